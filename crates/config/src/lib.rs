@@ -1,0 +1,1 @@
+//! pinion-config

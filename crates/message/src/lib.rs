@@ -1,0 +1,31 @@
+//! The words of a conversation: messages and their blocks, usage and cost, models, tools.
+//!
+//! Everything here is plain data whose JSON form is pi's: member names and member order are those
+//! of pi's session files and events. No I/O, no protocol, no behaviour beyond small arithmetic.
+
+mod message;
+mod model;
+mod thinking;
+mod usage;
+
+pub use message::{
+    AssistantMessage, BashExecutionMessage, Block, BranchSummaryMessage, CompactionSummaryMessage,
+    Content, CustomMessage, Message, StopReason, TextBlock, ThinkingBlock, ToolCall,
+    ToolResultMessage, UserMessage,
+};
+pub use model::{CostTier, Model, ModelCost, ToolSpec};
+pub use thinking::{ThinkingLevel, UnknownThinkingLevel};
+pub use usage::{Cost, Usage};
+
+/// A secret that prints as `***` and is never serialised.
+pub type Secret = secrecy::SecretString;
+
+/// Milliseconds since the Unix epoch, as pi writes message timestamps.
+pub type Millis = i64;
+
+/// The current time in milliseconds since the Unix epoch.
+pub fn now_millis() -> Millis {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_millis() as Millis)
+}

@@ -1,0 +1,127 @@
+//! Models and tools as a request names them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::ThinkingLevel;
+
+/// A model that can be asked. Member order is that of pi's `get_state`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Model {
+    /// Sent to the API verbatim.
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// Selects the wire protocol.
+    pub api: String,
+    /// Selects credentials.
+    pub provider: String,
+    /// Where requests go.
+    pub base_url: String,
+    /// Can think at all.
+    pub reasoning: bool,
+    /// What goes on the wire for a level; `null` means the level is not supported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
+    /// `text`, `image`.
+    pub input: Vec<String>,
+    /// US dollars per million tokens.
+    pub cost: ModelCost,
+    /// Tokens that fit.
+    pub context_window: u64,
+    /// Tokens it may answer.
+    pub max_tokens: u64,
+    /// Static headers. May hold secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<BTreeMap<String, String>>,
+    /// Flags for servers that differ from their protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compat: Option<Map<String, Value>>,
+}
+
+/// US dollars per million tokens.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[allow(missing_docs)]
+pub struct ModelCost {
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+    /// Other rates for long prompts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<CostTier>,
+}
+
+/// Rates that apply when the whole prompt is longer than `input_tokens_above`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[allow(missing_docs)]
+pub struct CostTier {
+    pub input_tokens_above: u64,
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+}
+
+/// What a model is told about a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Unique within a session.
+    pub name: String,
+    /// For the model.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub parameters: Value,
+}
+
+impl ModelCost {
+    /// The rates for a prompt of `prompt_tokens`.
+    pub(crate) fn for_prompt(&self, prompt_tokens: u64) -> CostTier {
+        self.tiers
+            .iter()
+            .filter(|tier| prompt_tokens > tier.input_tokens_above)
+            .max_by_key(|tier| tier.input_tokens_above)
+            .copied()
+            .unwrap_or(CostTier {
+                input_tokens_above: 0,
+                input: self.input,
+                output: self.output,
+                cache_read: self.cache_read,
+                cache_write: self.cache_write,
+            })
+    }
+}
+
+impl Model {
+    /// Whether images may be sent to it.
+    pub fn takes_images(&self) -> bool {
+        self.input.iter().any(|kind| kind == "image")
+    }
+
+    /// The levels that can be asked of it, weakest first.
+    pub fn thinking_levels(&self) -> Vec<ThinkingLevel> {
+        if !self.reasoning {
+            return vec![ThinkingLevel::Off];
+        }
+        let mapped = |level| self.thinking_level_map.as_ref().and_then(|map| map.get(&level));
+        ThinkingLevel::ALL
+            .into_iter()
+            .filter(|&level| match mapped(level) {
+                Some(value) => value.is_some(),
+                None => level < ThinkingLevel::Xhigh,
+            })
+            .collect()
+    }
+
+    /// `level` if the model supports it, else the nearest one upward, else the nearest downward.
+    pub fn clamp_thinking(&self, level: ThinkingLevel) -> ThinkingLevel {
+        let levels = self.thinking_levels();
+        let upward = levels.iter().find(|&&supported| supported >= level);
+        upward.or(levels.last()).copied().unwrap_or_default()
+    }
+}

@@ -1,0 +1,65 @@
+//! Tokens and money of one request, and their sum.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ModelCost;
+
+/// Tokens and cost of one request. `input` never contains cached tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Usage {
+    /// Prompt tokens that were neither read from nor written to a cache.
+    pub input: u64,
+    /// Answer tokens, reasoning included.
+    pub output: u64,
+    /// Prompt tokens read from a cache.
+    pub cache_read: u64,
+    /// Prompt tokens written to a cache.
+    pub cache_write: u64,
+    /// All of them, as the provider counts them.
+    pub total_tokens: u64,
+    /// What they cost, in US dollars.
+    pub cost: Cost,
+}
+
+/// US dollars, by kind of token.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Cost {
+    /// Fresh prompt tokens.
+    pub input: f64,
+    /// Answer tokens.
+    pub output: f64,
+    /// Tokens read from a cache.
+    pub cache_read: f64,
+    /// Tokens written to a cache.
+    pub cache_write: f64,
+    /// The sum of the four.
+    pub total: f64,
+}
+
+impl Usage {
+    /// Sets `cost` from the model's rates.
+    ///
+    /// The order of operations (divide first, then multiply, then add left to right) is pi's, so
+    /// that the numbers agree to the last bit.
+    pub fn price(&mut self, rates: &ModelCost) {
+        let rates = rates.for_prompt(self.input + self.cache_read + self.cache_write);
+        let part = |rate: f64, tokens: u64| (rate / 1_000_000.0) * tokens as f64;
+        self.cost.input = part(rates.input, self.input);
+        self.cost.output = part(rates.output, self.output);
+        self.cost.cache_read = part(rates.cache_read, self.cache_read);
+        self.cost.cache_write = part(rates.cache_write, self.cache_write);
+        self.cost.total =
+            self.cost.input + self.cost.output + self.cost.cache_read + self.cost.cache_write;
+    }
+
+    /// The size of the context this request saw and made.
+    pub fn context_tokens(&self) -> u64 {
+        if self.total_tokens > 0 {
+            self.total_tokens
+        } else {
+            self.input + self.output + self.cache_read + self.cache_write
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The one shape of everything callable.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pinion_message::{Block, ToolSpec};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// Anything a model may call: a built-in, an extension's tool, a clip's command, an MCP tool.
+pub trait Tool: Send + Sync {
+    /// What the model is told about it.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Runs one call. `arguments` have been coerced and validated against the spec.
+    ///
+    /// Dropping the future must leave nothing running; `context.cancel` asks for an orderly end.
+    fn call<'a>(
+        &'a self,
+        arguments: Value,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// What a call runs in.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// The provider's id of the call.
+    pub call_id: Arc<str>,
+    /// Relative paths and commands start here.
+    pub cwd: Arc<PathBuf>,
+    /// Asks the call to end.
+    pub cancel: CancellationToken,
+    /// Takes everything produced so far; each update replaces the one before.
+    pub updates: UpdateSink,
+}
+
+/// Takes the progress of a call. It must not block.
+pub type UpdateSink = Arc<dyn Fn(ToolOutput) + Send + Sync>;
+
+/// What a call returned.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolOutput {
+    /// Text and images for the model.
+    pub content: Vec<Block>,
+    /// Structured data for people and programs.
+    pub details: Option<Value>,
+}
+
+/// Why a call failed, in words for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolError(pub String);
+
+impl std::fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolContext").field("call_id", &self.call_id).finish_non_exhaustive()
+    }
+}
+
+impl ToolOutput {
+    /// One text block and no details.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: vec![Block::text(text)], details: None }
+    }
+}
