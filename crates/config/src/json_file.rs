@@ -1,0 +1,276 @@
+//! One JSON object in one file: read it, or change members of it so that nobody's work is lost.
+//!
+//! A change happens under a lock that pi respects too (a directory next to the file), re-reads the
+//! file, and replaces it in one rename. A file that does not parse is never written.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::{ConfigError, Notice, text_file};
+
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+/// A lock this old was left behind by a process that died.
+const LOCK_STALE: Duration = Duration::from_secs(10);
+
+/// A JSON object, or what is wrong with the file.
+enum Parsed {
+    Object(Map<String, Value>),
+    Broken {
+        line: usize,
+        column: usize,
+        message: String,
+    },
+}
+
+fn parse(text: &str) -> Parsed {
+    // An empty file holds nothing that could be lost.
+    if text.trim().is_empty() {
+        return Parsed::Object(Map::new());
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Parsed::Object(object),
+        Ok(_) => Parsed::Broken {
+            line: 1,
+            column: 1,
+            message: "expected a JSON object".into(),
+        },
+        Err(error) => {
+            let (line, column) = (error.line(), error.column());
+            let full = error.to_string();
+            let place = format!(" at line {line} column {column}");
+            let message = full.strip_suffix(&place).unwrap_or(&full).to_owned();
+            Parsed::Broken {
+                line,
+                column,
+                message,
+            }
+        }
+    }
+}
+
+/// Reads the object in `path`; absent means empty, broken means empty and a notice.
+pub(crate) fn read(path: &Path, notices: &mut Vec<Notice>) -> Map<String, Value> {
+    let text = match text_file::read_text_if_present(path) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Map::new(),
+        Err(error) => {
+            let message = format!("could not be read ({error}); going on without it");
+            notices.push(Notice::about(path, "unreadable_file", message));
+            return Map::new();
+        }
+    };
+    match parse(&text) {
+        Parsed::Object(object) => object,
+        Parsed::Broken {
+            line,
+            column,
+            message,
+        } => {
+            let message = format!("{message}; going on without this file, which stays as it is");
+            notices.push(Notice::about(path, "broken_file", message).at(line, column));
+            Map::new()
+        }
+    }
+}
+
+/// Lets `change` edit the object in `path` and writes it back if it became different.
+pub(crate) fn update(
+    path: &Path,
+    change: impl FnOnce(&mut Map<String, Value>),
+) -> Result<(), ConfigError> {
+    // A settings file that is a link into a dotfiles directory stays a link.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder
+        .create(parent)
+        .map_err(ConfigError::io("create", parent))?;
+
+    let _lock = Lock::take(path)?;
+    let text = text_file::read_text_if_present(path).map_err(ConfigError::io("read", path))?;
+    let mut object = match parse(text.as_deref().unwrap_or_default()) {
+        Parsed::Object(object) => object,
+        Parsed::Broken {
+            line,
+            column,
+            message,
+        } => {
+            return Err(ConfigError::Broken {
+                path: path.clone(),
+                line,
+                column,
+                message,
+            });
+        }
+    };
+    let before = object.clone();
+    change(&mut object);
+    if object == before {
+        return Ok(());
+    }
+    let mut out = serde_json::to_string_pretty(&object)
+        .map_err(|error| ConfigError::io("write", path)(error.into()))?;
+    if text.is_some_and(|text| text.ends_with('\n')) {
+        out.push('\n');
+    }
+    replace(path, parent, out.as_bytes()).map_err(ConfigError::io("write", path))
+}
+
+/// Puts `bytes` into `path` in one step, keeping its permissions (0600 for a new file).
+fn replace(path: &Path, parent: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mode = fs::metadata(path).map_or(0o600, |metadata| metadata.permissions().mode());
+    let mut file = tempfile::Builder::new()
+        .prefix(".write-")
+        .tempfile_in(parent)?;
+    file.as_file()
+        .set_permissions(Permissions::from_mode(mode & 0o7777))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_data()?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// The directory `<file>.lock`, removed when dropped.
+struct Lock(PathBuf);
+
+impl Lock {
+    fn take(path: &Path) -> Result<Self, ConfigError> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".lock");
+        let lock = PathBuf::from(name);
+        for attempt in 0..LOCK_TRIES {
+            if attempt > 0 {
+                thread::sleep(LOCK_PAUSE);
+            }
+            match fs::create_dir(&lock) {
+                Ok(()) => return Ok(Self(lock)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    if is_stale(&lock) {
+                        // Whoever removes it first wins; everybody then competes again.
+                        let _ = fs::remove_dir(&lock);
+                    }
+                }
+                Err(error) => return Err(ConfigError::io("lock", path)(error)),
+            }
+        }
+        Err(ConfigError::Locked {
+            path: path.to_owned(),
+        })
+    }
+}
+
+fn is_stale(lock: &Path) -> bool {
+    fs::metadata(lock)
+        .and_then(|metadata| metadata.modified())
+        .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > LOCK_STALE))
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn set(path: &Path, key: &str, value: Value) -> Result<(), ConfigError> {
+        update(path, |object| {
+            object.insert(key.to_owned(), value);
+        })
+    }
+
+    #[test]
+    fn a_broken_file_is_reported_with_its_place_and_never_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("s.json");
+        fs::write(&file, "{\n  \"a\": 1,\n  oops\n}").unwrap();
+        let mut notices = Vec::new();
+        assert!(read(&file, &mut notices).is_empty());
+        assert_eq!(notices[0].code, "broken_file");
+        assert_eq!(notices[0].position, Some((3, 3)));
+        let error = set(&file, "a", json!(2)).unwrap_err();
+        assert_eq!(error.code(), "broken_file");
+        assert_eq!(
+            fs::read_to_string(&file).unwrap(),
+            "{\n  \"a\": 1,\n  oops\n}"
+        );
+        assert!(!dir.path().join("s.json.lock").exists());
+    }
+
+    #[test]
+    fn a_file_that_holds_no_object_is_broken_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("s.json");
+        fs::write(&file, "[1]").unwrap();
+        let mut notices = Vec::new();
+        assert!(read(&file, &mut notices).is_empty());
+        assert_eq!(notices.len(), 1);
+        assert_eq!(set(&file, "a", json!(2)).unwrap_err().code(), "broken_file");
+    }
+
+    #[test]
+    fn mode_link_and_final_newline_survive_a_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().join("real.json");
+        let link = dir.path().join("link.json");
+        fs::write(&real, "{\"z\": 1, \"a\": 2}\n").unwrap();
+        fs::set_permissions(&real, Permissions::from_mode(0o640)).unwrap();
+        symlink(&real, &link).unwrap();
+        set(&link, "m", json!(3)).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(
+            fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+        let text = fs::read_to_string(&real).unwrap();
+        assert_eq!(text, "{\n  \"z\": 1,\n  \"a\": 2,\n  \"m\": 3\n}\n");
+        let left: Vec<_> = fs::read_dir(dir.path()).unwrap().collect();
+        assert_eq!(left.len(), 2, "no temporary file or lock is left: {left:?}");
+    }
+
+    #[test]
+    fn a_held_lock_is_respected_and_a_stale_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("s.json");
+        let lock = dir.path().join("s.json.lock");
+        fs::create_dir(&lock).unwrap();
+        assert_eq!(set(&file, "a", json!(1)).unwrap_err().code(), "locked");
+        assert!(lock.exists(), "the lock of somebody else stays");
+        let old = std::time::SystemTime::now() - Duration::from_secs(60);
+        fs::File::open(&lock).unwrap().set_modified(old).unwrap();
+        set(&file, "a", json!(1)).unwrap();
+        assert!(!lock.exists());
+    }
+
+    #[test]
+    fn concurrent_writers_lose_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("deep").join("s.json");
+        thread::scope(|scope| {
+            for writer in 0..4 {
+                let file = &file;
+                scope.spawn(move || {
+                    // The lock gives up after a fifth of a second, which a loaded machine may need.
+                    while let Err(error) = set(file, &format!("k{writer}"), json!(writer)) {
+                        assert_eq!(error.code(), "locked");
+                    }
+                });
+            }
+        });
+        assert_eq!(read(&file, &mut Vec::new()).len(), 4);
+    }
+}

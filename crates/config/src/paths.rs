@@ -1,0 +1,57 @@
+//! Path arithmetic that does not touch the disk.
+
+use std::path::{Component, Path, PathBuf};
+
+/// Replaces a leading `~` or `~/` with the home directory.
+pub(crate) fn expand_home(text: &str, home: &Path) -> PathBuf {
+    match text.strip_prefix('~') {
+        Some("") => home.to_owned(),
+        Some(rest) => match rest.strip_prefix('/') {
+            Some(inside) => home.join(inside.trim_start_matches('/')),
+            None => PathBuf::from(text),
+        },
+        None => PathBuf::from(text),
+    }
+}
+
+/// Removes `.` and `..` by their spelling alone; never rises above the root.
+pub(crate) fn normalize(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                clean.pop();
+            }
+            other => clean.push(other),
+        }
+    }
+    clean
+}
+
+/// The absolute, normalised path that `text` means when it stands in `base`.
+pub(crate) fn resolve(text: &str, base: &Path, home: &Path) -> PathBuf {
+    normalize(&base.join(expand_home(text, home)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_resolve_against_home_and_base() {
+        for (text, expected) in [
+            ("~", "/home/u"),
+            ("~/x", "/home/u/x"),
+            ("~//x", "/home/u/x"),
+            ("~x", "/work/~x"),
+            ("a/../b", "/work/b"),
+            ("../../../../etc", "/etc"),
+            ("/abs/./f", "/abs/f"),
+            (".", "/work"),
+        ] {
+            let path = resolve(text, Path::new("/work"), Path::new("/home/u"));
+            assert_eq!(path, Path::new(expected), "{text}");
+        }
+    }
+}

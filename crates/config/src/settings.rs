@@ -1,0 +1,399 @@
+//! The user's settings and the project's, merged, with defaults.
+//!
+//! Reading is two small files and no allocation worth mentioning; getters look into the merged
+//! object. Values keep their JSON form, so a key nobody here knows can still be asked for.
+
+mod keys;
+mod legacy;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pinion_message::ThinkingLevel;
+use serde_json::{Map, Value};
+
+pub(crate) use keys::{Kind, Untrusted, find as find_key, member as find_member};
+
+use crate::{ConfigError, Dirs, Notice, ProjectTrust, json_file, trust};
+
+type Layer = Map<String, Value>;
+
+/// Settings in force. Cheap to clone; a clone does not follow later changes.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    global: Arc<Layer>,
+    project: Arc<Layer>,
+    merged: Arc<Layer>,
+}
+
+/// Tokens a model may think per level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct ThinkingBudgets {
+    pub minimal: u64,
+    pub low: u64,
+    pub medium: u64,
+    pub high: u64,
+}
+
+/// When and how much of a long conversation is summarised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compaction {
+    /// Without being asked.
+    pub enabled: bool,
+    /// Tokens kept free for the next answer.
+    pub reserve_tokens: u64,
+    /// Tokens of recent messages that stay as they are.
+    pub keep_recent_tokens: u64,
+}
+
+/// How a branch that is left gets summarised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchSummary {
+    /// Tokens kept free for the summary.
+    pub reserve_tokens: u64,
+    /// Do not ask, do not summarise.
+    pub skip_prompt: bool,
+}
+
+/// How failed requests are repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// Repeat at all.
+    pub enabled: bool,
+    /// How often.
+    pub max_retries: u64,
+    /// First pause; doubles each time.
+    pub base_delay_ms: u64,
+    /// A server that asks for a longer pause than this makes the request fail.
+    pub max_delay_ms: u64,
+    /// Below the agent, in the HTTP layer.
+    pub provider: ProviderRetry,
+}
+
+/// Repetition inside one request; absent values are the provider's own defaults.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProviderRetry {
+    /// Limit for one request.
+    pub timeout_ms: Option<u64>,
+    /// How often a request is sent again.
+    pub max_retries: Option<u64>,
+}
+
+/// What happens to images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Images {
+    /// Shrink large ones.
+    pub auto_resize: bool,
+    /// Never send any.
+    pub block_images: bool,
+}
+
+/// A list of paths in the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ResourceKind {
+    Extensions,
+    Skills,
+    Prompts,
+    Themes,
+}
+
+impl ResourceKind {
+    fn key(self) -> &'static str {
+        match self {
+            Self::Extensions => "extensions",
+            Self::Skills => "skills",
+            Self::Prompts => "prompts",
+            Self::Themes => "themes",
+        }
+    }
+}
+
+impl Settings {
+    /// Reads both files. What is broken or not permitted is left out and reported.
+    pub fn load(dirs: &Dirs, trust: ProjectTrust) -> (Self, Vec<Notice>) {
+        let mut notices = Vec::new();
+        let mut read = |file: PathBuf| {
+            let mut layer = json_file::read(&file, &mut notices);
+            legacy::migrate(&mut layer);
+            keys::drop_misfits(&mut layer, &file, &mut notices);
+            layer
+        };
+        let global = read(dirs.global_settings());
+        let mut project = read(dirs.project_settings());
+        if trust == ProjectTrust::Untrusted && !project.is_empty() {
+            let (allowed, ignored) = trust::filter_untrusted(project, dirs);
+            project = allowed;
+            if !ignored.is_empty() {
+                notices.push(trust::ignored_notice(&dirs.project_settings(), &ignored));
+            }
+        }
+        (Self::from_layers(global, project), notices)
+    }
+
+    /// Settings from JSON values instead of files; values that are not objects count as empty.
+    pub fn from_values(global: Value, project: Value) -> Self {
+        let layer = |value| match value {
+            Value::Object(mut layer) => {
+                legacy::migrate(&mut layer);
+                keys::drop_misfits(&mut layer, "settings".as_ref(), &mut Vec::new());
+                layer
+            }
+            _ => Layer::new(),
+        };
+        Self::from_layers(layer(global), layer(project))
+    }
+
+    fn from_layers(global: Layer, project: Layer) -> Self {
+        let merged = merge(&global, &project);
+        Self {
+            global: global.into(),
+            project: project.into(),
+            merged: merged.into(),
+        }
+    }
+
+    /// The same changes as [`SettingsFile::update`], for this process: they go to the user's
+    /// layer, so a project's value still wins.
+    pub fn apply(&mut self, changes: &[(&str, Option<Value>)]) {
+        let mut global = Layer::clone(&self.global);
+        for (path, value) in changes {
+            set_path(&mut global, path, value.clone());
+        }
+        *self = Self::from_layers(global, Layer::clone(&self.project));
+    }
+
+    /// The value at a dotted path such as `retry.maxRetries`; `null` counts as absent.
+    pub fn get(&self, path: &str) -> Option<&Value> {
+        get_path(&self.merged, path)
+    }
+
+    /// The same, in the user's file only: for values a project must not set.
+    pub fn get_global(&self, path: &str) -> Option<&Value> {
+        get_path(&self.global, path)
+    }
+
+    fn text(&self, path: &str) -> Option<&str> {
+        self.get(path).and_then(Value::as_str)
+    }
+
+    fn switch(&self, path: &str, default: bool) -> bool {
+        self.get(path).and_then(Value::as_bool).unwrap_or(default)
+    }
+
+    fn count(&self, path: &str) -> Option<u64> {
+        self.get(path).and_then(keys::as_count)
+    }
+
+    fn count_or(&self, path: &str, default: u64) -> u64 {
+        self.count(path).unwrap_or(default)
+    }
+
+    /// The provider of the model to start with.
+    pub fn default_provider(&self) -> Option<&str> {
+        self.text("defaultProvider")
+    }
+
+    /// The id of the model to start with.
+    pub fn default_model(&self) -> Option<&str> {
+        self.text("defaultModel")
+    }
+
+    /// The thinking level to start with.
+    pub fn default_thinking_level(&self) -> Option<ThinkingLevel> {
+        self.text("defaultThinkingLevel")?.parse().ok()
+    }
+
+    /// Tokens a model may think per level.
+    pub fn thinking_budgets(&self) -> ThinkingBudgets {
+        ThinkingBudgets {
+            minimal: self.count_or("thinkingBudgets.minimal", 1024),
+            low: self.count_or("thinkingBudgets.low", 2048),
+            medium: self.count_or("thinkingBudgets.medium", 8192),
+            high: self.count_or("thinkingBudgets.high", 16384),
+        }
+    }
+
+    /// How many steering messages are delivered at once. Any string is possible: clients may
+    /// store one, and anything but `one-at-a-time` means all.
+    pub fn steering_mode(&self) -> &str {
+        self.text("steeringMode").unwrap_or("one-at-a-time")
+    }
+
+    /// How many follow-up messages are delivered at once; see [`Self::steering_mode`].
+    pub fn follow_up_mode(&self) -> &str {
+        self.text("followUpMode").unwrap_or("one-at-a-time")
+    }
+
+    /// `sse`, `websocket` or `auto`.
+    pub fn transport(&self) -> &str {
+        self.text("transport").unwrap_or("sse")
+    }
+
+    /// When and how much of a long conversation is summarised.
+    pub fn compaction(&self) -> Compaction {
+        Compaction {
+            enabled: self.switch("compaction.enabled", true),
+            reserve_tokens: self.count_or("compaction.reserveTokens", 16384),
+            keep_recent_tokens: self.count_or("compaction.keepRecentTokens", 20000),
+        }
+    }
+
+    /// How a branch that is left gets summarised.
+    pub fn branch_summary(&self) -> BranchSummary {
+        BranchSummary {
+            reserve_tokens: self.count_or("branchSummary.reserveTokens", 16384),
+            skip_prompt: self.switch("branchSummary.skipPrompt", false),
+        }
+    }
+
+    /// How failed requests are repeated.
+    pub fn retry(&self) -> Retry {
+        Retry {
+            enabled: self.switch("retry.enabled", true),
+            max_retries: self.count_or("retry.maxRetries", 3),
+            base_delay_ms: self.count_or("retry.baseDelayMs", 2000),
+            max_delay_ms: self.count_or("retry.provider.maxRetryDelayMs", 60000),
+            provider: ProviderRetry {
+                timeout_ms: self.count("retry.provider.timeoutMs"),
+                max_retries: self.count("retry.provider.maxRetries"),
+            },
+        }
+    }
+
+    /// What happens to images.
+    pub fn images(&self) -> Images {
+        Images {
+            auto_resize: self.switch("images.autoResize", true),
+            block_images: self.switch("images.blockImages", false),
+        }
+    }
+
+    /// The shell for commands. Never from an untrusted project.
+    pub fn shell_path(&self) -> Option<&str> {
+        self.text("shellPath")
+    }
+
+    /// Lines put before every shell command. Never from an untrusted project.
+    pub fn shell_command_prefix(&self) -> Option<&str> {
+        self.text("shellCommandPrefix")
+    }
+
+    /// Patterns of the models to cycle through; `None` means all.
+    pub fn enabled_models(&self) -> Option<Vec<&str>> {
+        self.get("enabledModels").map(text_list)
+    }
+
+    /// Whether skills are offered as commands in a terminal.
+    pub fn enable_skill_commands(&self) -> bool {
+        self.switch("enableSkillCommands", true)
+    }
+
+    /// Where sessions are kept, as it was written.
+    pub fn session_dir(&self) -> Option<&str> {
+        self.text("sessionDir")
+    }
+
+    /// A path list of the user's file; entries are relative to the agent directory.
+    pub fn user_paths(&self, kind: ResourceKind) -> Vec<&str> {
+        self.global.get(kind.key()).map_or_else(Vec::new, text_list)
+    }
+
+    /// A path list of the project's file; entries are relative to `.pi`.
+    pub fn project_paths(&self, kind: ResourceKind) -> Vec<&str> {
+        self.project
+            .get(kind.key())
+            .map_or_else(Vec::new, text_list)
+    }
+}
+
+fn text_list(value: &Value) -> Vec<&str> {
+    value.as_array().map_or_else(Vec::new, |items| {
+        items.iter().filter_map(Value::as_str).collect()
+    })
+}
+
+/// Project over global: objects merge one level deep, everything else is replaced.
+fn merge(global: &Layer, project: &Layer) -> Layer {
+    let mut merged = global.clone();
+    for (name, value) in project {
+        match (merged.get_mut(name), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => {
+                below.extend(
+                    above
+                        .iter()
+                        .map(|(name, value)| (name.clone(), value.clone())),
+                );
+            }
+            _ => {
+                merged.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    merged
+}
+
+fn get_path<'a>(layer: &'a Layer, path: &str) -> Option<&'a Value> {
+    let mut names = path.split('.');
+    let mut value = layer.get(names.next()?)?;
+    for name in names {
+        value = value.as_object()?.get(name)?;
+    }
+    (!value.is_null()).then_some(value)
+}
+
+fn set_path(layer: &mut Layer, path: &str, value: Option<Value>) {
+    match path.split_once('.') {
+        None => match value {
+            Some(value) => {
+                layer.insert(path.to_owned(), value);
+            }
+            None => {
+                layer.shift_remove(path);
+            }
+        },
+        Some((name, rest)) => {
+            // Nothing to take away where there is no object.
+            if value.is_none() && !layer.get(name).is_some_and(Value::is_object) {
+                return;
+            }
+            let inner = layer
+                .entry(name)
+                .or_insert_with(|| Value::Object(Layer::new()));
+            if !inner.is_object() {
+                *inner = Value::Object(Layer::new());
+            }
+            if let Value::Object(inner) = inner {
+                set_path(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// The user's settings file as something to write to. Cheap to clone and to send to a thread.
+#[derive(Debug, Clone)]
+pub struct SettingsFile {
+    path: Arc<PathBuf>,
+}
+
+impl SettingsFile {
+    /// The user's file; a project's file is never written.
+    pub fn global(dirs: &Dirs) -> Self {
+        Self {
+            path: Arc::new(dirs.global_settings()),
+        }
+    }
+
+    /// Sets (`Some`) or removes (`None`) the values at dotted paths and leaves everything else as
+    /// it is, in the order it is in. Fails without touching a file that does not parse.
+    ///
+    /// Blocks for as long as another process holds the lock, at most a fifth of a second.
+    pub fn update(&self, changes: &[(&str, Option<Value>)]) -> Result<(), ConfigError> {
+        json_file::update(&self.path, |layer| {
+            for (path, value) in changes {
+                set_path(layer, path, value.clone());
+            }
+        })
+    }
+}

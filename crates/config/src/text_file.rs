@@ -1,0 +1,87 @@
+//! Reading text files that others wrote: bounded, regular files only, never a panic on bad bytes.
+//!
+//! A pipe or a device in place of a file would hang or flood a start-up, so it is refused.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// More than any prompt, skill or settings file needs; a larger file is a mistake or an attack.
+pub(crate) const TEXT_LIMIT: u64 = 8 * 1024 * 1024;
+
+/// Reads a regular file of at most [`TEXT_LIMIT`] bytes.
+pub(crate) fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    // Looked at before opening: opening a named pipe for reading would already block.
+    let metadata = fs::metadata(path)?;
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !metadata.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut bytes = Vec::with_capacity(metadata.len().min(TEXT_LIMIT) as usize + 1);
+    File::open(path)?
+        .take(TEXT_LIMIT + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > TEXT_LIMIT {
+        return Err(io::Error::other("larger than 8 MiB"));
+    }
+    Ok(bytes)
+}
+
+/// Reads a text file; invalid UTF-8 becomes U+FFFD and a byte order mark is dropped.
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    let mut bytes = read_bytes(path)?;
+    if bytes.starts_with(b"\xEF\xBB\xBF") {
+        bytes.drain(..3);
+    }
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// Like [`read_text`], but a file that does not exist is `None`.
+pub(crate) fn read_text_if_present(path: &Path) -> io::Result<Option<String>> {
+    match read_text(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The file is not there, as opposed to there and unreadable.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_directories_and_huge_files_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(read_text(Path::new("/dev/zero")).is_err());
+        assert!(read_text(dir.path()).is_err());
+        let huge = dir.path().join("huge");
+        File::create(&huge)
+            .unwrap()
+            .set_len(TEXT_LIMIT + 1)
+            .unwrap();
+        assert!(read_text(&huge).is_err());
+    }
+
+    #[test]
+    fn bad_bytes_and_byte_order_marks_are_tolerated() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        fs::write(&file, b"\xEF\xBB\xBFa\xFFb").unwrap();
+        assert_eq!(read_text(&file).unwrap(), "a\u{FFFD}b");
+        assert_eq!(
+            read_text_if_present(&dir.path().join("none")).unwrap(),
+            None
+        );
+    }
+}
