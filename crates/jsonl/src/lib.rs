@@ -1,1 +1,21 @@
-//! pinion-jsonl
+//! Lines in, lines out.
+//!
+//! Framing on LF alone with a bounded reader, JSON printed the way JavaScript prints it, a queue
+//! that merges progress instead of growing, a writer thread that owns the protocol's descriptor,
+//! and repair of files whose last line was torn. Knows no protocol and no message.
+
+pub mod json;
+mod number;
+mod queue;
+mod reader;
+mod records;
+mod splitter;
+pub mod stdio;
+pub mod tail;
+mod writer;
+
+pub use queue::{Coalesce, Outgoing, Queue};
+pub use reader::{Input, read_lines};
+pub use records::Records;
+pub use splitter::{DEFAULT_LINE_LIMIT, Line, Splitter};
+pub use writer::{Project, Writer, WriterEnd};

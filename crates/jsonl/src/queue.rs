@@ -1,0 +1,314 @@
+//! A queue between a producer that must not block and a consumer that may be slow.
+//!
+//! Pushing always succeeds, so nothing is ever dropped; producers of progress wait for
+//! [`Queue::room`] between pushes, so the queue stays small; and while the consumer is behind,
+//! an item may absorb the next one, so that progress merges instead of piling up.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// What the queue must know of an item.
+pub trait Outgoing: Send + 'static {
+    /// Takes `next` into itself, or gives it back when the two must stay apart.
+    fn absorb(&mut self, next: Self) -> Result<(), Self>
+    where
+        Self: Sized;
+
+    /// About how many bytes it will put on the wire.
+    fn weight(&self) -> usize;
+}
+
+/// Whether items merge while the consumer is behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Coalesce {
+    /// Merge once more than a pipe's worth of output is waiting.
+    #[default]
+    WhenBehind,
+    /// Keep every item apart.
+    Never,
+}
+
+/// Waiting output, in wire bytes, from which items merge: what a Linux pipe holds.
+const BEHIND: usize = 64 * 1024;
+/// Waiting output, in wire bytes, from which producers are asked to wait.
+const FULL: usize = 1024 * 1024;
+/// Waiting items from which producers are asked to wait.
+const FULL_ITEMS: usize = 4096;
+
+/// The queue; clones are the same queue.
+#[derive(Debug)]
+pub struct Queue<T> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T> Clone for Queue<T> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    /// Wakes the consumer.
+    filled: Condvar,
+    /// Wakes producers that wait for room, and those that wait for the end.
+    drained: Notify,
+    coalesce: Coalesce,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    items: VecDeque<T>,
+    weight: usize,
+    /// No more items will come.
+    closed: bool,
+    /// The consumer is gone; items are thrown away.
+    broken: bool,
+    /// The consumer sleeps and must be woken.
+    waiting: bool,
+}
+
+impl<T: Outgoing> Queue<T> {
+    /// An empty queue.
+    pub fn new(coalesce: Coalesce) -> Self {
+        let state = State {
+            items: VecDeque::new(),
+            weight: 0,
+            closed: false,
+            broken: false,
+            waiting: false,
+        };
+        let shared = Shared {
+            state: Mutex::new(state),
+            filled: Condvar::new(),
+            drained: Notify::new(),
+            coalesce,
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Adds an item. Never blocks and never drops, unless the consumer is gone.
+    pub fn push(&self, item: T) {
+        let mut state = self.lock();
+        if state.broken {
+            return;
+        }
+        let weight = item.weight();
+        let merge = self.shared.coalesce == Coalesce::WhenBehind && state.weight > BEHIND;
+        let item = match state.items.back_mut() {
+            Some(last) if merge => {
+                let before = last.weight();
+                match last.absorb(item) {
+                    Ok(()) => {
+                        let after = last.weight();
+                        state.weight = (state.weight + after).saturating_sub(before);
+                        return;
+                    }
+                    Err(item) => item,
+                }
+            }
+            _ => item,
+        };
+        state.weight += weight;
+        state.items.push_back(item);
+        if state.waiting {
+            state.waiting = false;
+            self.shared.filled.notify_one();
+        }
+    }
+
+    /// Whether a producer of progress may go on.
+    pub fn has_room(&self) -> bool {
+        let state = self.lock();
+        state.broken || (state.weight < FULL && state.items.len() < FULL_ITEMS)
+    }
+
+    /// Waits until a producer of progress may go on.
+    pub async fn room(&self) {
+        loop {
+            let drained = self.shared.drained.notified();
+            tokio::pin!(drained);
+            drained.as_mut().enable();
+            if self.has_room() {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    /// Waits until the consumer is gone.
+    pub async fn broken(&self) {
+        loop {
+            let drained = self.shared.drained.notified();
+            tokio::pin!(drained);
+            drained.as_mut().enable();
+            if self.lock().broken {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    /// Says that nothing more will come; the consumer ends when it has taken everything.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.shared.filled.notify_one();
+    }
+
+    /// Takes the next item; blocks until there is one. `None` once closed and empty.
+    ///
+    /// `idle` runs before blocking: the moment to flush. When it says no, the consumer gives up.
+    pub(crate) fn pop(&self, mut idle: impl FnMut() -> bool) -> Option<T> {
+        let mut state = self.lock();
+        let mut flushed = false;
+        loop {
+            if let Some(item) = state.items.pop_front() {
+                let was_full = state.weight >= FULL || state.items.len() + 1 >= FULL_ITEMS;
+                state.weight = state.weight.saturating_sub(item.weight());
+                if state.items.is_empty() {
+                    state.weight = 0;
+                }
+                drop(state);
+                if was_full {
+                    self.shared.drained.notify_waiters();
+                }
+                return Some(item);
+            }
+            if !flushed {
+                drop(state);
+                if !idle() {
+                    return None;
+                }
+                flushed = true;
+                state = self.lock();
+                continue;
+            }
+            if state.closed {
+                return None;
+            }
+            state.waiting = true;
+            state = self
+                .shared
+                .filled
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+            flushed = false;
+        }
+    }
+
+    /// Says that the consumer is gone: everything waiting and everything to come is thrown away.
+    pub(crate) fn break_off(&self) {
+        let mut state = self.lock();
+        state.broken = true;
+        state.items.clear();
+        state.weight = 0;
+        drop(state);
+        self.shared.drained.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        // The state is a plain list; a panic elsewhere cannot leave it half changed.
+        self.shared
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Debug, Clone, PartialEq)]
+    enum Item {
+        Progress(String),
+        Answer(u32),
+    }
+
+    impl Outgoing for Item {
+        fn absorb(&mut self, next: Self) -> Result<(), Self> {
+            match (self, next) {
+                (Self::Progress(text), Self::Progress(more)) => {
+                    text.push_str(&more);
+                    Ok(())
+                }
+                (_, next) => Err(next),
+            }
+        }
+
+        fn weight(&self) -> usize {
+            match self {
+                Self::Progress(_) => 40_000,
+                Self::Answer(_) => 100,
+            }
+        }
+    }
+
+    fn drain(queue: &Queue<Item>) -> Vec<Item> {
+        queue.close();
+        std::iter::from_fn(|| queue.pop(|| true)).collect()
+    }
+
+    #[test]
+    fn progress_merges_only_when_behind() {
+        let queue = Queue::new(Coalesce::WhenBehind);
+        for text in ["a", "b", "c", "d"] {
+            queue.push(Item::Progress(text.into()));
+        }
+        let expected = [Item::Progress("a".into()), Item::Progress("bcd".into())];
+        assert_eq!(drain(&queue), expected);
+    }
+
+    #[test]
+    fn never_means_never() {
+        let queue = Queue::new(Coalesce::Never);
+        for _ in 0..100 {
+            queue.push(Item::Progress("x".into()));
+        }
+        assert_eq!(drain(&queue).len(), 100);
+    }
+
+    #[tokio::test]
+    async fn room_is_given_back_when_the_consumer_catches_up() {
+        let queue = Queue::new(Coalesce::Never);
+        while queue.has_room() {
+            queue.push(Item::Progress("x".into()));
+        }
+        let consumer = queue.clone();
+        let thread = std::thread::spawn(move || consumer.pop(|| true));
+        queue.room().await;
+        assert!(thread.join().unwrap().is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn answers_are_never_lost_and_progress_keeps_its_text(
+            items in proptest::collection::vec(
+                prop_oneof!["[a-z]{1,3}".prop_map(Item::Progress), any::<u32>().prop_map(Item::Answer)],
+                0..300,
+            ),
+        ) {
+            let queue = Queue::new(Coalesce::WhenBehind);
+            for item in &items {
+                queue.push(item.clone());
+            }
+            let out = drain(&queue);
+            let answers = |items: &[Item]| -> Vec<u32> {
+                items.iter().filter_map(|item| match item { Item::Answer(n) => Some(*n), Item::Progress(_) => None }).collect()
+            };
+            let text = |items: &[Item]| -> String {
+                items.iter().map(|item| match item { Item::Progress(text) => text.as_str(), Item::Answer(_) => "|" }).collect()
+            };
+            prop_assert_eq!(answers(&out), answers(&items));
+            prop_assert_eq!(text(&out), text(&items));
+        }
+    }
+}
