@@ -74,7 +74,10 @@ pub struct HttpRetry {
 
 impl Default for HttpRetry {
     fn default() -> Self {
-        Self { max_retries: 2, max_delay: Duration::from_secs(60) }
+        Self {
+            max_retries: 2,
+            max_delay: Duration::from_secs(60),
+        }
     }
 }
 
