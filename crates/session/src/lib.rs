@@ -1,1 +1,49 @@
-//! pinion-session
+//! The session tree on disk.
+//!
+//! A session is a header line and a tree of entries in one append-only file of JSON lines, in pi's format:
+//! either program opens what the other wrote. [`Store`] is one session.
+//!
+//! # What survives what
+//!
+//! | event | survives |
+//! |---|---|
+//! | end of the process, `kill -9` included | every entry for which [`Store::append`] returned `Ok` |
+//! | power loss | every entry older than [`INTERVAL`], and everything before the last [`Store::flush_and_sync`] |
+//! | a full disk | every entry before it; later ones wait in memory and are written once there is room |
+//! | a torn or damaged file | every line that can be read; nothing is deleted, everything is reported |
+//!
+//! A session is written for the first time when it holds an answer of a model: header and all entries
+//! so far in one write. Until then, like pi, it leaves nothing behind.
+//!
+//! # Who may write
+//!
+//! One process at a time: opening takes an advisory lock on the file, and a second `pinion` gets
+//! [`SessionError::Locked`] and may fork or read. Programs that do not lock are not kept out; entries
+//! they append are preserved and seen at the next opening. File systems without locks cost a notice.
+
+mod clock;
+mod context;
+mod decode;
+mod disk;
+mod durability;
+mod entry;
+mod error;
+mod fork;
+mod header;
+mod json;
+mod lock;
+mod migrate;
+mod open;
+mod record;
+mod scan;
+mod store;
+mod tree;
+
+pub use context::Context;
+pub use durability::INTERVAL;
+pub use entry::{CompactionEntry, Entry, EntryId, EntryKind, Role};
+pub use error::{Notice, SessionError};
+pub use header::{Header, VERSION};
+pub use record::NewEntry;
+pub use store::{NewSession, Opened, Store};
+pub use tree::Label;

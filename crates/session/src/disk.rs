@@ -1,0 +1,340 @@
+//! The session file: made late, held under a lock, appended to one `write` at a time.
+//!
+//! After a failed write the file ends again with its last complete line, and whatever is not in it
+//! yet goes out with the next append. Another program appending to the same file is tolerated.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::durability::DurableFile;
+use crate::lock::{self, Lock};
+use crate::tree::Tree;
+use crate::{Header, Notice, SessionError, clock};
+
+/// The one file a store writes to.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    path: PathBuf,
+    file: Arc<DurableFile>,
+    /// How long the file is if nobody else wrote to it.
+    length: u64,
+    /// It has a header.
+    begun: bool,
+    /// How many entries of the tree are in it.
+    written: usize,
+    /// What has to happen before the next append.
+    repair: Repair,
+    foreign_writer_seen: bool,
+}
+
+/// What a file needs before something can be appended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum Repair {
+    #[default]
+    None,
+    AddNewline,
+    /// Everything from here on is moved to a file beside this one.
+    CutTail {
+        from: u64,
+        torn: Bytes,
+    },
+}
+
+impl Disk {
+    /// Opens and locks an existing file, and reads it.
+    pub(crate) fn open(
+        path: &Path,
+        notices: &mut Vec<Notice>,
+    ) -> Result<(Self, Bytes), SessionError> {
+        // A file that is being migrated changes under its name; three looks are plenty.
+        let mut looks = 0;
+        let file = loop {
+            let file = OpenOptions::new()
+                .read(true)
+                .append(true)
+                .open(path)
+                .map_err(SessionError::io("open", path))?;
+            looks += 1;
+            match lock::acquire(&file, path)? {
+                Lock::Held => break file,
+                Lock::Moved if looks < 3 => {}
+                Lock::Moved | Lock::Unsupported => {
+                    notices.push(Notice::new(
+                        "session_not_locked",
+                        format!(
+                            "{} could not be locked; do not open it in two programs",
+                            path.display()
+                        ),
+                    ));
+                    break file;
+                }
+            }
+        };
+        let content = read_all(&file).map_err(SessionError::io("read", path))?;
+        let disk = Self::around(file, path, content.len() as u64, None);
+        Ok((disk, content))
+    }
+
+    /// Makes the file, or takes over an empty one.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let directory = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(directory) = directory {
+            fs::create_dir_all(directory)?;
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).append(true);
+        let file = match options.clone().create_new(true).open(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path)?,
+            file => file?,
+        };
+        if let Err(error @ SessionError::Locked { .. }) = lock::acquire(&file, path) {
+            return Err(io::Error::new(ErrorKind::WouldBlock, error));
+        }
+        if file.metadata()?.len() > 0 {
+            return Err(io::Error::new(
+                ErrorKind::AlreadyExists,
+                "another program has put something else there",
+            ));
+        }
+        Ok(Self::around(
+            file,
+            path,
+            0,
+            Some(directory.unwrap_or(Path::new("."))),
+        ))
+    }
+
+    fn around(file: File, path: &Path, length: u64, new_in: Option<&Path>) -> Self {
+        Self {
+            path: path.to_owned(),
+            file: DurableFile::new(file, new_in.map(Path::to_owned)),
+            length,
+            begun: false,
+            written: 0,
+            repair: Repair::None,
+            foreign_writer_seen: false,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn file(&self) -> &Arc<DurableFile> {
+        &self.file
+    }
+
+    /// Says that the file has a header and the first `written` entries of the tree.
+    pub(crate) fn holds(mut self, written: usize) -> Self {
+        self.begun = true;
+        self.written = written;
+        self
+    }
+
+    /// Says what has to happen before the next append.
+    pub(crate) fn needs(mut self, repair: Repair) -> Self {
+        self.repair = repair;
+        self
+    }
+
+    /// Whether the file has a header.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Reads the file again under the lock already held.
+    pub(crate) fn read_again(mut self) -> Result<(Self, Bytes), SessionError> {
+        let mut file = &self.file.file;
+        let content = file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| read_all(file))
+            .map_err(SessionError::io("read", &self.path))?;
+        self.length = content.len() as u64;
+        Ok((self, content))
+    }
+
+    /// Entries of the tree that are not in the file.
+    pub(crate) fn pending(&self, tree: &Tree) -> usize {
+        tree.entries().len() - self.written
+    }
+
+    /// Replaces the whole content by way of a second file, so that it is never half there.
+    pub(crate) fn replace(self, content: &[u8]) -> Result<Self, SessionError> {
+        let fail = || SessionError::io("rewrite", &self.path);
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let fresh = self
+            .path
+            .with_file_name(format!(".{name}.{}.new", std::process::id()));
+        let written = (|| {
+            let mut file = OpenOptions::new()
+                .read(true)
+                .append(true)
+                .create_new(true)
+                .open(&fresh)?;
+            file.set_permissions(self.file.file.metadata()?.permissions())?;
+            // Locked under its new name before anybody can see it there.
+            drop(lock::acquire(&file, &fresh));
+            file.write_all(content)?;
+            file.sync_all()?;
+            fs::rename(&fresh, &self.path)?;
+            Ok(file)
+        })();
+        match written {
+            Ok(file) => {
+                let parent = self.path.parent();
+                Ok(Self::around(file, &self.path, content.len() as u64, parent))
+            }
+            Err(error) => {
+                drop(fs::remove_file(&fresh));
+                Err(fail()(error))
+            }
+        }
+    }
+
+    /// Appends every entry that is not in the file yet, in one write.
+    pub(crate) fn append(
+        &mut self,
+        header: &Header,
+        tree: &Tree,
+        notices: &mut Vec<Notice>,
+    ) -> io::Result<()> {
+        if self.pending(tree) == 0 {
+            return Ok(());
+        }
+        self.repair_tail(notices)?;
+        let mut metadata = self.file.file.metadata()?;
+        if metadata.nlink() == 0 {
+            notices.push(Notice::new(
+                "session_file_removed",
+                format!("{} was removed and is written anew", self.path.display()),
+            ));
+            *self = Self::create(&self.path)?;
+            metadata = self.file.file.metadata()?;
+        }
+        let mut out = Vec::new();
+        if metadata.len() != self.length {
+            self.heed_foreign_writer(metadata.len(), notices);
+            if metadata.len() > 0 && !self.ends_with_newline(metadata.len())? {
+                out.push(b'\n');
+            }
+        } else if self.repair == Repair::AddNewline {
+            out.push(b'\n');
+        }
+        if metadata.len() == 0 || !self.begun {
+            out.clear();
+            out.extend_from_slice(header.json());
+            out.push(b'\n');
+            self.written = 0;
+        }
+        for entry in &tree.entries()[self.written..] {
+            out.extend_from_slice(&entry.line());
+            out.push(b'\n');
+        }
+        write_or_undo(&self.file.file, &out)?;
+        self.length = metadata.len() + out.len() as u64;
+        self.begun = true;
+        self.written = tree.entries().len();
+        self.repair = Repair::None;
+        self.file.written();
+        Ok(())
+    }
+
+    fn heed_foreign_writer(&mut self, length: u64, notices: &mut Vec<Notice>) {
+        if !std::mem::replace(&mut self.foreign_writer_seen, true) {
+            let what = if length > self.length {
+                "appended to"
+            } else {
+                "shortened"
+            };
+            notices.push(Notice::new(
+                "session_foreign_writer",
+                format!(
+                    "another program has {what} {}; its entries are seen when the session is opened again",
+                    self.path.display()
+                ),
+            ));
+        }
+    }
+
+    fn ends_with_newline(&self, length: u64) -> io::Result<bool> {
+        let mut last = [0];
+        self.file.file.read_exact_at(&mut last, length - 1)?;
+        Ok(last == *b"\n")
+    }
+
+    /// Moves a torn tail aside. The bytes are safe in their own file before they are cut here.
+    fn repair_tail(&mut self, notices: &mut Vec<Notice>) -> io::Result<()> {
+        let Repair::CutTail { from, torn } = &self.repair else {
+            return Ok(());
+        };
+        if self.file.file.metadata()?.len() == self.length {
+            let stamp = clock::for_file_name(&clock::iso(pinion_message::now_millis()));
+            let mut name = self.path.clone().into_os_string();
+            name.push(format!(".torn-{stamp}"));
+            let mut aside = File::create(&name)?;
+            let kept = aside.write_all(torn).and_then(|()| aside.sync_all());
+            if let Err(error) = kept {
+                drop(fs::remove_file(&name));
+                return Err(error);
+            }
+            self.file.file.set_len(*from)?;
+            self.length = *from;
+            notices.push(Notice::new(
+                "session_tail_repaired",
+                format!(
+                    "{} unreadable bytes at the end of {} were moved to {}",
+                    torn.len(),
+                    self.path.display(),
+                    Path::new(&name).display()
+                ),
+            ));
+        }
+        self.repair = Repair::None;
+        Ok(())
+    }
+}
+
+impl Drop for Disk {
+    /// The background thread may still hold the file for a moment; the lock must not wait for it.
+    fn drop(&mut self) {
+        drop(self.file.file.unlock());
+        self.file.sync_soon();
+    }
+}
+
+/// Reads a file from its beginning.
+pub(crate) fn read_all(mut file: &File) -> io::Result<Bytes> {
+    let length = file.metadata()?.len();
+    let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
+    file.read_to_end(&mut content)?;
+    Ok(Bytes::from(content))
+}
+
+/// Writes all of `bytes` at the end of the file, or leaves the file as it was.
+fn write_or_undo(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        let error = match file.write(&bytes[done..]) {
+            Ok(0) => ErrorKind::WriteZero.into(),
+            Ok(count) => {
+                done += count;
+                continue;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => error,
+        };
+        if done > 0 {
+            let length = file.metadata()?.len();
+            file.set_len(length.saturating_sub(done as u64))?;
+        }
+        return Err(error);
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! When appended bytes reach the disk itself.
+//!
+//! An append is a `write(2)`: it survives the end of this process, however it ends. To survive
+//! power loss as well, one background thread calls `fdatasync`: at the latest [`INTERVAL`] after the
+//! first unsynced append, and at once when asked. Appends and requests that arrive while it works
+//! share its next call. The thread starts with the first append and ends with the process.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What power loss can take away at most, as long as the disk keeps up.
+pub const INTERVAL: Duration = Duration::from_secs(1);
+
+/// A file whose appends are made durable in the background.
+#[derive(Debug)]
+pub(crate) struct DurableFile {
+    pub(crate) file: File,
+    /// Something was written since the last sync.
+    dirty: AtomicBool,
+    /// The directory still has to be synced, because the file is new in it.
+    new_in: Mutex<Option<PathBuf>>,
+    /// The last sync failed; told once.
+    failure: Mutex<Option<io::Error>>,
+}
+
+enum Job {
+    Soon(Arc<DurableFile>),
+    Now(Arc<DurableFile>),
+}
+
+static THREAD: OnceLock<Option<Sender<Job>>> = OnceLock::new();
+
+impl DurableFile {
+    pub(crate) fn new(file: File, new_in: Option<PathBuf>) -> Arc<Self> {
+        Arc::new(Self {
+            file,
+            dirty: AtomicBool::new(false),
+            new_in: Mutex::new(new_in),
+            failure: Mutex::new(None),
+        })
+    }
+
+    /// Notes an append; it is synced within [`INTERVAL`].
+    pub(crate) fn written(self: &Arc<Self>) {
+        if !self.dirty.swap(true, Ordering::AcqRel) {
+            send(Job::Soon(Arc::clone(self)));
+        }
+    }
+
+    /// Asks for a sync now, without waiting for it.
+    pub(crate) fn sync_soon(self: &Arc<Self>) {
+        if self.dirty.load(Ordering::Acquire) {
+            send(Job::Now(Arc::clone(self)));
+        }
+    }
+
+    /// Syncs and waits.
+    pub(crate) fn sync_and_wait(&self) -> io::Result<()> {
+        self.dirty.store(false, Ordering::Release);
+        self.file.sync_data()?;
+        let new_in = self
+            .new_in
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match new_in {
+            Some(directory) => File::open(directory)?.sync_all(),
+            None => Ok(()),
+        }
+    }
+
+    /// The failure of a background sync, once.
+    pub(crate) fn take_failure(&self) -> Option<io::Error> {
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    fn sync_if_dirty(&self) {
+        if self.dirty.load(Ordering::Acquire)
+            && let Err(error) = self.sync_and_wait()
+        {
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        }
+    }
+}
+
+fn send(job: Job) {
+    let thread = THREAD.get_or_init(|| {
+        let (sender, receiver) = mpsc::channel();
+        let thread = std::thread::Builder::new().name("session-sync".to_owned());
+        thread.spawn(move || run(&receiver)).ok().map(|_| sender)
+    });
+    let unsent = match thread {
+        Some(sender) => sender.send(job).err().map(|error| error.0),
+        None => Some(job),
+    };
+    // Without a thread the caller waits: slow is better than lost.
+    if let Some(Job::Now(file) | Job::Soon(file)) = unsent {
+        file.sync_if_dirty();
+    }
+}
+
+fn run(jobs: &mpsc::Receiver<Job>) {
+    let mut waiting: Vec<(Instant, Arc<DurableFile>)> = Vec::new();
+    loop {
+        let next = waiting.iter().map(|(due, _)| *due).min();
+        let job = match next {
+            None => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(due) => jobs.recv_timeout(due.saturating_duration_since(Instant::now())),
+        };
+        let disconnected = matches!(job, Err(RecvTimeoutError::Disconnected));
+        let now = Instant::now();
+        for job in job.into_iter().chain(jobs.try_iter()) {
+            match job {
+                Job::Soon(file) => waiting.push((now + INTERVAL, file)),
+                Job::Now(file) => waiting.push((now, file)),
+            }
+        }
+        let now = Instant::now();
+        let (due, later) = waiting
+            .into_iter()
+            .partition(|(due, _)| *due <= now || disconnected);
+        waiting = later;
+        // A file that is listed twice is clean the second time.
+        Vec::into_iter(due).for_each(|(_, file)| file.sync_if_dirty());
+        if disconnected {
+            return;
+        }
+    }
+}

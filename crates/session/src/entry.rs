@@ -1,0 +1,264 @@
+//! One entry of the tree: what is known of it without reading all of it.
+//!
+//! An entry read from a file keeps its line and nothing else; the message inside is parsed when
+//! somebody asks for it. An entry made in this process keeps the message it shares with its maker.
+
+use std::borrow::{Borrow, Cow};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pinion_message::{Message, Millis};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::record::{self, Base};
+use crate::{clock, decode, json};
+
+/// The id of an entry: eight hexadecimal digits, or whatever another writer chose.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryId(Arc<str>);
+
+/// The `type` of an entry, and for messages the role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum EntryKind {
+    Message(Role),
+    ModelChange,
+    ThinkingLevelChange,
+    Compaction,
+    BranchSummary,
+    Custom,
+    CustomMessage,
+    Label,
+    SessionInfo,
+    /// A type this version does not know; it keeps its place in the tree.
+    Unknown,
+    /// A line that can no longer be read, of which only the links survive.
+    Damaged,
+}
+
+/// The role of a stored message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Role {
+    User,
+    Assistant,
+    ToolResult,
+    BashExecution,
+    Custom,
+    Other,
+}
+
+/// One entry of the session tree.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub(crate) id: EntryId,
+    pub(crate) parent: Option<EntryId>,
+    pub(crate) kind: EntryKind,
+    pub(crate) body: Body,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Body {
+    /// The JSON as it stands in the file.
+    Line(Bytes),
+    /// A message and when it was appended; its line can be made again at any time.
+    Message(Arc<Message>, Millis),
+}
+
+/// What a compaction entry says.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionEntry {
+    /// Stands for everything before the first kept entry.
+    #[serde(default)]
+    pub summary: String,
+    /// Where the kept part begins.
+    #[serde(default)]
+    pub first_kept_entry_id: Option<String>,
+    /// Size of the context that was summarised.
+    #[serde(default, deserialize_with = "decode::whole")]
+    pub tokens_before: i64,
+    /// Data of whoever made it: for our own, the files read and modified.
+    #[serde(default)]
+    pub details: Option<Value>,
+    /// An extension made it.
+    #[serde(default)]
+    pub from_hook: Option<bool>,
+}
+
+impl Entry {
+    /// Its id.
+    pub fn id(&self) -> &EntryId {
+        &self.id
+    }
+
+    /// The id of the entry before it; `None` for a root.
+    pub fn parent_id(&self) -> Option<&EntryId> {
+        self.parent.as_ref()
+    }
+
+    /// Its type.
+    pub fn kind(&self) -> EntryKind {
+        self.kind
+    }
+
+    /// Whether it is a message with this role.
+    pub fn is_message_of(&self, role: Role) -> bool {
+        self.kind == EntryKind::Message(role)
+    }
+
+    /// The JSON of its line, without the newline.
+    pub fn json(&self) -> Cow<'_, [u8]> {
+        match &self.body {
+            Body::Line(line) => Cow::Borrowed(line),
+            Body::Message(..) => Cow::Owned(self.line().to_vec()),
+        }
+    }
+
+    /// The line as shared bytes, made now if it has never been read from a file.
+    pub(crate) fn line(&self) -> Bytes {
+        match &self.body {
+            Body::Line(line) => line.clone(),
+            Body::Message(message, at) => {
+                let timestamp = clock::iso(*at);
+                let base = Base {
+                    id: &self.id,
+                    parent: self.parent.as_deref(),
+                    at: &timestamp,
+                };
+                record::message_line(base, message)
+            }
+        }
+    }
+
+    /// The JSON as a value; `null` if the line is damaged.
+    pub fn value(&self) -> Value {
+        json::from_slice(&self.json()).unwrap_or_default()
+    }
+
+    /// When it was appended.
+    pub fn timestamp(&self) -> Option<Millis> {
+        match &self.body {
+            Body::Line(line) => decode::timestamp(line),
+            Body::Message(_, at) => Some(*at),
+        }
+    }
+
+    /// The stored message of a `message` entry; `None` for other types and for messages this
+    /// version cannot read.
+    pub fn message(&self) -> Option<Arc<Message>> {
+        match (&self.body, self.kind) {
+            (Body::Message(message, _), _) => Some(Arc::clone(message)),
+            (Body::Line(line), EntryKind::Message(_)) => decode::message(line).map(Arc::new),
+            _ => None,
+        }
+    }
+
+    /// What a compaction entry says.
+    pub fn compaction(&self) -> Option<CompactionEntry> {
+        match (&self.body, self.kind) {
+            (Body::Line(line), EntryKind::Compaction) => json::from_slice(line),
+            _ => None,
+        }
+    }
+}
+
+impl EntryId {
+    pub(crate) fn random() -> Self {
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        Self(id[..8].into())
+    }
+
+    pub(crate) fn random_long() -> Self {
+        Self(uuid::Uuid::new_v4().to_string().into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for EntryId {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl Deref for EntryId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for EntryId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+impl PartialEq<str> for EntryId {
+    fn eq(&self, other: &str) -> bool {
+        &*self.0 == other
+    }
+}
+
+impl PartialEq<&str> for EntryId {
+    fn eq(&self, other: &&str) -> bool {
+        &*self.0 == *other
+    }
+}
+
+impl Serialize for EntryId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl EntryKind {
+    /// The kind of an entry with this `type`, and this role if it is a message.
+    pub(crate) fn of(r#type: &str, role: Option<&str>) -> Self {
+        match r#type {
+            "message" => Self::Message(role.map_or(Role::Other, Role::of)),
+            "model_change" => Self::ModelChange,
+            "thinking_level_change" => Self::ThinkingLevelChange,
+            "compaction" => Self::Compaction,
+            "branch_summary" => Self::BranchSummary,
+            "custom" => Self::Custom,
+            "custom_message" => Self::CustomMessage,
+            "label" => Self::Label,
+            "session_info" => Self::SessionInfo,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl Role {
+    pub(crate) fn of(word: &str) -> Self {
+        match word {
+            "user" => Self::User,
+            "assistant" => Self::Assistant,
+            "toolResult" => Self::ToolResult,
+            "bashExecution" => Self::BashExecution,
+            "custom" => Self::Custom,
+            _ => Self::Other,
+        }
+    }
+}

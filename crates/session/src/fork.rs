@@ -1,0 +1,166 @@
+//! New sessions made from parts of old ones.
+//!
+//! Lines are copied as they are, so members we do not know survive. Label entries are not copied but
+//! made again at the end, one per labelled entry.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use pinion_message::now_millis;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::entry::{Body, Entry, EntryId, EntryKind, Role};
+use crate::record::NewEntry;
+use crate::store::{Place, user_text};
+use crate::tree::Tree;
+use crate::{Header, NewSession, Opened, SessionError, Store, json};
+
+impl Store {
+    /// A new session with everything before a user message, and the text of that message.
+    pub fn fork_before(&self, entry_id: &str) -> Result<(Self, String), SessionError> {
+        let entry = self
+            .tree
+            .get(entry_id)
+            .filter(|entry| entry.is_message_of(Role::User));
+        let entry = entry.ok_or(SessionError::InvalidFork)?;
+        let text = user_text(entry).ok_or(SessionError::InvalidFork)?;
+        let path = entry
+            .parent
+            .as_deref()
+            .map(|parent| self.tree.path_to(parent));
+        Ok((self.branch(&path.unwrap_or_default())?, text))
+    }
+
+    /// A new session with everything up to and including the current leaf.
+    pub fn clone_to_leaf(&self) -> Result<Self, SessionError> {
+        let leaf = self.leaf.as_deref().ok_or(SessionError::NothingToClone)?;
+        self.branch(&self.tree.path_to(leaf))
+    }
+
+    /// A new session with all entries of the one at `source`, all branches included.
+    pub fn copy_of(source: &Path, options: NewSession) -> Result<Opened, SessionError> {
+        let Opened { store, notices } = Self::open_read_only(source, &options.cwd)?;
+        let parent_session = Some(source.to_string_lossy().into_owned());
+        let mut copy = Self::create(NewSession {
+            parent_session,
+            ..options
+        })?;
+        for entry in store
+            .entries()
+            .filter(|entry| entry.kind != EntryKind::Damaged)
+        {
+            copy.tree.push(entry.clone());
+        }
+        copy.leaf = copy.tree.last_id().cloned();
+        copy.write_now()?;
+        Ok(Opened {
+            store: copy,
+            notices,
+        })
+    }
+
+    fn branch(&self, path: &[&Entry]) -> Result<Self, SessionError> {
+        let parent_session = self.file().map(|file| file.to_string_lossy().into_owned());
+        let header = Header::now(None, &self.cwd, parent_session);
+        let place = match (&self.place, &self.directory) {
+            (Place::Memory, _) | (_, None) => Place::Memory,
+            (_, Some(directory)) => Place::Later(directory.join(header.file_name())),
+        };
+        let mut tree = Tree::with_capacity(path.len());
+        for entry in path {
+            if matches!(entry.kind, EntryKind::Label | EntryKind::Damaged) {
+                continue;
+            }
+            tree.push(with_parent(entry, tree.last_id().cloned()));
+        }
+        self.copy_labels(&mut tree)?;
+        let mut store = Self::around(
+            header,
+            self.cwd.clone(),
+            tree,
+            place,
+            self.directory.clone(),
+        );
+        store.write_now()?;
+        Ok(store)
+    }
+
+    fn copy_labels(&self, tree: &mut Tree) -> Result<(), SessionError> {
+        for (target, label) in self.tree.labels() {
+            if tree.get(target).is_none() {
+                continue;
+            }
+            let new = NewEntry::Label {
+                target_id: target.to_string(),
+                label: Some(label.text.clone()),
+            };
+            let id = tree.free_id();
+            tree.push(new.into_entry(id, tree.last_id().cloned(), now_millis())?);
+        }
+        Ok(())
+    }
+
+    fn write_now(&mut self) -> Result<(), SessionError> {
+        let path = self.file().unwrap_or(Path::new("")).to_owned();
+        self.save().map_err(SessionError::io("write", path))
+    }
+}
+
+/// The entry with this parent; its line changes only if that is another one than before.
+fn with_parent(entry: &Entry, parent: Option<EntryId>) -> Entry {
+    if entry.parent == parent {
+        return entry.clone();
+    }
+    let body = match &entry.body {
+        Body::Message(..) => entry.body.clone(),
+        Body::Line(line) => Body::Line(relinked(line, parent.as_deref())),
+    };
+    Entry {
+        id: entry.id.clone(),
+        parent,
+        kind: entry.kind,
+        body,
+    }
+}
+
+/// The line with another `parentId`, every other byte as it was.
+fn relinked(line: &Bytes, parent: Option<&str>) -> Bytes {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Link<'a> {
+        #[serde(borrow)]
+        parent_id: &'a RawValue,
+    }
+    let Ok(Link { parent_id }) = serde_json::from_slice::<Link<'_>>(line) else {
+        return line.clone();
+    };
+    let parent_id = parent_id.get();
+    let start = parent_id.as_ptr() as usize - line.as_ptr() as usize;
+    let end = start + parent_id.len();
+    let mut out = Vec::with_capacity(line.len() + 16);
+    out.extend_from_slice(&line[..start]);
+    out.extend_from_slice(&json::line(&parent));
+    out.extend_from_slice(&line[end..]);
+    Bytes::from(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_parent_changes_in_a_relinked_line() {
+        let line = Bytes::from_static(
+            br#"{"type":"x","id":"b", "parentId" : "a","n":1.50,"z":{"parentId":1}}"#,
+        );
+        assert_eq!(
+            relinked(&line, Some("0")),
+            &br#"{"type":"x","id":"b", "parentId" : "0","n":1.50,"z":{"parentId":1}}"#[..]
+        );
+        assert_eq!(
+            relinked(&line, None),
+            &br#"{"type":"x","id":"b", "parentId" : null,"n":1.50,"z":{"parentId":1}}"#[..]
+        );
+    }
+}

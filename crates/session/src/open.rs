@@ -1,0 +1,314 @@
+//! From bytes on disk to a session, with everything that may have gone wrong in between.
+//!
+//! | found | done |
+//! |---|---|
+//! | nothing, or an empty file | a new session that will be stored there |
+//! | an unfinished last line | left out; moved aside before the next append |
+//! | a complete last line without newline | used; the newline comes with the next append |
+//! | an unreadable line in between | reported; its bytes stay, its children keep their place if possible |
+//! | entries without a readable header | a repaired copy is opened, the original is kept |
+//! | anything else | refused |
+//! | version 1 or 2 | rewritten as version 3 by way of a second file |
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use pinion_message::now_millis;
+
+use crate::disk::{self, Disk, Repair};
+use crate::entry::EntryKind;
+use crate::header::VERSION;
+use crate::migrate::migrate;
+use crate::scan::{DamageKind, RecordKind, Scan, Tail, scan};
+use crate::store::{Opened, Place, Store, parent_of};
+use crate::tree::Tree;
+use crate::{Header, Notice, SessionError, clock};
+
+impl Store {
+    /// Opens the session stored at `path` and becomes its one writer.
+    ///
+    /// A missing file becomes a new session stored there. `fallback_cwd` is used where the session does not
+    /// say where it was made. While another process of ours has it open the answer is
+    /// [`SessionError::Locked`]; see [`Store::open_read_only`]. To look at a session this process
+    /// already holds again, use [`Store::reload`].
+    pub fn open(path: &Path, fallback_cwd: &Path) -> Result<Opened, SessionError> {
+        let mut notices = Vec::new();
+        let (disk, content) = match Disk::open(path, &mut notices) {
+            Err(SessionError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                return Ok(Opened {
+                    store: Self::at_path(path, fallback_cwd),
+                    notices,
+                });
+            }
+            opened => opened?,
+        };
+        open_disk(disk, content, fallback_cwd, notices)
+    }
+
+    /// Opens the session stored at `path` without a lock and without changing anything on disk.
+    pub fn open_read_only(path: &Path, fallback_cwd: &Path) -> Result<Opened, SessionError> {
+        let file = File::open(path).map_err(SessionError::io("open", path))?;
+        let content = disk::read_all(&file).map_err(SessionError::io("read", path))?;
+        let mut notices = Vec::new();
+        let mut lines = scan(&content);
+        let header = match look(&content, &lines, path)? {
+            Look::Session(header) if header.version < VERSION => {
+                lines = scan(&Bytes::from(migrate(&content, &lines, header.version)));
+                *header
+            }
+            Look::Session(header) => *header,
+            Look::Empty => Header::now(None, fallback_cwd, None),
+            Look::Headless => {
+                notices.push(headless_notice(path, None));
+                Header::now(
+                    None,
+                    fallback_cwd,
+                    Some(path.to_string_lossy().into_owned()),
+                )
+            }
+        };
+        report(&lines, path, &mut notices);
+        if let Tail::Torn(from) = lines.tail {
+            notices.push(torn_notice(path, content.len() - from));
+        }
+        let tree = build(lines, &mut notices);
+        let place = Place::ReadOnly(path.to_owned());
+        let cwd = cwd_of(&header, fallback_cwd);
+        let store = Self::around(header, cwd, tree, place, parent_of(path));
+        Ok(Opened { store, notices })
+    }
+
+    /// Reads the session's file again without letting go of it, as if it were opened anew.
+    ///
+    /// A session without a file is left as it is.
+    pub fn reload(self) -> Result<Opened, SessionError> {
+        let Self {
+            header,
+            cwd,
+            tree,
+            leaf,
+            place,
+            directory,
+            notices,
+        } = self;
+        let Place::File(disk) = place else {
+            let store = Self {
+                header,
+                cwd,
+                tree,
+                leaf,
+                place,
+                directory,
+                notices: Vec::new(),
+            };
+            return Ok(Opened { store, notices });
+        };
+        let (disk, content) = disk.read_again()?;
+        let mut opened = open_disk(disk, content, &cwd, notices)?;
+        opened.store.directory = directory;
+        Ok(opened)
+    }
+}
+
+fn open_disk(
+    disk: Disk,
+    content: Bytes,
+    fallback_cwd: &Path,
+    mut notices: Vec<Notice>,
+) -> Result<Opened, SessionError> {
+    let path = disk.path().to_owned();
+    let mut lines = scan(&content);
+    let looked = look(&content, &lines, &path)?;
+    let begun = !matches!(looked, Look::Empty);
+    let (header, disk, content) = match looked {
+        Look::Session(header) if header.version >= VERSION => (*header, disk, content),
+        Look::Session(header) => {
+            let migrated = Bytes::from(migrate(&content, &lines, header.version));
+            let disk = disk.replace(&migrated)?;
+            lines = scan(&migrated);
+            (*header, disk, migrated)
+        }
+        Look::Empty => (Header::now(None, fallback_cwd, None), disk, content),
+        Look::Headless => {
+            let (disk, header, copy) = repaired_copy(&path, &content, &lines, fallback_cwd)?;
+            notices.push(headless_notice(&path, Some(disk.path())));
+            report(&lines, &path, &mut notices);
+            lines = scan(&copy);
+            (header, disk, copy)
+        }
+    };
+    report(&lines, disk.path(), &mut notices);
+    let repair = match lines.tail {
+        Tail::Clean => Repair::None,
+        Tail::MissingNewline => Repair::AddNewline,
+        Tail::Torn(from) => {
+            notices.push(torn_notice(disk.path(), content.len() - from));
+            Repair::CutTail {
+                from: from as u64,
+                torn: content.slice(from..),
+            }
+        }
+    };
+    let tree = build(lines, &mut notices);
+    let directory = parent_of(disk.path());
+    let disk = if begun {
+        disk.holds(tree.entries().len())
+    } else {
+        disk
+    }
+    .needs(repair);
+    let cwd = cwd_of(&header, fallback_cwd);
+    let store = Store::around(header, cwd, tree, Place::File(disk), directory);
+    Ok(Opened { store, notices })
+}
+
+/// What a file turned out to be.
+enum Look {
+    Session(Box<Header>),
+    /// Nothing, or a header somebody did not finish writing.
+    Empty,
+    /// Entries, but no header that can be read.
+    Headless,
+}
+
+fn look(content: &[u8], lines: &Scan, path: &Path) -> Result<Look, SessionError> {
+    const BEGINNING: &[u8] = br#"{"type":"session""#;
+    if let Some(first) = lines.records.first() {
+        if first.kind == RecordKind::Header
+            && let Some(header) = Header::parse(&first.line)
+        {
+            return Ok(Look::Session(Box::new(header)));
+        }
+        let known = lines.records.iter().any(|record| {
+            record.id.is_some()
+                && !matches!(
+                    record.kind,
+                    RecordKind::Header | RecordKind::Entry(EntryKind::Unknown | EntryKind::Damaged)
+                )
+        });
+        if known {
+            return Ok(Look::Headless);
+        }
+    }
+    let text = content.trim_ascii();
+    let unfinished = !text.contains(&b'\n')
+        && (text.starts_with(BEGINNING) || BEGINNING.starts_with(text))
+        && lines.records.is_empty();
+    if unfinished {
+        Ok(Look::Empty)
+    } else {
+        Err(SessionError::NotASession { path: path.into() })
+    }
+}
+
+/// Writes the readable entries of a file without a header into a new file beside it.
+fn repaired_copy(
+    path: &Path,
+    content: &[u8],
+    lines: &Scan,
+    fallback_cwd: &Path,
+) -> Result<(Disk, Header, Bytes), SessionError> {
+    let cwd = lost_cwd(content).unwrap_or_else(|| fallback_cwd.to_owned());
+    let header = Header::now(None, &cwd, Some(path.to_string_lossy().into_owned()));
+    let mut copy = header.json().to_vec();
+    copy.push(b'\n');
+    for record in &lines.records {
+        if !matches!(
+            record.kind,
+            RecordKind::Header | RecordKind::Entry(EntryKind::Damaged)
+        ) {
+            copy.extend_from_slice(&record.line);
+            copy.push(b'\n');
+        }
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let stamp = clock::for_file_name(&clock::iso(now_millis()));
+    let beside = path.with_file_name(format!("{stem}-repaired-{stamp}.jsonl"));
+    let disk = Disk::create(&beside).map_err(SessionError::io("write", &beside))?;
+    let disk = disk.replace(&copy)?;
+    Ok((disk, header, Bytes::from(copy)))
+}
+
+/// The working directory in a header line that is otherwise unreadable.
+fn lost_cwd(content: &[u8]) -> Option<PathBuf> {
+    let line = content.split(|&byte| byte == b'\n').next()?;
+    let line = std::str::from_utf8(line).ok()?;
+    let (_, rest) = line.split_once(r#""cwd":""#)?;
+    let (cwd, _) = rest.split_once('"')?;
+    let whole = cwd.starts_with('/') && !cwd.contains('\\');
+    whole.then(|| PathBuf::from(cwd))
+}
+
+fn cwd_of(header: &Header, fallback: &Path) -> PathBuf {
+    if header.cwd.is_empty() {
+        fallback.to_owned()
+    } else {
+        PathBuf::from(&header.cwd)
+    }
+}
+
+fn build(lines: Scan, notices: &mut Vec<Notice>) -> Tree {
+    let mut tree = Tree::with_capacity(lines.records.len());
+    for record in lines.records {
+        let number = record.number;
+        let header = record.kind == RecordKind::Header;
+        match record.into_entry() {
+            Some(entry) => tree.push(entry),
+            None if header => {}
+            None => notices.push(Notice::new(
+                "session_entry_without_id",
+                format!("line {number} has no id and is not used"),
+            )),
+        }
+    }
+    let broken = tree.broken_links().count();
+    if let Some(first) = tree.broken_links().next() {
+        notices.push(Notice::new(
+            "session_broken_link",
+            format!(
+                "{broken} entries name a parent that does not exist, the first is {}; the conversation before them cannot be reached",
+                first.id
+            ),
+        ));
+    }
+    tree
+}
+
+fn report(lines: &Scan, path: &Path, notices: &mut Vec<Notice>) {
+    for damage in &lines.damage {
+        let what = match damage.kind {
+            DamageKind::Lost => "cannot be read and is not used",
+            DamageKind::LinksOnly => "cannot be read; the entries after it keep their place",
+            DamageKind::Glued => "begins with an unfinished entry; the entry after it is used",
+            DamageKind::Characters => "holds bytes that are not UTF-8; they are shown as U+FFFD",
+        };
+        let message = format!(
+            "{} is damaged: line {} {what}; its bytes stay",
+            path.display(),
+            damage.number
+        );
+        notices.push(Notice::new("session_damaged", message));
+    }
+}
+
+fn torn_notice(path: &Path, bytes: usize) -> Notice {
+    let message = format!(
+        "{} ends with {bytes} bytes that are not a complete entry; they are not used, and are moved to a file beside it before anything is appended",
+        path.display()
+    );
+    Notice::new("session_tail_torn", message)
+}
+
+fn headless_notice(path: &Path, copy: Option<&Path>) -> Notice {
+    let message = match copy {
+        Some(copy) => format!(
+            "{} has no readable header; it is kept as it is, and its entries are opened from a repaired copy, {}",
+            path.display(),
+            copy.display()
+        ),
+        None => format!("{} has no readable header", path.display()),
+    };
+    Notice::new("session_header_repaired", message)
+}
