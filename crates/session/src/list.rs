@@ -1,0 +1,157 @@
+//! What a session browser shows, without opening the sessions.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use bytes::Bytes;
+use pinion_message::{Message, Millis};
+use serde::{Deserialize, Serialize};
+
+use crate::decode;
+use crate::entry::{Entry, EntryKind, Role};
+use crate::locate::session_files;
+use crate::scan::{RecordKind, scan};
+use crate::tree::Tree;
+use crate::{Header, clock};
+
+/// What a session browser shows of one session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionInfo {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its id.
+    pub id: String,
+    /// The working directory it was made in; may be empty.
+    pub cwd: String,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The session it was forked from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_session_path: Option<String>,
+    /// When it was made.
+    pub created: Millis,
+    /// When somebody last said something in it.
+    pub modified: Millis,
+    /// How many messages it holds, on all branches.
+    pub message_count: usize,
+    /// The first words of the user, or `(no messages)`.
+    pub first_message: String,
+}
+
+#[derive(Deserialize)]
+struct Times {
+    #[serde(default, deserialize_with = "decode::whole")]
+    timestamp: Millis,
+    #[serde(default)]
+    message: Option<MessageTime>,
+}
+
+#[derive(Deserialize)]
+struct MessageTime {
+    #[serde(default, deserialize_with = "decode::whole")]
+    timestamp: Millis,
+}
+
+/// The sessions in `directory`, those used last first. Files that are not sessions are left out.
+pub fn list(directory: &Path) -> Vec<SessionInfo> {
+    let mut sessions: Vec<SessionInfo> = session_files(directory)
+        .filter_map(|path| describe(&path))
+        .collect();
+    sessions.sort_by(|a, b| {
+        b.modified
+            .cmp(&a.modified)
+            .then_with(|| a.path.cmp(&b.path))
+    });
+    sessions
+}
+
+/// Everything user and models said in a session, for searching.
+pub fn all_text(path: &Path) -> io::Result<String> {
+    let (_, tree) = read(path)?;
+    let texts = tree
+        .entries()
+        .iter()
+        .filter_map(said)
+        .filter(|text| !text.is_empty());
+    Ok(texts.collect::<Vec<_>>().join(" "))
+}
+
+pub(crate) fn describe(path: &Path) -> Option<SessionInfo> {
+    let (header, tree) = read(path).ok()?;
+    let header = header?;
+    let entries = tree.entries();
+    let is_message = |entry: &&Entry| matches!(entry.kind, EntryKind::Message(_));
+    let first = entries
+        .iter()
+        .filter(|entry| entry.is_message_of(Role::User));
+    let created = clock::millis(&header.timestamp);
+    let spoken = entries.iter().filter_map(spoken_at).max();
+    Some(SessionInfo {
+        path: path.to_owned(),
+        id: header.id,
+        cwd: header.cwd,
+        name: tree.name().map(str::to_owned),
+        parent_session_path: header.parent_session,
+        created: created.unwrap_or_else(|| modified_on_disk(path)),
+        modified: spoken.or(created).unwrap_or_else(|| modified_on_disk(path)),
+        message_count: entries.iter().filter(is_message).count(),
+        first_message: first
+            .filter_map(said)
+            .find(|text| !text.is_empty())
+            .unwrap_or_else(|| "(no messages)".to_owned()),
+    })
+}
+
+fn read(path: &Path) -> io::Result<(Option<Header>, Tree)> {
+    let mut lines = scan(&Bytes::from(fs::read(path)?));
+    let header = lines
+        .records
+        .first()
+        .filter(|record| record.kind == RecordKind::Header);
+    let header = header.and_then(|record| Header::parse(&record.line));
+    // Version 1 entries have no ids; a description does not need them.
+    for record in &mut lines.records {
+        record.id.get_or_insert_with(|| "".into());
+    }
+    let mut tree = Tree::with_capacity(lines.records.len());
+    lines
+        .records
+        .into_iter()
+        .filter_map(|record| record.into_entry())
+        .for_each(|e| tree.push(e));
+    Ok((header, tree))
+}
+
+fn said(entry: &Entry) -> Option<String> {
+    if !matches!(entry.kind, EntryKind::Message(Role::User | Role::Assistant)) {
+        return None;
+    }
+    match &*entry.message()? {
+        Message::User(user) => Some(user.content.joined_text(" ")),
+        Message::Assistant(answer) => Some(answer.joined_text(" ")),
+        _ => None,
+    }
+}
+
+fn spoken_at(entry: &Entry) -> Option<Millis> {
+    if !matches!(entry.kind, EntryKind::Message(Role::User | Role::Assistant)) {
+        return None;
+    }
+    let times: Times = serde_json::from_slice(&entry.json()).ok()?;
+    let message = times.message.map_or(0, |message| message.timestamp);
+    [message, times.timestamp]
+        .into_iter()
+        .find(|&time| time > 0)
+}
+
+fn modified_on_disk(path: &Path) -> Millis {
+    let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+    let since = modified
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    since.map_or(0, |since| since.as_millis() as Millis)
+}

@@ -1,0 +1,131 @@
+//! Where sessions are kept, and how one is found by path, by id, or by being the last.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+
+use crate::list::describe;
+use crate::{Header, SessionError};
+
+/// A header longer than this is not one.
+const HEADER_LIMIT: u64 = 1 << 20;
+
+/// What `--session` named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// A path; there need not be anything yet.
+    Path(PathBuf),
+    /// The session of this project whose id begins as asked.
+    Id(PathBuf),
+}
+
+impl Found {
+    /// The session file.
+    pub fn into_path(self) -> PathBuf {
+        match self {
+            Self::Path(path) | Self::Id(path) => path,
+        }
+    }
+}
+
+/// The directory for the sessions of one project: `<agent_dir>/sessions/--home-me-proj--`.
+pub fn project_directory(agent_dir: &Path, cwd: &Path) -> PathBuf {
+    let cwd = cwd.to_string_lossy();
+    let relative = cwd.strip_prefix(['/', '\\']).unwrap_or(&cwd);
+    let encoded = relative.replace(['/', '\\', ':'], "-");
+    agent_dir.join("sessions").join(format!("--{encoded}--"))
+}
+
+/// The session in `directory` that was written last; `None` if there is none.
+pub fn most_recent(directory: &Path) -> Option<PathBuf> {
+    let mut files: Vec<(SystemTime, PathBuf)> = session_files(directory)
+        .filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)))
+        .collect();
+    files.sort_by(|a, b| b.cmp(a));
+    files
+        .into_iter()
+        .map(|(_, path)| path)
+        .find(|path| header_of(path).is_some())
+}
+
+/// Finds the session a user named by path or by the beginning of its id.
+///
+/// The project's own sessions come first, those used last before others. An id that only exists in
+/// another project is an error that says where.
+pub fn find(
+    sessions_root: &Path,
+    project_directory: &Path,
+    argument: &str,
+) -> Result<Found, SessionError> {
+    if argument.contains(['/', '\\']) || argument.ends_with(".jsonl") {
+        return Ok(Found::Path(PathBuf::from(argument)));
+    }
+    if let Some((path, _)) = newest_with_prefix(session_files(project_directory), argument) {
+        return Ok(Found::Id(path));
+    }
+    let projects = fs::read_dir(sessions_root).into_iter().flatten().flatten();
+    let everywhere = projects.flat_map(|project| session_files(&project.path()));
+    match newest_with_prefix(everywhere, argument) {
+        Some((path, Header { id, cwd, .. })) => Err(SessionError::OtherProject { id, path, cwd }),
+        None => Err(SessionError::NoMatch(argument.to_owned())),
+    }
+}
+
+/// The session in `directory` with exactly this id.
+pub fn find_id(directory: &Path, id: &str) -> Option<PathBuf> {
+    session_files(directory).find(|path| header_of(path).is_some_and(|header| header.id == id))
+}
+
+fn newest_with_prefix(
+    files: impl Iterator<Item = PathBuf>,
+    prefix: &str,
+) -> Option<(PathBuf, Header)> {
+    let mut matches: Vec<(PathBuf, Header)> = files
+        .filter_map(|path| header_of(&path).map(|header| (path, header)))
+        .filter(|(_, header)| header.id.starts_with(prefix))
+        .collect();
+    if matches.len() > 1 {
+        // Only now is it worth reading whole files.
+        matches.sort_by_cached_key(|(path, _)| describe(path).map(|info| info.modified));
+    }
+    matches.pop()
+}
+
+/// The `.jsonl` files of a directory.
+pub(crate) fn session_files(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
+    files.map(|file| file.path()).filter(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "jsonl")
+    })
+}
+
+/// The header of a session file, from its first line.
+pub(crate) fn header_of(path: &Path) -> Option<Header> {
+    let mut line = Vec::new();
+    let file = File::open(path).ok()?.take(HEADER_LIMIT);
+    BufReader::with_capacity(1024, file)
+        .read_until(b'\n', &mut line)
+        .ok()?;
+    Header::parse(&Bytes::from(line.trim_ascii().to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_has_its_own_directory() {
+        let directory = |cwd: &str| project_directory(Path::new("/a"), Path::new(cwd));
+        assert_eq!(
+            directory("/home/me/proj"),
+            Path::new("/a/sessions/--home-me-proj--")
+        );
+        assert_eq!(directory("/"), Path::new("/a/sessions/----"));
+        assert_eq!(directory("C:\\x\\y"), Path::new("/a/sessions/--C--x-y--"));
+        assert_eq!(directory("//x"), Path::new("/a/sessions/---x--"));
+    }
+}
