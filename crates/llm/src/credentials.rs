@@ -1,0 +1,225 @@
+//! Keys: where they come from and in which order.
+//!
+//! The command line wins over `auth.json`, that over the environment, that over `models.json`.
+//! Asking whether there is a key runs no command; fetching one may. Nothing under a project's
+//! directory is ever looked at.
+
+mod auth_file;
+mod command;
+mod environment;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+use pinion_message::{Secret, now_millis};
+use secrecy::ExposeSecret;
+
+use crate::Notice;
+use auth_file::{AuthFile, Stored};
+use command::CommandCache;
+pub use environment::Environment;
+use environment::key_variables;
+
+/// Why there is no key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialError {
+    /// Nothing is configured for the provider.
+    #[error("No API key found for {provider}.\n\n{hint}")]
+    Missing {
+        /// The provider.
+        provider: String,
+        /// What to do, naming the variables to set.
+        hint: String,
+    },
+    /// Only a login that has expired.
+    #[error(
+        "Authentication failed for \"{provider}\". Credentials may have expired or network is unavailable.\n\n{hint}"
+    )]
+    Expired {
+        /// The provider.
+        provider: String,
+        /// What to do, naming the variables to set.
+        hint: String,
+    },
+    /// The command that prints the key, or a header, did not.
+    #[error(
+        "The command for the {what} of {provider} gave no value: {reason}. Run it by hand to see why."
+    )]
+    Command {
+        /// The provider.
+        provider: String,
+        /// `API key`, or which header.
+        what: String,
+        /// What became of the command.
+        reason: String,
+    },
+}
+
+impl CredentialError {
+    /// A name for programs that never changes.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "no_api_key",
+            Self::Expired { .. } => "login_expired",
+            Self::Command { .. } => "key_command_failed",
+        }
+    }
+}
+
+/// Everything that may hold a key, except `models.json`.
+#[derive(Debug)]
+pub(crate) struct Credentials {
+    directory: PathBuf,
+    environment: Environment,
+    auth: AuthFile,
+    runtime: RwLock<HashMap<String, Secret>>,
+    commands: CommandCache,
+}
+
+impl Credentials {
+    pub(crate) fn open(directory: &Path, environment: Environment) -> (Self, Vec<Notice>) {
+        let (auth, notices) = AuthFile::open(directory.join("auth.json"));
+        let credentials = Self {
+            directory: directory.to_owned(),
+            environment,
+            auth,
+            runtime: RwLock::default(),
+            commands: CommandCache::default(),
+        };
+        (credentials, notices)
+    }
+
+    pub(crate) fn set_runtime_key(&self, provider: &str, key: Secret) {
+        let mut runtime = self.runtime.write().unwrap_or_else(PoisonError::into_inner);
+        runtime.insert(provider.to_owned(), key);
+    }
+
+    pub(crate) fn store_key(&self, provider: &str, key: &Secret) -> io::Result<()> {
+        self.auth.store_key(provider, key)
+    }
+
+    fn runtime_key(&self, provider: &str) -> Option<Secret> {
+        self.runtime
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(provider)
+            .cloned()
+    }
+
+    /// Whether a key is configured anywhere. Runs no command.
+    pub(crate) fn has(&self, provider: &str, configured: Option<&Secret>) -> bool {
+        configured.is_some()
+            || self.runtime_key(provider).is_some()
+            || match self.auth.entries().get(provider) {
+                Some(Stored::ApiKey { .. }) => true,
+                Some(Stored::Login { expires, .. }) => *expires > now_millis(),
+                Some(Stored::Unknown) | None => false,
+            }
+            || self.environment.has_credentials(provider)
+    }
+
+    /// The error for a provider without a key; `None` when it has one.
+    pub(crate) fn missing(
+        &self,
+        provider: &str,
+        configured: Option<&Secret>,
+    ) -> Option<CredentialError> {
+        if self.has(provider, configured) {
+            return None;
+        }
+        let (provider, hint) = (provider.to_owned(), self.hint(provider));
+        Some(match self.auth.entries().get(&provider) {
+            Some(Stored::Login { .. }) => CredentialError::Expired { provider, hint },
+            _ => CredentialError::Missing { provider, hint },
+        })
+    }
+
+    /// The key to send now; `None` for clouds that take no key.
+    ///
+    /// `configured` is what `models.json` says.
+    pub(crate) async fn key(
+        &self,
+        provider: &str,
+        configured: Option<&Secret>,
+    ) -> Result<Option<Secret>, CredentialError> {
+        if let Some(key) = self.runtime_key(provider) {
+            return Ok(Some(key));
+        }
+        let entries = self.auth.entries();
+        match entries.get(provider) {
+            Some(Stored::ApiKey { key }) => {
+                return self.value(provider, "API key", key).await.map(Some);
+            }
+            Some(Stored::Login { access, expires }) if *expires > now_millis() => {
+                return Ok(Some(access.clone()));
+            }
+            _ => {}
+        }
+        if let Some(key) = self.environment.key(provider) {
+            return Ok(Some(Secret::from(key)));
+        }
+        match (configured, self.missing(provider, configured)) {
+            (Some(key), _) => self.value(provider, "API key", key).await.map(Some),
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// What a configured text stands for: the output of a `!command`, the value of a variable of
+    /// that name, or itself.
+    pub(crate) async fn value(
+        &self,
+        provider: &str,
+        what: &str,
+        text: &Secret,
+    ) -> Result<Secret, CredentialError> {
+        if let Some(command) = text.expose_secret().strip_prefix('!') {
+            let output = self.commands.output(command).await;
+            return output.map_err(|reason| CredentialError::Command {
+                provider: provider.to_owned(),
+                what: what.to_owned(),
+                reason,
+            });
+        }
+        let variable = self.environment.get(text.expose_secret());
+        Ok(variable.map_or_else(|| text.clone(), Secret::from))
+    }
+
+    /// What to do about a missing key.
+    fn hint(&self, provider: &str) -> String {
+        let auth = self.directory.join("auth.json");
+        let variables = match key_variables(provider) {
+            [] => String::new(),
+            [only] => format!("Set {only} in the environment, or add "),
+            [first, rest @ ..] => {
+                // The last resort of a provider is its plain key, the one people have.
+                let (plain, others) = match provider {
+                    "anthropic" => (rest[0], vec![*first]),
+                    _ => (*first, rest.to_vec()),
+                };
+                format!(
+                    "Set {plain} (or {}) in the environment, or add ",
+                    others.join(", ")
+                )
+            }
+        };
+        let begin = if variables.is_empty() {
+            "Add ".to_owned()
+        } else {
+            variables
+        };
+        let aws = match provider {
+            "amazon-bedrock" => " AWS_PROFILE and the other AWS variables work too.",
+            "google-vertex" => {
+                " Application default credentials work too, with GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION."
+            }
+            _ => "",
+        };
+        format!(
+            "{begin}\"{provider}\": {{\"type\":\"api_key\",\"key\":\"…\"}} to {}.{aws}",
+            auth.display()
+        )
+    }
+}

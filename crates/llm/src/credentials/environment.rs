@@ -1,0 +1,153 @@
+//! Which environment variables hold which provider's key.
+//!
+//! Also where variables are looked up: the process, or a fixed set that a caller hands over.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Where environment variables are looked up.
+#[derive(Debug, Clone, Default)]
+pub enum Environment {
+    /// The environment of this process.
+    #[default]
+    Process,
+    /// Only these.
+    Fixed(BTreeMap<String, String>),
+}
+
+impl Environment {
+    /// The value of a variable that is set and not empty.
+    pub fn get(&self, name: &str) -> Option<String> {
+        let value = match self {
+            // A name with `=` or NUL cannot be set, and asking for it would panic on some systems.
+            Self::Process if name.is_empty() || name.contains(['=', '\0']) => None,
+            Self::Process => std::env::var(name).ok(),
+            Self::Fixed(variables) => variables.get(name).cloned(),
+        };
+        value.filter(|value| !value.is_empty())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// The key of a provider, from the first of its variables that is set.
+    pub(crate) fn key(&self, provider: &str) -> Option<String> {
+        key_variables(provider)
+            .iter()
+            .find_map(|name| self.get(name))
+    }
+
+    /// Whether anything in the environment lets us ask this provider.
+    pub(crate) fn has_credentials(&self, provider: &str) -> bool {
+        key_variables(provider).iter().any(|name| self.has(name))
+            || match provider {
+                "amazon-bedrock" => self.has_aws_identity(),
+                "google-vertex" => self.has_google_identity(),
+                _ => false,
+            }
+    }
+
+    fn has_aws_identity(&self) -> bool {
+        self.has("AWS_ACCESS_KEY_ID") && self.has("AWS_SECRET_ACCESS_KEY")
+            || [
+                "AWS_PROFILE",
+                "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                "AWS_WEB_IDENTITY_TOKEN_FILE",
+            ]
+            .iter()
+            .any(|name| self.has(name))
+    }
+
+    fn has_google_identity(&self) -> bool {
+        let project = self.has("GOOGLE_CLOUD_PROJECT") || self.has("GCLOUD_PROJECT");
+        let file = || match self.get("GOOGLE_APPLICATION_CREDENTIALS") {
+            Some(file) => Path::new(&file).exists(),
+            None => self.get("HOME").is_some_and(|home| {
+                let file = ".config/gcloud/application_default_credentials.json";
+                Path::new(&home).join(file).exists()
+            }),
+        };
+        project && self.has("GOOGLE_CLOUD_LOCATION") && file()
+    }
+}
+
+/// The variables that may hold a provider's key, the first one winning.
+pub(crate) fn key_variables(provider: &str) -> &'static [&'static str] {
+    match provider {
+        "amazon-bedrock" => &["AWS_BEARER_TOKEN_BEDROCK"],
+        "ant-ling" => &["ANT_LING_API_KEY"],
+        "anthropic" => &["ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_API_KEY"],
+        "azure" | "azure-openai-responses" => &["AZURE_OPENAI_API_KEY"],
+        "baseten" => &["BASETEN_API_KEY"],
+        "cerebras" => &["CEREBRAS_API_KEY"],
+        "cloudflare-ai-gateway" | "cloudflare-workers-ai" => &["CLOUDFLARE_API_KEY"],
+        "deepseek" => &["DEEPSEEK_API_KEY"],
+        "fireworks" => &["FIREWORKS_API_KEY"],
+        "github-copilot" => &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
+        "google" => &["GEMINI_API_KEY"],
+        "google-vertex" => &["GOOGLE_CLOUD_API_KEY"],
+        "groq" => &["GROQ_API_KEY"],
+        "huggingface" => &["HF_TOKEN"],
+        "kimi-coding" => &["KIMI_API_KEY"],
+        "meta" => &["META_API_KEY"],
+        "minimax" => &["MINIMAX_API_KEY"],
+        "minimax-cn" => &["MINIMAX_CN_API_KEY"],
+        "mistral" => &["MISTRAL_API_KEY"],
+        "moonshotai" | "moonshotai-cn" => &["MOONSHOT_API_KEY"],
+        "nvidia" => &["NVIDIA_API_KEY"],
+        "openai" => &["OPENAI_API_KEY"],
+        "opencode" | "opencode-go" => &["OPENCODE_API_KEY"],
+        "openrouter" => &["OPENROUTER_API_KEY"],
+        "qwen-token-plan" | "qwen-token-plan-individual" => &["QWEN_TOKEN_PLAN_API_KEY"],
+        "qwen-token-plan-cn" => &["QWEN_TOKEN_PLAN_CN_API_KEY"],
+        "radius" => &["RADIUS_API_KEY"],
+        "together" => &["TOGETHER_API_KEY"],
+        "vercel-ai-gateway" => &["AI_GATEWAY_API_KEY"],
+        "xai" => &["XAI_API_KEY"],
+        "xiaomi" => &["XIAOMI_API_KEY"],
+        "xiaomi-token-plan-ams" => &["XIAOMI_TOKEN_PLAN_AMS_API_KEY"],
+        "xiaomi-token-plan-cn" => &["XIAOMI_TOKEN_PLAN_CN_API_KEY"],
+        "xiaomi-token-plan-sgp" => &["XIAOMI_TOKEN_PLAN_SGP_API_KEY"],
+        "zai" => &["ZAI_API_KEY"],
+        "zai-coding-cn" => &["ZAI_CODING_CN_API_KEY"],
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixed(variables: &[(&str, &str)]) -> Environment {
+        let pairs = variables
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
+        Environment::Fixed(pairs.collect())
+    }
+
+    #[test]
+    fn every_built_in_provider_has_a_variable() {
+        for provider in crate::catalog::providers() {
+            // The one provider that is only ever used through a login.
+            let expected = provider != "openai-codex";
+            assert_eq!(!key_variables(provider).is_empty(), expected, "{provider}");
+        }
+    }
+
+    #[test]
+    fn the_first_variable_wins_and_empty_ones_do_not_count() {
+        let both = fixed(&[("ANTHROPIC_OAUTH_TOKEN", "o"), ("ANTHROPIC_API_KEY", "k")]);
+        assert_eq!(both.key("anthropic").as_deref(), Some("o"));
+        let one = fixed(&[("ANTHROPIC_OAUTH_TOKEN", ""), ("ANTHROPIC_API_KEY", "k")]);
+        assert_eq!(one.key("anthropic").as_deref(), Some("k"));
+    }
+
+    #[test]
+    fn clouds_count_as_configured_without_a_key() {
+        assert!(fixed(&[("AWS_PROFILE", "p")]).has_credentials("amazon-bedrock"));
+        assert!(!fixed(&[("AWS_ACCESS_KEY_ID", "i")]).has_credentials("amazon-bedrock"));
+        assert!(!fixed(&[("GOOGLE_CLOUD_PROJECT", "p")]).has_credentials("google-vertex"));
+    }
+}

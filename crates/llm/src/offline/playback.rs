@@ -1,0 +1,472 @@
+//! Plays one turn as the events of a stream.
+//!
+//! Text arrives as fast as it is taken, unless a step has a pace; cancelling ends the stream at the
+//! next event, also in the middle of a wait. Knows nothing of where the turn came from.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::stream;
+use pinion_message::{
+    AssistantMessage, Block, Message, Model, StopReason, TextBlock, ThinkingBlock, ToolCall, Usage,
+    now_millis,
+};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::script::{Call, Paced, Step, Tokens, Turn};
+use crate::{EventStream, Request, StreamEvent};
+
+/// After so many events in a row others get their turn.
+const EVENTS_PER_TURN: u32 = 64;
+
+/// What an overloaded provider answers.
+const OVERLOADED: &str =
+    r#"529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+
+/// How often each scripted overload has failed so far in this process.
+///
+/// Failed answers are not part of the history, so the count cannot be read off a request.
+static OVERLOADS: LazyLock<Mutex<HashMap<u64, u32>>> = LazyLock::new(Mutex::default);
+
+/// One answer being played.
+pub(super) struct Playback {
+    model: Arc<Model>,
+    cancel: CancellationToken,
+    idle_limit: Duration,
+    /// Names the turn within the session.
+    key: u64,
+    steps: std::vec::IntoIter<Step>,
+    /// Events that are due before the next step.
+    ready: VecDeque<StreamEvent>,
+    /// The rest of the text that is arriving.
+    arriving: Option<Arriving>,
+    message: AssistantMessage,
+    state: State,
+    /// The kind of the last block, while it still grows.
+    open: Option<Kind>,
+    /// What the open tool call will have when all of its text has arrived.
+    arguments: Map<String, Value>,
+    call_prefix: String,
+    stop: Option<StopReason>,
+    tokens: Option<Tokens>,
+    prompt_tokens: u64,
+    answer_characters: u64,
+    events_in_a_row: u32,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Waiting,
+    Started,
+    Over,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    Thinking,
+    Tool,
+}
+
+struct Arriving {
+    pieces: Pieces,
+    pace: Duration,
+    due: Option<Instant>,
+}
+
+/// Text cut into deltas, one at a time.
+enum Pieces {
+    Cut {
+        text: String,
+        at: usize,
+        chunk: usize,
+    },
+    Numbered {
+        next: u64,
+        count: u64,
+        size: usize,
+    },
+}
+
+impl Iterator for Pieces {
+    type Item = Arc<str>;
+
+    fn next(&mut self) -> Option<Arc<str>> {
+        match self {
+            Self::Cut { text, at, chunk } => {
+                let rest = text.get(*at..).filter(|rest| !rest.is_empty())?;
+                let length = rest
+                    .char_indices()
+                    .nth(*chunk)
+                    .map_or(rest.len(), |(end, _)| end);
+                *at += length;
+                Some(Arc::from(&rest[..length]))
+            }
+            Self::Numbered { next, count, size } => {
+                if next == count {
+                    return None;
+                }
+                *next += 1;
+                Some(numbered(*next, *size))
+            }
+        }
+    }
+}
+
+/// The delta with this number: its digits, then filler, then a space. A reader of the whole text
+/// can tell which delta is missing.
+fn numbered(number: u64, size: usize) -> Arc<str> {
+    let digits = number.to_string();
+    // Of a number that does not fit, the last digits tell more.
+    let shown = digits
+        .get(digits.len().saturating_sub(size)..)
+        .unwrap_or_default();
+    let mut text = String::with_capacity(size);
+    text.push_str(shown);
+    while text.len() + 1 < size {
+        text.push('.');
+    }
+    if text.len() < size {
+        text.push(' ');
+    }
+    text.into()
+}
+
+impl Playback {
+    pub(super) fn new(request: &Request, turn: Turn) -> Self {
+        let model = Arc::clone(&request.model);
+        let mut hasher = DefaultHasher::new();
+        (&request.options.session_id, turn.key).hash(&mut hasher);
+        Self {
+            cancel: request.cancel.clone(),
+            idle_limit: request.options.timeouts.idle,
+            key: hasher.finish(),
+            steps: turn.steps.into_iter(),
+            ready: VecDeque::new(),
+            arriving: None,
+            message: AssistantMessage {
+                content: Vec::new(),
+                api: model.api.clone(),
+                provider: model.provider.clone(),
+                model: model.id.clone(),
+                usage: Usage::default(),
+                stop_reason: StopReason::Stop,
+                timestamp: now_millis(),
+                response_id: None,
+                response_model: None,
+                error_message: None,
+            },
+            state: State::Waiting,
+            open: None,
+            arguments: Map::new(),
+            call_prefix: format!("offline-{}", request.messages.len()),
+            stop: None,
+            tokens: turn.usage,
+            prompt_tokens: prompt_tokens(request),
+            answer_characters: 0,
+            events_in_a_row: 0,
+            model,
+        }
+    }
+
+    pub(super) fn into_stream(self) -> EventStream {
+        Box::pin(stream::unfold(Box::new(self), |mut playback| async move {
+            playback.next().await.map(|event| (event, playback))
+        }))
+    }
+
+    async fn next(&mut self) -> Option<StreamEvent> {
+        self.events_in_a_row += 1;
+        if self.events_in_a_row >= EVENTS_PER_TURN {
+            self.events_in_a_row = 0;
+            tokio::task::yield_now().await;
+        }
+        loop {
+            if self.state != State::Over && self.cancel.is_cancelled() {
+                self.abort();
+            }
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if self.state == State::Over {
+                return None;
+            }
+            if let Some(event) = self.next_piece().await {
+                return Some(event);
+            }
+            if self.arriving.is_none() && self.ready.is_empty() && self.state != State::Over {
+                match self.steps.next() {
+                    Some(step) => self.begin(step).await,
+                    None => self.finish(),
+                }
+            }
+        }
+    }
+
+    /// The next delta of the text that is arriving.
+    async fn next_piece(&mut self) -> Option<StreamEvent> {
+        let arriving = self.arriving.as_mut()?;
+        if !arriving.pace.is_zero() {
+            let due = arriving.due.unwrap_or_else(Instant::now) + arriving.pace;
+            arriving.due = Some(due);
+            self.wait_until(due).await;
+            if self.cancel.is_cancelled() {
+                return None;
+            }
+        }
+        let Some(delta) = self.arriving.as_mut()?.pieces.next() else {
+            self.arriving = None;
+            return None;
+        };
+        self.answer_characters += delta.chars().count() as u64;
+        match self.message.content.last_mut() {
+            Some(Block::Text(block)) => block.text.push_str(&delta),
+            Some(Block::Thinking(block)) => block.thinking.push_str(&delta),
+            // The arguments of a call are set when it ends.
+            _ => {}
+        }
+        Some(StreamEvent::Delta {
+            index: self.message.content.len() - 1,
+            delta,
+        })
+    }
+
+    async fn begin(&mut self, step: Step) {
+        match step {
+            Step::Text(Paced { what, chunk, pace }) => {
+                self.open_block(Kind::Text, || Block::Text(TextBlock::default()));
+                self.arrive(
+                    Pieces::Cut {
+                        text: what,
+                        at: 0,
+                        chunk,
+                    },
+                    pace,
+                );
+            }
+            Step::Deltas { count, size, pace } => {
+                self.open_block(Kind::Text, || Block::Text(TextBlock::default()));
+                self.arrive(
+                    Pieces::Numbered {
+                        next: 0,
+                        count,
+                        size,
+                    },
+                    pace,
+                );
+            }
+            Step::Think(Paced { what, chunk, pace }) => {
+                self.open_block(Kind::Thinking, || Block::Thinking(ThinkingBlock::default()));
+                self.arrive(
+                    Pieces::Cut {
+                        text: what,
+                        at: 0,
+                        chunk,
+                    },
+                    pace,
+                );
+            }
+            Step::Signature(signature) => {
+                if let Some(Block::Thinking(block)) = self.message.content.last_mut() {
+                    block.thinking_signature = Some(signature);
+                }
+            }
+            Step::Tool(Paced {
+                what: Call { id, name, text },
+                chunk,
+                pace,
+            }) => {
+                self.close_block();
+                let arguments = match serde_json::from_str(&text) {
+                    Ok(Value::Object(arguments)) => arguments,
+                    _ => Map::new(),
+                };
+                let id = id.unwrap_or_else(|| {
+                    format!("{}-{}", self.call_prefix, self.message.content.len())
+                });
+                let empty = Value::Object(Map::new());
+                let call = ToolCall {
+                    id,
+                    name,
+                    arguments: empty,
+                    thought_signature: None,
+                };
+                self.open_block(Kind::Tool, || Block::ToolCall(call));
+                self.arguments = arguments;
+                self.arrive(Pieces::Cut { text, at: 0, chunk }, pace);
+            }
+            Step::Stall(time) => self.stall(time).await,
+            Step::Overload(times) => self.overload(times),
+            Step::Fail(message) => self.end(StopReason::Error, Some(message)),
+            Step::Stop(reason) => self.stop = Some(reason),
+        }
+    }
+
+    fn start(&mut self) {
+        if self.state == State::Waiting {
+            self.state = State::Started;
+            self.ready
+                .push_back(StreamEvent::Start(self.message.clone()));
+        }
+    }
+
+    /// Begins a block, or goes on with the last one when it is of the same kind.
+    fn open_block(&mut self, kind: Kind, block: impl FnOnce() -> Block) {
+        self.start();
+        if self.open == Some(kind) && kind != Kind::Tool {
+            return;
+        }
+        self.close_block();
+        let (index, block) = (self.message.content.len(), block());
+        self.ready.push_back(StreamEvent::BlockStart {
+            index,
+            block: block.clone(),
+        });
+        self.message.content.push(block);
+        self.open = Some(kind);
+    }
+
+    fn close_block(&mut self) {
+        if self.open.take().is_some()
+            && let Some(block) = self.message.content.last_mut()
+        {
+            if let Block::ToolCall(call) = block {
+                call.arguments = Value::Object(std::mem::take(&mut self.arguments));
+            }
+            let block = block.clone();
+            let index = self.message.content.len() - 1;
+            self.ready.push_back(StreamEvent::BlockEnd { index, block });
+        }
+    }
+
+    fn arrive(&mut self, pieces: Pieces, pace: Duration) {
+        self.arriving = Some(Arriving {
+            pieces,
+            pace,
+            due: None,
+        });
+    }
+
+    async fn stall(&mut self, time: Duration) {
+        self.start();
+        let limit = self.idle_limit;
+        self.wait_until(Instant::now() + time.min(limit)).await;
+        if time > limit && !self.cancel.is_cancelled() {
+            let message = format!("Request timed out: no data for {} s.", limit.as_secs_f64());
+            self.end(StopReason::Error, Some(message));
+        }
+    }
+
+    async fn wait_until(&self, due: Instant) {
+        tokio::select! {
+            () = tokio::time::sleep_until(due) => {}
+            () = self.cancel.cancelled() => {}
+        }
+    }
+
+    fn overload(&mut self, times: u32) {
+        let mut overloads = OVERLOADS.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = overloads.entry(self.key).or_default();
+        if *failed < times {
+            *failed += 1;
+            drop(overloads);
+            self.end(StopReason::Error, Some(OVERLOADED.to_owned()));
+        } else {
+            // The same prompt, asked again, is overloaded again.
+            overloads.remove(&self.key);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.start();
+        self.close_block();
+        let wants_tools = self.message.tool_calls().next().is_some();
+        let natural = if wants_tools {
+            StopReason::ToolUse
+        } else {
+            StopReason::Stop
+        };
+        self.end(self.stop.unwrap_or(natural), None);
+    }
+
+    fn abort(&mut self) {
+        self.end(StopReason::Aborted, Some("Request was aborted".to_owned()));
+    }
+
+    fn end(&mut self, reason: StopReason, error: Option<String>) {
+        if self.state != State::Waiting {
+            self.message.usage = self.usage();
+        }
+        self.message.stop_reason = reason;
+        self.message.error_message = error;
+        self.state = State::Over;
+        self.arriving = None;
+        let content = std::mem::take(&mut self.message.content);
+        let message = AssistantMessage {
+            content,
+            ..self.message.clone()
+        };
+        self.ready.push_back(StreamEvent::End(message));
+    }
+
+    fn usage(&self) -> Usage {
+        let tokens = self.tokens.unwrap_or(Tokens {
+            input: self.prompt_tokens,
+            output: self.answer_characters.div_ceil(4),
+            ..Tokens::default()
+        });
+        let Tokens {
+            input,
+            output,
+            cache_read,
+            cache_write,
+        } = tokens;
+        let total_tokens = input + output + cache_read + cache_write;
+        let mut usage = Usage {
+            input,
+            output,
+            cache_read,
+            cache_write,
+            total_tokens,
+            ..Usage::default()
+        };
+        usage.price(&self.model.cost);
+        usage
+    }
+}
+
+/// Four characters make a token, as a rule of thumb.
+fn prompt_tokens(request: &Request) -> u64 {
+    let text = |text: &str| text.chars().count();
+    let blocks = |blocks: &[Block]| -> usize {
+        let sizes = blocks.iter().map(|block| match block {
+            Block::Text(block) => text(&block.text),
+            Block::Thinking(block) => text(&block.thinking),
+            Block::ToolCall(call) => text(&call.name) + call.arguments.to_string().len(),
+            // What pi assumes for an image.
+            Block::Image { .. } => 4800,
+        });
+        sizes.sum()
+    };
+    let messages = request.messages.iter().map(|message| match &**message {
+        Message::User(user) => match &user.content {
+            pinion_message::Content::Text(words) => text(words),
+            pinion_message::Content::Blocks(list) => blocks(list),
+        },
+        Message::Assistant(assistant) => blocks(&assistant.content),
+        Message::ToolResult(result) => blocks(&result.content),
+        _ => 0,
+    });
+    let tools = request
+        .tools
+        .iter()
+        .map(|tool| text(&tool.description) + text(&tool.name));
+    let characters = request.system_prompt.as_deref().map_or(0, text)
+        + messages.sum::<usize>()
+        + tools.sum::<usize>();
+    (characters as u64).div_ceil(4)
+}

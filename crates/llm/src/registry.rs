@@ -1,0 +1,352 @@
+//! Every model that can be named, and whether it can be asked.
+//!
+//! The built-in catalogue, with the user's `models.json` over it, and the keys that go with them.
+//! A [`Model`] is made only when one is looked up or listed. No network, and no command runs before
+//! a key is needed for a request.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pinion_message::{Model, Secret};
+use secrecy::ExposeSecret;
+
+use crate::catalog::{self, CatalogModel};
+use crate::credentials::{CredentialError, Credentials, Environment};
+use crate::models_file::{self, CustomModel, ProviderConfig, Providers};
+use crate::{Notice, RequestOptions, offline};
+
+/// The protocols of the built-in catalogue that this program speaks.
+const SPOKEN_APIS: [&str; 4] = [
+    "anthropic-messages",
+    "openai-completions",
+    "openai-responses",
+    "google-generative-ai",
+];
+
+/// How a registry is opened.
+#[derive(Debug, Clone, Default)]
+pub struct RegistryOptions {
+    /// List the offline model among the available ones.
+    pub include_offline: bool,
+    /// Where environment variables are looked up.
+    pub environment: Environment,
+}
+
+/// Every model that can be named.
+#[derive(Debug)]
+pub struct Registry {
+    providers: Providers,
+    credentials: Credentials,
+    include_offline: AtomicBool,
+}
+
+/// What a request needs besides the model.
+#[derive(Debug, Clone, Default)]
+pub struct Authorization {
+    /// The key; `None` for models that need none.
+    pub api_key: Option<Secret>,
+    /// Headers from `models.json`, resolved. Secret: never print them.
+    pub headers: BTreeMap<String, Secret>,
+}
+
+impl Authorization {
+    /// Puts the key and the headers into a request; headers that are there already win.
+    pub fn apply(self, options: &mut RequestOptions) {
+        options.api_key = self.api_key;
+        for (name, value) in self.headers {
+            options
+                .headers
+                .entry(name)
+                .or_insert_with(|| value.expose_secret().to_owned());
+        }
+    }
+}
+
+/// A model that can be looked over before it is made.
+#[derive(Clone, Copy)]
+pub(crate) struct Candidate<'a> {
+    pub(crate) provider: &'a str,
+    pub(crate) id: &'a str,
+    pub(crate) name: &'a str,
+    source: Source<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    BuiltIn(CatalogModel, Option<&'a ProviderConfig>),
+    Offline(Option<&'a ProviderConfig>),
+    Custom(&'a CustomModel),
+}
+
+impl Candidate<'_> {
+    /// Makes the model.
+    pub(crate) fn to_model(self) -> Arc<Model> {
+        let (mut model, config) = match self.source {
+            Source::BuiltIn(row, config) => (row.to_model(), config),
+            Source::Offline(config) => (offline::demo_model(), config),
+            Source::Custom(custom) => return Arc::clone(&custom.model),
+        };
+        if let Some(config) = config {
+            config.apply(&mut model);
+        }
+        Arc::new(model)
+    }
+
+    pub(crate) fn is_offline(self) -> bool {
+        matches!(self.source, Source::Offline(_))
+    }
+
+    /// Whether requests to it can be made at all, keys aside.
+    pub(crate) fn is_spoken(self) -> bool {
+        match self.source {
+            Source::BuiltIn(row, _) => SPOKEN_APIS.contains(&row.api()),
+            Source::Offline(_) | Source::Custom(_) => true,
+        }
+    }
+}
+
+impl Registry {
+    /// Opens the registry of an agent directory (`models.json`, `auth.json`; both may be absent).
+    ///
+    /// Whatever is wrong in those files is left out and told in a notice.
+    pub fn load(agent_dir: &Path, options: RegistryOptions) -> (Self, Vec<Notice>) {
+        let (providers, mut notices) = models_file::read(&agent_dir.join("models.json"));
+        let (credentials, more) = Credentials::open(agent_dir, options.environment);
+        notices.extend(more);
+        let include_offline = AtomicBool::new(options.include_offline);
+        (
+            Self {
+                providers,
+                credentials,
+                include_offline,
+            },
+            notices,
+        )
+    }
+
+    /// Lists the offline model among the available ones, or no longer.
+    pub fn set_include_offline(&self, include: bool) {
+        self.include_offline.store(include, Ordering::Relaxed);
+    }
+
+    /// The model with exactly this provider and id, whether or not there is a key.
+    ///
+    /// `offline/scenario:<file>` always exists.
+    pub fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
+        if provider == offline::PROVIDER
+            && let Some(model) = offline::scenario_model(id)
+        {
+            return Some(Arc::new(model));
+        }
+        self.candidates_of(provider)
+            .find(|candidate| candidate.id == id)
+            .map(Candidate::to_model)
+    }
+
+    /// Every model: built-in ones in catalogue order, the offline one, then those of `models.json`.
+    pub fn all(&self) -> Vec<Arc<Model>> {
+        self.candidates().map(Candidate::to_model).collect()
+    }
+
+    /// The models whose provider has a credential and whose protocol we speak, in the order of
+    /// [`Registry::all`]. Runs no command.
+    pub fn available(&self) -> Vec<Arc<Model>> {
+        self.available_candidates()
+            .into_iter()
+            .map(Candidate::to_model)
+            .collect()
+    }
+
+    /// The names of all providers, built-in ones first.
+    pub fn providers(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = catalog::providers().collect();
+        names.push(offline::PROVIDER);
+        let custom = self.providers.iter().map(|(name, _)| name.as_str());
+        names.extend(custom.filter(|name| !is_built_in(name)));
+        names
+    }
+
+    /// Whether the provider has any credential. Runs no command; the offline model needs none.
+    pub fn has_credentials(&self, provider: &str) -> bool {
+        provider == offline::PROVIDER
+            || self
+                .credentials
+                .has(provider, self.configured_key(provider))
+    }
+
+    /// The error a request to this model would fail with for want of a key. Runs no command.
+    pub fn check_credentials(&self, model: &Model) -> Result<(), CredentialError> {
+        if needs_no_key(model) {
+            return Ok(());
+        }
+        let configured = self.configured_key(&model.provider);
+        self.credentials
+            .missing(&model.provider, configured)
+            .map_or(Ok(()), Err)
+    }
+
+    /// Uses `key` for a provider from now on, before every other source (`--api-key`).
+    pub fn set_runtime_key(&self, provider: &str, key: Secret) {
+        self.credentials.set_runtime_key(provider, key);
+    }
+
+    /// Writes a key to `auth.json`, which only the user may read; other entries stay.
+    pub fn store_key(&self, provider: &str, key: &Secret) -> io::Result<()> {
+        self.credentials.store_key(provider, key)
+    }
+
+    /// The key for a request to this model, looked up anew; `None` when it needs none.
+    pub async fn api_key(&self, model: &Model) -> Result<Option<Secret>, CredentialError> {
+        if needs_no_key(model) {
+            return Ok(None);
+        }
+        self.credentials
+            .key(&model.provider, self.configured_key(&model.provider))
+            .await
+    }
+
+    /// The key and the headers for a request to this model, looked up anew.
+    pub async fn authorize(&self, model: &Model) -> Result<Authorization, CredentialError> {
+        let api_key = self.api_key(model).await?;
+        let mut headers = BTreeMap::new();
+        let Some(config) = self.config(&model.provider) else {
+            return Ok(Authorization { api_key, headers });
+        };
+        let of_model = match config.custom(&model.id) {
+            Some(custom) => Some(&custom.headers),
+            None => config
+                .overrides
+                .get(&model.id)
+                .map(|change| &change.headers),
+        };
+        let configured = config.headers.iter().chain(of_model.into_iter().flatten());
+        for (name, text) in configured {
+            let what = format!("header {name}");
+            let value = self.credentials.value(&model.provider, &what, text).await?;
+            headers.insert(name.clone(), value);
+        }
+        if config.auth_header
+            && let Some(key) = &api_key
+        {
+            let bearer = Secret::from(format!("Bearer {}", key.expose_secret()));
+            headers.insert("Authorization".to_owned(), bearer);
+        }
+        Ok(Authorization { api_key, headers })
+    }
+
+    /// Every model in order, not made yet.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate<'_>> {
+        let built_in = catalog::providers().chain([offline::PROVIDER]);
+        let built_in = built_in.flat_map(|provider| self.built_in_of(provider));
+        built_in.chain(
+            self.providers
+                .iter()
+                .flat_map(|(name, config)| added(name, config)),
+        )
+    }
+
+    /// The models of one provider in order, not made yet.
+    pub(crate) fn candidates_of<'a>(
+        &'a self,
+        provider: &'a str,
+    ) -> impl Iterator<Item = Candidate<'a>> {
+        let config = self.config(provider);
+        self.built_in_of(provider).chain(
+            config
+                .into_iter()
+                .flat_map(move |config| added(provider, config)),
+        )
+    }
+
+    /// The available models in order, not made yet.
+    pub(crate) fn available_candidates(&self) -> Vec<Candidate<'_>> {
+        let offline = self.include_offline.load(Ordering::Relaxed);
+        // Candidates come provider by provider, so each is asked about once.
+        let mut last: Option<(&str, bool)> = None;
+        let mut has_credentials = |provider| match last {
+            Some((known, has)) if known == provider => has,
+            _ => {
+                let has = self.has_credentials(provider);
+                last = Some((provider, has));
+                has
+            }
+        };
+        self.candidates()
+            .filter(|candidate| match candidate.is_offline() {
+                true => offline,
+                false => candidate.is_spoken() && has_credentials(candidate.provider),
+            })
+            .collect()
+    }
+
+    /// A provider's built-in models; one that `models.json` defines again is the file's.
+    fn built_in_of<'a>(&'a self, provider: &'a str) -> impl Iterator<Item = Candidate<'a>> {
+        let config = self.config(provider);
+        let demo = (provider == offline::PROVIDER).then_some(Candidate {
+            provider: offline::PROVIDER,
+            id: offline::DEMO,
+            name: offline::DEMO_NAME,
+            source: Source::Offline(config),
+        });
+        let rows = catalog::models_of(provider).map(move |row| {
+            if let Some(custom) = config.and_then(|config| config.custom(row.id())) {
+                return Candidate::custom(custom);
+            }
+            Candidate {
+                provider: row.provider(),
+                id: row.id(),
+                name: config
+                    .and_then(|config| config.renamed(row.id()))
+                    .unwrap_or(row.name()),
+                source: Source::BuiltIn(row, config),
+            }
+        });
+        demo.into_iter().chain(rows)
+    }
+
+    fn config(&self, provider: &str) -> Option<&ProviderConfig> {
+        self.providers
+            .iter()
+            .find(|(name, _)| name == provider)
+            .map(|(_, config)| config)
+    }
+
+    fn configured_key(&self, provider: &str) -> Option<&Secret> {
+        self.config(provider)?.api_key.as_ref()
+    }
+}
+
+impl<'a> Candidate<'a> {
+    fn custom(custom: &'a CustomModel) -> Self {
+        let model = &custom.model;
+        Self {
+            provider: &model.provider,
+            id: &model.id,
+            name: &model.name,
+            source: Source::Custom(custom),
+        }
+    }
+}
+
+/// The models a provider's entry adds to the built-in ones.
+fn added<'a>(provider: &'a str, config: &'a ProviderConfig) -> impl Iterator<Item = Candidate<'a>> {
+    let replaces = move |custom: &&CustomModel| {
+        catalog::models_of(provider).any(|row| row.id() == custom.model.id)
+    };
+    config
+        .models
+        .iter()
+        .filter(move |custom| !replaces(custom))
+        .map(Candidate::custom)
+}
+
+pub(crate) fn is_built_in(provider: &str) -> bool {
+    catalog::providers().any(|known| known == provider) || provider == offline::PROVIDER
+}
+
+fn needs_no_key(model: &Model) -> bool {
+    model.api == offline::API
+}

@@ -1,0 +1,179 @@
+//! From what people write after `--model` to a model.
+//!
+//! Names may be partial, may carry a provider before a slash and a thinking level after a colon.
+//! Nothing here asks the network or runs a command.
+
+mod initial;
+mod nearest;
+mod pattern;
+mod scope;
+
+use std::sync::Arc;
+
+use pinion_message::{Model, ThinkingLevel};
+
+use crate::registry::{Candidate, is_built_in};
+use crate::{Registry, offline};
+pub use initial::{InitialModel, InitialOptions, default_model, initial_model};
+use pattern::{Suffix, matching};
+pub use scope::{ScopedModel, scope};
+
+/// The model a name stands for.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// The model.
+    pub model: Arc<Model>,
+    /// The level written after the name, not yet clamped to the model.
+    pub thinking: Option<ThinkingLevel>,
+    /// For stderr, after `Warning: `.
+    pub warning: Option<String>,
+}
+
+/// Why a name stands for no model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// No such provider.
+    #[error(
+        "Unknown provider \"{provider}\". {}Use --list-models to see available providers/models.",
+        did_you_mean(.nearest.as_deref())
+    )]
+    UnknownProvider {
+        /// As it was written.
+        provider: String,
+        /// The name most like it.
+        nearest: Option<String>,
+    },
+    /// No such model.
+    #[error(
+        "Model \"{model}\" not found. {}Use --list-models to see available models.",
+        did_you_mean(.nearest.as_deref())
+    )]
+    UnknownModel {
+        /// As it was written, with the provider if one was named.
+        model: String,
+        /// The name most like it.
+        nearest: Option<String>,
+    },
+}
+
+impl ResolveError {
+    /// A name for programs that never changes.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownProvider { .. } => "unknown_provider",
+            Self::UnknownModel { .. } => "unknown_model",
+        }
+    }
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest
+        .map(|name| format!("Did you mean \"{name}\"? "))
+        .unwrap_or_default()
+}
+
+/// The model that `pattern` stands for, among all known ones or those of `provider`.
+///
+/// An exact name wins over a partial one. Where several models fit, those that can be asked (their
+/// provider has a credential) are preferred. A name that a built-in provider does not know becomes
+/// a model of that provider, with a warning: new models work before the catalogue has them.
+pub fn resolve_model(
+    registry: &Registry,
+    provider: Option<&str>,
+    pattern: &str,
+) -> Result<Resolved, ResolveError> {
+    let found = |model, thinking| Resolved {
+        model,
+        thinking,
+        warning: None,
+    };
+    let (named, mut rest) = match provider {
+        Some(provider) => {
+            let canonical = canonical_provider(registry, provider)?;
+            (
+                Some(canonical),
+                strip_provider(pattern, canonical).unwrap_or(pattern),
+            )
+        }
+        None => (None, pattern),
+    };
+    let mut inferred = None;
+    if named.is_none()
+        && let Some((before, after)) = pattern.split_once('/')
+        && let Ok(canonical) = canonical_provider(registry, before)
+    {
+        inferred = Some(canonical);
+        rest = after;
+    }
+    let restricted = named.or(inferred);
+    if let Some(offline::PROVIDER) = restricted
+        && let Some(model) = offline::scenario_model(rest)
+    {
+        return Ok(found(Arc::new(model), None));
+    }
+
+    let candidates: Vec<Candidate<'_>> = match restricted {
+        Some(provider) => registry.candidates_of(provider).collect(),
+        None => registry.candidates().collect(),
+    };
+    if let Some(hit) = matching(registry, rest, &candidates, Suffix::MustBeLevel) {
+        return Ok(found(hit.candidate.to_model(), hit.thinking));
+    }
+    if inferred.is_some() {
+        // The text before the slash may belong to an id after all.
+        let all: Vec<Candidate<'_>> = registry.candidates().collect();
+        if let Some(hit) = matching(registry, pattern, &all, Suffix::MustBeLevel) {
+            return Ok(found(hit.candidate.to_model(), hit.thinking));
+        }
+    }
+    if let Some(provider) = restricted
+        && provider != offline::PROVIDER
+        && is_built_in(provider)
+        && let Some(resolved) = unknown_to_catalogue(registry, provider, rest)
+    {
+        return Ok(resolved);
+    }
+    let shown = restricted.map_or_else(|| rest.to_owned(), |provider| format!("{provider}/{rest}"));
+    Err(ResolveError::UnknownModel {
+        nearest: nearest::model(rest, &candidates),
+        model: shown,
+    })
+}
+
+/// The provider as the registry spells it.
+fn canonical_provider<'a>(registry: &'a Registry, name: &str) -> Result<&'a str, ResolveError> {
+    let providers = registry.providers();
+    let known = providers
+        .iter()
+        .find(|known| known.eq_ignore_ascii_case(name));
+    known.copied().ok_or_else(|| ResolveError::UnknownProvider {
+        provider: name.to_owned(),
+        nearest: nearest::name(name, providers.iter().copied()).map(ToOwned::to_owned),
+    })
+}
+
+fn strip_provider<'p>(pattern: &'p str, provider: &str) -> Option<&'p str> {
+    let (before, after) = pattern.split_once('/')?;
+    before.eq_ignore_ascii_case(provider).then_some(after)
+}
+
+/// A copy of the provider's default model under an id the catalogue does not have.
+fn unknown_to_catalogue(registry: &Registry, provider: &str, text: &str) -> Option<Resolved> {
+    let (id, thinking) = pattern::split_level(text).unwrap_or((text, None));
+    if id.is_empty() {
+        return None;
+    }
+    let mut model = Model::clone(&*default_model(registry, provider)?);
+    id.clone_into(&mut model.id);
+    id.clone_into(&mut model.name);
+    let warning =
+        format!("Model \"{id}\" not found for provider \"{provider}\". Using custom model id.");
+    Some(Resolved {
+        model: Arc::new(model),
+        thinking,
+        warning: Some(warning),
+    })
+}
+
+#[cfg(test)]
+mod tests;

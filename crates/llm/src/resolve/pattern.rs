@@ -1,0 +1,173 @@
+//! Matching one name against models: exact, then partial, then without its thinking level.
+
+use std::cmp::Ordering;
+
+use pinion_message::ThinkingLevel;
+
+use crate::Registry;
+use crate::registry::Candidate;
+
+/// What may stand after the last colon of a name.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Suffix {
+    /// A thinking level; anything else makes the name unknown.
+    MustBeLevel,
+    /// Anything; what is no level is dropped with a warning.
+    MayBeDropped,
+}
+
+/// A model that fits.
+#[derive(Clone)]
+pub(super) struct Hit<'a> {
+    pub(super) candidate: Candidate<'a>,
+    pub(super) thinking: Option<ThinkingLevel>,
+    pub(super) warning: Option<String>,
+}
+
+/// The model that `pattern` stands for among `candidates`.
+pub(super) fn matching<'a>(
+    registry: &Registry,
+    pattern: &str,
+    candidates: &[Candidate<'a>],
+    suffix: Suffix,
+) -> Option<Hit<'a>> {
+    if let Some(candidate) = best(registry, pattern, candidates) {
+        return Some(Hit {
+            candidate,
+            thinking: None,
+            warning: None,
+        });
+    }
+    let (name, tail) = pattern.rsplit_once(':')?;
+    let level = tail.parse::<ThinkingLevel>().ok();
+    if level.is_none() && suffix == Suffix::MustBeLevel {
+        return None;
+    }
+    let mut hit = matching(registry, name, candidates, suffix)?;
+    match level {
+        // A name that already lost something keeps the default level.
+        Some(_) if hit.warning.is_some() => {}
+        Some(level) => hit.thinking = Some(level),
+        None => {
+            hit.thinking = None;
+            hit.warning = Some(format!(
+                "Invalid thinking level \"{tail}\" in pattern \"{pattern}\". Using default instead."
+            ));
+        }
+    }
+    Some(hit)
+}
+
+/// The name and the level of `name:level`.
+pub(super) fn split_level(text: &str) -> Option<(&str, Option<ThinkingLevel>)> {
+    let (name, tail) = text.rsplit_once(':')?;
+    tail.parse().ok().map(|level| (name, Some(level)))
+}
+
+fn best<'a>(
+    registry: &Registry,
+    pattern: &str,
+    candidates: &[Candidate<'a>],
+) -> Option<Candidate<'a>> {
+    if pattern.is_empty() {
+        return None;
+    }
+    if let Some((provider, id)) = pattern.split_once('/') {
+        let full = candidates.iter().find(|candidate| {
+            candidate.provider.eq_ignore_ascii_case(provider)
+                && candidate.id.eq_ignore_ascii_case(id)
+        });
+        if let Some(full) = full {
+            return Some(*full);
+        }
+    }
+    let exact: Vec<Candidate<'a>> = candidates
+        .iter()
+        .filter(|candidate| candidate.id.eq_ignore_ascii_case(pattern))
+        .copied()
+        .collect();
+    if !exact.is_empty() {
+        return preferred(registry, exact).into_iter().next();
+    }
+    let wanted = pattern.to_lowercase();
+    // The offline model is used only by its full name.
+    let partial: Vec<Candidate<'a>> = candidates
+        .iter()
+        .filter(|candidate| !candidate.is_offline())
+        .filter(|candidate| {
+            candidate.id.to_lowercase().contains(&wanted)
+                || candidate.name.to_lowercase().contains(&wanted)
+        })
+        .copied()
+        .collect();
+    let partial = preferred(registry, partial);
+    let mut aliases: Vec<_> = partial
+        .iter()
+        .filter(|candidate| is_alias(candidate.id))
+        .copied()
+        .collect();
+    if aliases.is_empty() {
+        aliases = partial;
+    }
+    // The first of equals stays first.
+    aliases
+        .into_iter()
+        .reduce(|best, next| match order(best.id, next.id) {
+            Ordering::Less => next,
+            _ => best,
+        })
+}
+
+/// Those that can be asked, or all when none can.
+fn preferred<'a>(registry: &Registry, candidates: Vec<Candidate<'a>>) -> Vec<Candidate<'a>> {
+    let askable: Vec<Candidate<'a>> = candidates
+        .iter()
+        .filter(|candidate| candidate.is_spoken() && registry.has_credentials(candidate.provider))
+        .copied()
+        .collect();
+    if askable.is_empty() {
+        candidates
+    } else {
+        askable
+    }
+}
+
+/// An id that names the newest of a line: it ends in `-latest`, or in no date.
+fn is_alias(id: &str) -> bool {
+    let date = id.rsplit_once('-').map_or("", |(_, tail)| tail);
+    !(date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The order of ids as people sort them: signs, then digits, then letters whatever their case.
+fn order(left: &str, right: &str) -> Ordering {
+    let key = |c: char| {
+        let group = match c {
+            _ if c.is_alphabetic() => 2,
+            _ if c.is_numeric() => 1,
+            _ => 0,
+        };
+        (group, c.to_ascii_lowercase())
+    };
+    left.chars().map(key).cmp(right.chars().map(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dated_ids_are_no_aliases() {
+        assert!(is_alias("claude-sonnet-4-5"));
+        assert!(is_alias("x-latest"));
+        assert!(is_alias("gpt-4o-2024-08-06"));
+        assert!(!is_alias("claude-sonnet-4-5-20250929"));
+    }
+
+    #[test]
+    fn letters_come_after_digits_and_signs() {
+        assert_eq!(order("~a", "a"), Ordering::Less);
+        assert_eq!(order("gpt-5.4", "gpt-5.4-mini"), Ordering::Less);
+        assert_eq!(order("a-1", "A-b"), Ordering::Less);
+        assert_eq!(order("glm:1", "glm1"), Ordering::Less);
+    }
+}
