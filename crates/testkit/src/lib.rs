@@ -1,1 +1,24 @@
-//! pinion-testkit
+//! What the tests of every crate stand on: a scripted model server, a sandbox to run the program in, a
+//! runner for transcripts, and ways to make files and pipes fail.
+//!
+//! This crate is a dev-dependency only. It knows the program under test as a command line and nothing
+//! else, so the same runner can drive another implementation of a protocol for comparison.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "runs inside tests only, where a panic with a clear message is the report"
+)]
+
+pub mod golden;
+pub mod model;
+pub mod sandbox;
+pub mod transcript;
+
+mod process;
+
+pub use model::ModelServer;
+pub use nix::sys::signal::Signal;
+pub use process::{Exit, Line, Process, Program};
+pub use sandbox::Sandbox;

@@ -1,0 +1,263 @@
+//! Recorded cases of another implementation, and how close a program comes to them.
+//!
+//! A case is a directory: `setup.json` (arguments, settings, files), `input.jsonl` (the client's steps),
+//! `scenario.json` (the model's answers), and one directory per recorded release with `output.norm.jsonl`,
+//! `requests.jsonl`, `sessions.norm.jsonl` and `files.json`. A program agrees with a case if it agrees
+//! with one of its releases; which of several that is may differ from case to case.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::Program;
+use crate::transcript::normal::{Normal, canonical};
+use crate::transcript::{Await, Case, Placed, Reach, Step, compare, run};
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Sequence and content of the lines on standard output.
+    Output,
+    /// The data of the responses.
+    Data,
+    /// Requests to the model.
+    Requests,
+    /// Session files.
+    Sessions,
+    /// Files in the working directory.
+    Files,
+}
+
+impl Level {
+    /// All levels, the most important first.
+    pub const ALL: [Self; 5] = [
+        Self::Output,
+        Self::Data,
+        Self::Requests,
+        Self::Sessions,
+        Self::Files,
+    ];
+
+    /// The name used in lists of differences.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Output => "output",
+            Self::Data => "data",
+            Self::Requests => "requests",
+            Self::Sessions => "sessions",
+            Self::Files => "files",
+        }
+    }
+}
+
+/// How a program did on one case, against the release it is closest to.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// The case.
+    pub case: String,
+    /// The release it was compared with.
+    pub release: String,
+    /// Where it differs, with a readable account.
+    pub differences: Vec<(Level, String)>,
+    /// Awaited lines that did not come.
+    pub problems: Vec<String>,
+}
+
+impl Verdict {
+    /// Whether nothing differs.
+    pub fn agrees(&self) -> bool {
+        self.differences.is_empty()
+    }
+
+    /// Whether this level differs.
+    pub fn differs(&self, level: Level) -> bool {
+        self.differences
+            .iter()
+            .any(|(differing, _)| *differing == level)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "== {} (closest to {})", self.case, self.release)?;
+        for (level, text) in &self.differences {
+            writeln!(f, "-- {}\n{text}", level.name())?;
+        }
+        for problem in &self.problems {
+            writeln!(f, "!! {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Plays the case in `directory` and compares with the releases recorded there.
+pub fn judge(directory: &Path, releases: &[&str], program: &Program) -> Verdict {
+    let case = load(directory);
+    let recording = run(&case, program);
+    let found = Normal::of(&recording, program);
+    let mut best: Option<Verdict> = None;
+    for release in releases {
+        let recorded = directory.join(release);
+        if !recorded.is_dir() {
+            continue;
+        }
+        let differences = differences(&recorded, &found);
+        let verdict = Verdict {
+            case: case.name.clone(),
+            release: (*release).to_owned(),
+            differences,
+            problems: recording.problems.clone(),
+        };
+        let closer = best.as_ref().is_none_or(|best| {
+            let rank = |v: &Verdict| (v.differs(Level::Output), v.differences.len());
+            rank(&verdict) < rank(best)
+        });
+        if closer {
+            best = Some(verdict);
+        }
+    }
+    best.unwrap_or_else(|| panic!("{}: no recording of {releases:?}", directory.display()))
+}
+
+fn differences(recorded: &Path, found: &Normal) -> Vec<(Level, String)> {
+    let output = lines(&recorded.join("output.norm.jsonl"));
+    let requests = lines(&recorded.join("requests.jsonl"));
+    let sessions = lines(&recorded.join("sessions.norm.jsonl"));
+    let files = fs::read_to_string(recorded.join("files.json")).unwrap_or_else(|_| "{}".into());
+    let files: Value = serde_json::from_str(&files).expect("recorded files are JSON");
+    let compared = |level| match level {
+        Level::Output => (compare::output(&output), compare::output(&found.output)),
+        Level::Data => (compare::data(&output), compare::data(&found.output)),
+        Level::Requests => (
+            compare::requests(&requests),
+            compare::requests(&found.requests),
+        ),
+        Level::Sessions => (
+            compare::sessions(&sessions),
+            compare::sessions(&found.sessions),
+        ),
+        Level::Files => (file_lines(&files), file_lines(&found.files)),
+    };
+    let differing = Level::ALL.into_iter().filter_map(|level| {
+        let (expected, found) = compared(level);
+        Some((level, compare::difference(&expected, &found)?))
+    });
+    differing.collect()
+}
+
+fn file_lines(files: &Value) -> Vec<String> {
+    files
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, text)| format!("{name}: {text}"))
+        .collect()
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let parse = |line| serde_json::from_str::<Value>(line).map(|value| canonical(&value));
+    text.lines()
+        .map(|line| parse(line).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+        .collect()
+}
+
+/// Reads a recorded case.
+pub fn load(directory: &Path) -> Case {
+    let read = |name: &str| {
+        let path = directory.join(name);
+        fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    };
+    let json = |name: &str| -> Value {
+        serde_json::from_str(&read(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    };
+    let setup = json("setup.json");
+    let object = |name: &str| setup.get(name).cloned().unwrap_or_else(|| json!({}));
+    let leading_args = vec!["--mode".to_owned(), "rpc".to_owned()];
+    let steps = read("input.jsonl");
+    let steps = steps.lines().enumerate().map(|(number, line)| Placed {
+        place: format!("step {number}"),
+        step: step(&serde_json::from_str(line).unwrap_or_else(|e| panic!("step {number}: {e}"))),
+    });
+    Case {
+        name: directory
+            .file_name()
+            .map(|n| n.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        args: [leading_args.clone(), texts(&setup["args"])].concat(),
+        leading_args,
+        settings: object("settings"),
+        env: pairs(&setup["env"]),
+        files: object("files"),
+        files_base64: object("files_base64"),
+        agent_files: object("agent_files"),
+        scenario: json("scenario.json"),
+        steps: steps.collect(),
+        collect: texts(&setup["collect"]),
+        collect_delay: seconds(&setup["collect_delay_s"]).unwrap_or(Duration::from_millis(50)),
+        ..Case::default()
+    }
+}
+
+fn step(value: &Value) -> Step {
+    let has = |name: &str| value.get(name).is_some();
+    if has("send") {
+        Step::Send(value["send"].clone())
+    } else if let Some(text) = value["send_raw"].as_str() {
+        Step::SendText(text.to_owned())
+    } else if has("await") {
+        let says = |name: &str| value[name] == json!(true);
+        Step::Await(Await {
+            pattern: value["await"].clone(),
+            count: value["count"].as_u64().unwrap_or(1) as usize,
+            reach: match (says("peek"), says("from_start")) {
+                (true, _) => Reach::Peek,
+                (_, true) => Reach::FromStart,
+                _ => Reach::Onward,
+            },
+            optional: says("optional"),
+            remember: pairs(&value["capture"]),
+            patience: seconds(&value["timeout_s"]),
+        })
+    } else if let Some(ms) = value["delay_ms"].as_u64() {
+        Step::Delay(Duration::from_millis(ms))
+    } else if let Some(gate) = value["release"].as_str() {
+        Step::Release(gate.to_owned())
+    } else if has("close_stdin") {
+        Step::CloseStdin
+    } else if let Some(signal) = value["signal"].as_str() {
+        Step::Signal(signal.parse().expect("the name of a signal"))
+    } else if has("wait_exit") {
+        Step::WaitExit(seconds(&value["wait_exit"]).unwrap_or_default(), None)
+    } else if let Some(restart) = value.get("restart") {
+        Step::Restart(restart.get("args").map(texts))
+    } else if let Some(files) = value.get("write_file") {
+        Step::WriteFiles(files.clone())
+    } else {
+        panic!("this step is not understood: {value}")
+    }
+}
+
+fn seconds(value: &Value) -> Option<Duration> {
+    value
+        .as_f64()
+        .filter(|s| *s > 0.0)
+        .map(Duration::from_secs_f64)
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    let items = value.as_array().into_iter().flatten();
+    items
+        .map(|item| item.as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+fn pairs(value: &Value) -> Vec<(String, String)> {
+    let fields = value.as_object().into_iter().flatten();
+    fields
+        .map(|(n, v)| (n.clone(), v.as_str().unwrap_or_default().to_owned()))
+        .collect()
+}

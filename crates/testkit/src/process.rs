@@ -1,0 +1,307 @@
+//! The program under test as a child process: lines in, lines out with their times, and an end that is
+//! always waited for. It knows nothing about any protocol beyond "one JSON value per line".
+
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+/// The command line of the program under test.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The program and the arguments every run begins with.
+    pub command: Vec<OsString>,
+    /// Added to the environment of the sandbox.
+    pub environment: Vec<(String, String)>,
+    /// Where it is installed; such paths are taken out of its output before comparing.
+    pub installed_in: Vec<PathBuf>,
+}
+
+impl Program {
+    /// A program that is one binary, as in `Program::new(env!("CARGO_BIN_EXE_pinion"))`.
+    pub fn new(path: impl AsRef<OsStr>) -> Self {
+        Self::from_command([path])
+    }
+
+    /// A program with arguments of its own, such as an interpreter and a script.
+    pub fn from_command<S: AsRef<OsStr>>(command: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            command: command
+                .into_iter()
+                .map(|part| part.as_ref().to_owned())
+                .collect(),
+            environment: Vec::new(),
+            installed_in: Vec::new(),
+        }
+    }
+
+    /// The command, ready to be changed further and spawned, in its own process group.
+    pub fn command(&self, sandbox: &Sandbox, args: &[String]) -> Command {
+        let mut command = Command::new(&self.command[0]);
+        command
+            .args(&self.command[1..])
+            .args(args)
+            .current_dir(sandbox.work())
+            .env_clear()
+            .envs(sandbox.environment())
+            .envs(self.environment.iter().cloned())
+            .process_group(0);
+        command
+    }
+
+    /// Starts the program in the sandbox with pipes on all three streams.
+    pub fn start(&self, sandbox: &Sandbox, args: &[String]) -> Process {
+        Process::start(self.command(sandbox, args))
+    }
+}
+
+/// One line of standard output.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// When it was read.
+    pub at: Instant,
+    /// The line as JSON; a line that is none reads `{"__unparsed": "…"}`.
+    pub value: Value,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It exited with this status.
+    Code(i32),
+    /// It was ended by this signal.
+    Signal(i32),
+}
+
+impl Exit {
+    /// The status as one number: the code, or the negative number of the signal.
+    pub fn number(self) -> i32 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => -signal,
+        }
+    }
+
+    /// Reads it from what the system reports.
+    pub fn of(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, signal) => Self::Signal(signal.unwrap_or(0)),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    lines: Vec<Line>,
+    ended: bool,
+}
+
+#[derive(Debug, Default)]
+struct Output {
+    seen: Mutex<Seen>,
+    changed: Condvar,
+}
+
+/// A running program; dropping it kills its process group and waits.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    output: Arc<Output>,
+    errors: Arc<Mutex<Vec<u8>>>,
+    readers: Vec<JoinHandle<()>>,
+    exit: Option<Exit>,
+}
+
+impl Process {
+    /// Spawns a command prepared by [`Program::command`].
+    pub fn start(mut command: Command) -> Self {
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
+        let stdin = child.stdin.take();
+        let output = Arc::new(Output::default());
+        let errors = Arc::new(Mutex::new(Vec::new()));
+        let stdout = child.stdout.take().expect("stdout is a pipe");
+        let mut stderr = child.stderr.take().expect("stderr is a pipe");
+        let (lines, bytes) = (Arc::clone(&output), Arc::clone(&errors));
+        let readers = vec![
+            thread::spawn(move || read_lines(stdout, &lines)),
+            thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(count @ 1..) = stderr.read(&mut buffer) {
+                    lock(&bytes).extend_from_slice(&buffer[..count]);
+                }
+            }),
+        ];
+        Self {
+            child,
+            stdin,
+            output,
+            errors,
+            readers,
+            exit: None,
+        }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Writes one line; a reader that is gone is not an error here, the missing answer will be.
+    pub fn send_text(&mut self, line: &str) {
+        self.send_bytes(format!("{line}\n").as_bytes());
+    }
+
+    /// Writes a JSON value as one line.
+    pub fn send(&mut self, value: &Value) {
+        self.send_text(&value.to_string());
+    }
+
+    /// Writes bytes as they are.
+    pub fn send_bytes(&mut self, bytes: &[u8]) {
+        if let Some(stdin) = &mut self.stdin {
+            let _ = stdin.write_all(bytes).and_then(|()| stdin.flush());
+        }
+    }
+
+    /// Ends its standard input.
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
+    }
+
+    /// The lines read so far.
+    pub fn lines(&self) -> Vec<Line> {
+        lock(&self.output.seen).lines.clone()
+    }
+
+    /// The line at this position, if it has been read.
+    pub fn line(&self, position: usize) -> Option<Line> {
+        lock(&self.output.seen).lines.get(position).cloned()
+    }
+
+    /// What it wrote to standard error so far.
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&lock(&self.errors)).into_owned()
+    }
+
+    /// The position of the `count`-th line from `from` on that `fits`, waiting for it at most `time`.
+    /// `None` as soon as the output has ended without it.
+    pub fn find(
+        &self,
+        from: usize,
+        count: usize,
+        time: Duration,
+        mut fits: impl FnMut(&Value) -> bool,
+    ) -> Option<usize> {
+        let end = Instant::now() + time;
+        let mut missing = count;
+        let mut position = from;
+        let mut seen = lock(&self.output.seen);
+        loop {
+            while let Some(line) = seen.lines.get(position) {
+                if fits(&line.value) {
+                    missing = missing.saturating_sub(1);
+                    if missing == 0 {
+                        return Some(position);
+                    }
+                }
+                position += 1;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if seen.ended || left.is_zero() {
+                return None;
+            }
+            let waited = self.output.changed.wait_timeout(seen, left);
+            seen = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits for its exit.
+    pub fn wait(&mut self, time: Duration) -> Option<Exit> {
+        let end = Instant::now() + time;
+        while self.exit.is_none() {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                self.exit = Some(Exit::of(status));
+            } else if Instant::now() >= end {
+                return None;
+            } else {
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+        self.exit
+    }
+
+    /// Waits until everything it wrote has been read, which a surviving child may hold up.
+    pub fn drain(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        while self.readers.iter().any(|r| !r.is_finished()) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Ends its process group, first with SIGTERM, then with SIGKILL.
+    pub fn kill_group(&mut self) -> Option<Exit> {
+        for (signal, time) in [(Signal::SIGTERM, 3), (Signal::SIGKILL, 3)] {
+            if self.exit.is_some() {
+                break;
+            }
+            let _ = killpg(Pid::from_raw(self.child.id() as i32), signal);
+            self.wait(Duration::from_secs(time));
+        }
+        self.exit
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Also when the program itself is gone: what it left in its group must not outlive the test.
+        let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGKILL);
+        let _ = self.child.wait();
+    }
+}
+
+fn read_lines(stdout: impl Read, output: &Output) {
+    let mut reader = BufReader::with_capacity(64 * 1024, stdout);
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        let count = reader.read_until(b'\n', &mut bytes).unwrap_or(0);
+        if count == 0 {
+            break;
+        }
+        let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        let value = serde_json::from_slice(text)
+            .unwrap_or_else(|_| json!({"__unparsed": String::from_utf8_lossy(text)}));
+        let at = Instant::now();
+        lock(&output.seen).lines.push(Line { at, value });
+        output.changed.notify_all();
+    }
+    lock(&output.seen).ended = true;
+    output.changed.notify_all();
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,186 @@
+//! Transcripts: what a client writes to the program, what it waits for, and what came back.
+//!
+//! A [`Case`] says how the sandbox is prepared, how the model answers and what the client does, step by
+//! step. [`run`] plays it against a [`Program`](crate::Program) and gives back a [`Recording`]: everything seen, and
+//! a list of problems (an awaited line that never came, an exit status that was not the expected one).
+//! Recordings can be made comparable ([`normal`]) and compared by what matters ([`compare`]).
+//!
+//! Our own cases are text files that can be read without knowing the runner; their format is described
+//! in [`text`].
+
+mod pattern;
+mod runner;
+
+pub mod compare;
+pub mod normal;
+pub mod text;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::Exit;
+
+pub use pattern::{dig, fill, fits};
+pub use runner::run;
+
+/// How to prepare a sandbox and what to do in it.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Short name, used in reports.
+    pub name: String,
+    /// Complete command line of the program, without the program itself.
+    pub args: Vec<String>,
+    /// Put before the arguments of a restart that gives its own.
+    pub leading_args: Vec<String>,
+    /// Laid over the default settings.
+    pub settings: Value,
+    /// Added to the environment.
+    pub env: Vec<(String, String)>,
+    /// Files in the working directory: name to text, or to a JSON value.
+    pub files: Value,
+    /// Files in the working directory, in base64.
+    pub files_base64: Value,
+    /// Files in the agent directory.
+    pub agent_files: Value,
+    /// What the model answers; see [`crate::model`].
+    pub scenario: Value,
+    /// What the client does.
+    pub steps: Vec<Placed>,
+    /// Files of the working directory whose text is wanted at the end.
+    pub collect: Vec<String>,
+    /// Pause before they are read.
+    pub collect_delay: Duration,
+    /// How long to wait for a line.
+    pub patience: Duration,
+    /// How long the program may take to exit after its input has ended.
+    pub exit_patience: Duration,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            args: vec!["--mode".into(), "rpc".into()],
+            leading_args: Vec::new(),
+            settings: json!({}),
+            env: Vec::new(),
+            files: json!({}),
+            files_base64: json!({}),
+            agent_files: json!({}),
+            scenario: json!({}),
+            steps: Vec::new(),
+            collect: Vec::new(),
+            collect_delay: Duration::from_millis(50),
+            patience: Duration::from_secs(20),
+            exit_patience: Duration::from_secs(4),
+        }
+    }
+}
+
+/// A step, and where it was written.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    /// Such as `line 12`.
+    pub place: String,
+    /// What to do.
+    pub step: Step,
+}
+
+/// One thing a client does or expects. `${NAME}` in texts stands for a remembered value.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Write a JSON value as one line.
+    Send(Value),
+    /// Write this text and a line end.
+    SendText(String),
+    /// Wait for a line.
+    Await(Await),
+    /// From here to the end of its output no line fits.
+    Never(Value),
+    /// The next request to the model has a body that fits.
+    ModelSees(Value),
+    /// Wait.
+    Delay(Duration),
+    /// Open a gate of the model server.
+    Release(String),
+    /// Close its input, wait for the exit, start again in the same sandbox.
+    Restart(Option<Vec<String>>),
+    /// Close its input.
+    CloseStdin,
+    /// Send a signal.
+    Signal(Signal),
+    /// Wait for its exit; with a status, that one.
+    WaitExit(Duration, Option<Exit>),
+    /// Write files into the working directory.
+    WriteFiles(Value),
+    /// A file of the working directory has a text that fits.
+    FileHas(String, Value),
+}
+
+/// Which line to wait for.
+#[derive(Debug, Clone)]
+pub struct Await {
+    /// What the line must contain; see [`fits`].
+    pub pattern: Value,
+    /// The how-manieth fitting line.
+    pub count: usize,
+    /// Where the search begins and what it does to the position.
+    pub reach: Reach,
+    /// That it does not come is no problem.
+    pub optional: bool,
+    /// Values to remember: name and dotted path in the line.
+    pub remember: Vec<(String, String)>,
+    /// How long to wait, if not as long as the case says.
+    pub patience: Option<Duration>,
+}
+
+impl Await {
+    /// The next line that fits.
+    pub fn next(pattern: Value) -> Self {
+        Self {
+            pattern,
+            count: 1,
+            reach: Reach::Onward,
+            optional: false,
+            remember: Vec::new(),
+            patience: None,
+        }
+    }
+}
+
+/// Where a search for a line begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// After the last match; the position moves behind the new one.
+    Onward,
+    /// After the last match; the position stays.
+    Peek,
+    /// At the first line of the process; the position moves forward only.
+    FromStart,
+    /// The very next line, no other between.
+    Adjacent,
+}
+
+/// Everything seen while a case was played.
+#[derive(Debug)]
+pub struct Recording {
+    /// What went wrong, in words.
+    pub problems: Vec<String>,
+    /// Lines of standard output and what the runner did, in order.
+    pub output: Vec<Value>,
+    /// The requests the model server received.
+    pub requests: Vec<Value>,
+    /// Session files: relative name and lines.
+    pub sessions: Vec<(String, Vec<Value>)>,
+    /// Standard error of all processes.
+    pub stderr: String,
+    /// The wanted files at the end; null if there was none.
+    pub files: Value,
+    /// The root of the sandbox, for taking it out of texts.
+    pub root: PathBuf,
+    /// The port of the model server, for the same reason.
+    pub port: u16,
+}
