@@ -3,20 +3,36 @@
 //! Nothing here opens a socket, starts a process or knows the agent. Reading never fails a start:
 //! what is broken is left out and reported as a [`Notice`]; only writing returns errors.
 
+mod arguments;
+mod context_files;
 mod dirs;
+mod discovery;
 mod error;
+mod fence;
+mod frontmatter;
 mod json_file;
 mod notice;
+mod path_list;
 mod paths;
+mod resources;
 mod settings;
+mod skills;
+mod system_prompt;
+mod templates;
 mod text_file;
 mod trust;
 
+pub use context_files::{ContextFile, load_context_files};
 pub use dirs::Dirs;
+pub use discovery::{Discovery, Location, ResourceFlags, SourceInfo};
 pub use error::ConfigError;
 pub use notice::Notice;
+pub use resources::{CommandInfo, Expanded, LazyResources, Resources};
 pub use settings::{
     BranchSummary, Compaction, Images, ProviderRetry, ResourceKind, Retry, Settings, SettingsFile,
     ThinkingBudgets,
 };
+pub use skills::{ExpansionError, Skill, SkillVisibility};
+pub use system_prompt::{PromptParts, PromptTexts, compose_system_prompt, today};
+pub use templates::PromptTemplate;
 pub use trust::{ProjectTrust, Trust, TrustFlag, filter_untrusted};

@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use serde::Serializer;
+
 /// Replaces a leading `~` or `~/` with the home directory.
 pub(crate) fn expand_home(text: &str, home: &Path) -> PathBuf {
     match text.strip_prefix('~') {
@@ -32,6 +34,23 @@ pub(crate) fn normalize(path: &Path) -> PathBuf {
 /// The absolute, normalised path that `text` means when it stands in `base`.
 pub(crate) fn resolve(text: &str, base: &Path, home: &Path) -> PathBuf {
     normalize(&base.join(expand_home(text, home)))
+}
+
+/// Serialises a path as text whatever its bytes are: one odd name must not spoil a listing.
+pub(crate) fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+/// The same for a path that may be absent.
+#[allow(clippy::ref_option, reason = "the signature serde calls")]
+pub(crate) fn lossy_if_some<S: Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => lossy(path, serializer),
+        None => serializer.serialize_none(),
+    }
 }
 
 #[cfg(test)]

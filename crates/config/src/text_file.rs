@@ -9,8 +9,8 @@ use std::path::Path;
 /// More than any prompt, skill or settings file needs; a larger file is a mistake or an attack.
 pub(crate) const TEXT_LIMIT: u64 = 8 * 1024 * 1024;
 
-/// Reads a regular file of at most [`TEXT_LIMIT`] bytes.
-pub(crate) fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+/// Reads a regular file of at most `limit` bytes.
+pub(crate) fn read_bytes(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     // Looked at before opening: opening a named pipe for reading would already block.
     let metadata = fs::metadata(path)?;
     if metadata.is_dir() {
@@ -19,24 +19,30 @@ pub(crate) fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     if !metadata.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
-    let mut bytes = Vec::with_capacity(metadata.len().min(TEXT_LIMIT) as usize + 1);
-    File::open(path)?
-        .take(TEXT_LIMIT + 1)
-        .read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > TEXT_LIMIT {
-        return Err(io::Error::other("larger than 8 MiB"));
+    let mut bytes = Vec::with_capacity(metadata.len().min(limit) as usize + 1);
+    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::other(format!(
+            "larger than {} MiB",
+            limit / (1024 * 1024)
+        )));
     }
     Ok(bytes)
 }
 
 /// Reads a text file; invalid UTF-8 becomes U+FFFD and a byte order mark is dropped.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
-    let mut bytes = read_bytes(path)?;
+    let mut bytes = read_bytes(path, TEXT_LIMIT)?;
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         bytes.drain(..3);
     }
-    Ok(String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    Ok(text_from(bytes))
+}
+
+/// Bytes as text; invalid UTF-8 becomes U+FFFD.
+pub(crate) fn text_from(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Like [`read_text`], but a file that does not exist is `None`.

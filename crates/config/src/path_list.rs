@@ -1,0 +1,236 @@
+//! A list of paths in the settings: plain paths, globs, and the three kinds of overrides.
+//!
+//! `dir` or `file.md` adds, `sub/*.md` selects, `!glob` takes out, `+path` puts one back in, and
+//! `-path` takes one out whatever else is said. Overrides also apply to what was found by itself
+//! in the same scope. Finding files is not done here.
+
+use std::path::{Component, Path, PathBuf};
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
+
+use crate::{Notice, paths};
+
+#[derive(Debug, Default)]
+pub(crate) struct PathList {
+    /// Paths without wildcards.
+    pub(crate) plain: Vec<PathBuf>,
+    selected: Vec<Pattern>,
+    excluded: Vec<Pattern>,
+    forced_in: Vec<PathBuf>,
+    forced_out: Vec<PathBuf>,
+}
+
+#[derive(Debug)]
+struct Pattern {
+    matcher: GlobMatcher,
+    /// A pattern without `/` is about names, the others about whole paths.
+    by_name: bool,
+    /// The directory in front of the first wildcard, for patterns about whole paths.
+    root: PathBuf,
+}
+
+impl PathList {
+    /// Reads a list whose relative entries stand in `base`.
+    pub(crate) fn parse(
+        entries: &[&str],
+        base: &Path,
+        home: &Path,
+        file: &Path,
+        notices: &mut Vec<Notice>,
+    ) -> Self {
+        let mut list = Self::default();
+        let mut pattern = |text: &str| match Pattern::new(text, base, home) {
+            Ok(pattern) => Some(pattern),
+            Err(error) => {
+                let message = format!("{text:?} is not a valid pattern ({error}); it is ignored");
+                notices.push(Notice::about(file, "bad_pattern", message));
+                None
+            }
+        };
+        for &entry in entries {
+            if let Some(text) = entry.strip_prefix('!') {
+                list.excluded.extend(pattern(text));
+            } else if let Some(text) = entry.strip_prefix('+') {
+                list.forced_in.push(paths::resolve(text, base, home));
+            } else if let Some(text) = entry.strip_prefix('-') {
+                list.forced_out.push(paths::resolve(text, base, home));
+            } else if entry.contains(['*', '?']) {
+                list.selected.extend(pattern(entry));
+            } else if !entry.is_empty() {
+                list.plain.push(paths::resolve(entry, base, home));
+            }
+        }
+        list
+    }
+
+    /// Whether a file that was found by itself stays.
+    pub(crate) fn keeps(&self, file: &Path) -> bool {
+        let names = Names::of(file);
+        if self.forced_out.iter().any(|path| names.is(path)) {
+            return false;
+        }
+        self.forced_in.iter().any(|path| names.is(path))
+            || !self.excluded.iter().any(|pattern| pattern.matches(&names))
+    }
+
+    /// Whether a file below a listed path is meant.
+    pub(crate) fn selects(&self, file: &Path) -> bool {
+        let names = Names::of(file);
+        let forced = self.forced_in.iter().any(|path| names.is(path));
+        let selected =
+            self.selected.is_empty() || self.selected.iter().any(|pattern| pattern.matches(&names));
+        (selected || forced) && self.keeps(file)
+    }
+
+    /// Directories to search when the list has wildcards and nothing else.
+    pub(crate) fn search_roots(&self) -> Vec<&Path> {
+        if !self.plain.is_empty() {
+            return Vec::new();
+        }
+        let whole = self.selected.iter().filter(|pattern| !pattern.by_name);
+        whole.map(|pattern| pattern.root.as_path()).collect()
+    }
+}
+
+/// The ways to name a file: itself and, for a skill, its directory.
+struct Names<'a> {
+    file: &'a Path,
+    directory: Option<&'a Path>,
+}
+
+impl<'a> Names<'a> {
+    fn of(file: &'a Path) -> Self {
+        let is_skill = file.file_name().is_some_and(|name| name == "SKILL.md");
+        Self {
+            file,
+            directory: if is_skill { file.parent() } else { None },
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'a Path> {
+        std::iter::once(self.file).chain(self.directory)
+    }
+
+    fn is(&self, path: &Path) -> bool {
+        self.all().any(|name| name == path)
+    }
+}
+
+impl Pattern {
+    fn new(text: &str, base: &Path, home: &Path) -> Result<Self, globset::Error> {
+        if !text.contains('/') {
+            return Ok(Self {
+                matcher: build(text)?,
+                by_name: true,
+                root: PathBuf::new(),
+            });
+        }
+        let absolute = paths::resolve(text, base, home);
+        let literal = |component: &Component<'_>| {
+            !component.as_os_str().to_string_lossy().contains(['*', '?'])
+        };
+        let root: PathBuf = absolute.components().take_while(literal).collect();
+        let rest = absolute.strip_prefix(&root).unwrap_or(&absolute);
+        let fixed = globset::escape(&root.to_string_lossy());
+        let glob = format!("{}/{}", fixed.trim_end_matches('/'), rest.display());
+        Ok(Self {
+            matcher: build(&glob)?,
+            by_name: false,
+            root,
+        })
+    }
+
+    fn matches(&self, names: &Names<'_>) -> bool {
+        names
+            .all()
+            .any(|path| match (self.by_name, path.file_name()) {
+                (true, Some(name)) => self.matcher.is_match(name),
+                (true, None) => false,
+                (false, _) => self.matcher.is_match(path),
+            })
+    }
+}
+
+fn build(glob: &str) -> Result<GlobMatcher, globset::Error> {
+    let glob: Glob = GlobBuilder::new(glob).literal_separator(true).build()?;
+    Ok(glob.compile_matcher())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(entries: &[&str]) -> PathList {
+        let mut notices = Vec::new();
+        let file = Path::new("settings.json");
+        let list = PathList::parse(
+            entries,
+            "/b [x]".as_ref(),
+            "/home/u".as_ref(),
+            file,
+            &mut notices,
+        );
+        assert_eq!(notices, []);
+        list
+    }
+
+    #[test]
+    fn overrides_decide_about_found_files() {
+        let file = Path::new("/b [x]/prompts/a.md");
+        for (entries, stays) in [
+            (vec![], true),
+            (vec!["!a.md"], false),
+            (vec!["!*.md"], false),
+            (vec!["!prompts/*.md"], false),
+            (vec!["!./prompts/**"], false),
+            (vec!["!*"], false),
+            (vec!["!other.md", "!prompts/x*"], true),
+            (vec!["!*.md", "+prompts/a.md"], true),
+            (vec!["!*.md", "+a.md"], false),
+            (vec!["-prompts/a.md"], false),
+            (vec!["+prompts/a.md", "-prompts/a.md"], false),
+            (vec!["-/b [x]/prompts/a.md"], false),
+        ] {
+            assert_eq!(list(&entries).keeps(file), stays, "{entries:?}");
+        }
+    }
+
+    #[test]
+    fn a_skill_may_be_named_by_its_directory() {
+        let file = Path::new("/b [x]/skills/tidy/SKILL.md");
+        assert!(!list(&["!tidy"]).keeps(file));
+        assert!(!list(&["-skills/tidy"]).keeps(file));
+        assert!(list(&["!tidy", "+skills/tidy"]).keeps(file));
+        assert!(!list(&["!skills/*"]).keeps(file));
+    }
+
+    #[test]
+    fn wildcards_select_among_listed_files() {
+        let mixed = list(&["~/p", "*.review.md", "!old*"]);
+        assert_eq!(mixed.plain, [Path::new("/home/u/p")]);
+        assert!(mixed.selects("/home/u/p/a.review.md".as_ref()));
+        assert!(!mixed.selects("/home/u/p/a.md".as_ref()));
+        assert!(!mixed.selects("/home/u/p/old.review.md".as_ref()));
+        assert!(mixed.search_roots().is_empty());
+        let alone = list(&["more/*/x-*.md"]);
+        assert_eq!(alone.search_roots(), [Path::new("/b [x]/more")]);
+        assert!(alone.selects("/b [x]/more/q/x-1.md".as_ref()));
+        assert!(!alone.selects("/b [x]/more/q/r/x-1.md".as_ref()));
+        assert!(list(&["**/x.md"]).selects("/b [x]/q/r/x.md".as_ref()));
+    }
+
+    #[test]
+    fn a_bad_pattern_is_reported_and_ignored() {
+        let mut notices = Vec::new();
+        let list = PathList::parse(
+            &["!a[*", "ok"],
+            "/b".as_ref(),
+            "/h".as_ref(),
+            "s".as_ref(),
+            &mut notices,
+        );
+        assert_eq!(notices[0].code, "bad_pattern");
+        assert!(list.keeps("/b/a.md".as_ref()));
+        assert_eq!(list.plain.len(), 1);
+    }
+}

@@ -1,0 +1,162 @@
+//! Templates and skills together: what is there, how they are listed, what a prompt becomes.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use serde::Serialize;
+
+use crate::discovery::{Inputs, Location, ResourceFlags, SourceInfo};
+use crate::skills::{self, ExpansionError, Skill};
+use crate::templates::{self, PromptTemplate};
+use crate::{Dirs, Notice, ProjectTrust, Settings, paths};
+
+/// Everything a user can call with `/`.
+#[derive(Debug, Clone, Default)]
+pub struct Resources {
+    templates: Vec<PromptTemplate>,
+    skills: Vec<Skill>,
+}
+
+/// One entry of `get_commands`; serialises with its members in order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandInfo {
+    /// Without the slash.
+    pub name: String,
+    /// For people; templates say where they were found.
+    pub description: String,
+    /// `prompt` or `skill`.
+    pub source: &'static str,
+    /// `user`, `project` or `path`.
+    pub location: Location,
+    /// The file.
+    #[serde(serialize_with = "paths::lossy")]
+    pub path: PathBuf,
+    /// The same for newer clients.
+    pub source_info: SourceInfo,
+}
+
+/// What became of a prompt.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Expanded<'a> {
+    /// What goes to the model: the prompt itself if it called nothing, or nothing that works.
+    pub text: Cow<'a, str>,
+    /// A skill was called and could not be read.
+    pub error: Option<ExpansionError>,
+}
+
+impl Resources {
+    /// Reads what is there. Files that cannot be used are left out and reported.
+    pub fn load(
+        dirs: &Dirs,
+        settings: &Settings,
+        flags: &ResourceFlags,
+        trust: ProjectTrust,
+    ) -> (Self, Vec<Notice>) {
+        let mut notices = Vec::new();
+        let inputs = Inputs {
+            dirs,
+            settings,
+            flags,
+            trust,
+        };
+        let templates = templates::load(inputs, &mut notices);
+        let skills = skills::load(inputs, &mut notices);
+        (Self { templates, skills }, notices)
+    }
+
+    /// The templates, best first.
+    pub fn templates(&self) -> &[PromptTemplate] {
+        &self.templates
+    }
+
+    /// The skills, best first.
+    pub fn skills(&self) -> &[Skill] {
+        &self.skills
+    }
+
+    /// Turns `/skill:name …` or `/template …` into what it stands for.
+    pub fn expand<'a>(&self, text: &'a str) -> Expanded<'a> {
+        let unchanged = |error| Expanded {
+            text: Cow::Borrowed(text),
+            error,
+        };
+        match skills::expand(text, &self.skills) {
+            Some(Ok(text)) => {
+                return Expanded {
+                    text: text.into(),
+                    error: None,
+                };
+            }
+            Some(Err(error)) => return unchanged(Some(error)),
+            None => {}
+        }
+        match templates::expand(text, &self.templates) {
+            Some(text) => Expanded {
+                text: text.into(),
+                error: None,
+            },
+            None => unchanged(None),
+        }
+    }
+
+    /// What `get_commands` lists after the commands of extensions: templates, then skills.
+    pub fn commands(&self) -> Vec<CommandInfo> {
+        let templates = self.templates.iter().map(|template| CommandInfo {
+            name: template.name.clone(),
+            description: template.listing(),
+            source: "prompt",
+            location: template.location,
+            path: template.path.clone(),
+            source_info: template.source_info.clone(),
+        });
+        let skills = self.skills.iter().map(|skill| CommandInfo {
+            name: format!("skill:{}", skill.name),
+            description: skill.description.clone(),
+            source: "skill",
+            location: skill.location,
+            path: skill.path.clone(),
+            source_info: skill.source_info.clone(),
+        });
+        templates.chain(skills).collect()
+    }
+}
+
+/// Resources that are read when first asked for, and then once.
+#[derive(Debug)]
+pub struct LazyResources {
+    dirs: Dirs,
+    settings: Settings,
+    flags: ResourceFlags,
+    trust: ProjectTrust,
+    loaded: OnceLock<(Resources, Vec<Notice>)>,
+}
+
+impl LazyResources {
+    /// Remembers what to read; reads nothing.
+    pub fn new(dirs: Dirs, settings: Settings, flags: ResourceFlags, trust: ProjectTrust) -> Self {
+        Self {
+            dirs,
+            settings,
+            flags,
+            trust,
+            loaded: OnceLock::new(),
+        }
+    }
+
+    /// The resources.
+    pub fn get(&self) -> &Resources {
+        &self.loaded().0
+    }
+
+    /// What there is to say about them.
+    pub fn notices(&self) -> &[Notice] {
+        &self.loaded().1
+    }
+
+    fn loaded(&self) -> &(Resources, Vec<Notice>) {
+        self.loaded
+            .get_or_init(|| Resources::load(&self.dirs, &self.settings, &self.flags, self.trust))
+    }
+}

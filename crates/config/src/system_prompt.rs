@@ -1,0 +1,245 @@
+//! The system prompt: role, tools, guidelines, the user's and the project's texts, skills, date.
+//!
+//! Built once per tool set, so that providers can cache it; the caller decides when.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::context_files::ContextFile;
+use crate::fence::Fence;
+use crate::skills::{Skill, SkillVisibility};
+use crate::{Dirs, Notice, ProjectTrust, text_file};
+
+/// What a system prompt is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct PromptParts<'a> {
+    /// The active tools in order: name and purpose in one line.
+    pub tools: &'a [(&'a str, &'a str)],
+    /// Guidelines of extensions.
+    pub guidelines: &'a [String],
+    /// Replaces role, tools, guidelines and the pointer to help.
+    pub custom: Option<&'a str>,
+    /// Comes after either.
+    pub append: Option<&'a str>,
+    /// What directories want models to know.
+    pub context_files: &'a [ContextFile],
+    /// Skills; hidden ones are left out.
+    pub skills: &'a [Skill],
+    /// The working directory.
+    pub cwd: &'a Path,
+    /// `YYYY-MM-DD`; see [`today`].
+    pub date: &'a str,
+}
+
+/// The current date where the user is, as `YYYY-MM-DD`.
+pub fn today() -> String {
+    jiff::Zoned::now().date().to_string()
+}
+
+/// Puts the parts together.
+pub fn compose_system_prompt(parts: &PromptParts<'_>) -> String {
+    let has = |name: &str| parts.tools.iter().any(|(tool, _)| *tool == name);
+    let mut prompt = match parts.custom {
+        Some(custom) => custom.to_owned(),
+        None => default_prompt(parts, has),
+    };
+    if let Some(append) = parts.append {
+        prompt.push_str("\n\n");
+        prompt.push_str(append);
+    }
+    if !parts.context_files.is_empty() {
+        prompt.push_str("\n\n# Project Context\n\nInstructions that belong to this project:\n\n");
+        for file in parts.context_files {
+            let _ = write!(prompt, "## {}\n\n{}\n\n", file.path.display(), file.content);
+        }
+    }
+    if has("read") {
+        list_skills(&mut prompt, parts.skills);
+    }
+    let cwd = parts.cwd.display();
+    let _ = write!(
+        prompt,
+        "\nCurrent date: {}\nCurrent working directory: {cwd}",
+        parts.date
+    );
+    prompt
+}
+
+fn default_prompt(parts: &PromptParts<'_>, has: impl Fn(&str) -> bool) -> String {
+    let mut prompt = String::from(
+        "You are an expert coding assistant. You work inside pinion, a program that runs coding \
+         agents: you read files, run commands, and change or write code for the user.\n\n\
+         Available tools:\n",
+    );
+    if parts.tools.is_empty() {
+        prompt.push_str("(none)\n");
+    }
+    for (name, purpose) in parts.tools {
+        let _ = writeln!(prompt, "- {name}: {purpose}");
+    }
+    prompt.push_str("\nA project may bring more tools of its own; use them as they describe themselves.\n\nGuidelines:\n");
+    for guideline in guidelines(has)
+        .into_iter()
+        .chain(parts.guidelines.iter().map(String::as_str))
+    {
+        let _ = writeln!(prompt, "- {guideline}");
+    }
+    prompt.push_str(
+        "- Be concise\n\
+         - Name the files you work with by their paths\n\n\
+         If the user asks about pinion itself, `pinion --help` lists its commands and settings.",
+    );
+    prompt
+}
+
+/// What a set of tools calls for.
+fn guidelines(has: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    let searches = has("grep") || has("find") || has("ls");
+    let rules = [
+        (
+            has("bash") && !searches,
+            "Use bash for file operations such as ls, rg and find",
+        ),
+        (
+            has("bash") && searches,
+            "To explore files, prefer grep, find and ls to bash: they are faster and leave out \
+             ignored files",
+        ),
+        (
+            has("read") && has("edit"),
+            "Read a file with read, not with cat, before you edit it",
+        ),
+        (
+            has("edit"),
+            "The text that edit replaces must match the file exactly, blanks included",
+        ),
+        (
+            has("write"),
+            "Use write only for new files and for complete rewrites",
+        ),
+        (
+            has("edit") || has("write"),
+            "When you report what you did, write plain text; do not print it with bash",
+        ),
+    ];
+    rules
+        .into_iter()
+        .filter_map(|(applies, rule)| applies.then_some(rule))
+        .collect()
+}
+
+fn list_skills(prompt: &mut String, skills: &[Skill]) {
+    let mut listed = skills
+        .iter()
+        .filter(|skill| skill.visibility == SkillVisibility::Listed)
+        .peekable();
+    if listed.peek().is_none() {
+        return;
+    }
+    prompt.push_str(
+        "\n\nSkills are instructions for particular tasks. When a task fits a description, read \
+         the file at its location first.\nPaths in a skill are relative to the directory of its \
+         file; use absolute paths in tool calls.\n\n<available_skills>\n",
+    );
+    for skill in listed {
+        let _ = write!(
+            prompt,
+            "  <skill>\n    <name>{}</name>\n    <description>{}</description>\n    \
+             <location>{}</location>\n  </skill>\n",
+            escape(&skill.name),
+            escape(&skill.description),
+            escape(&skill.path.display().to_string()),
+        );
+    }
+    prompt.push_str("</available_skills>");
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&apos;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// The texts a user may put in place of ours, or after them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PromptTexts {
+    /// `--system-prompt`, else `SYSTEM.md` of the project, else of the user.
+    pub custom: Option<String>,
+    /// `--append-system-prompt`, else `APPEND_SYSTEM.md` of the project, else of the user.
+    pub append: Option<String>,
+}
+
+impl PromptTexts {
+    /// Reads them. A flag that names an existing file means its content; several texts to append
+    /// are separated by blank lines.
+    pub fn load(
+        dirs: &Dirs,
+        system: Option<&str>,
+        append: &[String],
+        trust: ProjectTrust,
+    ) -> (Self, Vec<Notice>) {
+        let mut notices = Vec::new();
+        let custom = match system {
+            Some(value) => Some(flag_text(dirs, value, &mut notices)),
+            None => file_text(dirs, "SYSTEM.md", trust, &mut notices),
+        };
+        let append = if append.is_empty() {
+            file_text(dirs, "APPEND_SYSTEM.md", trust, &mut notices)
+        } else {
+            let texts = append
+                .iter()
+                .map(|value| flag_text(dirs, value, &mut notices));
+            Some(texts.collect::<Vec<_>>().join("\n\n"))
+        };
+        (Self { custom, append }, notices)
+    }
+}
+
+/// The file a flag names, else the flag's value itself.
+fn flag_text(dirs: &Dirs, value: &str, notices: &mut Vec<Notice>) -> String {
+    let path = dirs.cwd.join(value);
+    if value.is_empty() || !path.exists() {
+        return value.to_owned();
+    }
+    text_file::read_text(&path).unwrap_or_else(|error| {
+        let message = format!("could not be read ({error}); its name is used as the text");
+        notices.push(Notice::about(&path, "unreadable_file", message));
+        value.to_owned()
+    })
+}
+
+fn file_text(
+    dirs: &Dirs,
+    name: &str,
+    trust: ProjectTrust,
+    notices: &mut Vec<Notice>,
+) -> Option<String> {
+    let projects = dirs.project_dir.join(name);
+    let users = dirs.agent_dir.join(name);
+    for (path, trust) in [(projects, trust), (users, ProjectTrust::Trusted)] {
+        if !path.exists() {
+            continue;
+        }
+        if !Fence::around(&dirs.cwd, trust).admits(&path) {
+            notices.push(Fence::notice(&path));
+            continue;
+        }
+        match text_file::read_text(&path) {
+            Ok(text) => return Some(text),
+            Err(error) => {
+                let message = format!("could not be read ({error})");
+                notices.push(Notice::about(&path, "unreadable_file", message));
+            }
+        }
+    }
+    None
+}
