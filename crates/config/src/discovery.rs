@@ -162,12 +162,10 @@ pub(crate) fn candidates(
             }
         }
         found.add_listed(&users, sought, "user", &Fence::Open);
-        found.add_listed(
-            &projects,
-            sought,
-            "project",
-            &Fence::around(&dirs.cwd, trust),
-        );
+        if projects.adds_files() {
+            let fence = Fence::around(&dirs.cwd, trust);
+            found.add_listed(&projects, sought, "project", &fence);
+        }
     }
     for text in named {
         found.add_named(&dirs.resolve(text), sought);

@@ -82,6 +82,11 @@ impl PathList {
         (selected || forced) && self.keeps(file)
     }
 
+    /// Whether the list can name a file that was not found by itself.
+    pub(crate) fn adds_files(&self) -> bool {
+        !self.plain.is_empty() || !self.selected.is_empty()
+    }
+
     /// Directories to search when the list has wildcards and nothing else.
     pub(crate) fn search_roots(&self) -> Vec<&Path> {
         if !self.plain.is_empty() {

@@ -121,7 +121,11 @@ impl Settings {
             layer
         };
         let global = read(dirs.global_settings());
-        let mut project = read(dirs.project_settings());
+        // An agent directory may be some directory's `.pi`; its file is the user's all the same.
+        let mut project = match dirs.project_dir == dirs.agent_dir {
+            true => Layer::new(),
+            false => read(dirs.project_settings()),
+        };
         if trust == ProjectTrust::Untrusted && !project.is_empty() {
             let (allowed, ignored) = trust::filter_untrusted(project, dirs);
             project = allowed;

@@ -119,6 +119,16 @@ fn the_users_own_settings_are_not_filtered() {
 }
 
 #[test]
+fn an_agent_directory_in_the_project_is_the_users() {
+    let (_root, mut dirs) = sandbox(&hostile());
+    dirs.agent_dir = dirs.project_dir.clone();
+    let (settings, notices) = Settings::load(&dirs, ProjectTrust::Untrusted);
+    assert_eq!(notices, []);
+    assert_eq!(settings.shell_path(), Some("./evil.sh"));
+    assert_eq!(settings.project_paths(ResourceKind::Prompts), [""; 0]);
+}
+
+#[test]
 fn filtering_is_idempotent_and_needs_no_disk() {
     let dirs = Dirs::new("/nowhere/work".into(), |_| Some("/nowhere/home".into()));
     let Value::Object(project) = hostile() else {

@@ -1,0 +1,123 @@
+//! One-time moves from older layouts: `commands/` became `prompts/`, keys moved to `auth.json`.
+//!
+//! Every step is skipped if its target exists, so running this at each start costs a few failed
+//! look-ups and nothing else.
+
+use std::fs::{self, DirBuilder};
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::{ConfigError, Dirs, Notice, Settings, SettingsFile, json_file};
+
+/// Moves what is still in an old place. What was moved, and what could not be, is reported.
+pub fn migrate(dirs: &Dirs, settings: &Settings) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    notices.extend(rename_commands(&dirs.agent_dir));
+    // A repository could bring `.pi` as a link to a directory of the user.
+    if fs::symlink_metadata(&dirs.project_dir).is_ok_and(|metadata| metadata.is_dir()) {
+        notices.extend(rename_commands(&dirs.project_dir));
+    }
+    notices.extend(move_credentials(dirs, settings));
+    notices
+}
+
+fn rename_commands(directory: &Path) -> Option<Notice> {
+    let old = directory.join("commands");
+    let new = directory.join("prompts");
+    // A link is somebody's arrangement, not an old layout.
+    if !fs::symlink_metadata(&old).is_ok_and(|metadata| metadata.is_dir())
+        || fs::symlink_metadata(&new).is_ok()
+    {
+        return None;
+    }
+    Some(match fs::rename(&old, &new) {
+        Ok(()) => Notice::about(&old, "migrated", "renamed to prompts, as it is called now"),
+        Err(error) => {
+            let message = format!("should be called prompts but could not be renamed ({error})");
+            Notice::about(&old, "migration_failed", message)
+        }
+    })
+}
+
+fn move_credentials(dirs: &Dirs, settings: &Settings) -> Option<Notice> {
+    let auth = dirs.agent_dir.join("auth.json");
+    let oauth = dirs.agent_dir.join("oauth.json");
+    // Only the user's own file: a project must not bring keys.
+    let keys = settings.get_global("apiKeys").and_then(Value::as_object);
+    if (keys.is_none() && !oauth.is_file()) || fs::symlink_metadata(&auth).is_ok() {
+        return None;
+    }
+    let mut notices = Vec::new();
+    let tokens = json_file::read(&oauth, &mut notices);
+    if let Some(broken) = notices.pop() {
+        return Some(broken);
+    }
+    let credentials = credentials(tokens, keys);
+    let outcome = write_private(&auth, &credentials).and_then(|()| {
+        if oauth.is_file() {
+            let done = dirs.agent_dir.join("oauth.json.migrated");
+            fs::rename(&oauth, done).map_err(ConfigError::io("rename", &oauth))?;
+        }
+        if keys.is_some() {
+            SettingsFile::global(dirs).update(&[("apiKeys", None)])?;
+        }
+        Ok(())
+    });
+    Some(match outcome {
+        Ok(()) => {
+            let names: Vec<&str> = credentials.keys().map(String::as_str).collect();
+            let message = format!("credentials were moved here: {}", names.join(", "));
+            Notice::about(&auth, "migrated", message)
+        }
+        Err(error) => {
+            let message = format!("credentials could not be moved here completely: {error}");
+            Notice::about(&auth, "migration_failed", message)
+        }
+    })
+}
+
+/// Tokens first: whoever has logged in means that account.
+fn credentials(
+    tokens: Map<String, Value>,
+    keys: Option<&Map<String, Value>>,
+) -> Map<String, Value> {
+    let mut credentials = Map::new();
+    for (provider, token) in tokens {
+        if let Value::Object(members) = token {
+            let mut entry = Map::new();
+            entry.insert("type".into(), "oauth".into());
+            entry.extend(members);
+            credentials.insert(provider, Value::Object(entry));
+        }
+    }
+    for (provider, key) in keys.into_iter().flatten() {
+        if key.is_string() {
+            let entry = json!({"type": "api_key", "key": key});
+            credentials.entry(provider.clone()).or_insert(entry);
+        }
+    }
+    credentials
+}
+
+/// Writes a new file that only the user can read; never replaces one.
+fn write_private(path: &Path, object: &Map<String, Value>) -> Result<(), ConfigError> {
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    let write = || -> std::io::Result<()> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)?;
+        // Temporary files are made with mode 0600.
+        let mut file = tempfile::Builder::new()
+            .prefix(".write-")
+            .tempfile_in(parent)?;
+        file.write_all(serde_json::to_string_pretty(object)?.as_bytes())?;
+        file.as_file().sync_data()?;
+        file.persist_noclobber(path)?;
+        Ok(())
+    };
+    write().map_err(ConfigError::io("write", path))
+}
