@@ -114,11 +114,11 @@ fn read(path: &Path) -> (Entries, Vec<Notice>) {
     let mut entries = Entries::new();
     let mut notices = Vec::new();
     if let Some(problem) = problem {
-        notices.push(Notice::in_file(
-            path,
-            &problem,
-            "the entries from here on are ignored",
-        ));
+        let rest = match members.len() {
+            0 => "the file is ignored",
+            _ => "the entries from here on are ignored",
+        };
+        notices.push(Notice::in_file(path, &problem, rest));
     }
     for (provider, raw) in members {
         match serde_json::from_str(raw.get()) {

@@ -1,0 +1,431 @@
+//! The registry over files a user might have.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use pinion_llm::{CredentialError, Environment, Registry, RegistryOptions, RequestOptions};
+use pinion_message::{Model, Secret};
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+struct Home {
+    directory: TempDir,
+    variables: BTreeMap<String, String>,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            variables: BTreeMap::new(),
+        }
+    }
+
+    fn file(self, name: &str, text: &str) -> Self {
+        fs::write(self.directory.path().join(name), text).unwrap();
+        self
+    }
+
+    fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// The registry and the notices, without the path of the directory.
+    fn load(&self) -> (Registry, Vec<String>) {
+        let environment = Environment::Fixed(self.variables.clone());
+        let options = RegistryOptions {
+            environment,
+            ..RegistryOptions::default()
+        };
+        let (registry, notices) = Registry::load(self.directory.path(), options);
+        let directory = format!("{}/", self.directory.path().display());
+        (
+            registry,
+            notices
+                .iter()
+                .map(|notice| notice.to_string().replace(&directory, ""))
+                .collect(),
+        )
+    }
+
+    fn quiet(&self) -> Registry {
+        let (registry, notices) = self.load();
+        assert!(notices.is_empty(), "{notices:?}");
+        registry
+    }
+}
+
+fn names(models: &[std::sync::Arc<Model>]) -> Vec<String> {
+    models
+        .iter()
+        .map(|model| format!("{}/{}", model.provider, model.id))
+        .collect()
+}
+
+async fn key(registry: &Registry, model: &Model) -> String {
+    registry
+        .api_key(model)
+        .await
+        .unwrap()
+        .unwrap()
+        .expose_secret()
+        .to_owned()
+}
+
+const MOCK: &str = r#"{
+  "providers": { // comments are fine
+    "mock": {
+      "baseUrl": "http://127.0.0.1:9999", "apiKey": "mock-key", "api": "anthropic-messages",
+      "models": [
+        {"id": "mock-1", "name": "Mock One", "reasoning": true, "input": ["text", "image"],
+         "cost": {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75},
+         "contextWindow": 200000, "maxTokens": 8192},
+        {"id": "mock-2"},
+      ],
+    },
+  },
+}"#;
+
+#[test]
+fn custom_models_have_the_members_pi_prints_in_its_order() {
+    let registry = Home::new().file("models.json", MOCK).quiet();
+    let text = serde_json::to_string(&*registry.find("mock", "mock-1").unwrap()).unwrap();
+    let whole_numbers = text.replace(".0,", ",").replace(".0}", "}");
+    assert_eq!(
+        whole_numbers,
+        r#"{"id":"mock-1","name":"Mock One","api":"anthropic-messages","provider":"mock","baseUrl":"http://127.0.0.1:9999","reasoning":true,"input":["text","image"],"cost":{"input":3,"output":15,"cacheRead":0.3,"cacheWrite":3.75},"contextWindow":200000,"maxTokens":8192}"#
+    );
+    let plain = serde_json::to_value(&*registry.find("mock", "mock-2").unwrap()).unwrap();
+    assert_eq!(
+        plain,
+        json!({"id":"mock-2","name":"mock-2","api":"anthropic-messages","provider":"mock",
+            "baseUrl":"http://127.0.0.1:9999","reasoning":false,"input":["text"],
+            "cost":{"input":0.0,"output":0.0,"cacheRead":0.0,"cacheWrite":0.0},
+            "contextWindow":128_000,"maxTokens":16_384})
+    );
+}
+
+#[test]
+fn available_models_are_those_with_a_credential_built_in_ones_first() {
+    let home = Home::new()
+        .file("models.json", MOCK)
+        .variable("XAI_API_KEY", "x");
+    let registry = home.quiet();
+    let available = names(&registry.available());
+    assert!(available.len() > 2, "{available:?}");
+    let (built_in, custom) = available.split_at(available.len() - 2);
+    assert!(
+        built_in.iter().all(|name| name.starts_with("xai/")),
+        "{built_in:?}"
+    );
+    assert_eq!(custom, ["mock/mock-1", "mock/mock-2"]);
+    assert!(registry.find("openai", "gpt-5.4").is_some());
+    assert!(registry.find("openai", "GPT-5.4").is_none());
+    assert!(registry.all().len() > 1500);
+}
+
+#[test]
+fn the_offline_model_exists_but_is_listed_only_when_asked_for() {
+    let registry = Home::new().quiet();
+    assert!(registry.available().is_empty());
+    assert!(registry.find("offline", "demo").is_some());
+    assert!(registry.find("offline", "scenario:x.json").is_some());
+    assert!(registry.has_credentials("offline"));
+    registry.set_include_offline(true);
+    assert_eq!(names(&registry.available()), ["offline/demo"]);
+    let small = r#"{"providers":{"offline":{"modelOverrides":{"demo":{"contextWindow":5}}}}}"#;
+    let registry = Home::new().file("models.json", small).quiet();
+    assert_eq!(registry.find("offline", "demo").unwrap().context_window, 5);
+}
+
+#[test]
+fn built_in_models_can_be_changed_and_added_to() {
+    let registry = Home::new()
+        .file(
+            "models.json",
+            r#"{"providers":{
+                "anthropic":{"baseUrl":"http://proxy","compat":{"supportsTemperature":true},
+                  "modelOverrides":{
+                    "claude-opus-4-7":{"name":"Big","cost":{"input":1},"contextWindow":5,"thinkingLevelMap":{"low":null},
+                        "compat":{"extra":{"a":1}}},
+                    "no-such-model":{"name":"ignored"}},
+                  "models":[{"id":"claude-sonnet-5"},{"id":"mine"}]},
+                "openrouter":{"compat":{"openRouterRouting":{"only":["x"]}},
+                  "models":[{"id":"mine","compat":{"openRouterRouting":{"order":["y"]},"supportsStore":true}}]}}}"#,
+        )
+        .variable("ANTHROPIC_API_KEY", "k")
+        .quiet();
+    let plain = Home::new().quiet();
+
+    let (before, after) = (
+        plain.find("anthropic", "claude-opus-4-7").unwrap(),
+        registry.find("anthropic", "claude-opus-4-7").unwrap(),
+    );
+    assert_eq!(
+        (after.name.as_str(), after.base_url.as_str()),
+        ("Big", "http://proxy")
+    );
+    assert_eq!(
+        (after.cost.input, after.cost.output),
+        (1.0, before.cost.output)
+    );
+    assert_eq!(
+        (after.context_window, after.max_tokens),
+        (5, before.max_tokens)
+    );
+    assert!(
+        !after
+            .thinking_levels()
+            .contains(&pinion_message::ThinkingLevel::Low)
+    );
+    assert!(
+        after
+            .thinking_levels()
+            .contains(&pinion_message::ThinkingLevel::Xhigh)
+    );
+    let compat = after.compat.as_ref().unwrap();
+    assert_eq!(compat["supportsTemperature"], true);
+    assert_eq!(compat["extra"], json!({"a": 1}));
+    assert_eq!(
+        compat["forceAdaptiveThinking"],
+        before.compat.as_ref().unwrap()["forceAdaptiveThinking"]
+    );
+
+    // A model of the file replaces the built-in one where it stood; a new one comes last.
+    let replaced = registry.find("anthropic", "claude-sonnet-5").unwrap();
+    assert_eq!(
+        (replaced.reasoning, replaced.api.as_str()),
+        (false, "anthropic-messages")
+    );
+    let ids = names(&registry.available());
+    let builtin_ids = {
+        let plain = Home::new().variable("ANTHROPIC_API_KEY", "k").quiet();
+        names(&plain.available())
+    };
+    assert_eq!(ids[..ids.len() - 1], builtin_ids);
+    assert_eq!(ids.last().unwrap(), "anthropic/mine");
+
+    let routed = registry.find("openrouter", "mine").unwrap();
+    assert_eq!(
+        Value::Object(routed.compat.clone().unwrap()),
+        json!({"openRouterRouting":{"only":["x"],"order":["y"]},"supportsStore":true})
+    );
+}
+
+#[test]
+fn a_wrong_provider_costs_only_itself_and_says_where_it_is() {
+    let cases = [
+        (
+            r#"{"models":[{"id":"m"}],"baseUrl":"u","api":"a"}"#,
+            "\"apiKey\" is required",
+        ),
+        (
+            r#"{"models":[{"id":"m"}],"apiKey":"k","api":"a"}"#,
+            "\"baseUrl\" is required",
+        ),
+        (
+            r#"{"models":[{"id":"m"}],"apiKey":"k","baseUrl":"u"}"#,
+            "\"api\" is required",
+        ),
+        (
+            r#"{"models":[{"id":""}],"apiKey":"k","baseUrl":"u","api":"a"}"#,
+            "must not be empty",
+        ),
+        (
+            r#"{"models":[{}],"apiKey":"k","baseUrl":"u","api":"a"}"#,
+            "missing field `id`",
+        ),
+        (
+            r#"{"models":[{"id":"m","contextWindow":0}],"apiKey":"k","baseUrl":"u","api":"a"}"#,
+            "greater than zero",
+        ),
+        (r#"{"apiKey":"k"}"#, "needs \"models\""),
+        (
+            r#"{"baseUrl":7}"#,
+            "invalid type: integer `7`, expected a string",
+        ),
+        ("[]", "expected"),
+    ];
+    for (entry, words) in cases {
+        let text = format!(
+            "{{\n \"providers\": {{\n  \"bad\": {entry},\n  \"good\": {{\"baseUrl\":\"u\",\"apiKey\":\"k\",\"api\":\"a\",\"models\":[{{\"id\":\"m\"}}]}}\n }}\n}}"
+        );
+        let (registry, notices) = Home::new().file("models.json", &text).load();
+        assert!(registry.find("good", "m").is_some(), "{entry}");
+        assert!(registry.find("bad", "m").is_none(), "{entry}");
+        let [notice] = notices.as_slice() else {
+            panic!("{entry}: {notices:?}")
+        };
+        assert!(
+            notice.starts_with("models.json: line 3, column "),
+            "{notice}"
+        );
+        assert!(notice.contains(words), "{entry}: {notice}");
+        assert!(
+            notice.ends_with("; provider \"bad\" is ignored"),
+            "{notice}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_no_json_is_told_with_its_place_and_built_ins_stay() {
+    let (registry, notices) = Home::new()
+        .file(
+            "models.json",
+            "{\"providers\": {\n  \"a\": {\"baseUrl\": }\n}}",
+        )
+        .file("auth.json", "[1]")
+        .load();
+    assert!(registry.find("anthropic", "claude-opus-4-7").is_some());
+    assert_eq!(
+        notices,
+        [
+            "models.json: line 2, column 20: expected value; the file is ignored",
+            "auth.json: line 1, column 1: invalid type: sequence, expected an object; the file is ignored",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn keys_come_from_the_command_line_then_auth_then_environment_then_models() {
+    let models = r#"{"providers":{"openai":{"apiKey":"from-models"}}}"#;
+    let auth = r#"{"openai":{"type":"api_key","key":"from-auth"}}"#;
+    let home = Home::new().file("models.json", models);
+    let registry = home.quiet();
+    let model = registry.find("openai", "gpt-5.4").unwrap();
+    assert_eq!(key(&registry, &model).await, "from-models");
+    let home = home.variable("OPENAI_API_KEY", "from-environment");
+    assert_eq!(key(&home.quiet(), &model).await, "from-environment");
+    let home = home.file("auth.json", auth);
+    let registry = home.quiet();
+    assert_eq!(key(&registry, &model).await, "from-auth");
+    registry.set_runtime_key("openai", Secret::from("from-command-line"));
+    assert_eq!(key(&registry, &model).await, "from-command-line");
+}
+
+#[tokio::test]
+async fn configured_values_may_be_commands_or_names_of_variables() {
+    let models = r#"{"providers":{"mock":{"baseUrl":"u","api":"a","apiKey":"!printf 'from command\n'","authHeader":true,
+        "headers":{"X-Name":"SET_VARIABLE","X-Literal":"UNSET_VARIABLE","X-Model":"provider"},
+        "models":[{"id":"m","headers":{"X-Model":"!echo model"}}]}}}"#;
+    let home = Home::new()
+        .file("models.json", models)
+        .variable("SET_VARIABLE", "value");
+    let registry = home.quiet();
+    let model = registry.find("mock", "m").unwrap();
+    assert_eq!(model.headers, None);
+    let mut options = RequestOptions::default();
+    options
+        .headers
+        .insert("X-Literal".into(), "of the request".into());
+    registry
+        .authorize(&model)
+        .await
+        .unwrap()
+        .apply(&mut options);
+    assert_eq!(options.api_key.unwrap().expose_secret(), "from command");
+    let headers: Vec<_> = options
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    assert_eq!(
+        headers,
+        [
+            "Authorization: Bearer from command",
+            "X-Literal: of the request",
+            "X-Model: model",
+            "X-Name: value"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn asking_whether_there_is_a_key_runs_no_command() {
+    let home = Home::new();
+    let mark = home.directory.path().join("ran");
+    let auth =
+        json!({"openai":{"type":"api_key","key":format!("!touch '{}'; false", mark.display())}});
+    let home = home.file("auth.json", &auth.to_string());
+    let registry = home.quiet();
+    let model = registry.find("openai", "gpt-5.4").unwrap();
+    assert!(registry.has_credentials("openai"));
+    assert!(registry.check_credentials(&model).is_ok());
+    assert!(!registry.available().is_empty());
+    assert!(!mark.exists());
+    let error = registry.api_key(&model).await.unwrap_err();
+    assert!(mark.exists());
+    assert_eq!(error.code(), "key_command_failed");
+}
+
+#[tokio::test]
+async fn a_missing_key_names_the_variable_to_set() {
+    let home = Home::new();
+    let registry = home.quiet();
+    for (provider, id, variable) in [
+        (
+            "anthropic",
+            "claude-opus-4-7",
+            "Set ANTHROPIC_API_KEY (or ANTHROPIC_OAUTH_TOKEN) in the environment",
+        ),
+        (
+            "meta",
+            "muse-spark-1.3",
+            "Set META_API_KEY in the environment",
+        ),
+        (
+            "huggingface",
+            "moonshotai/Kimi-K2.6",
+            "Set HF_TOKEN in the environment",
+        ),
+    ] {
+        let model = registry.find(provider, id).unwrap();
+        let error = registry.api_key(&model).await.unwrap_err();
+        let words = error.to_string();
+        assert!(
+            words.starts_with(&format!("No API key found for {provider}.\n")),
+            "{words}"
+        );
+        assert!(words.contains(variable), "{words}");
+        assert_eq!(registry.check_credentials(&model), Err(error));
+    }
+    let offline = registry.find("offline", "demo").unwrap();
+    assert!(registry.api_key(&offline).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn stored_logins_are_used_until_they_expire() {
+    let later = pinion_message::now_millis() + 60_000;
+    let auth = json!({"anthropic":{"type":"oauth","access":"token","refresh":"r","expires":later},
+        "openai":{"type":"oauth","access":"old","refresh":"r","expires":1}});
+    let home = Home::new().file("auth.json", &auth.to_string());
+    let registry = home.quiet();
+    let model = registry.find("anthropic", "claude-opus-4-7").unwrap();
+    assert_eq!(key(&registry, &model).await, "token");
+    let model = registry.find("openai", "gpt-5.4").unwrap();
+    assert!(!registry.has_credentials("openai"));
+    let error = registry.api_key(&model).await.unwrap_err();
+    assert!(matches!(error, CredentialError::Expired { .. }), "{error}");
+    assert!(error.to_string().contains("OPENAI_API_KEY"), "{error}");
+}
+
+#[test]
+fn nothing_that_can_be_printed_holds_a_key() {
+    let models = r#"{"providers":{"mock":{"baseUrl":"u","api":"a","apiKey":"sk-planted-1","headers":{"X":"sk-planted-2"},
+        "models":[{"id":"m","headers":{"Y":"sk-planted-3"}}]}}}"#;
+    let auth = r#"{"openai":{"type":"api_key","key":"sk-planted-4"},"x":{"type":"oauth","access":"sk-planted-5","expires":9}}"#;
+    let home = Home::new()
+        .file("models.json", models)
+        .file("auth.json", auth);
+    let registry = home.quiet();
+    registry.set_runtime_key("mock", Secret::from("sk-planted-6"));
+    let mut printed = format!("{registry:?}");
+    for model in registry.all() {
+        printed.push_str(&serde_json::to_string(&*model).unwrap());
+    }
+    assert!(!printed.contains("sk-planted"));
+}
