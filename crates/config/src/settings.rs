@@ -5,12 +5,15 @@
 
 mod keys;
 mod legacy;
+mod values;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use pinion_message::ThinkingLevel;
 use serde_json::{Map, Value};
+
+pub use values::{BranchSummary, Compaction, Images, ProviderRetry, Retry, ThinkingBudgets};
 
 pub(crate) use keys::{Kind, Untrusted, find as find_key, member as find_member};
 
@@ -24,69 +27,6 @@ pub struct Settings {
     global: Arc<Layer>,
     project: Arc<Layer>,
     merged: Arc<Layer>,
-}
-
-/// Tokens a model may think per level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct ThinkingBudgets {
-    pub minimal: u64,
-    pub low: u64,
-    pub medium: u64,
-    pub high: u64,
-}
-
-/// When and how much of a long conversation is summarised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Compaction {
-    /// Without being asked.
-    pub enabled: bool,
-    /// Tokens kept free for the next answer.
-    pub reserve_tokens: u64,
-    /// Tokens of recent messages that stay as they are.
-    pub keep_recent_tokens: u64,
-}
-
-/// How a branch that is left gets summarised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BranchSummary {
-    /// Tokens kept free for the summary.
-    pub reserve_tokens: u64,
-    /// Do not ask, do not summarise.
-    pub skip_prompt: bool,
-}
-
-/// How failed requests are repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retry {
-    /// Repeat at all.
-    pub enabled: bool,
-    /// How often.
-    pub max_retries: u64,
-    /// First pause; doubles each time.
-    pub base_delay_ms: u64,
-    /// A server that asks for a longer pause than this makes the request fail.
-    pub max_delay_ms: u64,
-    /// Below the agent, in the HTTP layer.
-    pub provider: ProviderRetry,
-}
-
-/// Repetition inside one request; absent values are the provider's own defaults.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ProviderRetry {
-    /// Limit for one request.
-    pub timeout_ms: Option<u64>,
-    /// How often a request is sent again.
-    pub max_retries: Option<u64>,
-}
-
-/// What happens to images.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Images {
-    /// Shrink large ones.
-    pub auto_resize: bool,
-    /// Never send any.
-    pub block_images: bool,
 }
 
 /// A list of paths in the settings.
