@@ -11,12 +11,13 @@ mod environment;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use pinion_message::{Secret, now_millis};
 use secrecy::ExposeSecret;
 
 use crate::Notice;
+pub(crate) use auth_file::Entries;
 use auth_file::{AuthFile, Stored};
 use command::CommandCache;
 pub use environment::Environment;
@@ -108,11 +109,21 @@ impl Credentials {
             .cloned()
     }
 
+    /// What `auth.json` says now, to ask about several providers at once.
+    pub(crate) fn stored(&self) -> Arc<Entries> {
+        self.auth.entries()
+    }
+
     /// Whether a key is configured anywhere. Runs no command.
-    pub(crate) fn has(&self, provider: &str, configured: Option<&Secret>) -> bool {
+    pub(crate) fn has(
+        &self,
+        provider: &str,
+        stored: &Entries,
+        configured: Option<&Secret>,
+    ) -> bool {
         configured.is_some()
             || self.runtime_key(provider).is_some()
-            || match self.auth.entries().get(provider) {
+            || match stored.get(provider) {
                 Some(Stored::ApiKey { .. }) => true,
                 Some(Stored::Login { expires, .. }) => *expires > now_millis(),
                 Some(Stored::Unknown) | None => false,
@@ -126,11 +137,12 @@ impl Credentials {
         provider: &str,
         configured: Option<&Secret>,
     ) -> Option<CredentialError> {
-        if self.has(provider, configured) {
+        let stored = self.auth.entries();
+        if self.has(provider, &stored, configured) {
             return None;
         }
         let (provider, hint) = (provider.to_owned(), self.hint(provider));
-        Some(match self.auth.entries().get(&provider) {
+        Some(match stored.get(&provider) {
             Some(Stored::Login { .. }) => CredentialError::Expired { provider, hint },
             _ => CredentialError::Missing { provider, hint },
         })

@@ -4,6 +4,7 @@
 //! It is not clever and always says what it is. `docs/offline.md` is its manual.
 
 mod answer;
+mod pieces;
 mod playback;
 mod request;
 mod script;

@@ -14,7 +14,7 @@ use pinion_message::{Model, Secret};
 use secrecy::ExposeSecret;
 
 use crate::catalog::{self, CatalogModel};
-use crate::credentials::{CredentialError, Credentials, Environment};
+use crate::credentials::{CredentialError, Credentials, Entries, Environment};
 use crate::models_file::{self, CustomModel, ProviderConfig, Providers};
 use crate::{Notice, RequestOptions, offline};
 
@@ -171,10 +171,12 @@ impl Registry {
 
     /// Whether the provider has any credential. Runs no command; the offline model needs none.
     pub fn has_credentials(&self, provider: &str) -> bool {
-        provider == offline::PROVIDER
-            || self
-                .credentials
-                .has(provider, self.configured_key(provider))
+        self.has_credentials_in(&self.credentials.stored(), provider)
+    }
+
+    fn has_credentials_in(&self, stored: &Entries, provider: &str) -> bool {
+        let configured = self.configured_key(provider);
+        provider == offline::PROVIDER || self.credentials.has(provider, stored, configured)
     }
 
     /// The error a request to this model would fail with for want of a key. Runs no command.
@@ -264,12 +266,13 @@ impl Registry {
     /// The available models in order, not made yet.
     pub(crate) fn available_candidates(&self) -> Vec<Candidate<'_>> {
         let offline = self.include_offline.load(Ordering::Relaxed);
+        let stored = self.credentials.stored();
         // Candidates come provider by provider, so each is asked about once.
         let mut last: Option<(&str, bool)> = None;
         let mut has_credentials = |provider| match last {
             Some((known, has)) if known == provider => has,
             _ => {
-                let has = self.has_credentials(provider);
+                let has = self.has_credentials_in(&stored, provider);
                 last = Some((provider, has));
                 has
             }

@@ -1,5 +1,5 @@
 //! The offline model, seen through the events of its streams.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::sync::Arc;
 use std::time::Duration;

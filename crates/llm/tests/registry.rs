@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use pinion_llm::{CredentialError, Environment, Registry, RegistryOptions, RequestOptions};
 use pinion_message::{Model, Secret};
@@ -24,7 +25,9 @@ impl Home {
     }
 
     fn file(self, name: &str, text: &str) -> Self {
-        fs::write(self.directory.path().join(name), text).unwrap();
+        let path = self.directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         self
     }
 

@@ -53,11 +53,13 @@ impl AuthFile {
     /// Reads the file if there is one.
     pub(crate) fn open(path: PathBuf) -> (Self, Vec<Notice>) {
         let stamp = stamp(&path);
-        let (entries, notices) = if stamp.is_some() {
-            read(&path)
-        } else {
-            Default::default()
+        let (entries, mut notices) = match stamp {
+            Some(_) => read(&path),
+            None => Default::default(),
         };
+        if stamp.is_some() {
+            notices.extend(readable_by_others(&path));
+        }
         (
             Self {
                 path,
@@ -135,6 +137,21 @@ fn read(path: &Path) -> (Entries, Vec<Notice>) {
     (entries, notices)
 }
 
+/// Keys are nobody else's business.
+fn readable_by_others(path: &Path) -> Option<Notice> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(path).ok()?.permissions().mode();
+        if mode & 0o077 != 0 {
+            let file = path.display();
+            let words = format!("{file}: other users may read it; run: chmod 600 {file}");
+            return Some(Notice::new(words));
+        }
+    }
+    None
+}
+
 /// Replaces a file in one step; only its owner may read it.
 fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
@@ -170,7 +187,7 @@ mod tests {
     fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("auth.json");
-        fs::write(&path, text).unwrap();
+        replace_private(&path, text.as_bytes()).unwrap();
         (directory, path)
     }
 
@@ -217,6 +234,17 @@ mod tests {
         ));
         fs::remove_file(&path).unwrap();
         assert!(auth.entries().is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_may_read_is_told_of() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (_directory, path) = file("{}");
+        assert_eq!(AuthFile::open(path.clone()).1, []);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let notices = AuthFile::open(path).1;
+        assert!(notices[0].message.contains("chmod 600"), "{notices:?}");
     }
 
     #[cfg(unix)]

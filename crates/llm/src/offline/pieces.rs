@@ -1,0 +1,97 @@
+//! Text cut into deltas, and how many tokens text stands for.
+
+use std::sync::Arc;
+
+use pinion_message::{Block, Content, Message};
+
+use crate::Request;
+
+/// Text cut into deltas, one at a time.
+pub(super) enum Pieces {
+    Cut {
+        text: String,
+        at: usize,
+        chunk: usize,
+    },
+    Numbered {
+        next: u64,
+        count: u64,
+        size: usize,
+    },
+}
+
+impl Iterator for Pieces {
+    type Item = Arc<str>;
+
+    fn next(&mut self) -> Option<Arc<str>> {
+        match self {
+            Self::Cut { text, at, chunk } => {
+                let rest = text.get(*at..).filter(|rest| !rest.is_empty())?;
+                let length = rest
+                    .char_indices()
+                    .nth(*chunk)
+                    .map_or(rest.len(), |(end, _)| end);
+                *at += length;
+                Some(Arc::from(&rest[..length]))
+            }
+            Self::Numbered { next, count, size } => {
+                if next == count {
+                    return None;
+                }
+                *next += 1;
+                Some(numbered(*next, *size))
+            }
+        }
+    }
+}
+
+/// The delta with this number: its digits, then filler, then a space. A reader of the whole text
+/// can tell which delta is missing.
+fn numbered(number: u64, size: usize) -> Arc<str> {
+    let digits = number.to_string();
+    // Of a number that does not fit, the last digits tell more.
+    let shown = digits
+        .get(digits.len().saturating_sub(size)..)
+        .unwrap_or_default();
+    let mut text = String::with_capacity(size);
+    text.push_str(shown);
+    while text.len() + 1 < size {
+        text.push('.');
+    }
+    if text.len() < size {
+        text.push(' ');
+    }
+    text.into()
+}
+
+/// Four characters make a token, as a rule of thumb.
+pub(super) fn prompt_tokens(request: &Request) -> u64 {
+    let text = |text: &str| text.chars().count();
+    let blocks = |blocks: &[Block]| -> usize {
+        let sizes = blocks.iter().map(|block| match block {
+            Block::Text(block) => text(&block.text),
+            Block::Thinking(block) => text(&block.thinking),
+            Block::ToolCall(call) => text(&call.name) + call.arguments.to_string().len(),
+            // What pi assumes for an image.
+            Block::Image { .. } => 4800,
+        });
+        sizes.sum()
+    };
+    let messages = request.messages.iter().map(|message| match &**message {
+        Message::User(user) => match &user.content {
+            Content::Text(words) => text(words),
+            Content::Blocks(list) => blocks(list),
+        },
+        Message::Assistant(assistant) => blocks(&assistant.content),
+        Message::ToolResult(result) => blocks(&result.content),
+        _ => 0,
+    });
+    let tools = request
+        .tools
+        .iter()
+        .map(|tool| text(&tool.description) + text(&tool.name));
+    let characters = request.system_prompt.as_deref().map_or(0, text)
+        + messages.sum::<usize>()
+        + tools.sum::<usize>();
+    (characters as u64).div_ceil(4)
+}
