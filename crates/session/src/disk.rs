@@ -215,6 +215,7 @@ impl Disk {
                 "session_file_removed",
                 format!("{} was removed and is written anew", self.path.display()),
             ));
+            (self.begun, self.written) = (false, 0);
             *self = Self::create(&self.path)?;
             metadata = self.file.file.metadata()?;
         }

@@ -3,11 +3,12 @@
 //! Lines are copied as they are, so members we do not know survive. Label entries are not copied but
 //! made again at the end, one per labelled entry.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::Path;
 
 use bytes::Bytes;
 use pinion_message::now_millis;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::entry::{Body, Entry, EntryId, EntryKind, Role};
@@ -67,13 +68,7 @@ impl Store {
             (Place::Memory, _) | (_, None) => Place::Memory,
             (_, Some(directory)) => Place::Later(directory.join(header.file_name())),
         };
-        let mut tree = Tree::with_capacity(path.len());
-        for entry in path {
-            if matches!(entry.kind, EntryKind::Label | EntryKind::Damaged) {
-                continue;
-            }
-            tree.push(with_parent(entry, tree.last_id().cloned()));
-        }
+        let mut tree = without_labels(path);
         self.copy_labels(&mut tree)?;
         let mut store = Self::around(
             header,
@@ -107,6 +102,30 @@ impl Store {
     }
 }
 
+/// A path without labels and damage. Links to what is left out lead to its neighbours.
+fn without_labels(path: &[&Entry]) -> Tree {
+    let mut tree = Tree::with_capacity(path.len());
+    let mut left_out: Vec<&EntryId> = Vec::new();
+    let mut next_kept: HashMap<&EntryId, &EntryId> = HashMap::new();
+    for entry in path {
+        if matches!(entry.kind, EntryKind::Label | EntryKind::Damaged) {
+            left_out.push(&entry.id);
+            continue;
+        }
+        next_kept.extend(left_out.drain(..).map(|gone| (gone, &entry.id)));
+        let mut copy = with_parent(entry, tree.last_id().cloned());
+        if entry.kind == EntryKind::Compaction
+            && let Some(first_kept) = entry.compaction().and_then(|c| c.first_kept_entry_id)
+            && let Some(&kept) = next_kept.get(&EntryId::from(first_kept.as_str()))
+            && let Body::Line(line) = &copy.body
+        {
+            copy.body = Body::Line(with_member(line, "firstKeptEntryId", Some(kept)));
+        }
+        tree.push(copy);
+    }
+    tree
+}
+
 /// The entry with this parent; its line changes only if that is another one than before.
 fn with_parent(entry: &Entry, parent: Option<EntryId>) -> Entry {
     if entry.parent == parent {
@@ -114,7 +133,7 @@ fn with_parent(entry: &Entry, parent: Option<EntryId>) -> Entry {
     }
     let body = match &entry.body {
         Body::Message(..) => entry.body.clone(),
-        Body::Line(line) => Body::Line(relinked(line, parent.as_deref())),
+        Body::Line(line) => Body::Line(with_member(line, "parentId", parent.as_deref())),
     };
     Entry {
         id: entry.id.clone(),
@@ -124,23 +143,17 @@ fn with_parent(entry: &Entry, parent: Option<EntryId>) -> Entry {
     }
 }
 
-/// The line with another `parentId`, every other byte as it was.
-fn relinked(line: &Bytes, parent: Option<&str>) -> Bytes {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Link<'a> {
-        #[serde(borrow)]
-        parent_id: &'a RawValue,
-    }
-    let Ok(Link { parent_id }) = serde_json::from_slice::<Link<'_>>(line) else {
+/// The line with another value of one member, every other byte as it was.
+fn with_member(line: &Bytes, name: &str, value: Option<&str>) -> Bytes {
+    let members: Result<HashMap<Cow<'_, str>, &RawValue>, _> = serde_json::from_slice(line);
+    let Some(old) = members.as_ref().ok().and_then(|members| members.get(name)) else {
         return line.clone();
     };
-    let parent_id = parent_id.get();
-    let start = parent_id.as_ptr() as usize - line.as_ptr() as usize;
-    let end = start + parent_id.len();
+    let start = old.get().as_ptr() as usize - line.as_ptr() as usize;
+    let end = start + old.get().len();
     let mut out = Vec::with_capacity(line.len() + 16);
     out.extend_from_slice(&line[..start]);
-    out.extend_from_slice(&json::line(&parent));
+    out.extend_from_slice(&json::line(&value));
     out.extend_from_slice(&line[end..]);
     Bytes::from(out)
 }
@@ -150,16 +163,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_parent_changes_in_a_relinked_line() {
+    fn only_the_member_changes() {
         let line = Bytes::from_static(
             br#"{"type":"x","id":"b", "parentId" : "a","n":1.50,"z":{"parentId":1}}"#,
         );
         assert_eq!(
-            relinked(&line, Some("0")),
+            with_member(&line, "parentId", Some("0")),
             &br#"{"type":"x","id":"b", "parentId" : "0","n":1.50,"z":{"parentId":1}}"#[..]
         );
         assert_eq!(
-            relinked(&line, None),
+            with_member(&line, "parentId", None),
             &br#"{"type":"x","id":"b", "parentId" : null,"n":1.50,"z":{"parentId":1}}"#[..]
         );
     }

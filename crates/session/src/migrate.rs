@@ -1,10 +1,12 @@
 //! Old file versions, brought up to date in memory.
 //!
 //! Version 1 was a plain list: entries get ids and a parent each. Version 2 called custom messages
-//! hook messages. Lines that cannot be read keep their bytes and their place.
+//! hook messages. Entries that have an id keep it, whatever the header says, and lines that cannot be
+//! read or need no change keep their bytes and their place.
 
 use std::collections::HashSet;
 
+use memchr::memmem;
 use serde_json::{Map, Value};
 
 use crate::entry::EntryId;
@@ -13,37 +15,28 @@ use crate::json;
 use crate::scan::{DamageKind, Record, RecordKind, Scan, Tail};
 
 /// The whole file in the current version.
-pub(crate) fn migrate(file: &[u8], scan: &Scan, version: u32) -> Vec<u8> {
+pub(crate) fn migrate(file: &[u8], scan: &Scan) -> Vec<u8> {
     let mut out = Vec::with_capacity(file.len() + file.len() / 4);
-    let ids = fresh_ids(scan.records.len());
+    let ids = ids(&scan.records);
     let lost = scan
         .damage
         .iter()
         .filter(|damage| damage.kind == DamageKind::Lost);
     let mut lost = lost.peekable();
-    let mut previous = Value::Null;
+    let mut previous = None;
     for (at, record) in scan.records.iter().enumerate() {
         while let Some(lost) = lost.next_if(|lost| lost.number < record.number) {
             out.extend_from_slice(&file[lost.range.clone()]);
             out.push(b'\n');
         }
-        match json::from_slice::<Map<String, Value>>(&record.line) {
-            Some(mut object) => {
-                if at == 0 {
-                    object.insert("version".to_owned(), VERSION.into());
-                } else {
-                    if version < 2 && record.kind != RecordKind::Header {
-                        add_links(&mut object, &ids[at], &mut previous, |index| {
-                            kept_id(&scan.records, &ids, index)
-                        });
-                    }
-                    rename_hook_message(&mut object);
-                }
-                out.extend_from_slice(&json::line(&object));
-            }
+        match changed(record, at, &ids, previous) {
+            Some(object) => out.extend_from_slice(&json::line(&object)),
             None => out.extend_from_slice(&record.line),
         }
         out.push(b'\n');
+        if record.kind != RecordKind::Header {
+            previous = Some(&ids[at]);
+        }
     }
     if let Tail::Torn(from) = scan.tail {
         out.extend_from_slice(&file[from..]);
@@ -51,8 +44,49 @@ pub(crate) fn migrate(file: &[u8], scan: &Scan, version: u32) -> Vec<u8> {
     out
 }
 
-fn fresh_ids(count: usize) -> Vec<EntryId> {
-    let mut taken = HashSet::with_capacity(count);
+/// The record in the current version; `None` if it needs no change.
+fn changed(
+    record: &Record,
+    at: usize,
+    ids: &[EntryId],
+    previous: Option<&EntryId>,
+) -> Option<Map<String, Value>> {
+    let old_name = memmem::find(&record.line, b"hookMessage").is_some();
+    if at > 0 && record.id.is_some() && !old_name {
+        return None;
+    }
+    let mut object: Map<String, Value> = json::from_slice(&record.line)?;
+    if at == 0 {
+        object.insert("version".to_owned(), VERSION.into());
+    } else if record.kind != RecordKind::Header {
+        if record.id.is_none() {
+            let parent = previous.map(|id| id.as_str());
+            object.insert("id".to_owned(), ids[at].as_str().into());
+            object.insert("parentId".to_owned(), parent.into());
+            name_kept_entry(&mut object, ids);
+        }
+        rename_hook_message(&mut object);
+    }
+    Some(object)
+}
+
+/// The index a version 1 compaction keeps from counts all records; the first is the header.
+fn name_kept_entry(object: &mut Map<String, Value>, ids: &[EntryId]) {
+    let Some(index) = object.shift_remove("firstKeptEntryIndex") else {
+        return;
+    };
+    let index = index.as_u64().and_then(|index| usize::try_from(index).ok());
+    if let Some(id) = index
+        .filter(|&index| index > 0)
+        .and_then(|index| ids.get(index))
+    {
+        object.insert("firstKeptEntryId".to_owned(), id.as_str().into());
+    }
+}
+
+/// The ids the records have or get.
+fn ids(records: &[Record]) -> Vec<EntryId> {
+    let mut taken: HashSet<EntryId> = records.iter().filter_map(|r| r.id.clone()).collect();
     let mut fresh = || {
         loop {
             let id = EntryId::random();
@@ -61,29 +95,10 @@ fn fresh_ids(count: usize) -> Vec<EntryId> {
             }
         }
     };
-    (0..count).map(|_| fresh()).collect()
-}
-
-/// The id of the record a version 1 compaction points at, unless that is the header.
-fn kept_id(records: &[Record], ids: &[EntryId], index: u64) -> Option<EntryId> {
-    let index = usize::try_from(index).ok()?;
-    (records.get(index)?.kind != RecordKind::Header).then(|| ids[index].clone())
-}
-
-fn add_links(
-    object: &mut Map<String, Value>,
-    id: &EntryId,
-    previous: &mut Value,
-    kept: impl FnOnce(u64) -> Option<EntryId>,
-) {
-    let id = Value::from(id.as_str());
-    object.insert("id".to_owned(), id.clone());
-    object.insert("parentId".to_owned(), std::mem::replace(previous, id));
-    if let Some(index) = object.shift_remove("firstKeptEntryIndex")
-        && let Some(kept) = index.as_u64().and_then(kept)
-    {
-        object.insert("firstKeptEntryId".to_owned(), kept.as_str().into());
-    }
+    records
+        .iter()
+        .map(|record| record.id.clone().unwrap_or_else(&mut fresh))
+        .collect()
 }
 
 fn rename_hook_message(object: &mut Map<String, Value>) {
@@ -106,9 +121,9 @@ mod tests {
     use crate::scan;
     use bytes::Bytes;
 
-    fn migrated(text: &str, version: u32) -> Vec<Value> {
+    fn migrated(text: &str) -> Vec<Value> {
         let file = Bytes::from(text.to_owned());
-        let out = migrate(&file, &scan::scan(&file), version);
+        let out = migrate(&file, &scan::scan(&file));
         String::from_utf8(out)
             .unwrap()
             .lines()
@@ -118,20 +133,17 @@ mod tests {
 
     #[test]
     fn a_list_becomes_a_chain_and_indexes_become_ids() {
-        let lines = migrated(
-            concat!(
-                r#"{"type":"session","id":"s","timestamp":"t","cwd":"/","provider":"p"}"#,
-                "\n",
-                r#"{"type":"message","timestamp":"t","message":{"role":"user","content":"a"}}"#,
-                "\n",
-                r#"{"type":"message","timestamp":"t","message":{"role":"hookMessage","content":"b"}}"#,
-                "\n",
-                r#"{"type":"compaction","timestamp":"t","summary":"s","firstKeptEntryIndex":2,"tokensBefore":1}"#,
-                "\n",
-                r#"{"type":"compaction","timestamp":"t","summary":"s","firstKeptEntryIndex":0,"tokensBefore":1}"#,
-            ),
-            1,
-        );
+        let lines = migrated(concat!(
+            r#"{"type":"session","id":"s","timestamp":"t","cwd":"/","provider":"p"}"#,
+            "\n",
+            r#"{"type":"message","timestamp":"t","message":{"role":"user","content":"a"}}"#,
+            "\n",
+            r#"{"type":"message","timestamp":"t","message":{"role":"hookMessage","content":"b"}}"#,
+            "\n",
+            r#"{"type":"compaction","timestamp":"t","summary":"s","firstKeptEntryIndex":2,"tokensBefore":1}"#,
+            "\n",
+            r#"{"type":"compaction","timestamp":"t","summary":"s","firstKeptEntryIndex":0,"tokensBefore":1}"#,
+        ));
         assert_eq!(
             (&lines[0]["version"], &lines[0]["provider"]),
             (&3.into(), &"p".into())
@@ -146,14 +158,11 @@ mod tests {
 
     #[test]
     fn version_two_keeps_its_ids() {
-        let lines = migrated(
-            concat!(
-                r#"{"type":"session","version":2,"id":"s","timestamp":"t","cwd":"/"}"#,
-                "\n",
-                r#"{"type":"message","id":"a","parentId":null,"timestamp":"t","message":{"role":"hookMessage","content":"b"}}"#,
-            ),
-            2,
-        );
+        let lines = migrated(concat!(
+            r#"{"type":"session","version":2,"id":"s","timestamp":"t","cwd":"/"}"#,
+            "\n",
+            r#"{"type":"message","id":"a","parentId":null,"timestamp":"t","message":{"role":"hookMessage","content":"b"}}"#,
+        ));
         assert_eq!(
             (&lines[0]["version"], &lines[1]["id"]),
             (&3.into(), &"a".into())

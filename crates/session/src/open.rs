@@ -50,13 +50,14 @@ impl Store {
     /// Opens the session stored at `path` without a lock and without changing anything on disk.
     pub fn open_read_only(path: &Path, fallback_cwd: &Path) -> Result<Opened, SessionError> {
         let file = File::open(path).map_err(SessionError::io("open", path))?;
-        let content = disk::read_all(&file).map_err(SessionError::io("read", path))?;
+        let mut content = disk::read_all(&file).map_err(SessionError::io("read", path))?;
         let mut notices = Vec::new();
         let mut lines = scan(&content);
         let header = match look(&content, &lines, path)? {
             Look::Session(header) if header.version < VERSION => {
-                lines = scan(&Bytes::from(migrate(&content, &lines, header.version)));
-                *header
+                content = Bytes::from(migrate(&content, &lines));
+                lines = scan(&content);
+                current_header(&lines, *header)
             }
             Look::Session(header) => *header,
             Look::Empty => Header::now(None, fallback_cwd, None),
@@ -125,10 +126,10 @@ fn open_disk(
     let (header, disk, content) = match looked {
         Look::Session(header) if header.version >= VERSION => (*header, disk, content),
         Look::Session(header) => {
-            let migrated = Bytes::from(migrate(&content, &lines, header.version));
+            let migrated = Bytes::from(migrate(&content, &lines));
             let disk = disk.replace(&migrated)?;
             lines = scan(&migrated);
-            (*header, disk, migrated)
+            (current_header(&lines, *header), disk, migrated)
         }
         Look::Empty => (Header::now(None, fallback_cwd, None), disk, content),
         Look::Headless => {
@@ -162,6 +163,15 @@ fn open_disk(
     let cwd = cwd_of(&header, fallback_cwd);
     let store = Store::around(header, cwd, tree, Place::File(disk), directory);
     Ok(Opened { store, notices })
+}
+
+/// The header of a migrated file.
+fn current_header(lines: &Scan, old: Header) -> Header {
+    lines
+        .records
+        .first()
+        .and_then(|record| Header::parse(&record.line))
+        .unwrap_or(old)
 }
 
 /// What a file turned out to be.
