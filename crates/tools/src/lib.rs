@@ -2,6 +2,65 @@
 //!
 //! This is the only crate with a shell. It knows nothing of sessions, models or protocols.
 
+mod arguments;
+mod bash;
+mod blocking;
+mod coerce;
+mod decode;
+mod diff;
+mod edit;
+mod fault;
+mod fuzzy;
+mod guardian;
+mod image;
+mod output;
+mod path;
+mod process;
+mod read;
+mod replacement;
+mod sanitise;
+mod settings;
+mod shell;
+mod slice;
+mod store;
 mod tool;
+mod truncate;
+mod validate;
+mod write;
 
+use std::sync::Arc;
+
+pub use bash::{BashOutcome, user_bash};
+pub use guardian::guardian_main;
+pub use path::{resolve as resolve_path, resolve_existing as resolve_existing_path};
+pub use process::{
+    Exit, GUARDIAN_ARGUMENT, Launch, Running, install_guardian, kill_all, launch, set_guardian,
+};
+pub use settings::ToolSettings;
+pub use shell::{ShellOptions, ShellOutcome, run_shell};
 pub use tool::{Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
+pub use truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation};
+pub use validate::validate;
+
+/// The names of all built-in tools, those that are on by default first.
+pub fn all_names() -> &'static [&'static str] {
+    &["read", "bash", "edit", "write"]
+}
+
+/// The built-in tools of these names, in this order. Unknown names are left out.
+pub fn builtin(names: &[impl AsRef<str>], settings: ToolSettings) -> Vec<Arc<dyn Tool>> {
+    names
+        .iter()
+        .filter_map(|name| one(name.as_ref(), &settings))
+        .collect()
+}
+
+fn one(name: &str, settings: &ToolSettings) -> Option<Arc<dyn Tool>> {
+    Some(match name {
+        "read" => Arc::new(read::Read::new(settings)),
+        "bash" => Arc::new(bash::Bash::new(settings.clone())),
+        "edit" => Arc::new(edit::EditFile::new()),
+        "write" => Arc::new(write::Write::new()),
+        _ => return None,
+    })
+}

@@ -13,6 +13,13 @@ pub trait Tool: Send + Sync {
     /// What the model is told about it.
     fn spec(&self) -> &ToolSpec;
 
+    /// The arguments as [`Tool::call`] takes them, or the text that tells the model what is wrong.
+    ///
+    /// Tools that accept more than they publish override it.
+    fn validate(&self, arguments: &Value) -> Result<Value, String> {
+        crate::validate(self.spec(), arguments)
+    }
+
     /// Runs one call. `arguments` have been coerced and validated against the spec.
     ///
     /// Dropping the future must leave nothing running; `context.cancel` asks for an orderly end.
@@ -55,13 +62,36 @@ pub struct ToolError(pub String);
 
 impl std::fmt::Debug for ToolContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolContext").field("call_id", &self.call_id).finish_non_exhaustive()
+        f.debug_struct("ToolContext")
+            .field("call_id", &self.call_id)
+            .finish_non_exhaustive()
     }
 }
 
 impl ToolOutput {
     /// One text block and no details.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { content: vec![Block::text(text)], details: None }
+        Self {
+            content: vec![Block::text(text)],
+            details: None,
+        }
+    }
+}
+
+impl ToolContext {
+    /// Fails with the text all file tools use when the call was asked to end.
+    pub(crate) fn check_cancelled(&self) -> Result<(), ToolError> {
+        if self.cancel.is_cancelled() {
+            Err(ToolError::aborted())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl ToolError {
+    /// The call was asked to end.
+    pub(crate) fn aborted() -> Self {
+        Self("Operation aborted".into())
     }
 }

@@ -1,0 +1,252 @@
+//! The bash tool, and the same for commands that the user runs without the model.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use pinion_message::{Block, ToolSpec};
+use serde_json::{Map, Value};
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+use crate::output::Output;
+use crate::shell::{ShellOptions, ShellOutcome, run_shell};
+use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
+use crate::{Tool, ToolContext, ToolError, ToolOutput, ToolSettings, arguments, coerce};
+
+/// Runs a shell command.
+#[derive(Debug)]
+pub(crate) struct Bash {
+    spec: ToolSpec,
+    settings: ToolSettings,
+}
+
+impl Bash {
+    pub fn new(settings: ToolSettings) -> Self {
+        let spec = arguments::spec(
+            "bash",
+            &format!(
+                "Run a command in a shell, in the working directory, without input. What it prints comes \
+                 back together with what it prints to stderr; of long output you get the last {MAX_LINES} \
+                 lines or {} KiB, and the name of a file with all of it.",
+                MAX_BYTES / 1024
+            ),
+            &[
+                ("command", "string", "The command line to run"),
+                (
+                    "timeout",
+                    "number",
+                    "Seconds after which the command is killed; without it, it may run for ever",
+                ),
+            ],
+            &["command"],
+        );
+        Self { spec, settings }
+    }
+
+    async fn run(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let command = arguments::text(&arguments, "command")?;
+        let seconds = arguments::number(&arguments, "timeout").filter(|&seconds| seconds > 0.0);
+        let options = ShellOptions {
+            cwd: &context.cwd,
+            settings: &self.settings,
+            timeout: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+        };
+        let progress = Mutex::new(Progress {
+            output: Output::raw(),
+            context,
+            interval: self.settings.update_interval,
+            last_sent: None,
+            unsent: false,
+        });
+        let locked = || progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ticks =
+            tokio::time::interval(self.settings.update_interval.max(Duration::from_millis(1)));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let run = run_shell(command, options, &context.cancel, |chunk| {
+            locked().push(chunk)
+        });
+        let mut run = std::pin::pin!(run);
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                outcome = &mut run => break outcome?,
+                _ = ticks.tick() => locked().send_if_due(),
+            }
+        };
+        let mut output = locked();
+        output.output.finish();
+        result(&output.output, outcome, arguments.get("timeout"))
+    }
+}
+
+impl Tool for Bash {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: Value,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.run(arguments, context).boxed()
+    }
+}
+
+/// Output so far, shown at once the first time and then now and again.
+struct Progress<'a> {
+    output: Output,
+    context: &'a ToolContext,
+    interval: Duration,
+    last_sent: Option<Instant>,
+    unsent: bool,
+}
+
+impl Progress<'_> {
+    fn push(&mut self, chunk: &[u8]) {
+        self.output.push(chunk);
+        self.unsent = true;
+        self.send_if_due();
+    }
+
+    fn send_if_due(&mut self) {
+        let due = self
+            .last_sent
+            .is_none_or(|sent| sent.elapsed() >= self.interval);
+        if !self.unsent || !due || self.output.is_empty() {
+            return;
+        }
+        self.unsent = false;
+        self.last_sent = Some(Instant::now());
+        let tail = self.output.tail();
+        let details = Value::Object(details(&self.output, &tail));
+        let content = vec![Block::text(tail.content)];
+        (self.context.updates)(ToolOutput {
+            content,
+            details: Some(details),
+        });
+    }
+}
+
+fn details(output: &Output, tail: &Truncation) -> Map<String, Value> {
+    let mut details = Map::new();
+    if tail.truncated {
+        details.insert("truncation".into(), tail.to_value());
+    }
+    if let Some(path) = output.log_path() {
+        details.insert("fullOutputPath".into(), path.to_string_lossy().into());
+    }
+    details
+}
+
+fn result(
+    output: &Output,
+    outcome: ShellOutcome,
+    timeout: Option<&Value>,
+) -> Result<ToolOutput, ToolError> {
+    let tail = output.tail();
+    let mut text = tail.content.clone();
+    let shown_if_empty = matches!(outcome, ShellOutcome::Exited(_) | ShellOutcome::Signalled);
+    if text.is_empty() && (shown_if_empty || tail.truncated) {
+        text.push_str("(no output)");
+    }
+    if tail.truncated {
+        text.push_str(&notice(output, &tail));
+    }
+    let ending = match outcome {
+        ShellOutcome::Exited(0) | ShellOutcome::Signalled => {
+            let details = details(output, &tail);
+            let details = (!details.is_empty()).then_some(Value::Object(details));
+            return Ok(ToolOutput {
+                content: vec![Block::text(text)],
+                details,
+            });
+        }
+        ShellOutcome::Exited(code) => format!("Command exited with code {code}"),
+        ShellOutcome::TimedOut => {
+            let seconds = match timeout {
+                Some(Value::Number(number)) => coerce::number_text(number),
+                _ => String::new(),
+            };
+            format!("Command timed out after {seconds} seconds")
+        }
+        ShellOutcome::Aborted => "Command aborted".to_owned(),
+    };
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(&ending);
+    Err(ToolError(text))
+}
+
+/// Tells the model what it does not see, and where that is.
+fn notice(output: &Output, tail: &Truncation) -> String {
+    let total = tail.total_lines;
+    let shown = if tail.last_line_partial {
+        let (shown, line) = (
+            format_size(tail.output_bytes),
+            format_size(output.last_line_bytes()),
+        );
+        format!("last {shown} of line {total} (line is {line})")
+    } else {
+        let first = total - tail.output_lines + 1;
+        let limit = match tail.truncated_by {
+            Some(TruncatedBy::Bytes) => format!(" ({} limit)", format_size(tail.max_bytes)),
+            _ => String::new(),
+        };
+        format!("lines {first}-{total} of {total}{limit}")
+    };
+    match output.log_path() {
+        Some(path) => format!("\n\n[Showing {shown}. Full output: {}]", path.display()),
+        None => format!("\n\n[Showing {shown}. The full output could not be saved.]"),
+    }
+}
+
+/// What became of a command that the user ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BashOutcome {
+    /// The end of what it printed, as plain text.
+    pub output: String,
+    /// Absent if it was killed.
+    pub exit_code: Option<i32>,
+    /// It was killed.
+    pub cancelled: bool,
+    /// `output` is not all of it.
+    pub truncated: bool,
+    /// A file with all of it, if `output` is not.
+    pub full_output_path: Option<String>,
+}
+
+/// Runs a command for the user rather than the model: plain text, no notices, an exit code is no error.
+pub async fn user_bash(
+    command: &str,
+    cwd: &Path,
+    settings: &ToolSettings,
+    cancel: &CancellationToken,
+) -> Result<BashOutcome, ToolError> {
+    let mut output = Output::sanitised();
+    let options = ShellOptions {
+        cwd,
+        settings,
+        timeout: None,
+    };
+    let outcome = run_shell(command, options, cancel, |chunk| output.push(chunk)).await?;
+    output.finish();
+    let tail = output.tail();
+    let exit_code = match outcome {
+        ShellOutcome::Exited(code) => Some(code),
+        _ => None,
+    };
+    Ok(BashOutcome {
+        output: tail.content,
+        exit_code,
+        cancelled: exit_code.is_none(),
+        truncated: tail.truncated,
+        full_output_path: output
+            .log_path()
+            .map(|path| path.to_string_lossy().into_owned()),
+    })
+}

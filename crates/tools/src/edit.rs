@@ -1,0 +1,166 @@
+//! The edit tool: exact replacements in one file.
+//!
+//! Published with `oldText` and `newText`; a list of `edits` (also as JSON text) is accepted as well.
+//! What to replace where is decided in `replacement.rs`.
+
+use std::path::Path;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use pinion_message::{Block, ToolSpec};
+use serde_json::{Value, json};
+
+use crate::replacement::{self, Edit, Request};
+use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, diff, fault, path, store};
+
+/// Replaces text that occurs exactly once.
+#[derive(Debug)]
+pub(crate) struct EditFile {
+    spec: ToolSpec,
+    list_spec: ToolSpec,
+}
+
+impl EditFile {
+    pub fn new() -> Self {
+        let description = "Replace a piece of text in a file. The old text has to occur exactly once and \
+             has to be given as it stands in the file, blanks and line breaks included.";
+        let path = (
+            "path",
+            "string",
+            "Where the file is: relative to the working directory, or absolute",
+        );
+        let spec = arguments::spec(
+            "edit",
+            description,
+            &[
+                path,
+                (
+                    "oldText",
+                    "string",
+                    "The text to replace, exactly as it stands in the file",
+                ),
+                ("newText", "string", "The text that takes its place"),
+            ],
+            &["path", "oldText", "newText"],
+        );
+        let mut list_spec = arguments::spec("edit", description, &[path], &["path", "edits"]);
+        list_spec.parameters["properties"]["edits"] = json!({
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"oldText": {"type": "string"}, "newText": {"type": "string"}},
+                "required": ["oldText", "newText"],
+                "additionalProperties": false,
+            },
+        });
+        Self { spec, list_spec }
+    }
+}
+
+impl Tool for EditFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<Value, String> {
+        match with_edit_list(arguments) {
+            Some(arguments) => crate::validate(&self.list_spec, &arguments),
+            None => crate::validate(&self.spec, arguments),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: Value,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async move {
+            let arguments = with_edit_list(&arguments).unwrap_or(arguments);
+            let name = arguments::text(&arguments, "path")?;
+            let request = request(&arguments, name)?;
+            let path = path::resolve(name, &context.cwd);
+            let _held = store::lock(&path).await;
+            context.check_cancelled()?;
+            apply(&path, &request)
+        }
+        .boxed()
+    }
+}
+
+/// The arguments with `edits` as a list holding every replacement asked for; `None` if there is no such
+/// list.
+fn with_edit_list(arguments: &Value) -> Option<Value> {
+    let edits = match arguments.get("edits")? {
+        Value::String(text) => serde_json::from_str(text).ok()?,
+        edits => edits.clone(),
+    };
+    let mut arguments = arguments.as_object()?.clone();
+    let old = arguments.shift_remove("oldText");
+    let new = arguments.shift_remove("newText");
+    let edits = match (edits, old, new) {
+        (Value::Array(mut edits), Some(old), Some(new)) => {
+            edits.push(json!({"oldText": old, "newText": new}));
+            Value::Array(edits)
+        }
+        (edits, ..) => edits,
+    };
+    arguments.insert("edits".into(), edits);
+    Some(Value::Object(arguments))
+}
+
+fn request<'a>(arguments: &'a Value, name: &'a str) -> Result<Request<'a>, ToolError> {
+    let edit = |value: &'a Value| -> Result<Edit, ToolError> {
+        Ok(Edit::new(
+            arguments::text(value, "oldText")?,
+            arguments::text(value, "newText")?,
+        ))
+    };
+    match arguments.get("edits").and_then(Value::as_array) {
+        Some(list) if list.is_empty() => Err(ToolError(
+            "Edit tool input is invalid. edits must contain at least one replacement.".into(),
+        )),
+        Some(list) => Request::list(name, list.iter().map(edit).collect::<Result<_, _>>()?),
+        None => Request::single(name, edit(arguments)?),
+    }
+}
+
+fn apply(path: &Path, request: &Request<'_>) -> Result<ToolOutput, ToolError> {
+    let raw = read(path, request.path)?;
+    let change = replacement::apply(&raw, request)?;
+    store::replace(path, change.file.as_bytes())?;
+    let diff = diff::lines(&change.before, &change.after);
+    let mut details = json!({"diff": diff.text});
+    if let Some(line) = diff.first_changed_line {
+        details["firstChangedLine"] = line.into();
+    }
+    Ok(ToolOutput {
+        content: vec![Block::text(request.success())],
+        details: Some(details),
+    })
+}
+
+fn read(path: &Path, name: &str) -> Result<String, ToolError> {
+    let writable = std::fs::OpenOptions::new()
+        .read(true)
+        .append(true)
+        .open(path);
+    let bytes = match writable {
+        Ok(_) => std::fs::read(path).map_err(|error| fault::plain(&error, "read"))?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(ToolError(format!("File not found: {name}")));
+        }
+        Err(error) if error.raw_os_error() == Some(libc::EISDIR) => {
+            return Err(fault::plain(&error, "read"));
+        }
+        Err(error) => {
+            let code = fault::code(&error);
+            return Err(ToolError(format!(
+                "Could not edit file: {name}. Error code: {code}."
+            )));
+        }
+    };
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    })
+}

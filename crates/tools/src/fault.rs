@@ -1,0 +1,78 @@
+//! Operating system errors in the words Node uses, because that is what models and clients have seen.
+//!
+//! It says what failed; what to do about it is the model's business.
+
+use std::io;
+use std::path::Path;
+
+use crate::ToolError;
+
+/// `CODE: words, syscall 'path'`.
+pub(crate) fn at(error: &io::Error, syscall: &str, path: &Path) -> ToolError {
+    ToolError(format!("{} '{}'", text(error, syscall), path.display()))
+}
+
+/// `CODE: words, syscall`.
+pub(crate) fn plain(error: &io::Error, syscall: &str) -> ToolError {
+    ToolError(text(error, syscall))
+}
+
+fn text(error: &io::Error, syscall: &str) -> String {
+    match error.raw_os_error().and_then(words) {
+        Some((code, words)) => format!("{code}: {words}, {syscall}"),
+        None => format!("{error}, {syscall}"),
+    }
+}
+
+/// The symbolic name of an error, such as `ENOENT`.
+pub(crate) fn code(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(number) => words(number).map_or_else(
+            || format!("{:?}", nix::Error::from_raw(number)),
+            |(code, _)| code.into(),
+        ),
+        None => error.to_string(),
+    }
+}
+
+fn words(number: i32) -> Option<(&'static str, &'static str)> {
+    Some(match number {
+        libc::ENOENT => ("ENOENT", "no such file or directory"),
+        libc::EACCES => ("EACCES", "permission denied"),
+        libc::EISDIR => ("EISDIR", "illegal operation on a directory"),
+        libc::ENOTDIR => ("ENOTDIR", "not a directory"),
+        libc::EEXIST => ("EEXIST", "file already exists"),
+        libc::EPERM => ("EPERM", "operation not permitted"),
+        libc::EROFS => ("EROFS", "read-only file system"),
+        libc::ENOSPC => ("ENOSPC", "no space left on device"),
+        libc::ELOOP => ("ELOOP", "too many symbolic links encountered"),
+        libc::ENAMETOOLONG => ("ENAMETOOLONG", "name too long"),
+        libc::EMFILE => ("EMFILE", "too many open files"),
+        libc::EBUSY => ("EBUSY", "resource busy or locked"),
+        libc::ETXTBSY => ("ETXTBSY", "text file is busy"),
+        libc::E2BIG => ("E2BIG", "argument list too long"),
+        libc::EINVAL => ("EINVAL", "invalid argument"),
+        libc::EIO => ("EIO", "i/o error"),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_read_like_nodes() {
+        let fault = |number| io::Error::from_raw_os_error(number);
+        assert_eq!(
+            at(&fault(libc::ENOENT), "access", Path::new("/w/a")).0,
+            "ENOENT: no such file or directory, access '/w/a'"
+        );
+        assert_eq!(
+            plain(&fault(libc::EISDIR), "read").0,
+            "EISDIR: illegal operation on a directory, read"
+        );
+        assert_eq!(code(&fault(libc::EACCES)), "EACCES");
+        assert_eq!(code(&fault(libc::EPIPE)), "EPIPE");
+    }
+}

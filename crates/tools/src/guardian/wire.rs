@@ -1,0 +1,280 @@
+//! What is said between the process and its guardian: orders one way, reports the other.
+//!
+//! An order is a length (u32, little endian), a kind byte, an id (u64) and, for a start, texts that each
+//! end in NUL: directory, number of words, words, variables. Descriptors for the new process's
+//! stdin, stdout and stderr travel with the length. A report is always 13 bytes.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
+
+const KILL: u8 = 1;
+const START: u8 = 2;
+const STARTED: u8 = 3;
+const FAILED: u8 = 4;
+const EXITED: u8 = 5;
+const FORGET: u8 = 6;
+const REPORT_LENGTH: usize = 13;
+/// More than any argument list a kernel takes.
+const MAX_ORDER: usize = 16 * 1024 * 1024;
+
+/// A process to start.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub directory: PathBuf,
+    /// The program and its arguments.
+    pub words: Vec<OsString>,
+    /// Added to the environment, or replacing what is there.
+    pub variables: Vec<(OsString, OsString)>,
+    /// Its stdin, stdout and stderr.
+    pub stdio: [OwnedFd; 3],
+}
+
+/// From the process to the guardian.
+#[derive(Debug)]
+pub(crate) enum Order {
+    Start(Start),
+    /// Kill what was started under this id, and all that came of it.
+    Kill,
+    /// What was started under this id has ended and will not be killed any more by its id.
+    Forget,
+}
+
+/// From the guardian to the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// It runs, under this process id.
+    Started(i32),
+    /// It could not be started: an error number of the operating system.
+    Failed(i32),
+    /// It ended: its exit code, or the negative of the signal that killed it.
+    Exited(i32),
+}
+
+pub(crate) fn send_kill(stream: &UnixStream, id: u64) -> io::Result<()> {
+    send_word(stream, KILL, id)
+}
+
+pub(crate) fn send_forget(stream: &UnixStream, id: u64) -> io::Result<()> {
+    send_word(stream, FORGET, id)
+}
+
+fn send_word(mut stream: &UnixStream, kind: u8, id: u64) -> io::Result<()> {
+    let mut message = 9_u32.to_le_bytes().to_vec();
+    message.push(kind);
+    message.extend(id.to_le_bytes());
+    stream.write_all(&message)
+}
+
+/// The texts must not contain NUL; see [`Start`].
+pub(crate) fn send_start(mut stream: &UnixStream, id: u64, start: &Start) -> io::Result<()> {
+    let mut body = vec![START];
+    body.extend(id.to_le_bytes());
+    let mut text = |parts: &[&[u8]]| {
+        parts.iter().for_each(|part| body.extend_from_slice(part));
+        body.push(0);
+    };
+    text(&[start.directory.as_os_str().as_bytes()]);
+    text(&[start.words.len().to_string().as_bytes()]);
+    start.words.iter().for_each(|word| text(&[word.as_bytes()]));
+    for (name, value) in &start.variables {
+        text(&[name.as_bytes(), b"=", value.as_bytes()]);
+    }
+
+    let length = (body.len() as u32).to_le_bytes();
+    let descriptors: Vec<RawFd> = start.stdio.iter().map(AsRawFd::as_raw_fd).collect();
+    let slices = [IoSlice::new(&length), IoSlice::new(&body)];
+    let rights = [ControlMessage::ScmRights(&descriptors)];
+    let sent = loop {
+        match sendmsg::<()>(
+            stream.as_raw_fd(),
+            &slices,
+            &rights,
+            MsgFlags::MSG_NOSIGNAL,
+            None,
+        ) {
+            Err(nix::Error::EINTR) => {}
+            result => break result?,
+        }
+    };
+    stream.write_all(length.get(sent..).unwrap_or_default())?;
+    stream.write_all(&body[sent.saturating_sub(length.len())..])
+}
+
+/// The next order and its id; `None` when the other side is gone.
+pub(crate) fn receive_order(mut stream: &UnixStream) -> io::Result<Option<(u64, Order)>> {
+    let Some((length, descriptors)) = receive_length(stream)? else {
+        return Ok(None);
+    };
+    if !(9..=MAX_ORDER).contains(&length) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    let id = u64::from_le_bytes(body[1..9].try_into().map_err(io::Error::other)?);
+    match body[0] {
+        KILL => Ok(Some((id, Order::Kill))),
+        FORGET => Ok(Some((id, Order::Forget))),
+        START => {
+            let start = parse_start(&body[9..], descriptors).ok_or(io::ErrorKind::InvalidData)?;
+            Ok(Some((id, Order::Start(start))))
+        }
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+fn receive_length(stream: &UnixStream) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
+    let mut length = [0; 4];
+    let mut filled = 0;
+    let mut descriptors = Vec::new();
+    while filled < length.len() {
+        let mut space = nix::cmsg_space!([RawFd; 3]);
+        let mut slices = [IoSliceMut::new(&mut length[filled..])];
+        let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+        let message = match recvmsg::<()>(
+            stream.as_fd().as_raw_fd(),
+            &mut slices,
+            Some(&mut space),
+            flags,
+        ) {
+            Err(nix::Error::EINTR) => continue,
+            result => result?,
+        };
+        for control in message.cmsgs()? {
+            if let ControlMessageOwned::ScmRights(received) = control {
+                descriptors.extend(received.into_iter().map(own));
+            }
+        }
+        match message.bytes {
+            0 if filled == 0 => return Ok(None),
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => filled += count,
+        }
+    }
+    Ok(Some((u32::from_le_bytes(length) as usize, descriptors)))
+}
+
+#[allow(
+    unsafe_code,
+    reason = "the kernel hands over descriptors as plain numbers"
+)]
+fn own(descriptor: RawFd) -> OwnedFd {
+    // SAFETY: the kernel has just made this descriptor for us and nobody else knows its number.
+    unsafe { OwnedFd::from_raw_fd(descriptor) }
+}
+
+fn parse_start(body: &[u8], stdio: Vec<OwnedFd>) -> Option<Start> {
+    let mut texts = body.strip_suffix(&[0])?.split(|&byte| byte == 0);
+    let os_string = |text: &[u8]| OsString::from_vec(text.to_vec());
+    let directory = PathBuf::from(os_string(texts.next()?));
+    let count: usize = std::str::from_utf8(texts.next()?).ok()?.parse().ok()?;
+    let words: Vec<OsString> = texts.by_ref().take(count).map(os_string).collect();
+    let variables = texts
+        .map(|text| {
+            let at = memchr::memchr(b'=', text)?;
+            Some((os_string(&text[..at]), os_string(&text[at + 1..])))
+        })
+        .collect::<Option<_>>()?;
+    if words.is_empty() || words.len() != count {
+        return None;
+    }
+    Some(Start {
+        directory,
+        words,
+        variables,
+        stdio: stdio.try_into().ok()?,
+    })
+}
+
+pub(crate) fn send_report(mut stream: &UnixStream, id: u64, report: Report) -> io::Result<()> {
+    let (kind, number) = match report {
+        Report::Started(pid) => (STARTED, pid),
+        Report::Failed(error) => (FAILED, error),
+        Report::Exited(code) => (EXITED, code),
+    };
+    let mut message = [0; REPORT_LENGTH];
+    message[0] = kind;
+    message[1..9].copy_from_slice(&id.to_le_bytes());
+    message[9..].copy_from_slice(&number.to_le_bytes());
+    stream.write_all(&message)
+}
+
+/// The next report and the id it is about; an error when the other side is gone.
+pub(crate) fn receive_report(mut stream: &UnixStream) -> io::Result<(u64, Report)> {
+    let mut message = [0; REPORT_LENGTH];
+    stream.read_exact(&mut message)?;
+    let id = u64::from_le_bytes(message[1..9].try_into().map_err(io::Error::other)?);
+    let number = i32::from_le_bytes(message[9..].try_into().map_err(io::Error::other)?);
+    let report = match message[0] {
+        STARTED => Report::Started(number),
+        FAILED => Report::Failed(number),
+        EXITED => Report::Exited(number),
+        _ => return Err(io::ErrorKind::InvalidData.into()),
+    };
+    Ok((id, report))
+}
+
+/// Whether the kernel can take `text` as a word or a variable.
+pub(crate) fn is_sendable(text: &OsStr) -> bool {
+    memchr::memchr(0, text.as_bytes()).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    fn null() -> OwnedFd {
+        File::open("/dev/null").unwrap().into()
+    }
+
+    #[test]
+    fn orders_arrive_with_their_descriptors() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (reader, writer) = std::io::pipe().unwrap();
+        let start = Start {
+            directory: "/tmp/ü".into(),
+            words: vec!["sh".into(), "-c".into(), "".into(), "echo\n".into()],
+            variables: vec![("A".into(), "b=c".into()), ("E".into(), "".into())],
+            stdio: [null(), writer.into(), null()],
+        };
+        send_start(&ours, 7, &start).unwrap();
+        send_kill(&ours, 8).unwrap();
+        let (words, variables) = (start.words.clone(), start.variables.clone());
+        drop(start);
+
+        let Some((7, Order::Start(received))) = receive_order(&theirs).unwrap() else {
+            panic!()
+        };
+        assert_eq!(received.directory, PathBuf::from("/tmp/ü"));
+        assert_eq!((received.words, received.variables), (words, variables));
+        let [_, stdout, _] = received.stdio;
+        File::from(stdout).write_all(b"through").unwrap();
+        let mut text = String::new();
+        { reader }.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "through");
+
+        assert!(matches!(
+            receive_order(&theirs).unwrap(),
+            Some((8, Order::Kill))
+        ));
+        drop(ours);
+        assert!(receive_order(&theirs).unwrap().is_none());
+    }
+
+    #[test]
+    fn reports_arrive_as_sent() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        for report in [Report::Started(42), Report::Failed(2), Report::Exited(-9)] {
+            send_report(&theirs, u64::MAX, report).unwrap();
+            assert_eq!(receive_report(&ours).unwrap(), (u64::MAX, report));
+        }
+        drop(theirs);
+        assert!(receive_report(&ours).is_err());
+    }
+}

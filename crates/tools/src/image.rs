@@ -1,0 +1,310 @@
+//! Images for models: recognised by their bytes, made small enough to be accepted.
+//!
+//! An image that cannot be decoded is passed on as it is; the provider may know better.
+
+use std::io::Cursor;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::FilterType;
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Rgb, RgbImage};
+use pinion_message::Block;
+
+/// How much of a file is looked at to recognise an image.
+pub(crate) const SNIFFED: usize = 4100;
+/// Width and height that models take.
+const MAX_SIDE: u32 = 2000;
+/// Size on the wire (base64) that providers take, with some room.
+const MAX_ENCODED: usize = 4_718_592;
+/// Tried in order until the image is small enough.
+const JPEG_QUALITIES: [u8; 4] = [85, 70, 55, 40];
+const SCALES: [f64; 4] = [0.75, 0.5, 0.35, 0.25];
+const MIN_SIDE: u32 = 100;
+
+/// Image formats that models take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Png,
+    Jpeg,
+    Gif,
+    Webp,
+}
+
+impl Kind {
+    pub fn mime(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+            Self::Gif => "image/gif",
+            Self::Webp => "image/webp",
+        }
+    }
+
+    fn format(self) -> ImageFormat {
+        match self {
+            Self::Png => ImageFormat::Png,
+            Self::Jpeg => ImageFormat::Jpeg,
+            Self::Gif => ImageFormat::Gif,
+            Self::Webp => ImageFormat::WebP,
+        }
+    }
+}
+
+/// The kind of image `start`, the first bytes of a file, belongs to.
+pub(crate) fn sniff(start: &[u8]) -> Option<Kind> {
+    match start {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Kind::Png),
+        [0xff, 0xd8, 0xff, ..] => Some(Kind::Jpeg),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Kind::Gif),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some(Kind::Webp),
+        _ => None,
+    }
+}
+
+/// An image ready for a model.
+#[derive(Debug)]
+pub(crate) struct Fitted {
+    pub kind: Kind,
+    bytes: Vec<u8>,
+    /// Sizes before and after, if it was made anew.
+    resized: Option<((u32, u32), (u32, u32))>,
+}
+
+impl Fitted {
+    pub fn unchanged(bytes: Vec<u8>, kind: Kind) -> Self {
+        Self {
+            kind,
+            bytes,
+            resized: None,
+        }
+    }
+
+    /// Tells the model how to get from what it sees to what is in the file.
+    pub fn note(&self) -> Option<String> {
+        let ((width, height), (shown_width, shown_height)) = self.resized?;
+        let factor = f64::from(width) / f64::from(shown_width);
+        Some(format!(
+            "[Image: original {width}x{height}, displayed at {shown_width}x{shown_height}. \
+             Multiply coordinates by {factor:.2} to map to original image.]"
+        ))
+    }
+
+    pub fn into_block(self) -> Block {
+        Block::Image {
+            data: BASE64.encode(&self.bytes),
+            mime_type: self.kind.mime().into(),
+        }
+    }
+}
+
+/// Scales and recompresses an image that is too large for models.
+pub(crate) fn fit(bytes: Vec<u8>, kind: Kind) -> Fitted {
+    match shrink(&bytes, kind) {
+        Some(fitted) => fitted,
+        None => Fitted::unchanged(bytes, kind),
+    }
+}
+
+fn shrink(bytes: &[u8], kind: Kind) -> Option<Fitted> {
+    let reader = || ImageReader::with_format(Cursor::new(bytes), kind.format());
+    let (width, height) = reader().into_dimensions().ok()?;
+    if width <= MAX_SIDE && height <= MAX_SIDE && fits(bytes) {
+        return None;
+    }
+    let mut decoder = reader().into_decoder().ok()?;
+    let orientation = decoder.orientation().ok()?;
+    let mut image = DynamicImage::from_decoder(decoder).ok()?;
+    image.apply_orientation(orientation);
+    let original = (image.width(), image.height());
+    let target = fit_sides(original);
+
+    let mut smallest: Option<Encoded> = None;
+    for scale in std::iter::once(1.0).chain(SCALES) {
+        let size = scaled(target, scale);
+        if scale < 1.0 && size.0.min(size.1) < MIN_SIDE {
+            break;
+        }
+        let resized = if size == original {
+            image.clone()
+        } else {
+            image.resize_exact(size.0, size.1, FilterType::Lanczos3)
+        };
+        let opaque = without_alpha(&resized);
+        let first = [png(&resized), jpeg(&opaque, 80)].into_iter().flatten();
+        let best = first.min_by_key(|encoded| encoded.bytes.len());
+        // Encoded lazily: most images are small enough at once.
+        let others = JPEG_QUALITIES
+            .iter()
+            .filter_map(|&quality| jpeg(&opaque, quality));
+        for encoded in best.into_iter().chain(others) {
+            let found = fits(&encoded.bytes);
+            if smallest
+                .as_ref()
+                .is_none_or(|least| encoded.bytes.len() < least.bytes.len())
+            {
+                smallest = Some(Encoded { size, ..encoded });
+            }
+            if found {
+                return smallest.map(|encoded| encoded.fitted(original));
+            }
+        }
+    }
+    smallest.map(|encoded| encoded.fitted(original))
+}
+
+struct Encoded {
+    kind: Kind,
+    bytes: Vec<u8>,
+    size: (u32, u32),
+}
+
+impl Encoded {
+    fn fitted(self, original: (u32, u32)) -> Fitted {
+        Fitted {
+            kind: self.kind,
+            bytes: self.bytes,
+            resized: Some((original, self.size)),
+        }
+    }
+}
+
+fn fits(bytes: &[u8]) -> bool {
+    bytes.len().div_ceil(3) * 4 <= MAX_ENCODED
+}
+
+/// The size within the limits that has the same shape: width first, then height.
+fn fit_sides((mut width, mut height): (u32, u32)) -> (u32, u32) {
+    let part = |side: u32, from: u32| {
+        (f64::from(side) * f64::from(MAX_SIDE) / f64::from(from))
+            .round()
+            .max(1.0) as u32
+    };
+    if width > MAX_SIDE {
+        (width, height) = (MAX_SIDE, part(height, width));
+    }
+    if height > MAX_SIDE {
+        (width, height) = (part(width, height), MAX_SIDE);
+    }
+    (width, height)
+}
+
+fn scaled((width, height): (u32, u32), scale: f64) -> (u32, u32) {
+    let part = |side: u32| (f64::from(side) * scale).round().max(1.0) as u32;
+    (part(width), part(height))
+}
+
+fn png(image: &DynamicImage) -> Option<Encoded> {
+    let mut bytes = Vec::new();
+    image
+        .write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png)
+        .ok()?;
+    Some(Encoded {
+        kind: Kind::Png,
+        bytes,
+        size: (image.width(), image.height()),
+    })
+}
+
+fn jpeg(image: &RgbImage, quality: u8) -> Option<Encoded> {
+    let mut bytes = Vec::new();
+    JpegEncoder::new_with_quality(&mut bytes, quality)
+        .encode_image(image)
+        .ok()?;
+    Some(Encoded {
+        kind: Kind::Jpeg,
+        bytes,
+        size: image.dimensions(),
+    })
+}
+
+/// JPEG knows no transparency; what is transparent becomes white rather than black.
+fn without_alpha(image: &DynamicImage) -> RgbImage {
+    if !image.color().has_alpha() {
+        return image.to_rgb8();
+    }
+    let image = image.to_rgba8();
+    RgbImage::from_fn(image.width(), image.height(), |x, y| {
+        let [r, g, b, alpha] = image.get_pixel(x, y).0;
+        let over_white = |channel: u8| {
+            let (channel, alpha) = (u32::from(channel), u32::from(alpha));
+            ((channel * alpha + 255 * (255 - alpha)) / 255) as u8
+        };
+        Rgb([over_white(r), over_white(g), over_white(b)])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(width: u32, height: u32) -> Vec<u8> {
+        let image = RgbImage::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, (x ^ y) as u8]));
+        png(&DynamicImage::ImageRgb8(image)).unwrap().bytes
+    }
+
+    #[test]
+    fn images_are_known_by_their_first_bytes() {
+        for (start, kind) in [
+            (&b"\x89PNG\r\n\x1a\n...."[..], Some(Kind::Png)),
+            (b"\xff\xd8\xff\xe0", Some(Kind::Jpeg)),
+            (b"GIF89a", Some(Kind::Gif)),
+            (b"RIFF\x01\x02\x03\x04WEBPVP8 ", Some(Kind::Webp)),
+            (b"RIFF\x01\x02\x03\x04WAVE", None),
+            (b"%PDF-1.7", None),
+            (b"", None),
+        ] {
+            assert_eq!(sniff(start), kind);
+        }
+    }
+
+    #[test]
+    fn a_small_image_is_not_touched() {
+        let bytes = picture(20, 10);
+        let fitted = fit(bytes.clone(), Kind::Png);
+        assert_eq!((fitted.note(), fitted.bytes), (None, bytes));
+    }
+
+    #[test]
+    fn a_wide_image_is_scaled_and_the_model_is_told() {
+        let fitted = fit(picture(2500, 50), Kind::Png);
+        assert_eq!(
+            fitted.note().unwrap(),
+            "[Image: original 2500x50, displayed at 2000x40. Multiply coordinates by 1.25 to map to \
+             original image.]"
+        );
+        let shown = image::load_from_memory(&fitted.bytes).unwrap();
+        assert_eq!((shown.width(), shown.height()), (2000, 40));
+        assert_eq!(sniff(&fitted.bytes), Some(fitted.kind));
+    }
+
+    #[test]
+    fn both_sides_end_within_the_limit() {
+        assert_eq!(fit_sides((4000, 3000)), (2000, 1500));
+        assert_eq!(fit_sides((3000, 4000)), (1500, 2000));
+        assert_eq!(fit_sides((1000, 9000)), (222, 2000));
+        assert_eq!(fit_sides((100_000, 1)), (2000, 1));
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_is_passed_on() {
+        let mut broken = picture(2500, 50);
+        broken.truncate(60);
+        let fitted = fit(broken.clone(), Kind::Png);
+        assert_eq!((fitted.note(), fitted.bytes), (None, broken));
+    }
+}

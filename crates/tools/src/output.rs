@@ -1,0 +1,228 @@
+//! What a command has printed: its end in memory, all of it in a file once it is long.
+//!
+//! Memory stays bounded whatever is printed, and each byte is looked at once. Cutting to what a model may see
+//! is done on demand, by `truncate.rs`.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::decode::Decoder;
+use crate::sanitise::Sanitiser;
+use crate::truncate::{self, MAX_BYTES, MAX_LINES, Totals, Truncation};
+
+/// The window is cut back to this much of the end …
+const WINDOW: usize = MAX_BYTES + 1024;
+/// … when it has grown to this much, so that each byte is moved at most once.
+const WINDOW_LIMIT: usize = 4 * MAX_BYTES;
+
+/// Collects a command's output.
+#[derive(Debug)]
+pub(crate) struct Output {
+    decoder: Decoder,
+    sanitiser: Option<Sanitiser>,
+    /// The end of the text.
+    window: String,
+    totals: Totals,
+    last_line_bytes: u64,
+    log: Log,
+    scratch: String,
+}
+
+/// Where all of the output is.
+#[derive(Debug)]
+enum Log {
+    /// Short so far: in memory.
+    Held(Vec<u8>),
+    Open(File, PathBuf),
+    /// No file could be made or written.
+    Failed,
+}
+
+impl Output {
+    /// Output as it is.
+    pub fn raw() -> Self {
+        Self {
+            decoder: Decoder::default(),
+            sanitiser: None,
+            window: String::new(),
+            totals: Totals { lines: 1, bytes: 0 },
+            last_line_bytes: 0,
+            log: Log::Held(Vec::new()),
+            scratch: String::new(),
+        }
+    }
+
+    /// Output without escape sequences and control characters.
+    pub fn sanitised() -> Self {
+        Self {
+            sanitiser: Some(Sanitiser::default()),
+            ..Self::raw()
+        }
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        let mut text = std::mem::take(&mut self.scratch);
+        self.decoder.push(bytes, &mut text);
+        self.take_decoded(&text, Some(bytes));
+        text.clear();
+        self.scratch = text;
+    }
+
+    /// Nothing more comes.
+    pub fn finish(&mut self) {
+        let mut text = String::new();
+        self.decoder.finish(&mut text);
+        self.take_decoded(&text, None);
+        if let Some(mut sanitiser) = self.sanitiser.take() {
+            let mut clean = String::new();
+            sanitiser.finish(&mut clean);
+            self.take(&clean);
+            self.log(clean.as_bytes());
+        }
+    }
+
+    /// The log holds raw bytes, or clean text where cleaning was asked for.
+    fn take_decoded(&mut self, text: &str, raw: Option<&[u8]>) {
+        match &mut self.sanitiser {
+            Some(sanitiser) => {
+                let mut clean = String::with_capacity(text.len());
+                sanitiser.push(text, &mut clean);
+                self.take(&clean);
+                self.log(clean.as_bytes());
+            }
+            None => {
+                self.take(text);
+                self.log(raw.unwrap_or_default());
+            }
+        }
+    }
+
+    fn take(&mut self, text: &str) {
+        self.totals.bytes += text.len() as u64;
+        self.totals.lines += truncate::line_count(text.as_bytes()) - 1;
+        match memchr::memrchr(b'\n', text.as_bytes()) {
+            Some(at) => self.last_line_bytes = (text.len() - at - 1) as u64,
+            None => self.last_line_bytes += text.len() as u64,
+        }
+        self.window.push_str(text);
+        if self.window.len() > WINDOW_LIMIT {
+            let start = self.window.floor_char_boundary(self.window.len() - WINDOW);
+            self.window.drain(..start);
+        }
+    }
+
+    fn log(&mut self, bytes: &[u8]) {
+        let fits = self.totals.lines <= MAX_LINES as u64 && self.totals.bytes <= MAX_BYTES as u64;
+        match &mut self.log {
+            Log::Held(held) => {
+                held.extend_from_slice(bytes);
+                if !fits {
+                    self.log =
+                        open_log(held).map_or(Log::Failed, |(file, path)| Log::Open(file, path));
+                }
+            }
+            Log::Open(file, _) => {
+                if file.write_all(bytes).is_err() {
+                    self.log = Log::Failed;
+                }
+            }
+            Log::Failed => {}
+        }
+    }
+
+    /// The end of the output, within the limits.
+    pub fn tail(&self) -> Truncation {
+        truncate::tail(&self.window, self.totals)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.totals.bytes == 0
+    }
+
+    /// Bytes of the last line, which may be longer than what is shown of it.
+    pub fn last_line_bytes(&self) -> u64 {
+        self.last_line_bytes
+    }
+
+    /// The file with all of the output, if that is longer than what is shown.
+    pub fn log_path(&self) -> Option<&Path> {
+        match &self.log {
+            Log::Open(_, path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+fn open_log(held: &[u8]) -> std::io::Result<(File, PathBuf)> {
+    let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
+    let path = std::env::temp_dir().join(format!("pi-bash-{:016x}.log", high ^ low));
+    // What a command prints may be private.
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)?;
+    file.write_all(held)?;
+    Ok((file, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logged(output: &Output) -> String {
+        let path = output.log_path().unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        text
+    }
+
+    #[test]
+    fn short_output_stays_in_memory() {
+        let mut output = Output::raw();
+        output.push("caf\u{e9}\n".as_bytes().split_at(4).0);
+        output.push("caf\u{e9}\n".as_bytes().split_at(4).1);
+        output.finish();
+        assert_eq!(output.tail().content, "café\n");
+        assert_eq!((output.tail().truncated, output.log_path()), (false, None));
+    }
+
+    #[test]
+    fn counts_stay_exact_when_only_the_end_is_kept() {
+        let mut output = Output::raw();
+        let text: String = (0..100_000).map(|n| format!("line {n}\n")).collect();
+        text.as_bytes()
+            .chunks(7919)
+            .for_each(|piece| output.push(piece));
+        output.finish();
+        assert!(output.window.len() <= WINDOW_LIMIT);
+        assert_eq!(output.tail(), truncate::tail(&text, Totals::of(&text)));
+        assert_eq!(logged(&output), text);
+    }
+
+    #[test]
+    fn one_endless_line_keeps_its_end_and_its_length() {
+        let mut output = Output::raw();
+        (0..40).for_each(|_| output.push(&[b'y'; 3000]));
+        output.finish();
+        let tail = output.tail();
+        assert!(tail.last_line_partial);
+        assert_eq!(
+            (tail.total_lines, tail.total_bytes, tail.output_bytes),
+            (1, 120_000, 51_200)
+        );
+        assert_eq!(output.last_line_bytes(), 120_000);
+        assert_eq!(logged(&output).len(), 120_000);
+    }
+
+    #[test]
+    fn a_sanitised_log_is_as_clean_as_the_output() {
+        let mut output = Output::sanitised();
+        (0..3000).for_each(|n| output.push(format!("\u{1b}[3{}mx\u{1b}[0m\r\n", n % 8).as_bytes()));
+        output.finish();
+        assert_eq!(output.tail().total_bytes, 6000);
+        assert_eq!(logged(&output), "x\n".repeat(3000));
+    }
+}

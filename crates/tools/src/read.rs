@@ -1,0 +1,271 @@
+//! The read tool: a file's text, or an image for the model to look at.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use pinion_message::{Block, ToolSpec};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::image::{self, Kind};
+use crate::slice::{Slice, Sliced};
+use crate::truncate::{self, MAX_BYTES, MAX_LINES, TruncatedBy, format_size};
+use crate::{
+    Tool, ToolContext, ToolError, ToolOutput, ToolSettings, arguments, blocking, coerce, fault,
+    path,
+};
+
+/// Files up to this size are read where the call runs; the others on a thread of their own.
+const SMALL_FILE: u64 = 256 * 1024;
+const PIECE: usize = 64 * 1024;
+/// Larger images are not even tried.
+const MAX_IMAGE: u64 = 100 * 1024 * 1024;
+
+/// Shows a file.
+#[derive(Debug)]
+pub(crate) struct Read {
+    spec: ToolSpec,
+    resize_images: bool,
+}
+
+impl Read {
+    pub fn new(settings: &ToolSettings) -> Self {
+        let spec = arguments::spec(
+            "read",
+            &format!(
+                "Show what is in a file. Text comes without line numbers and stops after {MAX_LINES} lines \
+                 or {} KiB; go on with offset where it stopped. Images (png, jpeg, gif, webp) are shown as \
+                 images.",
+                MAX_BYTES / 1024
+            ),
+            &[
+                (
+                    "path",
+                    "string",
+                    "Where the file is: relative to the working directory, or absolute",
+                ),
+                (
+                    "offset",
+                    "number",
+                    "The first line to show; lines count from 1",
+                ),
+                ("limit", "number", "How many lines to show at most"),
+            ],
+            &["path"],
+        );
+        Self {
+            spec,
+            resize_images: settings.auto_resize_images,
+        }
+    }
+}
+
+impl Tool for Read {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: Value,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async move {
+            context.check_cancelled()?;
+            let name = arguments::text(&arguments, "path")?;
+            let path = path::resolve_existing(name, &context.cwd);
+            let range = Range::new(&arguments);
+            let file = open(&path).map_err(|error| fault::at(&error, "access", &path))?;
+            let metadata = file
+                .metadata()
+                .map_err(|error| fault::at(&error, "stat", &path))?;
+            if metadata.is_dir() {
+                let error = std::io::Error::from_raw_os_error(libc::EISDIR);
+                return Err(fault::plain(&error, "read"));
+            }
+            // Ends with the call, so that dropping the call stops the thread that reads for it.
+            let cancel = context.cancel.child_token();
+            let _ends_with_call = cancel.clone().drop_guard();
+            let job = Job {
+                file,
+                name: name.to_owned(),
+                range,
+                resize_images: self.resize_images,
+                cancel,
+            };
+            if metadata.is_file() && metadata.len() <= SMALL_FILE && !looks_like_image(&path) {
+                return job.run();
+            }
+            blocking::run(&context.cancel, move || job.run()).await
+        }
+        .boxed()
+    }
+}
+
+/// Opening a pipe or a device must not wait for its other end.
+fn open(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+}
+
+/// Images are worth a thread even when they are small.
+fn looks_like_image(path: &Path) -> bool {
+    let extension = path
+        .extension()
+        .and_then(|extension| extension.to_str())
+        .unwrap_or_default();
+    ["png", "jpg", "jpeg", "gif", "webp"]
+        .iter()
+        .any(|known| extension.eq_ignore_ascii_case(known))
+}
+
+/// Which lines are wanted.
+struct Range {
+    /// As the model wrote it, for telling it back.
+    offset: Option<Value>,
+    first: u64,
+    length: Option<u64>,
+}
+
+impl Range {
+    fn new(arguments: &Value) -> Self {
+        let offset = arguments::count(arguments, "offset").unwrap_or(0) as u64;
+        Self {
+            offset: arguments.get("offset").cloned(),
+            first: offset.saturating_sub(1),
+            length: arguments::count(arguments, "limit").map(|limit| limit as u64),
+        }
+    }
+}
+
+/// Everything the blocking part needs.
+struct Job {
+    file: File,
+    name: String,
+    range: Range,
+    resize_images: bool,
+    cancel: CancellationToken,
+}
+
+impl Job {
+    fn run(mut self) -> Result<ToolOutput, ToolError> {
+        let mut piece = vec![0; PIECE];
+        let mut length = self.fill(&mut piece)?;
+        if let Some(kind) = image::sniff(&piece[..length.min(image::SNIFFED)]) {
+            piece.truncate(length);
+            return self.image(kind, piece);
+        }
+        let mut slice = Slice::new(self.range.first, self.range.length);
+        while length > 0 {
+            slice.push(&piece[..length]);
+            length = self.fill(&mut piece)?;
+        }
+        self.text(slice.finish())
+    }
+
+    /// Reads until `piece` is full or the file ends.
+    fn fill(&mut self, piece: &mut [u8]) -> Result<usize, ToolError> {
+        let mut length = 0;
+        while length < piece.len() {
+            if self.cancel.is_cancelled() {
+                return Err(ToolError::aborted());
+            }
+            match self.file.read(&mut piece[length..]) {
+                Ok(0) => break,
+                Ok(count) => length += count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(fault::plain(&error, "read")),
+            }
+        }
+        Ok(length)
+    }
+
+    fn text(&self, sliced: Sliced) -> Result<ToolOutput, ToolError> {
+        let Range { first, length, .. } = self.range;
+        let total = sliced.file_lines;
+        if first >= total {
+            let offset = match &self.range.offset {
+                Some(Value::Number(number)) => coerce::number_text(number),
+                _ => (first + 1).to_string(),
+            };
+            return Err(ToolError(format!(
+                "Offset {offset} is beyond end of file ({total} lines total)"
+            )));
+        }
+        let shown = truncate::head(&sliced.text, sliced.totals, MAX_LINES as u64);
+        let line = first + 1;
+        if shown.first_line_exceeds_limit {
+            let size = format_size(sliced.first_line_bytes);
+            let limit = format_size(MAX_BYTES as u64);
+            let text = format!(
+                "[Line {line} is {size}, exceeds {limit} limit. Use bash: sed -n '{line}p' {} | head -c {MAX_BYTES}]",
+                self.name
+            );
+            let details = json!({"truncation": shown.to_value()});
+            return Ok(ToolOutput {
+                content: vec![Block::text(text)],
+                details: Some(details),
+            });
+        }
+        if shown.truncated {
+            let last = first + shown.output_lines;
+            let limit = match shown.truncated_by {
+                Some(TruncatedBy::Bytes) => format!(" ({} limit)", format_size(MAX_BYTES as u64)),
+                _ => String::new(),
+            };
+            let text = format!(
+                "{}\n\n[Showing lines {line}-{last} of {total}{limit}. Use offset={} to continue.]",
+                shown.content,
+                last + 1
+            );
+            let details = json!({"truncation": shown.to_value()});
+            return Ok(ToolOutput {
+                content: vec![Block::text(text)],
+                details: Some(details),
+            });
+        }
+        let end = length.map_or(total, |length| first.saturating_add(length));
+        if end < total {
+            return Ok(ToolOutput::text(format!(
+                "{}\n\n[{} more lines in file. Use offset={} to continue.]",
+                shown.content,
+                total - end,
+                end + 1
+            )));
+        }
+        Ok(ToolOutput::text(shown.content))
+    }
+
+    fn image(self, kind: Kind, mut bytes: Vec<u8>) -> Result<ToolOutput, ToolError> {
+        let rest = (&self.file).take(MAX_IMAGE - bytes.len() as u64 + 1);
+        let read = { rest }.read_to_end(&mut bytes);
+        read.map_err(|error| fault::plain(&error, "read"))?;
+        if bytes.len() as u64 > MAX_IMAGE {
+            return Err(ToolError(format!(
+                "The image {} is larger than {}. Make a smaller copy with bash and read that.",
+                self.name,
+                format_size(MAX_IMAGE)
+            )));
+        }
+        let image = if self.resize_images {
+            image::fit(bytes, kind)
+        } else {
+            image::Fitted::unchanged(bytes, kind)
+        };
+        let mime = image.kind.mime();
+        let text = match image.note() {
+            Some(note) => format!("Read image file [{mime}]\n{note}"),
+            None => format!("Read image file [{mime}]"),
+        };
+        Ok(ToolOutput {
+            content: vec![Block::text(text), image.into_block()],
+            details: None,
+        })
+    }
+}

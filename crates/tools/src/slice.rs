@@ -1,0 +1,154 @@
+//! A run of lines out of a text that may be too big to hold.
+//!
+//! The text passes by once: lines are counted, and of the wanted ones only as much is kept as can be shown.
+
+use crate::decode::Decoder;
+use crate::truncate::{MAX_BYTES, Totals};
+
+/// Kept of the wanted lines: enough to know that they do not fit.
+const KEPT: usize = MAX_BYTES + 1;
+
+/// Collects lines `first..end`, counted from 0.
+#[derive(Debug)]
+pub(crate) struct Slice {
+    first: u64,
+    end: u64,
+    decoder: Decoder,
+    /// The line the next character belongs to.
+    line: u64,
+    wanted_bytes: u64,
+    first_line_bytes: u64,
+    kept: String,
+    scratch: String,
+}
+
+/// What was collected.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Sliced {
+    /// The wanted lines, or their start if they are longer than can be shown.
+    pub text: String,
+    /// Size of all wanted lines.
+    pub totals: Totals,
+    /// Size of the first wanted line.
+    pub first_line_bytes: u64,
+    /// Lines of the whole text.
+    pub file_lines: u64,
+}
+
+impl Slice {
+    pub fn new(first: u64, length: Option<u64>) -> Self {
+        Self {
+            first,
+            end: length.map_or(u64::MAX, |length| first.saturating_add(length)),
+            decoder: Decoder::default(),
+            line: 0,
+            wanted_bytes: 0,
+            first_line_bytes: 0,
+            kept: String::new(),
+            scratch: String::new(),
+        }
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        let mut text = std::mem::take(&mut self.scratch);
+        self.decoder.push(bytes, &mut text);
+        self.take(&text);
+        text.clear();
+        self.scratch = text;
+    }
+
+    fn take(&mut self, mut text: &str) {
+        while !text.is_empty() {
+            let line_end = memchr::memchr(b'\n', text.as_bytes());
+            let (piece, rest) = text.split_at(line_end.map_or(text.len(), |at| at + 1));
+            if (self.first..self.end).contains(&self.line) {
+                self.keep(piece);
+            }
+            self.line += u64::from(line_end.is_some());
+            text = rest;
+        }
+    }
+
+    fn keep(&mut self, piece: &str) {
+        self.wanted_bytes += piece.len() as u64;
+        if self.line == self.first {
+            self.first_line_bytes += piece.trim_end_matches('\n').len() as u64;
+        }
+        if self.kept.len() < KEPT {
+            let room = piece.ceil_char_boundary(KEPT - self.kept.len());
+            self.kept.push_str(&piece[..room]);
+        }
+    }
+
+    pub fn finish(mut self) -> Sliced {
+        let mut tail = String::new();
+        self.decoder.finish(&mut tail);
+        self.take(&tail);
+        let file_lines = self.line + 1;
+        let lines = file_lines.min(self.end).saturating_sub(self.first);
+        // The line break after the last wanted line belongs to the lines that follow.
+        let breaks_off = self.end < file_lines && lines > 0;
+        if breaks_off {
+            self.wanted_bytes -= 1;
+            if self.kept.len() as u64 > self.wanted_bytes {
+                self.kept.pop();
+            }
+        }
+        Sliced {
+            text: self.kept,
+            totals: Totals {
+                lines: lines.max(1),
+                bytes: self.wanted_bytes,
+            },
+            first_line_bytes: self.first_line_bytes,
+            file_lines,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn slice(text: &[u8], first: u64, length: Option<u64>, piece: usize) -> Sliced {
+        let mut slice = Slice::new(first, length);
+        text.chunks(piece).for_each(|bytes| slice.push(bytes));
+        slice.finish()
+    }
+
+    proptest! {
+        #[test]
+        fn slices_are_what_splitting_gives(
+            text in "[a→\n]{0,80}",
+            first in 0u64..6,
+            length in proptest::option::of(0u64..6),
+            piece in 1usize..9,
+        ) {
+            let lines: Vec<&str> = text.split('\n').collect();
+            let sliced = slice(text.as_bytes(), first, length, piece);
+            prop_assert_eq!(sliced.file_lines, lines.len() as u64);
+            let wanted: Vec<&str> = lines
+                .iter()
+                .skip(first as usize)
+                .take(length.map_or(usize::MAX, |length| length as usize))
+                .copied()
+                .collect();
+            let joined = wanted.join("\n");
+            prop_assert_eq!(sliced.totals, Totals::of(&joined));
+            prop_assert_eq!(sliced.text, joined);
+            prop_assert_eq!(sliced.first_line_bytes, wanted.first().map_or(0, |line| line.len()) as u64);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_counted_but_not_kept() {
+        let text = format!("{}\nlast", "x".repeat(1_000_000));
+        let sliced = slice(text.as_bytes(), 0, None, 4096);
+        assert_eq!(
+            (sliced.totals.bytes, sliced.first_line_bytes),
+            (1_000_005, 1_000_000)
+        );
+        assert!(sliced.text.len() <= KEPT + 3);
+    }
+}

@@ -1,0 +1,73 @@
+//! The write tool: a file's whole content.
+
+use std::path::Path;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use pinion_message::ToolSpec;
+use serde_json::Value;
+
+use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, fault, path, store};
+
+/// Creates or overwrites a file, with the directories above it.
+#[derive(Debug)]
+pub(crate) struct Write {
+    spec: ToolSpec,
+}
+
+impl Write {
+    pub fn new() -> Self {
+        let spec = arguments::spec(
+            "write",
+            "Put text into a file. A missing file is created together with its directories; \
+             an existing file is replaced as a whole. To change part of a file, use edit.",
+            &[
+                (
+                    "path",
+                    "string",
+                    "Where the file is: relative to the working directory, or absolute",
+                ),
+                ("content", "string", "Everything the file shall contain"),
+            ],
+            &["path", "content"],
+        );
+        Self { spec }
+    }
+}
+
+impl Tool for Write {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: Value,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async move {
+            let name = arguments::text(&arguments, "path")?;
+            let content = arguments::text(&arguments, "content")?;
+            let path = path::resolve(name, &context.cwd);
+            let _held = store::lock(&path).await;
+            context.check_cancelled()?;
+            make_parent(&path)?;
+            store::replace(&path, content.as_bytes())?;
+            // Counted in UTF-16 units, which is what clients of this text are used to.
+            let length = content.encode_utf16().count();
+            Ok(ToolOutput::text(format!(
+                "Successfully wrote {length} bytes to {name}"
+            )))
+        }
+        .boxed()
+    }
+}
+
+fn make_parent(path: &Path) -> Result<(), ToolError> {
+    match path.parent() {
+        Some(parent) if !parent.is_dir() => {
+            std::fs::create_dir_all(parent).map_err(|error| fault::at(&error, "mkdir", parent))
+        }
+        _ => Ok(()),
+    }
+}

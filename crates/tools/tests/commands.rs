@@ -1,0 +1,300 @@
+//! The bash tool and the user's own commands, in the words clients know.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Place, text};
+use pinion_tools::{BashOutcome, ToolSettings, user_bash};
+use serde_json::{Value, json};
+
+fn command(line: &str) -> Value {
+    json!({"command": line})
+}
+
+#[tokio::test]
+async fn a_command_answers_with_what_it_printed() {
+    let place = Place::new(&[]);
+    for (line, shown) in [
+        ("echo hello from bash", "hello from bash\n"),
+        ("true", "(no output)"),
+        (
+            "pwd -P",
+            &format!("{}\n", place.path().canonicalize().unwrap().display()),
+        ),
+        ("cat", "(no output)"),
+        ("printf '\\033[31mred\\r\\n'", "\u{1b}[31mred\r\n"),
+        ("printf '\\xff\\xe2\\x82'", "\u{fffd}\u{fffd}"),
+        ("echo one; echo two >&2; echo three", "one\ntwo\nthree\n"),
+        ("kill -9 $$", "(no output)"),
+        ("kill -40 $$", "(no output)"),
+    ] {
+        let output = place.call("bash", command(line)).await.unwrap();
+        assert_eq!(
+            (text(&output).as_str(), output.details),
+            (shown, None),
+            "{line}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_fails_says_so() {
+    let place = Place::new(&[]);
+    for (arguments, error) in [
+        (
+            command("false"),
+            "(no output)\n\nCommand exited with code 1",
+        ),
+        (
+            command("echo to-out; echo to-err 1>&2; exit 3"),
+            "to-out\nto-err\n\n\nCommand exited with code 3",
+        ),
+        (
+            json!({"command": "echo before; sleep 20; echo after", "timeout": 0.3}),
+            "before\n\n\nCommand timed out after 0.3 seconds",
+        ),
+        (
+            json!({"command": "sleep 20", "timeout": "0.1"}),
+            "Command timed out after 0.1 seconds",
+        ),
+        (
+            json!({"command": "exit 4", "timeout": 0}),
+            "(no output)\n\nCommand exited with code 4",
+        ),
+    ] {
+        assert_eq!(place.error("bash", arguments).await, error);
+    }
+    let long = place
+        .error("bash", command(&format!("echo {}", "x".repeat(200_000))))
+        .await;
+    assert!(
+        long.starts_with("spawn E2BIG: the command is 200005 bytes long"),
+        "{long}"
+    );
+    let broken = place.error("bash", command("echo \0")).await;
+    assert!(broken.contains("NUL"), "{broken}");
+}
+
+#[tokio::test]
+async fn an_abort_ends_the_command_and_the_next_one_does_not_start() {
+    let place = Place::new(&[]);
+    let cancel = place.cancel.clone();
+    let updates = place.updates.clone();
+    tokio::spawn(async move {
+        while updates.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        cancel.cancel();
+    });
+    let error = place
+        .error("bash", command("echo begun; sleep 30; echo never"))
+        .await;
+    assert_eq!(error, "begun\n\n\nCommand aborted");
+    let error = place.error("bash", command("echo second; touch ran")).await;
+    assert_eq!(error, "Command aborted");
+    assert!(!place.path().join("ran").exists());
+}
+
+#[tokio::test]
+async fn progress_is_shown_while_a_command_runs() {
+    let place = Place::new(&[]);
+    let line = "for i in 1 2 3; do echo line $i; sleep 0.25; done";
+    let shown = place.text("bash", command(line)).await;
+    assert_eq!(shown, "line 1\nline 2\nline 3\n");
+    let updates = place.updates.lock().unwrap();
+    let texts: Vec<String> = updates.iter().map(text).collect();
+    assert_eq!(
+        texts,
+        ["line 1\n", "line 1\nline 2\n", "line 1\nline 2\nline 3\n"]
+    );
+    assert!(
+        updates
+            .iter()
+            .all(|update| update.details == Some(json!({})))
+    );
+}
+
+#[tokio::test]
+async fn a_flood_of_output_makes_few_updates_and_the_last_word_arrives() {
+    let place = Place::new(&[]);
+    let line = "for i in $(seq 400); do echo $i; done; sleep 0.5";
+    let output = place.call("bash", command(line)).await.unwrap();
+    let updates = place.updates.lock().unwrap();
+    assert!(updates.len() < 100, "{} updates", updates.len());
+    assert_eq!(
+        text(updates.last().unwrap()),
+        text(&output),
+        "sent when the command fell silent"
+    );
+}
+
+#[tokio::test]
+async fn long_output_shows_its_end_and_names_a_file_with_all_of_it() {
+    let place = Place::new(&[]);
+    for (line, shown, totals) in [
+        (
+            "seq 1 5000",
+            "[Showing lines 3002-5001 of 5001. Full output: ",
+            (5001, 23893, 2000, 9995),
+        ),
+        (
+            "for i in 1 2 3; do head -c 40000 /dev/zero | tr '\\0' x; echo; done",
+            "[Showing lines 3-4 of 4 (50.0KB limit). Full output: ",
+            (4, 120_003, 2, 40_001),
+        ),
+        (
+            "head -c 120000 /dev/zero | tr '\\0' y",
+            "[Showing last 50.0KB of line 1 (line is 117.2KB). Full output: ",
+            (1, 120_000, 1, 51_200),
+        ),
+    ] {
+        let output = place.call("bash", command(line)).await.unwrap();
+        let details = output.details.clone().unwrap();
+        let cut = &details["truncation"];
+        let log = details["fullOutputPath"].as_str().unwrap();
+        let notice = format!("\n\n{shown}{log}]");
+        let content = cut["content"].as_str().unwrap();
+        assert_eq!(text(&output), format!("{content}{notice}"));
+        let count = |name: &str| cut[name].as_u64().unwrap();
+        let found = (
+            count("totalLines"),
+            count("totalBytes"),
+            count("outputLines"),
+            count("outputBytes"),
+        );
+        assert_eq!(found, totals);
+        assert_eq!(std::fs::metadata(log).unwrap().len(), totals.1);
+        let name = std::path::Path::new(log)
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap();
+        let hex = name
+            .strip_prefix("pi-bash-")
+            .unwrap()
+            .strip_suffix(".log")
+            .unwrap();
+        assert!(hex.len() == 16 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        std::fs::remove_file(log).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_shell_and_its_surroundings_follow_the_settings() {
+    let place = Place::new(&[]);
+    let settings = ToolSettings {
+        shell_path: Some("/bin/sh".into()),
+        shell_command_prefix: Some("greeting=hello".into()),
+        bin_dir: Some("/opt/agent/bin".into()),
+        env: vec![("EXTRA".into(), "more".into())],
+        ..ToolSettings::default()
+    };
+    let line = "echo $greeting $EXTRA $PI_CODING_AGENT ${PATH%%:*} $0";
+    let output = place
+        .call_with("bash", command(line), settings)
+        .await
+        .unwrap();
+    assert_eq!(text(&output), "hello more true /opt/agent/bin /bin/sh\n");
+
+    let settings = ToolSettings {
+        shell_path: Some("/no/shell".into()),
+        ..ToolSettings::default()
+    };
+    let error = place
+        .call_with("bash", command("true"), settings)
+        .await
+        .unwrap_err();
+    assert!(
+        error
+            .0
+            .starts_with("Custom shell path not found: /no/shell\n"),
+        "{error}"
+    );
+
+    let settings = ToolSettings {
+        shell_path: Some(place.path().to_owned()),
+        ..ToolSettings::default()
+    };
+    let error = place
+        .call_with("bash", command("true"), settings)
+        .await
+        .unwrap_err();
+    assert_eq!(error.0, format!("spawn {} EACCES", place.path().display()));
+
+    let gone = Place::new(&[]);
+    std::fs::remove_dir_all(gone.path()).unwrap();
+    assert_eq!(
+        gone.error("bash", command("true")).await,
+        format!(
+            "Working directory does not exist: {}\nCannot execute bash commands.",
+            gone.path().display()
+        )
+    );
+}
+
+#[allow(clippy::unwrap_used, reason = "a command that cannot be run should fail the test")]
+async fn run(place: &Place, line: &str) -> BashOutcome {
+    user_bash(line, place.path(), &ToolSettings::default(), &place.cancel)
+        .await
+        .unwrap()
+}
+
+fn outcome(output: &str, exit_code: Option<i32>) -> BashOutcome {
+    BashOutcome {
+        output: output.into(),
+        exit_code,
+        cancelled: exit_code.is_none(),
+        truncated: false,
+        full_output_path: None,
+    }
+}
+
+#[tokio::test]
+async fn the_user_gets_plain_text_and_an_exit_code() {
+    let place = Place::new(&[]);
+    for (line, expected) in [
+        ("echo from rpc", outcome("from rpc\n", Some(0))),
+        ("echo oops; exit 4", outcome("oops\n", Some(4))),
+        ("true", outcome("", Some(0))),
+        (
+            "printf '\\033[31mred\\033[0m\\r\\nline\\0two\\n'; printf '\\xff\\xfe bytes\\n'; \
+             printf 'tab\\there\\n'",
+            outcome("red\nlinetwo\n\u{fffd}\u{fffd} bytes\ntab\there\n", Some(0)),
+        ),
+        ("echo x; kill -9 $$", outcome("x\n", None)),
+    ] {
+        assert_eq!(run(&place, line).await, expected, "{line}");
+    }
+    let long = run(&place, "seq 1 5000").await;
+    assert!(long.output.starts_with("3002\n") && long.output.ends_with("5000\n"));
+    assert_eq!(
+        (long.exit_code, long.cancelled, long.truncated),
+        (Some(0), false, true)
+    );
+    std::fs::remove_file(long.full_output_path.unwrap()).unwrap();
+}
+
+#[tokio::test]
+async fn the_user_may_cancel() {
+    let place = Place::new(&[]);
+    let cancel = place.cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        cancel.cancel();
+    });
+    assert_eq!(
+        run(&place, "echo begun; sleep 30").await,
+        outcome("begun\n", None)
+    );
+}
+
+#[tokio::test]
+async fn a_background_job_does_not_hold_up_the_answer() {
+    let place = Place::new(&[]);
+    let shown = place
+        .text("bash", command("sleep 300 & echo started"))
+        .await;
+    assert_eq!(shown, "started\n");
+    pinion_tools::kill_all();
+}

@@ -1,0 +1,344 @@
+//! read, write and edit, in the words clients know.
+
+mod common;
+
+use common::{Place, text};
+use pinion_message::Block;
+use pinion_tools::ToolSettings;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn read_shows_a_file_or_a_part_of_it() {
+    let ten: String = (1..=10).map(|n| format!("row {n}\n")).collect();
+    let place = Place::new(&[
+        ("notes.txt", "alpha\nbeta\ngamma\n"),
+        ("ten.txt", &ten),
+        ("empty", ""),
+    ]);
+    for (arguments, shown) in [
+        (json!({"path": "notes.txt"}), "alpha\nbeta\ngamma\n"),
+        (
+            json!({"path": "ten.txt", "offset": 3, "limit": 2}),
+            "row 3\nrow 4\n\n[7 more lines in file. Use offset=5 to continue.]",
+        ),
+        (json!({"path": "ten.txt", "offset": "10"}), "row 10\n"),
+        (json!({"path": "ten.txt", "offset": 11}), ""),
+        (json!({"path": "ten.txt", "offset": 0, "limit": 99}), &ten),
+        (json!({"path": "@empty"}), ""),
+    ] {
+        let output = place.call("read", arguments.clone()).await.unwrap();
+        assert_eq!(text(&output), shown, "{arguments}");
+        assert_eq!(output.details, None);
+    }
+}
+
+#[tokio::test]
+async fn read_says_why_it_cannot() {
+    let place = Place::new(&[("ten.txt", "1\n2\n"), ("sub/x.txt", "x")]);
+    let root = place.path().display();
+    for (arguments, error) in [
+        (
+            json!({"path": "ten.txt", "offset": 99}),
+            "Offset 99 is beyond end of file (3 lines total)".to_owned(),
+        ),
+        (
+            json!({"path": "missing.txt"}),
+            format!("ENOENT: no such file or directory, access '{root}/missing.txt'"),
+        ),
+        (
+            json!({"path": "sub"}),
+            "EISDIR: illegal operation on a directory, read".into(),
+        ),
+        (
+            json!({"path": "ten.txt/x"}),
+            format!("ENOTDIR: not a directory, access '{root}/ten.txt/x'"),
+        ),
+    ] {
+        assert_eq!(place.error("read", arguments).await, error);
+    }
+    place.cancel.cancel();
+    assert_eq!(
+        place.error("read", json!({"path": "ten.txt"})).await,
+        "Operation aborted"
+    );
+}
+
+#[tokio::test]
+async fn read_stops_at_the_limits_and_says_how_to_go_on() {
+    let big: String = (1..=3000).map(|n| format!("line number {n}\n")).collect();
+    let wide = format!("{}\nsecond\n", "w".repeat(60_000));
+    let heavy: String = (0..900).map(|_| format!("{}\n", "h".repeat(99))).collect();
+    let place = Place::new(&[
+        ("big.txt", &big),
+        ("wide.txt", &wide),
+        ("heavy.txt", &heavy),
+    ]);
+
+    let output = place
+        .call("read", json!({"path": "big.txt"}))
+        .await
+        .unwrap();
+    let shown = text(&output);
+    let tail = "line number 2000\n\n[Showing lines 1-2000 of 3001. Use offset=2001 to continue.]";
+    assert!(shown.ends_with(tail));
+    let cut = &output.details.unwrap()["truncation"];
+    assert_eq!(
+        (
+            &cut["truncatedBy"],
+            &cut["totalLines"],
+            &cut["totalBytes"],
+            &cut["outputBytes"]
+        ),
+        (&json!("lines"), &json!(3001), &json!(49893), &json!(32892))
+    );
+
+    let output = place
+        .call("read", json!({"path": "wide.txt"}))
+        .await
+        .unwrap();
+    assert_eq!(
+        text(&output),
+        "[Line 1 is 58.6KB, exceeds 50.0KB limit. Use bash: sed -n '1p' wide.txt | head -c 51200]"
+    );
+    assert_eq!(
+        output.details.unwrap()["truncation"]["firstLineExceedsLimit"],
+        json!(true)
+    );
+
+    let shown = place
+        .text("read", json!({"path": "heavy.txt", "offset": 101}))
+        .await;
+    let tail = "\n\n[Showing lines 101-612 of 901 (50.0KB limit). Use offset=613 to continue.]";
+    assert!(shown.ends_with(tail), "{}", &shown[shown.len() - 100..]);
+}
+
+#[tokio::test]
+async fn read_shows_images_as_images() {
+    let place = Place::new(&[]);
+    let data = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mM4IScHRAwQCgAfJgQRSo6NIAAAAABJRU5ErkJggg==";
+    use base64::Engine as _;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(data)
+        .unwrap();
+    for name in ["dot.png", "dot.txt"] {
+        std::fs::write(place.path().join(name), &bytes).unwrap();
+        for auto_resize_images in [true, false] {
+            let settings = ToolSettings {
+                auto_resize_images,
+                ..ToolSettings::default()
+            };
+            let output = place
+                .call_with("read", json!({"path": name}), settings)
+                .await
+                .unwrap();
+            let image = Block::Image {
+                data: data.into(),
+                mime_type: "image/png".into(),
+            };
+            assert_eq!(
+                output.content,
+                [Block::text("Read image file [image/png]"), image]
+            );
+            assert_eq!(output.details, None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn read_does_not_wait_for_a_pipe() {
+    let place = Place::new(&[]);
+    nix::unistd::mkfifo(&place.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert_eq!(place.text("read", json!({"path": "pipe"})).await, "");
+}
+
+#[tokio::test]
+async fn read_of_an_endless_file_ends_with_the_call() {
+    let place = Place::new(&[]);
+    let cancel = place.cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        cancel.cancel();
+    });
+    assert_eq!(
+        place.error("read", json!({"path": "/dev/zero"})).await,
+        "Operation aborted"
+    );
+}
+
+#[tokio::test]
+async fn write_makes_directories_and_counts_utf16_units() {
+    let place = Place::new(&[]);
+    for (content, count) in [
+        ("first\nsecond\n", 13),
+        ("ünïcode → only\n", 15),
+        ("😀", 2),
+        ("", 0),
+    ] {
+        let shown = place
+            .text("write", json!({"path": "a/b/new.txt", "content": content}))
+            .await;
+        assert_eq!(
+            shown,
+            format!("Successfully wrote {count} bytes to a/b/new.txt")
+        );
+        assert_eq!(place.text_of("a/b/new.txt"), content);
+    }
+    let root = place.path().display();
+    assert_eq!(
+        place
+            .error("write", json!({"path": "a/b", "content": "x"}))
+            .await,
+        format!("EISDIR: illegal operation on a directory, open '{root}/a/b'")
+    );
+    let error = place
+        .error("write", json!({"path": "a/b/new.txt/c", "content": "x"}))
+        .await;
+    assert!(error.contains(", mkdir '"), "{error}");
+    place.cancel.cancel();
+    let error = place
+        .error("write", json!({"path": "late", "content": "x"}))
+        .await;
+    assert_eq!(error, "Operation aborted");
+    assert!(!place.path().join("late").exists());
+}
+
+#[tokio::test]
+async fn edit_replaces_text_and_shows_the_difference() {
+    let code = "def f():\n    return 1\n\n\ndef g():\n    return 2\n";
+    let place = Place::new(&[
+        ("code.py", code),
+        ("dos.txt", "one\r\ntwo\r\nthree\r\n"),
+        ("smart.txt", "say “hi” now   \nend\n"),
+    ]);
+    for (path, old, new, diff, line, after) in [
+        (
+            "code.py",
+            "return 1",
+            "return 42",
+            " 1 def f():\n-2     return 1\n+2     return 42\n 3 \n 4 \n 5 def g():\n 6     return 2",
+            2,
+            "def f():\n    return 42\n\n\ndef g():\n    return 2\n",
+        ),
+        (
+            "dos.txt",
+            "two\nthree",
+            "TWO\nTHREE",
+            " 1 one\n-2 two\n-3 three\n+2 TWO\n+3 THREE",
+            2,
+            "one\r\nTWO\r\nTHREE\r\n",
+        ),
+        (
+            "smart.txt",
+            "say \"hi\" now",
+            "say bye",
+            "-1 say \"hi\" now\n+1 say bye\n 2 end",
+            1,
+            "say bye\nend\n",
+        ),
+    ] {
+        let arguments = json!({"path": path, "oldText": old, "newText": new});
+        let output = place.call("edit", arguments).await.unwrap();
+        assert_eq!(
+            text(&output),
+            format!("Successfully replaced text in {path}.")
+        );
+        assert_eq!(
+            output.details,
+            Some(json!({"diff": diff, "firstChangedLine": line}))
+        );
+        assert_eq!(place.text_of(path), after);
+    }
+}
+
+#[tokio::test]
+async fn edit_takes_a_list_too_even_as_text() {
+    let edits = json!([{"oldText": "a", "newText": "A"}, {"oldText": "c", "newText": "C"}]);
+    for edits in [edits.clone(), Value::String(edits.to_string())] {
+        let place = Place::new(&[("f", "a\nb\nc\n")]);
+        let shown = place
+            .text("edit", json!({"path": "f", "edits": edits}))
+            .await;
+        assert_eq!(shown, "Successfully replaced 2 block(s) in f.");
+        assert_eq!(place.text_of("f"), "A\nb\nC\n");
+    }
+    let place = Place::new(&[("f", "a\n")]);
+    assert_eq!(
+        place.error("edit", json!({"path": "f", "edits": []})).await,
+        "Edit tool input is invalid. edits must contain at least one replacement."
+    );
+    let error = place
+        .error("edit", json!({"path": "f", "edits": [{"oldText": "a"}]}))
+        .await;
+    assert!(
+        error.contains("  - edits/0: must have required property 'newText'\n"),
+        "{error}"
+    );
+    let error = place.error("edit", json!({"path": "f"})).await;
+    assert!(
+        error.contains("  - oldText: must have required property 'oldText'\n"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn edit_says_why_it_cannot() {
+    let place = Place::new(&[("code.py", "same\nsame\nunique\n"), ("dir/x", "")]);
+    for (path, old, new, error) in [
+        (
+            "code.py",
+            "absent",
+            "x",
+            "Could not find the exact text in code.py. The old text must match exactly including all \
+             whitespace and newlines.",
+        ),
+        (
+            "code.py",
+            "same",
+            "x",
+            "Found 2 occurrences of the text in code.py. The text must be unique. Please provide more \
+             context to make it unique.",
+        ),
+        ("nope.py", "a", "b", "File not found: nope.py"),
+        (
+            "code.py",
+            "unique",
+            "unique",
+            "No changes made to code.py. The replacement produced identical content. This might \
+             indicate an issue with special characters or the text not existing as expected.",
+        ),
+        ("code.py", "", "x", "oldText must not be empty in code.py."),
+        (
+            "dir",
+            "a",
+            "b",
+            "EISDIR: illegal operation on a directory, read",
+        ),
+    ] {
+        let arguments = json!({"path": path, "oldText": old, "newText": new});
+        assert_eq!(place.error("edit", arguments).await, error);
+    }
+    assert_eq!(place.text_of("code.py"), "same\nsame\nunique\n");
+}
+
+#[tokio::test]
+async fn edits_of_one_file_at_the_same_time_all_arrive() {
+    let marks: String = (0..40).map(|n| format!("<{n}>\n")).collect();
+    let place = std::sync::Arc::new(Place::new(&[("f", &marks)]));
+    let edits: Vec<_> = (0..40)
+        .map(|n| {
+            let place = place.clone();
+            tokio::spawn(async move {
+                let arguments =
+                    json!({"path": "f", "oldText": format!("<{n}>"), "newText": format!("[{n}]")});
+                place.call("edit", arguments).await.unwrap();
+            })
+        })
+        .collect();
+    for edit in edits {
+        edit.await.unwrap();
+    }
+    assert_eq!(
+        place.text_of("f"),
+        marks.replace('<', "[").replace('>', "]")
+    );
+}
