@@ -11,6 +11,7 @@
     reason = "runs inside tests only, where a panic with a clear message is the report"
 )]
 
+pub mod fault;
 pub mod golden;
 pub mod model;
 pub mod sandbox;

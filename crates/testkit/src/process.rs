@@ -15,6 +15,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
+use crate::transcript::fits;
 
 /// The command line of the program under test.
 #[derive(Debug, Clone)]
@@ -122,7 +123,11 @@ pub struct Process {
     errors: Arc<Mutex<Vec<u8>>>,
     readers: Vec<JoinHandle<()>>,
     exit: Option<Exit>,
+    asked: usize,
 }
+
+/// How long an awaited line may take before the test gives up.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Process {
     /// Spawns a command prepared by [`Program::command`].
@@ -156,6 +161,7 @@ impl Process {
             errors,
             readers,
             exit: None,
+            asked: 0,
         }
     }
 
@@ -201,6 +207,11 @@ impl Process {
         lock(&self.output.seen).lines.get(position).cloned()
     }
 
+    /// How many lines have been read so far.
+    pub fn line_count(&self) -> usize {
+        lock(&self.output.seen).lines.len()
+    }
+
     /// What it wrote to standard error so far.
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&lock(&self.errors)).into_owned()
@@ -236,6 +247,34 @@ impl Process {
             let waited = self.output.changed.wait_timeout(seen, left);
             seen = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Sends a command and gives back its response, which carries the same `id`; one is made up if
+    /// the command has none.
+    pub fn ask(&mut self, mut command: Value) -> Value {
+        let from = self.line_count();
+        if command.get("id").is_none() {
+            self.asked += 1;
+            command["id"] = json!(format!("ask-{}", self.asked));
+        }
+        self.send(&command);
+        let pattern = json!({"type": "response", "id": command["id"]});
+        self.expect(from, &pattern).value
+    }
+
+    /// The next line from position `from` on that contains `pattern`.
+    pub fn expect(&self, from: usize, pattern: &Value) -> Line {
+        let found = self.find(from, 1, PATIENCE, |line| fits(pattern, line));
+        found.and_then(|at| self.line(at)).unwrap_or_else(|| {
+            let lines: Vec<String> = self
+                .lines()
+                .iter()
+                .skip(from)
+                .map(|l| l.value.to_string())
+                .collect();
+            let (lines, errors) = (lines.join("\n"), self.stderr());
+            panic!("no line fits {pattern}; after position {from} came:\n{lines}\n{errors}")
+        })
     }
 
     /// Waits for its exit.

@@ -1,0 +1,58 @@
+//! Disks and files that cannot take any more.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Makes `path` a file on which every write fails with "no space left".
+pub fn full_file(path: &Path) -> io::Result<()> {
+    let _ = fs::remove_file(path);
+    symlink("/dev/full", path)
+}
+
+/// A file system in memory with room for very little, mounted over a directory until it is dropped.
+#[derive(Debug)]
+pub struct SmallDisk {
+    path: PathBuf,
+}
+
+impl SmallDisk {
+    /// Mounts over `path`; the error says why that is not possible here. Needs to be allowed to mount.
+    pub fn mount(path: &Path, bytes: u64) -> Result<Self, String> {
+        let size = format!("size={bytes},mode=0777");
+        let output = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "none"])
+            .arg(path)
+            .output()
+            .map_err(|error| format!("mount cannot be run: {error}"))?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        }
+        Ok(Self {
+            path: path.to_owned(),
+        })
+    }
+
+    /// Fills what is left with a file of zeros.
+    pub fn fill(&self) {
+        use io::Write;
+        let Ok(mut file) = fs::File::create(self.path.join("ballast")) else {
+            return;
+        };
+        while file.write_all(&[0; 4096]).is_ok() {}
+    }
+
+    /// Makes room again.
+    pub fn empty(&self) {
+        let _ = fs::remove_file(self.path.join("ballast"));
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily, since a process under test may still have a file open.
+        let _ = Command::new("umount").arg("-l").arg(&self.path).status();
+    }
+}

@@ -1,0 +1,120 @@
+//! The other end of a pipe, behaving badly.
+
+use std::io::{Read, Write};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How a reader behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// As fast as it can.
+    Steady,
+    /// So many bytes per second.
+    Slow(u64),
+    /// Stops reading after so many bytes, with the pipe open.
+    StopAfter(u64),
+    /// Closes the pipe after so many bytes.
+    CloseAfter(u64),
+}
+
+/// A reader at the end of a pipe. One that stopped goes on when told; all end with the pipe.
+#[derive(Debug)]
+pub struct Reader {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    go_on: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reader {
+    /// Begins to read.
+    pub fn start(mut from: impl Read + Send + 'static, manner: Reading) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let (go_on, held) = mpsc::channel();
+        let kept = Arc::clone(&bytes);
+        let thread = thread::spawn(move || {
+            let mut buffer = vec![0; 64 * 1024];
+            let mut total = 0_u64;
+            let mut manner = manner;
+            loop {
+                let room = match manner {
+                    Reading::Steady => buffer.len() as u64,
+                    // Small bites, so that the speed is even.
+                    Reading::Slow(rate) => (rate / 20).max(1),
+                    Reading::StopAfter(limit) | Reading::CloseAfter(limit) => {
+                        limit.saturating_sub(total)
+                    }
+                };
+                match manner {
+                    Reading::CloseAfter(_) if room == 0 => return,
+                    Reading::StopAfter(_) if room == 0 => {
+                        // The reader itself may be dropped while it holds: then it ends.
+                        if held.recv().is_err() {
+                            return;
+                        }
+                        manner = Reading::Steady;
+                        continue;
+                    }
+                    Reading::Slow(_) => thread::sleep(Duration::from_millis(50)),
+                    _ => {}
+                }
+                let room = buffer.len().min(room as usize);
+                match from.read(&mut buffer[..room]) {
+                    Ok(0) | Err(_) => return,
+                    Ok(count) => {
+                        total += count as u64;
+                        lock(&kept).extend_from_slice(&buffer[..count]);
+                    }
+                }
+            }
+        });
+        Self {
+            bytes,
+            go_on: Some(go_on),
+            thread: Some(thread),
+        }
+    }
+
+    /// Lets a reader that stopped read the rest.
+    pub fn go_on(&self) {
+        if let Some(go_on) = &self.go_on {
+            let _ = go_on.send(());
+        }
+    }
+
+    /// What was read so far.
+    pub fn bytes(&self) -> Vec<u8> {
+        lock(&self.bytes).clone()
+    }
+
+    /// Waits for the end of the pipe and gives back all that was read; what there is when time is up.
+    pub fn finish(mut self, time: Duration) -> Vec<u8> {
+        let end = Instant::now() + time;
+        if let Some(thread) = self.thread.take() {
+            while !thread.is_finished() && Instant::now() < end {
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+        self.bytes()
+    }
+}
+
+/// Writes `bytes` in pieces of `size`, with a pause after each, so that the other side reads torn lines.
+pub fn write_torn(
+    to: &mut impl Write,
+    bytes: &[u8],
+    size: usize,
+    pause: Duration,
+) -> std::io::Result<()> {
+    for piece in bytes.chunks(size.max(1)) {
+        to.write_all(piece)?;
+        to.flush()?;
+        thread::sleep(pause);
+    }
+    Ok(())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
