@@ -1,1 +1,42 @@
-fn main() {}
+//! Project tasks: `cargo xtask test | interop | bench | dist`. Each task is one file; this one only reads the
+//! command line. Standard library only, so that the tasks themselves are built in a second.
+
+mod bench;
+mod dist;
+mod lockfile;
+mod shell;
+mod test;
+mod tiers;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask test [--all] [FILTER…]   format, lints, dependencies, all tests; with filters only those tests
+                                     --all: also every tier, installing what it needs; nothing is skipped
+cargo xtask interop                  only the tests against the reference agent (needs node and npm)
+cargo xtask bench [NAME…]            programs in benches/, against an optimised build
+cargo xtask dist                     release build, size and checksum, in target/dist/
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args.split_first() {
+        Some((&"test", rest)) => test::run(rest),
+        Some((&"interop", [])) => tiers::run_one("interop"),
+        Some((&"bench", rest)) => bench::run(rest),
+        Some((&"dist", [])) => dist::run(),
+        Some((&("help" | "--help" | "-h"), _)) => {
+            eprint!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(format!("this task is not known\n\n{USAGE}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Running other programs: say what is run, and turn a failure into one sentence.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a task says when it cannot be done.
+pub type Outcome = Result<(), String>;
+
+/// The root of the project.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// Where cargo puts what it builds.
+pub fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// A command that runs in the root of the project.
+pub fn command(line: &[&str]) -> Command {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = match line[0] {
+        "cargo" => Command::new(cargo),
+        program => Command::new(program),
+    };
+    command.args(&line[1..]).current_dir(root());
+    command
+}
+
+/// Runs a command line and shows it.
+pub fn run(line: &[&str]) -> Outcome {
+    run_command(&mut command(line), &line.join(" "))
+}
+
+/// Runs a prepared command, shown as `name`.
+pub fn run_command(command: &mut Command, name: &str) -> Outcome {
+    eprintln!("\n> {name}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{name}` failed ({status})")),
+        Err(error) => Err(format!("`{name}` could not be run: {error}")),
+    }
+}
+
+/// Standard output of a command, or nothing if it failed.
+pub fn output(line: &[&str]) -> Option<String> {
+    let output = command(line).stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    output.status.success().then_some(text)
+}
+
+/// Whether a program answers when asked for its version.
+pub fn present(program: &str) -> bool {
+    output(&[program, "--version"]).is_some()
+}
