@@ -3,25 +3,42 @@
 //! The four wire protocols, the offline model and cassettes all answer with the same
 //! [`StreamEvent`]s. This crate knows nothing of sessions, tools that run, or agents.
 
+mod answer;
+mod anthropic;
 mod catalog;
 mod classify;
+mod compat;
+mod completions;
 mod credentials;
+mod decoder;
+mod exchange;
+mod google;
+mod http;
 mod models_file;
 mod notice;
 mod offline;
+mod outgoing;
 mod partial_json;
 mod registry;
 mod relaxed_json;
 mod request;
 mod resolve;
+mod responses;
+mod sse;
 mod surrogates;
+mod thinking;
 mod tool_ids;
 mod transform;
+mod transport;
+mod wire;
+mod wire_json;
 
 pub use classify::{is_overflow, is_retryable};
 pub use credentials::{CredentialError, Environment};
+pub use decoder::ResponseDecoder;
 pub use notice::Notice;
 pub use offline::OfflineProvider;
+pub use outgoing::HttpRequest;
 pub use partial_json::{parse_arguments, parse_lenient, repair};
 pub use registry::{Authorization, Registry, RegistryOptions};
 pub use request::{
@@ -32,5 +49,7 @@ pub use resolve::{
     InitialModel, InitialOptions, ResolveError, Resolved, ScopedModel, default_model,
     initial_model, resolve_model, scope,
 };
+pub use sse::{Frame, FrameTooLong, SseParser};
 pub use surrogates::without_lone_surrogates;
 pub use transform::transform;
+pub use wire::{HttpProvider, build_request};

@@ -47,6 +47,8 @@ pub struct RequestOptions {
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
     /// Tool choice, passed through where the API has one (openai-completions).
     pub tool_choice: Option<serde_json::Value>,
+    /// Names the end user, where the API takes such a name (anthropic-messages).
+    pub user_id: Option<String>,
     /// Retries of the HTTP request itself.
     pub retry: HttpRetry,
     /// How long each wait may take.

@@ -1,5 +1,10 @@
 //! Tables of known inputs and outputs: partial JSON, repairs, classification, costs, levels.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a table that does not read is a failed test"
+)]
+
 use pinion_llm::{is_overflow, is_retryable, parse_arguments, repair, without_lone_surrogates};
 use pinion_message::{AssistantMessage, Model, ModelCost, StopReason, ThinkingLevel, Usage};
 use serde_json::{Value, json};

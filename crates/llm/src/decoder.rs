@@ -1,0 +1,144 @@
+//! From the bytes of a response body to events, without I/O. The exchange feeds it from a socket,
+//! tests and cassettes from memory; how the bytes are cut makes no difference.
+
+use pinion_message::StopReason;
+
+use crate::answer::Answer;
+use crate::request::{Request, StreamEvent};
+use crate::sse::{Frame, FrameTooLong, SseParser};
+use crate::{anthropic, completions, google, responses};
+
+/// What one protocol makes of its frames.
+pub(crate) trait Decode: Send + Sync {
+    /// Takes a frame; an error ends the answer with that text.
+    fn frame(&mut self, answer: &mut Answer, frame: Frame<'_>) -> Result<Progress, String>;
+
+    /// Nothing more comes: the stop reason, or what is missing.
+    fn finish(&mut self, answer: &mut Answer) -> Result<StopReason, String>;
+
+    /// The caller gave up; most protocols leave open blocks open.
+    fn aborted(&mut self, _answer: &mut Answer) {}
+}
+
+/// Whether more frames are expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    More,
+    Complete,
+}
+
+/// Turns the bytes of one response body into events.
+///
+/// ```text
+/// begin → push* → finish | fail | abort, with next_event in between
+/// ```
+pub struct ResponseDecoder {
+    sse: SseParser,
+    decode: Box<dyn Decode>,
+    answer: Answer,
+}
+
+impl std::fmt::Debug for ResponseDecoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ResponseDecoder")
+            .field("message", self.answer.message())
+            .finish()
+    }
+}
+
+impl ResponseDecoder {
+    /// A decoder for the answer to `request`; `None` if its API is not spoken here.
+    pub fn new(request: &Request) -> Option<Self> {
+        let model = &request.model;
+        let decode: Box<dyn Decode> = match model.api.as_str() {
+            "anthropic-messages" => Box::new(anthropic::Stream::default()),
+            "openai-completions" => Box::new(completions::Stream::new(model)),
+            "openai-responses" | "azure-openai-responses" => Box::new(responses::Stream::default()),
+            "google-generative-ai" | "google-vertex" => Box::new(google::Stream::default()),
+            _ => return None,
+        };
+        Some(Self {
+            sse: SseParser::new(),
+            decode,
+            answer: Answer::new(model.clone()),
+        })
+    }
+
+    /// The response headers arrived with a success status.
+    pub fn begin(&mut self) {
+        self.answer.start();
+    }
+
+    /// Takes the next piece of the body.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let Self {
+            sse,
+            decode,
+            answer,
+        } = self;
+        let pushed = sse.push(bytes, |frame| take(&mut **decode, answer, frame));
+        if let Err(FrameTooLong) = pushed {
+            answer.fail(TOO_LONG.to_owned());
+        }
+    }
+
+    /// The body ended where the server meant it to.
+    pub fn finish(&mut self) {
+        let Self {
+            sse,
+            decode,
+            answer,
+        } = self;
+        let finished = sse.finish(|frame| take(&mut **decode, answer, frame));
+        if let Err(FrameTooLong) = finished {
+            answer.fail(TOO_LONG.to_owned());
+        }
+        end(&mut **decode, answer);
+    }
+
+    /// The body broke off, or never came.
+    pub fn fail(&mut self, text: String) {
+        self.answer.fail(text);
+    }
+
+    /// The caller gave up.
+    pub fn abort(&mut self, text: &str) {
+        if !self.answer.is_ended() {
+            self.decode.aborted(&mut self.answer);
+        }
+        self.answer.abort(text);
+    }
+
+    /// The next event, in order; `None` until more bytes come.
+    pub fn next_event(&mut self) -> Option<StreamEvent> {
+        self.answer.next_event()
+    }
+
+    /// The `End` event is made; nothing more will come.
+    pub fn is_ended(&self) -> bool {
+        self.answer.is_ended()
+    }
+}
+
+const TOO_LONG: &str = "The server sent a stream event larger than 64 MiB.";
+
+fn take(decode: &mut dyn Decode, answer: &mut Answer, frame: Frame<'_>) {
+    if answer.is_ended() {
+        return;
+    }
+    match decode.frame(answer, frame) {
+        Ok(Progress::More) => {}
+        Ok(Progress::Complete) => end(decode, answer),
+        Err(text) => answer.fail(text),
+    }
+}
+
+fn end(decode: &mut dyn Decode, answer: &mut Answer) {
+    if answer.is_ended() {
+        return;
+    }
+    match decode.finish(answer) {
+        Ok(reason) => answer.done(reason),
+        Err(text) => answer.fail(text),
+    }
+}

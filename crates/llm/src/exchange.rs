@@ -1,0 +1,296 @@
+//! One request and its answer as a stream: asks, asks again if that may help, then turns each
+//! piece of the body into events as it arrives. Every wait can be cancelled and has an end.
+//! Nothing runs unless the stream is polled, and dropping it closes the connection.
+
+use std::future::Future;
+use std::time::Duration;
+
+use futures_util::stream;
+use pinion_message::StopReason;
+use reqwest::{Response, Url};
+use secrecy::ExposeSecret;
+use tokio::time::{Instant, sleep_until};
+
+use crate::answer::blank;
+use crate::decoder::ResponseDecoder;
+use crate::http::Clients;
+use crate::outgoing::HttpRequest;
+use crate::request::{EventStream, Request, StreamEvent};
+use crate::transport::{Failure, backoff, send, status_failure};
+use crate::wire::build_request;
+
+/// Said when the caller gives up before the answer begins.
+const ABORTED_EARLY: &str = "Request was aborted.";
+/// Said when the caller gives up while the answer is read.
+const ABORTED: &str = "Request was aborted";
+/// How long a finished answer may take to close its connection properly.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// Shorter values are placeholders for servers that need no key, and ordinary words.
+const SECRET_LENGTH: usize = 8;
+
+/// The events of `request`, asked through `clients`.
+pub(crate) fn exchange(request: Request, clients: Clients) -> EventStream {
+    let Some(decoder) = ResponseDecoder::new(&request) else {
+        let mut message = blank(&request.model);
+        message.stop_reason = StopReason::Error;
+        let api = &request.model.api;
+        message.error_message = Some(format!("No API provider registered for api: {api}"));
+        return Box::pin(stream::iter([StreamEvent::End(message)]));
+    };
+    let total = request.options.timeouts.total;
+    let deadline = total.and_then(|total| Instant::now().checked_add(total));
+    let exchange = Box::new(Exchange {
+        request,
+        clients,
+        decoder,
+        deadline,
+        phase: Phase::Ask,
+    });
+    Box::pin(stream::unfold(exchange, |mut exchange| async move {
+        let event = exchange.next().await?;
+        Some((event, exchange))
+    }))
+}
+
+struct Exchange {
+    request: Request,
+    clients: Clients,
+    decoder: ResponseDecoder,
+    /// When the whole request must be over.
+    deadline: Option<Instant>,
+    phase: Phase,
+}
+
+enum Phase {
+    Ask,
+    Read(Response),
+    Over,
+}
+
+/// Why a wait ended without what it waited for.
+enum Interruption {
+    Cancelled,
+    /// The wait itself took too long.
+    Slow,
+    /// The whole request took too long.
+    Overdue,
+}
+
+impl Exchange {
+    async fn next(&mut self) -> Option<StreamEvent> {
+        loop {
+            if let Some(event) = self.decoder.next_event() {
+                return Some(self.without_secrets(event));
+            }
+            match std::mem::replace(&mut self.phase, Phase::Over) {
+                Phase::Over => return None,
+                Phase::Ask => {
+                    if let Some(response) = self.ask().await {
+                        self.decoder.begin();
+                        self.phase = Phase::Read(response);
+                    }
+                }
+                Phase::Read(response) => self.read(response).await,
+            }
+        }
+    }
+
+    /// Waits for `future`, but not longer than `limit` (zero is no limit).
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        future: impl Future<Output = T>,
+    ) -> Result<T, Interruption> {
+        let limit = Some(limit).filter(|limit| !limit.is_zero());
+        let slow = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let sleep = async |until: Option<Instant>| match until {
+            Some(until) => sleep_until(until).await,
+            None => std::future::pending().await,
+        };
+        tokio::select! {
+            biased;
+            () = self.request.cancel.cancelled() => Err(Interruption::Cancelled),
+            value = future => Ok(value),
+            () = sleep(slow) => Err(Interruption::Slow),
+            () = sleep(self.deadline) => Err(Interruption::Overdue),
+        }
+    }
+
+    /// The response, once its headers say success; `None` when the decoder holds the end.
+    async fn ask(&mut self) -> Option<Response> {
+        if self.request.cancel.is_cancelled() {
+            self.decoder.abort(ABORTED_EARLY);
+            return None;
+        }
+        let outgoing = match build_request(&self.request) {
+            Ok(outgoing) => outgoing,
+            Err(text) => return self.give_up(text),
+        };
+        let url = match Url::parse(&outgoing.url) {
+            Ok(url) => url,
+            Err(error) => {
+                let base = &self.request.model.base_url;
+                return self.give_up(format!("The base URL {base:?} is not valid: {error}."));
+            }
+        };
+        let connect = self.request.options.timeouts.connect;
+        let client = match self.clients.get(&url, connect).await {
+            Ok(client) => client,
+            Err(text) => return self.give_up(text),
+        };
+        let mut retry = 0;
+        loop {
+            let failure = match self.attempt(&client, &outgoing).await {
+                Ok(response) => return Some(response),
+                Err(Ok(failure)) => failure,
+                Err(Err(interruption)) => return self.interrupted(&interruption),
+            };
+            if !failure.retryable || retry >= self.max_retries() {
+                return self.give_up(self.in_own_words(failure.text));
+            }
+            let delay = failure.delay.unwrap_or_else(|| backoff(retry));
+            let longest = self.request.options.retry.max_delay;
+            if delay > longest && !longest.is_zero() {
+                let (asked, most) = (delay.as_secs_f64().ceil(), longest.as_secs_f64());
+                let text = failure.text;
+                return self.give_up(format!(
+                    "Server requested {asked}s retry delay (max: {most}s). {text}"
+                ));
+            }
+            retry += 1;
+            let pause = tokio::time::sleep(delay);
+            if let Err(interruption) = self.within(Duration::ZERO, pause).await {
+                return self.interrupted(&interruption);
+            }
+        }
+    }
+
+    /// One attempt: a response that succeeds, a failure, or an interruption.
+    async fn attempt(
+        &self,
+        client: &reqwest::Client,
+        outgoing: &HttpRequest,
+    ) -> Result<Response, Result<Failure, Interruption>> {
+        let wait = self.request.options.timeouts.first_byte;
+        let asked = async {
+            let response = send(client, outgoing).await?;
+            if response.status().is_success() {
+                return Ok(response);
+            }
+            Err(status_failure(&self.request.model.api, response).await)
+        };
+        match self.within(wait, asked).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(failure)) => Err(Ok(failure)),
+            Err(Interruption::Slow) => Err(Ok(Failure {
+                text: "Request timed out.".to_owned(),
+                retryable: true,
+                delay: None,
+            })),
+            Err(interruption) => Err(Err(interruption)),
+        }
+    }
+
+    /// Google's and Mistral's own libraries do not retry; the loop above this layer does.
+    fn max_retries(&self) -> u32 {
+        match self.request.model.api.as_str() {
+            "google-generative-ai" | "google-vertex" | "mistral-conversations" => 0,
+            _ => self.request.options.retry.max_retries,
+        }
+    }
+
+    /// Google's library has other words for a connection that fails.
+    fn in_own_words(&self, text: String) -> String {
+        match (
+            self.request.model.api.as_str(),
+            text.strip_prefix("Connection error."),
+        ) {
+            ("google-generative-ai" | "google-vertex", Some(rest)) => format!("fetch failed{rest}"),
+            _ => text,
+        }
+    }
+
+    async fn read(&mut self, mut response: Response) {
+        let idle = self.request.options.timeouts.idle;
+        match self.within(idle, response.chunk()).await {
+            Ok(Ok(Some(bytes))) => {
+                self.decoder.push(&bytes);
+                if self.decoder.is_ended() {
+                    tokio::spawn(see_off(response));
+                } else {
+                    self.phase = Phase::Read(response);
+                }
+            }
+            Ok(Ok(None)) => self.decoder.finish(),
+            Ok(Err(_)) => self.decoder.fail("terminated".to_owned()),
+            Err(Interruption::Cancelled) => self.decoder.abort(ABORTED),
+            Err(Interruption::Slow) => {
+                let seconds = idle.as_secs_f64();
+                self.decoder.fail(format!(
+                    "Stream idle timeout: no data for {seconds} s (timed out)"
+                ));
+            }
+            Err(interruption @ Interruption::Overdue) => {
+                self.interrupted(&interruption);
+            }
+        }
+    }
+
+    fn give_up(&mut self, text: String) -> Option<Response> {
+        self.decoder.fail(text);
+        None
+    }
+
+    fn interrupted(&mut self, interruption: &Interruption) -> Option<Response> {
+        match interruption {
+            Interruption::Cancelled => self.decoder.abort(ABORTED_EARLY),
+            Interruption::Slow | Interruption::Overdue => {
+                let total = self.request.options.timeouts.total.unwrap_or_default();
+                let seconds = total.as_secs_f64();
+                self.decoder.fail(format!(
+                    "Request not finished after {seconds} s (timed out)"
+                ));
+            }
+        }
+        None
+    }
+
+    /// Error texts may echo what was sent; keys never leave in them.
+    fn without_secrets(&self, event: StreamEvent) -> StreamEvent {
+        let StreamEvent::End(mut message) = event else {
+            return event;
+        };
+        if let Some(text) = &mut message.error_message {
+            let key = self
+                .request
+                .options
+                .api_key
+                .as_ref()
+                .map(ExposeSecret::expose_secret);
+            let own = self.request.options.headers.iter();
+            let headers = own.chain(self.request.model.headers.iter().flatten());
+            let values = headers
+                .filter(|(name, _)| holds_secret(name))
+                .map(|(_, value)| value.strip_prefix("Bearer ").unwrap_or(value));
+            for secret in key.into_iter().chain(values) {
+                if secret.len() >= SECRET_LENGTH && text.contains(secret) {
+                    *text = text.replace(secret, "***");
+                }
+            }
+        }
+        StreamEvent::End(message)
+    }
+}
+
+fn holds_secret(header: &str) -> bool {
+    let header = header.to_ascii_lowercase();
+    ["auth", "key", "token", "secret", "cookie"]
+        .iter()
+        .any(|word| header.contains(word))
+}
+
+/// Reads what little is left, so that the connection can serve the next request.
+async fn see_off(mut response: Response) {
+    let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+    let _ = tokio::time::timeout(FAREWELL, rest).await;
+}

@@ -1,0 +1,7 @@
+//! The OpenAI Responses API: how a request is written and how its stream is read.
+
+mod request;
+mod stream;
+
+pub(crate) use request::{Flavour, build};
+pub(crate) use stream::Stream;

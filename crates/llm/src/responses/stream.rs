@@ -1,0 +1,398 @@
+//! The event stream of the Responses API. State is kept per output index, because items may
+//! interleave; the item that ends a block is authoritative over what was streamed.
+
+use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, Usage};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::answer::Answer;
+use crate::decoder::{Decode, Progress};
+use crate::sse::Frame;
+use crate::wire_json::{Count, Text, error_message, mended, stray_error};
+
+#[derive(Default)]
+pub(crate) struct Stream {
+    items: Vec<Item>,
+    outcome: Option<Result<StopReason, String>>,
+}
+
+struct Item {
+    output_index: Option<u64>,
+    id: String,
+    kind: Kind,
+    place: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Reasoning,
+    Message,
+    Call,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(default, borrow)]
+    r#type: Text<'a>,
+    #[serde(default)]
+    output_index: Option<u64>,
+    #[serde(default, borrow)]
+    item_id: Text<'a>,
+    #[serde(default, borrow)]
+    delta: Text<'a>,
+    #[serde(default, borrow)]
+    arguments: Text<'a>,
+    #[serde(default)]
+    item: Option<Value>,
+    #[serde(default, borrow)]
+    response: Option<Response<'a>>,
+    #[serde(default, borrow)]
+    code: Text<'a>,
+    #[serde(default, borrow)]
+    message: Text<'a>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Response<'a> {
+    #[serde(default, borrow)]
+    id: Text<'a>,
+    #[serde(default, borrow)]
+    status: Text<'a>,
+    #[serde(default)]
+    error: Option<Value>,
+    #[serde(default, borrow)]
+    incomplete_details: Option<IncompleteDetails<'a>>,
+    #[serde(default, borrow)]
+    service_tier: Text<'a>,
+    #[serde(default)]
+    usage: Option<Counts>,
+}
+
+#[derive(Deserialize)]
+struct IncompleteDetails<'a> {
+    #[serde(default, borrow)]
+    reason: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    #[serde(default)]
+    input_tokens: Count,
+    #[serde(default)]
+    output_tokens: Count,
+    #[serde(default)]
+    total_tokens: Count,
+    #[serde(default)]
+    input_tokens_details: Option<InputDetails>,
+}
+
+#[derive(Deserialize)]
+struct InputDetails {
+    #[serde(default)]
+    cached_tokens: Count,
+}
+
+impl Decode for Stream {
+    fn frame(&mut self, answer: &mut Answer, frame: Frame<'_>) -> Result<Progress, String> {
+        if let Some(error) = stray_error(frame.stray) {
+            return Err(error_message(&error["error"]));
+        }
+        if !frame.has_data || frame.data.is_empty() || frame.data.starts_with("[DONE]") {
+            return Ok(Progress::More);
+        }
+        match serde_json::from_str(frame.data) {
+            Ok(event) => self.event(answer, &event)?,
+            Err(error) => {
+                let unreadable = || format!("Could not parse an event of the stream: {error}");
+                let text = mended(frame.data).ok_or_else(unreadable)?;
+                let event = serde_json::from_str(&text).map_err(|_| unreadable())?;
+                self.event(answer, &event)?;
+            }
+        }
+        Ok(if self.outcome.is_some() {
+            Progress::Complete
+        } else {
+            Progress::More
+        })
+    }
+
+    fn finish(&mut self, answer: &mut Answer) -> Result<StopReason, String> {
+        let Some(outcome) = self.outcome.take() else {
+            return Err(
+                "OpenAI Responses stream ended before a terminal response event".to_owned(),
+            );
+        };
+        let reason = outcome?;
+        let unfinished = |item: &&Item| item.kind == Kind::Call && answer.is_open(item.place);
+        if let Some(item) = self.items.iter().find(unfinished)
+            && let Some(Block::ToolCall(call)) = answer.message().content.get(item.place)
+        {
+            return Err(format!(
+                "Stream ended without the rest of tool call {}",
+                call.name
+            ));
+        }
+        answer.close_all();
+        let calls = answer.message().tool_calls().next().is_some();
+        Ok(if calls && reason == StopReason::Stop {
+            StopReason::ToolUse
+        } else {
+            reason
+        })
+    }
+}
+
+impl Stream {
+    fn event(&mut self, answer: &mut Answer, event: &Event<'_>) -> Result<(), String> {
+        match event.r#type.as_str() {
+            "response.created" => {
+                if let Some(response) = &event.response {
+                    answer.set_response_id(response.id.as_str());
+                }
+            }
+            "response.output_item.added" => {
+                if let Some(item) = &event.item {
+                    self.added(answer, event, item);
+                }
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.grow(answer, event, Kind::Reasoning, event.delta.as_str());
+            }
+            "response.reasoning_summary_part.done" => {
+                self.grow(answer, event, Kind::Reasoning, "\n\n");
+            }
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.grow(answer, event, Kind::Message, event.delta.as_str());
+            }
+            "response.function_call_arguments.delta" => {
+                self.grow(answer, event, Kind::Call, event.delta.as_str());
+            }
+            "response.function_call_arguments.done" => {
+                if let Some(place) = self.place(event, Kind::Call) {
+                    complete_arguments(answer, place, event.arguments.as_str());
+                }
+            }
+            "response.output_item.done" => {
+                if let Some(item) = &event.item {
+                    self.done(answer, event, item);
+                }
+            }
+            "response.completed" | "response.incomplete" | "response.done" => {
+                if let Some(response) = &event.response {
+                    self.completed(answer, response);
+                }
+            }
+            "response.failed" => return Err(failed(event.response.as_ref())),
+            "error" => return Err(error_event(event)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn added(&mut self, answer: &mut Answer, event: &Event<'_>, item: &Value) -> Option<usize> {
+        let (kind, place) = match text(item, "type") {
+            "reasoning" => (
+                Kind::Reasoning,
+                answer.open(Block::Thinking(ThinkingBlock::default())),
+            ),
+            "message" => (
+                Kind::Message,
+                answer.open(Block::Text(TextBlock::default())),
+            ),
+            "function_call" => {
+                let place = answer.open_call(call_id(item), text(item, "name"));
+                if !text(item, "arguments").is_empty() {
+                    answer.set_argument_text(place, text(item, "arguments"));
+                }
+                (Kind::Call, place)
+            }
+            _ => return None,
+        };
+        let id = text(item, "id").to_owned();
+        self.items.push(Item {
+            output_index: event.output_index,
+            id,
+            kind,
+            place,
+        });
+        Some(place)
+    }
+
+    /// The open block an event belongs to: by output index, else by item id, else the last one.
+    fn place(&self, event: &Event<'_>, kind: Kind) -> Option<usize> {
+        let item_id = event.item_id.non_empty();
+        let belongs = |item: &&Item| match (event.output_index, item_id) {
+            (Some(index), _) => item.output_index == Some(index),
+            (None, Some(id)) => item.id == id,
+            (None, None) => true,
+        };
+        let mut items = self.items.iter().rev();
+        items
+            .find(|item| item.kind == kind && belongs(item))
+            .map(|item| item.place)
+    }
+
+    fn grow(&self, answer: &mut Answer, event: &Event<'_>, kind: Kind, delta: &str) {
+        if let Some(place) = self
+            .place(event, kind)
+            .filter(|&place| answer.is_open(place))
+        {
+            answer.grow(place, delta);
+        }
+    }
+
+    fn done(&mut self, answer: &mut Answer, event: &Event<'_>, item: &Value) {
+        let kind = match text(item, "type") {
+            "reasoning" => Kind::Reasoning,
+            "message" => Kind::Message,
+            "function_call" => Kind::Call,
+            _ => return,
+        };
+        let known = self
+            .place(event, kind)
+            .filter(|&place| answer.is_open(place));
+        // Some servers send an item only when it is complete.
+        let Some(place) = known.or_else(|| self.added(answer, event, item)) else {
+            return;
+        };
+        match kind {
+            Kind::Call => complete_arguments(answer, place, text(item, "arguments")),
+            Kind::Reasoning => {
+                if let Some(Block::Thinking(block)) = answer.block_mut(place) {
+                    let summary = joined(item, "summary", "\n\n");
+                    let content = || joined(item, "content", "\n\n");
+                    if let Some(thinking) = summary.or_else(content) {
+                        block.thinking = thinking;
+                    }
+                    block.thinking_signature = Some(item.to_string());
+                }
+            }
+            Kind::Message => {
+                if let Some(Block::Text(block)) = answer.block_mut(place) {
+                    if let Some(text) = joined(item, "content", "") {
+                        block.text = text;
+                    }
+                    block.text_signature = Some(text_signature(item));
+                }
+            }
+        }
+        answer.close(place);
+    }
+
+    fn completed(&mut self, answer: &mut Answer, response: &Response<'_>) {
+        answer.set_response_id(response.id.as_str());
+        if let Some(counts) = &response.usage {
+            let details = counts.input_tokens_details.as_ref();
+            let Count(cache_read) = details
+                .map(|details| details.cached_tokens)
+                .unwrap_or_default();
+            let usage = Usage {
+                input: counts.input_tokens.0.saturating_sub(cache_read),
+                output: counts.output_tokens.0,
+                cache_read,
+                total_tokens: counts.total_tokens.0,
+                ..Usage::default()
+            };
+            let multiple = tier_multiple(response.service_tier.as_str(), &answer.model().id);
+            answer.set_usage_at(usage, multiple);
+        }
+        let incomplete = response.incomplete_details.as_ref();
+        let reason = incomplete.map_or("", |details| details.reason.as_str());
+        self.outcome = Some(match (response.status.as_str(), reason) {
+            ("incomplete", "max_output_tokens" | "") => Ok(StopReason::Length),
+            ("incomplete", reason) => Err(format!("Response incomplete: {reason}")),
+            ("completed" | "in_progress" | "queued" | "", _) => Ok(StopReason::Stop),
+            ("failed" | "cancelled", _) => Err(failed(Some(response))),
+            (other, _) => Err(format!("Unhandled response status: {other}")),
+        });
+    }
+}
+
+/// The full text replaces what was streamed; what was not streamed yet is told as one delta.
+fn complete_arguments(answer: &mut Answer, place: usize, full: &str) {
+    if full.is_empty() || !answer.is_open(place) {
+        return;
+    }
+    let rest = full
+        .strip_prefix(answer.argument_text(place))
+        .map(str::to_owned);
+    match rest {
+        Some(rest) if rest.is_empty() => {}
+        Some(rest) => answer.grow(place, &rest),
+        None => answer.set_argument_text(place, full),
+    }
+}
+
+fn text<'a>(item: &'a Value, member: &str) -> &'a str {
+    item.get(member).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn call_id(item: &Value) -> String {
+    match text(item, "id") {
+        "" => text(item, "call_id").to_owned(),
+        id => format!("{}|{id}", text(item, "call_id")),
+    }
+}
+
+/// The texts (or refusals) of a list member; `None` if there are none.
+fn joined(item: &Value, member: &str, separator: &str) -> Option<String> {
+    let parts = item
+        .get(member)?
+        .as_array()
+        .filter(|parts| !parts.is_empty())?;
+    let text = |part: &'_ Value| match text(part, "type") {
+        "refusal" => text(part, "refusal").to_owned(),
+        _ => text(part, "text").to_owned(),
+    };
+    Some(parts.iter().map(text).collect::<Vec<_>>().join(separator))
+}
+
+fn text_signature(item: &Value) -> String {
+    let mut signature = json!({ "v": 1, "id": text(item, "id") });
+    let phase = text(item, "phase");
+    if !phase.is_empty() {
+        signature["phase"] = json!(phase);
+    }
+    signature.to_string()
+}
+
+/// Other service tiers cost a multiple of the list price.
+fn tier_multiple(tier: &str, model: &str) -> f64 {
+    match tier {
+        "flex" => 0.5,
+        "priority" if model == "gpt-5.5" => 2.5,
+        "priority" => 2.0,
+        _ => 1.0,
+    }
+}
+
+fn failed(response: Option<&Response<'_>>) -> String {
+    let error = response
+        .and_then(|response| response.error.as_ref())
+        .filter(|e| e.is_object());
+    if let Some(error) = error {
+        let code = match text(error, "code") {
+            "" => "unknown",
+            code => code,
+        };
+        return format!("{code}: {}", error_message(error));
+    }
+    let details = response.and_then(|response| response.incomplete_details.as_ref());
+    match details.and_then(|details| details.reason.non_empty()) {
+        Some(reason) => format!("incomplete: {reason}"),
+        None => "The provider reported a failed response without saying why".to_owned(),
+    }
+}
+
+fn error_event(event: &Event<'_>) -> String {
+    match &event.error {
+        Some(error) if !error.is_null() => error_message(error),
+        _ => format!(
+            "Error Code {}: {}",
+            event.code.as_str(),
+            event.message.as_str()
+        ),
+    }
+}

@@ -1,0 +1,120 @@
+//! Thinking levels in the words of each API, and the output cap that goes with them. Which levels
+//! a model has is the model's business (`Model::clamp_thinking`); this says what to send.
+
+use pinion_message::{Model, ThinkingLevel};
+
+use crate::request::{Request, RequestOptions};
+
+/// The output cap used when nobody asks for another.
+const DEFAULT_MAX_TOKENS: u64 = 32_000;
+/// Left for the answer when the thinking budget would take all of the cap.
+const ANSWER_RESERVE: u64 = 1024;
+
+/// What a model's map says about a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mapped<'a> {
+    /// Nothing: the API's own word.
+    Default,
+    /// The level is not supported.
+    Unsupported,
+    /// This word.
+    Word(&'a str),
+}
+
+pub(crate) fn mapped(model: &Model, level: ThinkingLevel) -> Mapped<'_> {
+    match model
+        .thinking_level_map
+        .as_ref()
+        .and_then(|map| map.get(&level))
+    {
+        None => Mapped::Default,
+        Some(None) => Mapped::Unsupported,
+        Some(Some(word)) => Mapped::Word(word),
+    }
+}
+
+/// The level to ask for: clamped to what the model supports; `None` is off.
+pub(crate) fn clamped(request: &Request) -> Option<ThinkingLevel> {
+    let asked = request
+        .options
+        .reasoning
+        .filter(|&level| level != ThinkingLevel::Off)?;
+    Some(request.model.clamp_thinking(asked)).filter(|&level| level != ThinkingLevel::Off)
+}
+
+/// The word for `level`: the model's own, or the level's name.
+pub(crate) fn effort(model: &Model, level: ThinkingLevel) -> &str {
+    match mapped(model, level) {
+        Mapped::Word(word) => word,
+        _ => level.as_str(),
+    }
+}
+
+/// The output cap: as asked, or the smaller of the model's and ours; `None` if neither is known.
+pub(crate) fn max_tokens(request: &Request) -> Option<u64> {
+    let default = request.model.max_tokens.min(DEFAULT_MAX_TOKENS);
+    request
+        .options
+        .max_tokens
+        .or(Some(default))
+        .filter(|&tokens| tokens > 0)
+}
+
+/// Tokens to think with at `level`, as the user set them or by default.
+pub(crate) fn budget(level: ThinkingLevel, options: &RequestOptions) -> u64 {
+    // Above `high` there is no budget of its own.
+    let level = level.min(ThinkingLevel::High);
+    options
+        .thinking_budgets
+        .get(&level)
+        .copied()
+        .unwrap_or(match level {
+            ThinkingLevel::Off => 0,
+            ThinkingLevel::Minimal => 1024,
+            ThinkingLevel::Low => 2048,
+            ThinkingLevel::Medium => 8192,
+            _ => 16_384,
+        })
+}
+
+/// The cap enlarged by the budget as far as the model goes, and the budget that then fits.
+pub(crate) fn cap_and_budget(base: u64, model_max: u64, budget: u64) -> (u64, u64) {
+    let cap = (base + budget).min(model_max);
+    let budget = if cap <= budget {
+        cap.saturating_sub(ANSWER_RESERVE)
+    } else {
+        budget
+    };
+    (cap, budget)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn budgets_match_the_table() {
+        for line in include_str!("../tests/vectors/tables/thinking-budget.jsonl").lines() {
+            let row: Value = serde_json::from_str(line).unwrap();
+            let mut options = RequestOptions::default();
+            for (level, tokens) in row
+                .get("customBudgets")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+            {
+                options
+                    .thinking_budgets
+                    .insert(level.parse().unwrap(), tokens.as_u64().unwrap());
+            }
+            let number = |member: &str| row[member].as_u64().unwrap();
+            let level = row["level"].as_str().unwrap().parse().unwrap();
+            let (base, model) = (number("baseMaxTokens"), number("modelMaxTokens"));
+            let (cap, budget) = cap_and_budget(base, model, budget(level, &options));
+            assert_eq!(row["out"]["maxTokens"].as_u64(), Some(cap), "{row}");
+            assert_eq!(row["out"]["thinkingBudget"].as_u64(), Some(budget), "{row}");
+        }
+    }
+}

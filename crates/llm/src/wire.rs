@@ -1,0 +1,54 @@
+//! The model servers that are reached over HTTP: one provider for all of them, which looks at the
+//! model's `api` to know how to speak.
+
+use crate::exchange::exchange;
+use crate::google::Host;
+use crate::http::Clients;
+use crate::outgoing::HttpRequest;
+use crate::request::{EventStream, Provider, Request};
+use crate::responses::Flavour;
+use crate::{anthropic, completions, google, responses};
+
+/// Asks models over HTTP.
+///
+/// Cheap to make: certificates, connections and everything else come with the first request that
+/// needs them. Clones share their connections.
+#[derive(Debug, Clone, Default)]
+pub struct HttpProvider {
+    clients: Clients,
+}
+
+impl HttpProvider {
+    /// A provider without any connection yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Prepares what requests to `base_url` will need, so that the first need not wait for it.
+    ///
+    /// For `https` that is reading the system's certificates. Failures are told by the request.
+    pub async fn warm_up(&self, base_url: &str, connect_timeout: std::time::Duration) {
+        if let Ok(url) = reqwest::Url::parse(base_url) {
+            let _ = self.clients.get(&url, connect_timeout).await;
+        }
+    }
+}
+
+impl Provider for HttpProvider {
+    fn stream(&self, request: Request) -> EventStream {
+        exchange(request, self.clients.clone())
+    }
+}
+
+/// The HTTP request that asks `request`; an error is a sentence for the user.
+pub fn build_request(request: &Request) -> Result<HttpRequest, String> {
+    match request.model.api.as_str() {
+        "anthropic-messages" => anthropic::build(request),
+        "openai-completions" => completions::build(request),
+        "openai-responses" => responses::build(request, Flavour::OpenAi),
+        "azure-openai-responses" => responses::build(request, Flavour::Azure),
+        "google-generative-ai" => google::build(request, Host::GenerativeLanguage),
+        "google-vertex" => google::build(request, Host::Vertex),
+        api => Err(format!("No API provider registered for api: {api}")),
+    }
+}

@@ -1,0 +1,159 @@
+//! Pieces of provider JSON read without fuss: text that borrows from the frame, counts in any
+//! number form, and members of an unexpected type taken as absent. Servers that only resemble
+//! the API they claim to speak are the rule, so one odd member must not cost the answer.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use crate::partial_json::repair;
+use crate::surrogates::without_lone_surrogates;
+
+/// A string member; absent when it is anything but a string.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Text<'a>(Option<Cow<'a, str>>);
+
+impl Text<'_> {
+    /// The text, if it is there.
+    pub(crate) fn get(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    /// The text, or nothing at all.
+    pub(crate) fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// The text, if it is there and not empty.
+    pub(crate) fn non_empty(&self) -> Option<&str> {
+        self.get().filter(|text| !text.is_empty())
+    }
+}
+
+/// A count of tokens; zero when it is no number, or below zero.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Count(pub(crate) u64);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_any(AnyVisitor)
+            .map(|any| match any {
+                Any::Text(text) => Self(Some(text)),
+                _ => Self(None),
+            })
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_any(AnyVisitor)
+            .map(|any| match any {
+                Any::Number(number) => Self(number),
+                _ => Self(0),
+            })
+    }
+}
+
+enum Any<'a> {
+    Text(Cow<'a, str>),
+    Number(u64),
+    Other,
+}
+
+struct AnyVisitor;
+
+impl<'de> Visitor<'de> for AnyVisitor {
+    type Value = Any<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Any::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Any::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+        Ok(Any::Text(Cow::Owned(text)))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Any::Number(number))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Any::Number(u64::try_from(number).unwrap_or(0)))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        // A cast from a float saturates, and takes anything below zero as zero.
+        Ok(Any::Number(number as u64))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Any::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Any::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Any::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Any::Other)
+    }
+}
+
+/// A list member; empty when it is missing, null, or no list.
+pub(crate) fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::<Vec<T>>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// `data` made readable after a strict parse failed; `None` if there is nothing to mend.
+///
+/// Half surrogate pairs are dropped; raw control characters and stray backslashes are escaped.
+pub(crate) fn mended(data: &str) -> Option<String> {
+    let repaired = repair(data);
+    let cleaned = without_lone_surrogates(&repaired);
+    (*cleaned != *data).then(|| cleaned.into_owned())
+}
+
+/// The message of an `error` object, or the object itself as JSON.
+pub(crate) fn error_message(error: &Value) -> String {
+    match error {
+        Value::String(text) => text.clone(),
+        _ => match error.get("message").and_then(Value::as_str) {
+            Some(message) if !message.is_empty() => message.to_owned(),
+            _ => error.to_string(),
+        },
+    }
+}
+
+/// The bare JSON error some servers send in place of a stream, if `stray` holds one.
+pub(crate) fn stray_error(stray: &str) -> Option<Value> {
+    if !stray.starts_with('{') {
+        return None;
+    }
+    let value: Value = serde_json::from_str(stray).ok()?;
+    value
+        .get("error")
+        .is_some_and(|error| !error.is_null())
+        .then_some(value)
+}

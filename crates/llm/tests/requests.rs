@@ -1,0 +1,204 @@
+//! Requests as they go out, compared member by member with captured ones.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a vector that does not read is a failed test"
+)]
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use pinion_llm::{HttpRequest, build_request};
+use serde_json::{Value, json};
+use support::{context, files, hello, read, request, rows};
+
+/// Ordinary prose that we word ourselves.
+const FILLERS: [(&str, &str); 5] = [
+    (
+        "(image omitted: model does not support images)",
+        "[image left out: this model cannot see images]",
+    ),
+    (
+        "(tool image omitted: model does not support images)",
+        "[tool image left out: this model cannot see images]",
+    ),
+    (
+        "Attached image(s) from tool result:",
+        "Images from the tool results above:",
+    ),
+    ("Tool result image:", "Images from the tool results above:"),
+    (
+        "I have processed the tool results.",
+        "I have read the tool results.",
+    ),
+];
+
+fn in_our_words(expected: &Value) -> Value {
+    let mut text = expected.to_string();
+    for (theirs, ours) in FILLERS {
+        text = text.replace(theirs, ours);
+    }
+    serde_json::from_str(&text).unwrap()
+}
+
+fn path(url: &str) -> &str {
+    let (_, rest) = url.split_once("://").unwrap();
+    &rest[rest.find('/').unwrap()..]
+}
+
+fn compare(name: &str, built: &HttpRequest, expected: &Value) {
+    assert_eq!(
+        path(&built.url),
+        expected["path"].as_str().unwrap(),
+        "{name}"
+    );
+    let mut headers: BTreeMap<String, String> =
+        serde_json::from_value(expected["headers"].clone()).unwrap();
+    // Only a browser needs to say this.
+    headers.remove("anthropic-dangerous-direct-browser-access");
+    let sent: BTreeMap<String, String> = built.headers.iter().cloned().collect();
+    assert_eq!(sent, headers, "{name}");
+    let body: Value = serde_json::from_slice(&built.body).unwrap();
+    let expected = in_our_words(&expected["body"]);
+    if body != expected {
+        let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap();
+        panic!(
+            "{name}\nsent {}\nexpected {}",
+            pretty(&body),
+            pretty(&expected)
+        );
+    }
+}
+
+/// Images that cannot ride in results come after the whole run of results, not between them.
+fn images_after_results(contents: &Value) -> Value {
+    let mut turns: Vec<Value> = Vec::new();
+    let (mut results, mut images) = (Vec::new(), Vec::new());
+    for turn in contents.as_array().unwrap().iter().chain([&json!(null)]) {
+        let parts = turn["parts"].as_array().cloned().unwrap_or_default();
+        match parts.first() {
+            Some(first) if first.get("functionResponse").is_some() => results.extend(parts),
+            Some(first) if first["text"] == "Tool result image:" => {
+                images.extend(
+                    if images.is_empty() {
+                        &parts[..]
+                    } else {
+                        &parts[1..]
+                    }
+                    .to_vec(),
+                );
+            }
+            _ => {
+                for parts in [std::mem::take(&mut results), std::mem::take(&mut images)] {
+                    if !parts.is_empty() {
+                        turns.push(json!({"role": "user", "parts": parts}));
+                    }
+                }
+                turns.extend((!turn.is_null()).then(|| turn.clone()));
+            }
+        }
+    }
+    Value::Array(turns)
+}
+
+fn check_folder(folder: &str, count: usize) {
+    let files = files(&format!("requests/{folder}"), ".json");
+    assert_eq!(files.len(), count);
+    for file in files {
+        let vector = read(&file);
+        let name = vector["scenario"].as_str().unwrap();
+        let mut expected = vector["request"].clone();
+        if let Some(contents) = expected["body"].get_mut("contents") {
+            *contents = images_after_results(contents);
+        }
+        let built = build_request(&request(&vector, &context(&vector), "http://test")).unwrap();
+        compare(name, &built, &expected);
+    }
+}
+
+#[test]
+fn anthropic_messages() {
+    check_folder("anthropic-messages", 18);
+}
+
+#[test]
+fn openai_completions() {
+    check_folder("openai-completions", 23);
+}
+
+#[test]
+fn openai_responses() {
+    check_folder("openai-responses", 18);
+}
+
+#[test]
+fn google_generative_ai() {
+    check_folder("google-generative-ai", 17);
+}
+
+#[test]
+fn thinking_is_asked_for_in_every_servers_own_words() {
+    const MEMBERS: [&str; 14] = [
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "maxOutputTokens",
+        "thinking",
+        "thinkingConfig",
+        "output_config",
+        "reasoning",
+        "reasoning_effort",
+        "include",
+        "store",
+        "enable_thinking",
+        "chat_template_kwargs",
+        "tool_choice",
+    ];
+    let models = rows("thinking-params.models.jsonl");
+    let table = rows("thinking-params.jsonl");
+    assert_eq!(table.len(), 252);
+    for row in table {
+        let same =
+            |model: &&Value| model["provider"] == row["provider"] && model["id"] == row["id"];
+        let mut model = models.iter().find(same).unwrap().clone();
+        let url = model["baseUrl"]
+            .as_str()
+            .unwrap()
+            .replace("{CLOUDFLARE_ACCOUNT_ID}", "account");
+        model["baseUrl"] = json!(url);
+        let level = Some(&row["level"]).filter(|level| **level != "off");
+        let vector = json!({"model": model, "options": {"reasoning": level}});
+        let built = build_request(&request(&vector, &hello(), "")).unwrap();
+        let body: Value = serde_json::from_slice(&built.body).unwrap();
+        let mut sent = serde_json::Map::new();
+        for member in MEMBERS {
+            let value = body
+                .get(member)
+                .or_else(|| body["generationConfig"].get(member));
+            sent.extend(value.map(|value| (member.to_owned(), value.clone())));
+        }
+        let beta = built
+            .headers
+            .iter()
+            .find(|(name, _)| name == "anthropic-beta");
+        sent.extend(beta.map(|(_, beta)| ("header:anthropic-beta".to_owned(), json!(beta))));
+        assert_eq!(Value::Object(sent), row["sent"], "{row}");
+    }
+}
+
+#[test]
+fn an_unknown_api_is_named() {
+    let mut vector = read(&files("requests/openai-completions", ".json")[0]);
+    vector["model"]["api"] = json!("carrier-pigeon");
+    let error = build_request(&request(&vector, &hello(), "http://test")).unwrap_err();
+    assert_eq!(error, "No API provider registered for api: carrier-pigeon");
+}
+
+#[test]
+fn printing_a_request_tells_no_secrets() {
+    let vector = read(&files("requests/openai-completions", ".json")[0]);
+    let built = build_request(&request(&vector, &hello(), "http://test")).unwrap();
+    assert!(!format!("{built:?}").contains("test-key"));
+}
