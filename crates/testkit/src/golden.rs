@@ -130,7 +130,7 @@ fn differences(recorded: &Path, found: &Normal) -> Vec<(Level, String)> {
     let files: Value = serde_json::from_str(&files).expect("recorded files are JSON");
     let compared = |level| match level {
         Level::Output => (compare::output(&output), compare::output(&found.output)),
-        Level::Data => (compare::data(&output), compare::data(&found.output)),
+        Level::Data => compare::data(&output, &found.output),
         Level::Requests => (
             compare::requests(&requests),
             compare::requests(&found.requests),

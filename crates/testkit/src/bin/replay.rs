@@ -1,7 +1,7 @@
 //! Plays recorded cases against any program and says where it differs, for work on one case at a time.
 //!
-//! `replay [--release NAME] [--package DIR] [--brief] CASES [NAME…] -- COMMAND…` plays all cases below CASES, or the
-//! named ones.
+//! `replay CASES [NAME…] -- COMMAND…` plays all cases in the directory CASES, or the named ones;
+//! `replay FILE.txt… -- COMMAND…` plays transcripts.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,8 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pinion_testkit::Program;
 use pinion_testkit::golden::{Level, Verdict, judge};
+use pinion_testkit::transcript::text::check;
 
-const USAGE: &str = "usage: replay [--release NAME]… [--package DIR]… [--jobs N] [--brief] CASES [NAME…] -- COMMAND…";
+const USAGE: &str = "\
+usage: replay [--release NAME]… [--package DIR]… [--jobs N] [--brief] CASES [NAME…] -- COMMAND…
+       replay FILE.txt… -- COMMAND…";
 
 struct Options {
     releases: Vec<String>,
@@ -32,6 +35,9 @@ fn main() -> ExitCode {
     };
     let mut program = Program::from_command(command);
     program.installed_in.clone_from(&options.packages);
+    if options.places[0].ends_with(".txt") {
+        return transcripts(&options.places, &program);
+    }
     let cases = select(Path::new(&options.places[0]), &options.places[1..]);
     if cases.is_empty() {
         eprintln!("there are no such cases in {}", options.places[0]);
@@ -46,6 +52,24 @@ fn main() -> ExitCode {
     let agree = verdicts.iter().filter(|v| v.agrees()).count();
     show(&format!("all levels: {agree}/{total}"));
     if agree == total {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn transcripts(files: &[String], program: &Program) -> ExitCode {
+    let mut failed = 0;
+    for file in files {
+        match check(Path::new(file), program) {
+            Ok(()) => show(&format!("{file}: as written")),
+            Err(report) => {
+                show(&report);
+                failed += 1;
+            }
+        }
+    }
+    if failed == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

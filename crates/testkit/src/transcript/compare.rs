@@ -100,20 +100,68 @@ fn content(message: &Value) -> String {
     }
 }
 
-/// What successful responses carried, field by field.
-pub fn data(lines: &[Value]) -> Vec<String> {
-    lines
-        .iter()
-        .filter(|line| line["type"] == "response" && line.get("data").is_some())
-        .map(|line| {
-            format!(
-                "{} {} {}",
-                line["id"],
-                word(&line["command"]),
-                sorted(&line["data"])
-            )
-        })
-        .collect()
+/// What successful responses carried, one line per value, of what was expected and of what was found.
+///
+/// A client that knows the expected fields is not hurt by others, and cannot tell a field that is null from
+/// one that is absent in any language we know of: neither counts as a difference.
+pub fn data(expected: &[Value], found: &[Value]) -> (Vec<String>, Vec<String>) {
+    let responses = |lines: &[Value]| -> Vec<Value> {
+        let carries = |line: &&Value| line["type"] == "response" && line.get("data").is_some();
+        let mut responses: Vec<Value> = lines.iter().filter(carries).cloned().collect();
+        // Their order is part of the output and compared there.
+        responses.sort_by_key(|line| format!("{} {}", line["id"], line["command"]));
+        responses
+    };
+    let (expected, found) = (responses(expected), responses(found));
+    let show = |lines: &[Value], others: &[Value]| {
+        let mut out = Vec::new();
+        for line in lines {
+            let same =
+                |other: &&Value| other["id"] == line["id"] && other["command"] == line["command"];
+            out.push(format!("{} {}", line["id"], word(&line["command"])));
+            flatten(
+                "  data",
+                &line["data"],
+                others.iter().find(same).map(|o| &o["data"]),
+                &mut out,
+            );
+        }
+        out
+    };
+    // What was expected is shown whole; what was found, only as far as it was expected.
+    let whole = show(&expected, &expected);
+    (whole, show(&found, &expected))
+}
+
+/// Writes each value with its path; in objects only fields that `known` has too, if it is an object.
+fn flatten(path: &str, value: &Value, known: Option<&Value>, out: &mut Vec<String>) {
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            let known_fields = known.and_then(Value::as_object);
+            let mut names: Vec<&String> = fields.keys().collect();
+            names.sort();
+            for name in names {
+                match known_fields.map(|known| known.get(name)) {
+                    Some(None) => {}
+                    known => flatten(
+                        &format!("{path}.{name}"),
+                        &fields[name],
+                        known.flatten(),
+                        out,
+                    ),
+                }
+            }
+        }
+        Value::Array(items) => {
+            out.push(format!("{path}: {} items", items.len()));
+            for (index, item) in items.iter().enumerate() {
+                let known = known.and_then(|known| known.get(index));
+                flatten(&format!("{path}.{index}"), item, known, out);
+            }
+        }
+        other => out.push(format!("{path}: {other}")),
+    }
 }
 
 /// Roles and blocks sent to the model, and the tools offered.
