@@ -1,1 +1,34 @@
-//! pinion-agent
+//! The engine: one session, one inbox of commands, one outlet of numbered events.
+//!
+//! It runs the loop of model and tools, keeps the queues, retries, compacts, and writes the session
+//! log before it tells anyone. It never names a protocol: fronts turn lines into [`Command`]s and
+//! [`Event`]s into lines.
+
+mod bash;
+mod calls;
+mod command;
+mod compaction;
+mod config;
+mod convert;
+mod core;
+mod error;
+mod estimate;
+mod event;
+mod models;
+mod prompt;
+mod run;
+mod session;
+mod sessions;
+mod state;
+mod views;
+
+pub use command::{
+    Answer, Command, Cycled, Delivery, Disposition, Reply, StateView,
+};
+pub use config::{
+    Config, EngineSettings, Expanded, Expander, Models, Preferences, Steering, ToolOrder,
+};
+pub use error::EngineError;
+pub use event::{CompactionReason, CompactionResult, Event, Listener, ToolRun};
+pub use pinion_tools::{BashOutcome, ToolOutput};
+pub use session::{Handle, Session};

@@ -1,1 +1,23 @@
-//! pinion-pi
+//! Front: pi's protocols over the engine.
+//!
+//! Two pure halves around the engine: [`decode`](decode::decode) turns a line into a command, and
+//! [`Classic`] turns events and responses into lines. The RPC loop, json mode and print mode put
+//! them together. No truth of its own: everything it tells it was told by the engine.
+
+mod arguments;
+mod classic;
+mod decode;
+mod growing;
+mod listener;
+mod once;
+mod outgoing;
+mod parse_error;
+mod response;
+mod rpc;
+mod wire;
+
+pub use classic::Classic;
+pub use listener::PiListener;
+pub use once::{PrintListener, Prompts, ask_all};
+pub use outgoing::Out;
+pub use rpc::{Rpc, RpcEnd};

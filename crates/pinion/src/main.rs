@@ -1,1 +1,48 @@
-fn main() {}
+//! The binary: flags, wiring, exit codes. Everything else lives in the crates it puts together.
+
+mod choices;
+mod cli;
+mod commands;
+mod engine;
+mod failure;
+mod help;
+mod modes;
+mod preferences;
+mod program;
+mod runtime;
+mod signals;
+mod stdin;
+
+use std::process::ExitCode;
+
+use crate::cli::{Action, Mode};
+use crate::failure::Failure;
+use crate::program::Program;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    let program = Program::from_name(arguments.next());
+    let arguments: Vec<String> =
+        arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
+    if arguments.first().map(String::as_str) == Some(pinion_tools::GUARDIAN_ARGUMENT) {
+        pinion_tools::guardian_main();
+    }
+    match run(program, arguments) {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
+    let action = cli::parse(program, arguments)?;
+    match action {
+        Action::Help(topic) => commands::help(topic),
+        Action::Version => commands::version(),
+        Action::Command(command) => commands::run(command),
+        Action::Run(flags) => match flags.mode {
+            Mode::Rpc => modes::rpc(program, flags),
+            Mode::Json => modes::json(program, flags),
+            Mode::Text => modes::print(program, flags),
+        },
+    }
+}

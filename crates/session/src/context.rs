@@ -81,24 +81,10 @@ impl Context {
 
     fn extend(&mut self, entries: &[&Entry]) {
         for entry in entries {
-            match (&entry.body, entry.kind) {
-                (_, EntryKind::Message(_)) => match entry.message() {
-                    Some(message) => self.push(entry, message),
-                    None => self.unreadable.push(entry.id.clone()),
-                },
-                (Body::Line(line), EntryKind::CustomMessage) => {
-                    match decode::custom_message(line) {
-                        Some(message) => self.push(entry, Arc::new(message)),
-                        None => self.unreadable.push(entry.id.clone()),
-                    }
-                }
-                (Body::Line(line), EntryKind::BranchSummary) => {
-                    if let Some(message) = decode::branch_summary(line) {
-                        self.push(entry, Arc::new(message));
-                    }
-                }
-                (_, EntryKind::Damaged) => self.unreadable.push(entry.id.clone()),
-                _ => {}
+            match entry.context_message() {
+                Some(message) => self.push(entry, message),
+                None if entry.should_have_message() => self.unreadable.push(entry.id.clone()),
+                None => {}
             }
         }
     }
@@ -106,6 +92,29 @@ impl Context {
     fn push(&mut self, entry: &Entry, message: Arc<Message>) {
         self.messages.push(message);
         self.entry_ids.push(entry.id.clone());
+    }
+}
+
+impl Entry {
+    /// The message this entry puts into the conversation, if it does and can be read.
+    pub fn context_message(&self) -> Option<Arc<Message>> {
+        match (&self.body, self.kind) {
+            (_, EntryKind::Message(_)) => self.message(),
+            (Body::Line(line), EntryKind::CustomMessage) => {
+                decode::custom_message(line).map(Arc::new)
+            }
+            (Body::Line(line), EntryKind::BranchSummary) => {
+                decode::branch_summary(line).map(Arc::new)
+            }
+            _ => None,
+        }
+    }
+
+    fn should_have_message(&self) -> bool {
+        matches!(
+            self.kind,
+            EntryKind::Message(_) | EntryKind::CustomMessage | EntryKind::Damaged
+        )
     }
 }
 

@@ -112,6 +112,15 @@ impl Fitted {
     }
 }
 
+/// An image block for a model, and what the model should know about it. `None` for what is no
+/// image we know.
+pub fn prepare_image(bytes: Vec<u8>) -> Option<(Block, Option<String>)> {
+    let kind = sniff(&bytes)?;
+    let fitted = fit(bytes, kind);
+    let note = fitted.note();
+    Some((fitted.into_block(), note))
+}
+
 /// Scales and recompresses an image that is too large for models.
 pub(crate) fn fit(bytes: Vec<u8>, kind: Kind) -> Fitted {
     match shrink(&bytes, kind) {

@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 pub use bash::{BashOutcome, user_bash};
 pub use guardian::guardian_main;
+pub use image::prepare_image;
 pub use path::{resolve as resolve_path, resolve_existing as resolve_existing_path};
 pub use process::{
     Exit, GUARDIAN_ARGUMENT, Launch, Running, install_guardian, kill_all, launch, set_guardian,

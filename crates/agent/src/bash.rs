@@ -1,0 +1,58 @@
+//! Shell commands of the user: run beside the agent, remembered as context.
+
+use std::sync::Arc;
+
+use pinion_message::{BashExecutionMessage, Message, now_millis};
+use pinion_tools::{BashOutcome, user_bash};
+use tokio_util::sync::CancellationToken;
+
+use crate::core::Core;
+use crate::{Answer, EngineError, Reply};
+
+impl Core {
+    /// Runs `command`, remembers it, and answers.
+    pub async fn run_bash(
+        &self,
+        command: String,
+        exclude_from_context: bool,
+        cancel: CancellationToken,
+        reply: Reply,
+    ) {
+        match user_bash(&command, &self.cwd, &self.shell, &cancel).await {
+            Ok(outcome) => {
+                self.remember_bash(command, exclude_from_context, &outcome);
+                reply.send(Ok(Answer::Bash(outcome)));
+            }
+            Err(error) => reply.send(Err(EngineError::Bash(error.0))),
+        }
+    }
+
+    fn remember_bash(&self, command: String, exclude: bool, outcome: &BashOutcome) {
+        let message = Arc::new(Message::BashExecution(BashExecutionMessage {
+            command,
+            output: outcome.output.clone(),
+            exit_code: outcome.exit_code,
+            cancelled: outcome.cancelled,
+            truncated: outcome.truncated,
+            full_output_path: outcome.full_output_path.clone(),
+            timestamp: now_millis(),
+            exclude_from_context: exclude.then_some(true),
+        }));
+        let mut state = self.state();
+        if state.is_streaming() {
+            // A command between a tool call and its result would break the conversation.
+            state.held_bash.push(message);
+        } else {
+            drop(state);
+            self.keep(&message);
+        }
+    }
+
+    /// Puts the results that waited for the end of a run into the conversation.
+    pub fn release_held_bash(&self) {
+        let held = std::mem::take(&mut self.state().held_bash);
+        for message in held {
+            self.keep(&message);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What a client may ask, and the one answer it gets.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pinion_message::{Block, Message, Model, ThinkingLevel};
+use pinion_session::Stats;
+use pinion_tools::BashOutcome;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{CompactionResult, EngineError};
+
+/// What a client may ask of a session.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub enum Command {
+    /// Says something to the agent. Answered when accepted, not when done.
+    Prompt {
+        text: String,
+        images: Vec<Block>,
+        /// What to do when a run is active; `None` refuses.
+        when_busy: Option<Delivery>,
+    },
+    /// Queues a message for delivery into the active or next run.
+    Queue { text: String, images: Vec<Block>, delivery: Delivery },
+    /// Stops whatever is going on. Answered when everything has settled.
+    Abort,
+    /// Stops waiting for a retry.
+    AbortRetry,
+    /// Stops the newest shell command.
+    AbortBash,
+    ClearQueue,
+    Compact { instructions: Option<String> },
+    Bash { command: String, exclude_from_context: bool },
+    GetState,
+    GetMessages,
+    GetStats,
+    GetLastAssistantText,
+    SetModel { provider: String, id: String },
+    CycleModel,
+    GetAvailableModels,
+    SetThinkingLevel(Option<ThinkingLevel>),
+    CycleThinkingLevel,
+    GetThinkingLevels,
+    SetSteeringMode(Option<String>),
+    SetFollowUpMode(Option<String>),
+    SetAutoCompaction(bool),
+    SetAutoRetry(bool),
+    SetName(String),
+    NewSession { parent: Option<String> },
+    SwitchSession { path: PathBuf },
+    Fork { entry_id: String },
+    CloneSession,
+    GetForkMessages,
+    GetEntries { since: Option<String> },
+    GetTree,
+    ExportHtml { path: Option<String> },
+}
+
+/// When a queued message is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// As soon as the model can be told: after the running tool.
+    Steer,
+    /// When the run would stop.
+    FollowUp,
+}
+
+/// What a command gave.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub enum Answer {
+    Done,
+    /// A prompt or message was taken; what became of it.
+    Taken(Disposition),
+    State(Box<StateView>),
+    Messages(Vec<Arc<Message>>),
+    Stats(Box<Stats>),
+    Text(Option<String>),
+    Model(Arc<Model>),
+    Cycled(Option<Cycled>),
+    Models(Vec<Arc<Model>>),
+    Level(Option<ThinkingLevel>),
+    Levels(Vec<ThinkingLevel>),
+    Compacted(Arc<CompactionResult>),
+    Bash(BashOutcome),
+    /// A session was replaced, or an extension said no.
+    Cancelled(bool),
+    Forked { text: String, cancelled: bool },
+    ForkMessages(Vec<(String, String)>),
+    Queues { steering: Vec<String>, follow_up: Vec<String> },
+    Entries { entries: Vec<Value>, leaf_id: Option<String> },
+    Tree { tree: Value, leaf_id: Option<String> },
+    Exported(String),
+}
+
+/// What became of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Disposition {
+    Started,
+    Queued,
+    Handled,
+}
+
+/// A model reached by cycling.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct Cycled {
+    pub model: Arc<Model>,
+    pub thinking_level: ThinkingLevel,
+    pub is_scoped: bool,
+}
+
+/// A session as `get_state` shows it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct StateView {
+    pub model: Option<Arc<Model>>,
+    pub thinking_level: ThinkingLevel,
+    pub is_streaming: bool,
+    pub is_compacting: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steering_mode: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follow_up_mode: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_file: Option<String>,
+    pub session_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_name: Option<String>,
+    pub auto_compaction_enabled: bool,
+    pub message_count: usize,
+    pub pending_message_count: usize,
+}
+
+/// The duty to answer one command. Dropping it answers with an error, so that no command is left
+/// without an answer whatever happens on the way.
+pub struct Reply {
+    deliver: Option<Deliver>,
+}
+
+type Deliver = Box<dyn FnOnce(Result<Answer, EngineError>) + Send>;
+
+impl Reply {
+    /// A duty that is fulfilled by calling `deliver`. It must not block.
+    pub fn new(deliver: impl FnOnce(Result<Answer, EngineError>) + Send + 'static) -> Self {
+        Self { deliver: Some(Box::new(deliver)) }
+    }
+
+    /// Answers.
+    pub fn send(mut self, result: Result<Answer, EngineError>) {
+        if let Some(deliver) = self.deliver.take() {
+            deliver(result);
+        }
+    }
+
+    /// Answers that it is done and there is nothing to tell.
+    pub fn done(self) {
+        self.send(Ok(Answer::Done));
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if let Some(deliver) = self.deliver.take() {
+            deliver(Err(EngineError::Dropped));
+        }
+    }
+}
+
+impl std::fmt::Debug for Reply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reply")
+    }
+}

@@ -1,0 +1,69 @@
+//! Which files the summarised part read and changed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pinion_message::Message;
+use serde_json::{Value, json};
+
+/// Paths as the model gave them.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    read: BTreeSet<String>,
+    modified: BTreeSet<String>,
+}
+
+impl Files {
+    /// Adds the files named in the calls of `messages`.
+    pub fn add_messages(&mut self, messages: &[Arc<Message>]) {
+        let answers = messages.iter().filter_map(|message| message.as_assistant());
+        for call in answers.flat_map(|answer| answer.tool_calls()) {
+            let Some(path) = call.arguments.get("path").and_then(Value::as_str) else { continue };
+            match call.name.as_str() {
+                "read" => self.read.insert(path.to_owned()),
+                "write" | "edit" => self.modified.insert(path.to_owned()),
+                _ => continue,
+            };
+        }
+    }
+
+    /// Adds the files an earlier compaction knew of.
+    pub fn add_details(&mut self, details: Option<&Value>) {
+        let add = |member: &str, into: &mut BTreeSet<String>| {
+            let paths = details.and_then(|details| details.get(member)).and_then(Value::as_array);
+            let paths = paths.into_iter().flatten().filter_map(Value::as_str);
+            into.extend(paths.map(str::to_owned));
+        };
+        add("readFiles", &mut self.read);
+        add("modifiedFiles", &mut self.modified);
+    }
+
+    /// The `details` of a compaction.
+    pub fn details(&self) -> Value {
+        json!({ "readFiles": self.only_read(), "modifiedFiles": sorted(&self.modified) })
+    }
+
+    /// The lists at the end of a summary.
+    pub fn listing(&self) -> String {
+        let mut text = String::new();
+        for (tag, paths) in
+            [("read-files", self.only_read()), ("modified-files", sorted(&self.modified))]
+        {
+            if !paths.is_empty() {
+                text.push_str(&format!("\n\n<{tag}>\n{}\n</{tag}>", paths.join("\n")));
+            }
+        }
+        text
+    }
+
+    fn only_read(&self) -> Vec<String> {
+        sorted(self.read.difference(&self.modified))
+    }
+}
+
+/// Sorted as JavaScript sorts strings: by UTF-16 units.
+fn sorted<'a>(paths: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    let mut paths: Vec<String> = paths.into_iter().cloned().collect();
+    paths.sort_by(|left, right| left.encode_utf16().cmp(right.encode_utf16()));
+    paths
+}

@@ -1,0 +1,152 @@
+//! What a session is made of, and the seams through which it reaches the rest of the program.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use pinion_llm::{Authorization, HttpRetry, Provider, Timeouts};
+use pinion_message::{Model, ThinkingLevel};
+use pinion_session::Store;
+use pinion_tools::{Tool, ToolSettings};
+use serde_json::Value;
+
+use crate::Listener;
+
+/// Everything a session starts with.
+pub struct Config {
+    /// The conversation on disk.
+    pub store: Store,
+    /// Where tools and commands run.
+    pub cwd: PathBuf,
+    /// Where sessions of this project are kept; `None` keeps them in memory.
+    pub session_directory: Option<PathBuf>,
+    /// Who is asked.
+    pub model: Option<Arc<Model>>,
+    /// How hard it thinks.
+    pub thinking_level: ThinkingLevel,
+    /// The models there are.
+    pub models: Arc<dyn Models>,
+    /// What the model may call.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// How shell commands of the user are run.
+    pub shell: ToolSettings,
+    /// What the model is told first.
+    pub system_prompt: Arc<str>,
+    /// Numbers and switches.
+    pub settings: EngineSettings,
+    /// Keeps what the user chose for the next start.
+    pub preferences: Arc<dyn Preferences>,
+    /// Expands skills and templates.
+    pub expander: Arc<dyn Expander>,
+    /// Who is told what happens.
+    pub listeners: Vec<Arc<dyn Listener>>,
+}
+
+/// Numbers and switches.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct EngineSettings {
+    pub steering_mode: Option<String>,
+    pub follow_up_mode: Option<String>,
+    pub auto_compaction: bool,
+    pub reserve_tokens: u64,
+    pub keep_recent_tokens: u64,
+    pub auto_retry: bool,
+    pub max_retries: u32,
+    pub retry_base_delay: Duration,
+    pub http_retry: HttpRetry,
+    pub timeouts: Timeouts,
+    pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
+    pub block_images: bool,
+    /// The level a model that can think starts with when the one before it could not.
+    pub default_thinking_level: ThinkingLevel,
+    /// What a queued message does to the calls that have not run yet.
+    pub steering: Steering,
+    /// How the calls of one answer run.
+    pub tool_order: ToolOrder,
+}
+
+/// What a steering message does to the calls of the answer that have not run yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Steering {
+    /// They are skipped.
+    #[default]
+    SkipsCalls,
+    /// They run first.
+    WaitsForTurn,
+}
+
+/// How the calls of one answer run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolOrder {
+    /// One after another.
+    #[default]
+    Sequential,
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        Self {
+            steering_mode: Some("one-at-a-time".into()),
+            follow_up_mode: Some("one-at-a-time".into()),
+            auto_compaction: true,
+            reserve_tokens: 16_384,
+            keep_recent_tokens: 20_000,
+            auto_retry: true,
+            max_retries: 3,
+            retry_base_delay: Duration::from_secs(2),
+            http_retry: HttpRetry::default(),
+            timeouts: Timeouts::default(),
+            thinking_budgets: BTreeMap::new(),
+            block_images: false,
+            default_thinking_level: ThinkingLevel::Medium,
+            steering: Steering::default(),
+            tool_order: ToolOrder::default(),
+        }
+    }
+}
+
+/// The models there are, and how to reach them.
+pub trait Models: Send + Sync {
+    /// The model with exactly this provider and id, if it has credentials.
+    fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>>;
+    /// Every model that has credentials.
+    fn available(&self) -> Vec<Arc<Model>>;
+    /// The models to cycle through, with the level each asks for; empty means all available.
+    fn scoped(&self) -> Vec<(Arc<Model>, Option<ThinkingLevel>)>;
+    /// What a request to `model` needs; the error is for the user.
+    fn access(&self, model: &Model) -> BoxFuture<'static, Result<Authorization, String>>;
+    /// Who answers for `model`.
+    fn provider(&self, model: &Model) -> Arc<dyn Provider>;
+    /// Whether credentials are set up for `model`; the error is for the user. Runs nothing.
+    fn check_credentials(&self, model: &Model) -> Result<(), String>;
+}
+
+/// Keeps what the user chose for the next start.
+pub trait Preferences: Send + Sync {
+    /// Stores `changes` (dotted path, value); must not block for long and never fails loudly.
+    fn remember(&self, changes: Vec<(&'static str, Option<Value>)>);
+}
+
+/// Expands what a user typed: skills and templates.
+pub trait Expander: Send + Sync {
+    /// The text to send, and what went wrong while expanding it.
+    fn expand(&self, text: &str) -> Expanded;
+}
+
+/// An expanded text.
+#[derive(Debug, Clone, Default)]
+pub struct Expanded {
+    /// What is sent.
+    pub text: String,
+    /// A file that could not be read, and why.
+    pub fault: Option<(String, String)>,
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config").field("model", &self.model).finish_non_exhaustive()
+    }
+}

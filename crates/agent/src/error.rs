@@ -1,0 +1,60 @@
+//! What can go wrong with a command.
+
+use pinion_session::SessionError;
+
+/// Why a command failed. The texts are those pi's clients know.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum EngineError {
+    #[error(
+        "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
+    )]
+    Busy,
+    #[error("Cannot submit a prompt while compaction is in progress. Wait for compaction to finish and retry.")]
+    Compacting,
+    #[error(
+        "No model selected.\n\nName one with --model or set_model, or set an API key such as ANTHROPIC_API_KEY.\n\nRun `pinion --list-models` to see what is available."
+    )]
+    NoModel,
+    #[error("{0}")]
+    Credentials(String),
+    #[error("Model not found: {provider}/{id}")]
+    ModelNotFound { provider: String, id: String },
+    #[error("No API key for {provider}/{id}")]
+    NoKeyForModel { provider: String, id: String },
+    #[error("Session name cannot be empty")]
+    EmptyName,
+    #[error("{0}")]
+    Compaction(String),
+    #[error("{0}")]
+    Bash(String),
+    #[error("Entry not found: {0}")]
+    EntryNotFound(String),
+    #[error("{0}")]
+    Export(String),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error("The session ended before it could answer.")]
+    Dropped,
+}
+
+impl EngineError {
+    /// A stable name for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::Compacting => "compacting",
+            Self::NoModel => "no_model",
+            Self::Credentials(_) => "no_credentials",
+            Self::ModelNotFound { .. } => "model_not_found",
+            Self::NoKeyForModel { .. } => "no_key",
+            Self::EmptyName => "empty_name",
+            Self::Compaction(_) => "compaction_failed",
+            Self::Bash(_) => "bash_failed",
+            Self::EntryNotFound(_) => "entry_not_found",
+            Self::Export(_) => "export_failed",
+            Self::Session(error) => error.code(),
+            Self::Dropped => "dropped",
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! How large a conversation is, in tokens, without asking anyone.
+
+use std::sync::Arc;
+
+use pinion_jsonl::json;
+use pinion_message::{Block, Content, Message, StopReason};
+
+/// Characters an image counts for.
+const IMAGE_CHARACTERS: usize = 4800;
+
+/// The size of a context.
+pub(crate) struct ContextSize {
+    /// The best guess.
+    pub tokens: u64,
+    /// The same, if some answer in it told how large it was.
+    pub from_usage: Option<u64>,
+}
+
+/// The size of a context: the last answer knows it up to itself, the rest is estimated.
+pub(crate) fn context_tokens(messages: &[Arc<Message>]) -> ContextSize {
+    let known = messages.iter().enumerate().rev().find_map(|(at, message)| {
+        let answer = message.as_assistant()?;
+        let valid = !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
+        let tokens = answer.usage.context_tokens();
+        (valid && tokens > 0).then_some((at, tokens))
+    });
+    let estimate = |messages: &[Arc<Message>]| -> u64 {
+        messages.iter().map(|message| message_tokens(message)).sum()
+    };
+    match known {
+        Some((at, tokens)) => {
+            let tokens = tokens + estimate(&messages[at + 1..]);
+            ContextSize { tokens, from_usage: Some(tokens) }
+        }
+        None => ContextSize { tokens: estimate(messages), from_usage: None },
+    }
+}
+
+/// About how many tokens a message takes: a quarter of its characters.
+pub(crate) fn message_tokens(message: &Message) -> u64 {
+    let characters = match message {
+        Message::User(user) => content(&user.content, 0),
+        Message::Assistant(answer) => answer.content.iter().map(|block| block_size(block, 0)).sum(),
+        Message::ToolResult(result) => {
+            result.content.iter().map(|block| block_size(block, IMAGE_CHARACTERS)).sum()
+        }
+        Message::Custom(custom) => content(&custom.content, IMAGE_CHARACTERS),
+        Message::BashExecution(bash) => utf16(&bash.command) + utf16(&bash.output),
+        Message::CompactionSummary(summary) => utf16(&summary.summary),
+        Message::BranchSummary(summary) => utf16(&summary.summary),
+    };
+    characters.div_ceil(4) as u64
+}
+
+fn content(content: &Content, image: usize) -> usize {
+    match content {
+        Content::Text(text) => utf16(text),
+        Content::Blocks(blocks) => blocks.iter().map(|block| block_size(block, image)).sum(),
+    }
+}
+
+fn block_size(block: &Block, image: usize) -> usize {
+    match block {
+        Block::Text(text) => utf16(&text.text),
+        Block::Thinking(thinking) => utf16(&thinking.thinking),
+        Block::Image { .. } => image,
+        Block::ToolCall(call) => utf16(&call.name) + utf16(&json::to_string(&call.arguments)),
+    }
+}
+
+/// Length as JavaScript counts it.
+pub(crate) fn utf16(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
+}

@@ -1,0 +1,132 @@
+//! Replacing the session: new, switch, fork, clone; names and exports.
+
+use std::path::Path;
+
+use pinion_session::{NewEntry, NewSession, Notice, Opened, Store};
+
+use crate::core::Core;
+use crate::{Answer, EngineError, Event};
+
+impl Core {
+    /// Begins a new session; model and thinking level carry over.
+    pub fn new_session(&self, parent: Option<String>) -> Result<Answer, EngineError> {
+        let (directory, level) = {
+            let state = self.state();
+            (state.session_directory.clone(), state.thinking_level)
+        };
+        let store = Store::create(NewSession {
+            cwd: (*self.cwd).clone(),
+            directory,
+            id: None,
+            parent_session: parent,
+        })?;
+        self.replace_store(store);
+        self.log(NewEntry::ThinkingLevelChange(level));
+        Ok(Answer::Cancelled(false))
+    }
+
+    /// Goes on with the session in `path`; a missing file becomes a new session stored there.
+    pub fn switch_session(&self, path: &Path) -> Result<Answer, EngineError> {
+        let path = self.cwd.join(path);
+        let current = self.state().store.file().map(Path::to_owned);
+        if current.as_deref() == Some(&*path) {
+            self.state().rebuild_messages();
+            return Ok(Answer::Cancelled(false));
+        }
+        if path.exists() {
+            let Opened { store, notices } = Store::open(&path, &self.cwd)?;
+            self.replace_store(store);
+            self.report(notices);
+        } else {
+            self.replace_store(Store::at_path(&path, &self.cwd));
+        }
+        self.restore_choices();
+        Ok(Answer::Cancelled(false))
+    }
+
+    /// Takes model and thinking level from the session that was opened.
+    fn restore_choices(&self) {
+        let context = self.state().store.context();
+        if let Some((provider, id)) = &context.model
+            && let Some(model) = self.models.find(provider, id)
+        {
+            self.state().model = Some(model);
+        }
+        let wanted = context.thinking_level.unwrap_or(self.settings.default_thinking_level);
+        let mut state = self.state();
+        let level = state.model.as_ref().map_or(wanted, |model| model.clamp_thinking(wanted));
+        let changed = state.thinking_level != level || context.thinking_level.is_none();
+        state.thinking_level = level;
+        drop(state);
+        if changed && context.thinking_level != Some(level) {
+            self.log(NewEntry::ThinkingLevelChange(level));
+        }
+    }
+
+    /// Forks before a user message; the new session holds everything up to it.
+    pub fn fork(&self, entry_id: &str) -> Result<Answer, EngineError> {
+        let (store, text) = self.state().store.fork_before(entry_id)?;
+        self.change_store(store);
+        Ok(Answer::Forked { text, cancelled: false })
+    }
+
+    /// Copies the branch up to the current entry into a new session.
+    pub fn clone_session(&self) -> Result<Answer, EngineError> {
+        let store = self.state().store.clone_to_leaf()?;
+        self.change_store(store);
+        Ok(Answer::Cancelled(false))
+    }
+
+    /// Names the session.
+    pub fn set_name(&self, name: &str) -> Result<Answer, EngineError> {
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(EngineError::EmptyName);
+        }
+        self.log(NewEntry::SessionInfo { name: name.to_owned() });
+        self.emit(Event::SessionInfoChanged(Some(name.to_owned())));
+        Ok(Answer::Done)
+    }
+
+    /// Writes the session as a page to read; gives the path as it was named.
+    pub fn export_html(&self, path: Option<String>) -> Result<Answer, EngineError> {
+        let state = self.state();
+        let Some(file) = state.store.file() else {
+            return Err(EngineError::Export("Cannot export in-memory session to HTML".into()));
+        };
+        if !state.store.is_on_disk() {
+            let error = "Nothing to export yet - start a conversation first";
+            return Err(EngineError::Export(error.into()));
+        }
+        let _ = (file, path);
+        Err(EngineError::Export("pending".into()))
+    }
+
+    fn replace_store(&self, store: Store) {
+        self.change_store(store);
+        let mut state = self.state();
+        state.steering.clear();
+        state.follow_up.clear();
+        state.held_bash.clear();
+    }
+
+    fn change_store(&self, store: Store) {
+        let mut state = self.state();
+        let before = std::mem::replace(&mut state.store, store);
+        state.rebuild_messages();
+        state.retry_attempt = 0;
+        state.overflow_handled = false;
+        drop(state);
+        drop(before);
+    }
+
+    fn report(&self, notices: Vec<Notice>) {
+        for notice in notices {
+            self.emit(Event::Fault {
+                source: "session".into(),
+                during: "open",
+                error: notice.message,
+            });
+        }
+    }
+}

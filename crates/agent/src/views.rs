@@ -1,0 +1,98 @@
+//! What a session shows of itself.
+
+use pinion_message::{Message, StopReason};
+use pinion_session::{ContextUsage, Stats};
+use serde_json::{Value, json};
+
+use crate::core::Core;
+use crate::estimate::context_tokens;
+use crate::{Answer, EngineError, StateView};
+
+impl Core {
+    /// The session at a glance.
+    pub fn state_view(&self) -> StateView {
+        let state = self.state();
+        StateView {
+            model: state.model.clone(),
+            thinking_level: state.thinking_level,
+            is_streaming: state.is_streaming(),
+            is_compacting: state.is_compacting(),
+            steering_mode: state.steering_mode.clone(),
+            follow_up_mode: state.follow_up_mode.clone(),
+            session_file: state.store.file().map(|path| path.display().to_string()),
+            session_id: state.store.id().to_owned(),
+            session_name: state.store.name().map(str::to_owned),
+            auto_compaction_enabled: state.auto_compaction,
+            message_count: state.messages.len(),
+            pending_message_count: state.steering.len() + state.follow_up.len(),
+        }
+    }
+
+    /// Counts and costs of the conversation as it stands.
+    pub fn stats(&self) -> Stats {
+        let state = self.state();
+        let mut stats = state.store.stats(state.messages.iter().map(|message| &**message));
+        stats.context_usage = state.model.as_ref().map(|model| {
+            let tokens = context_tokens(&state.messages).from_usage;
+            ContextUsage::new(tokens, model.context_window)
+        });
+        stats
+    }
+
+    /// The text of the last answer that says anything.
+    pub fn last_assistant_text(&self) -> Option<String> {
+        let state = self.state();
+        let answer = state.messages.iter().rev().filter_map(|message| message.as_assistant()).find(
+            |answer| answer.stop_reason != StopReason::Aborted || !answer.content.is_empty(),
+        )?;
+        let text = answer.joined_text("");
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// The entries of the session file after `since`.
+    pub fn entries_view(&self, since: Option<&str>) -> Result<Answer, EngineError> {
+        let state = self.state();
+        let entries = state
+            .store
+            .entries_since(since)
+            .map_err(|_| EngineError::EntryNotFound(since.unwrap_or_default().to_owned()))?;
+        let entries = entries.iter().map(pinion_session::Entry::value).collect();
+        let leaf_id = state.store.leaf().map(str::to_owned);
+        Ok(Answer::Entries { entries, leaf_id })
+    }
+
+    /// The entries of the session file as a tree.
+    pub fn tree_view(&self) -> Answer {
+        let state = self.state();
+        let entries: Vec<_> = state.store.entries().collect();
+        let mut children: std::collections::HashMap<Option<&str>, Vec<usize>> = Default::default();
+        let known: std::collections::HashSet<&str> =
+            entries.iter().map(|entry| entry.id().as_str()).collect();
+        for (at, entry) in entries.iter().enumerate() {
+            let parent = entry.parent_id().map(|id| id.as_str()).filter(|id| known.contains(id));
+            children.entry(parent).or_default().push(at);
+        }
+        // Children come after their parents in the file, so building from the end needs no recursion.
+        let mut nodes: Vec<Option<Value>> = vec![None; entries.len()];
+        for (at, entry) in entries.iter().enumerate().rev() {
+            let below = children.remove(&Some(entry.id().as_str())).unwrap_or_default();
+            let below: Vec<Value> =
+                below.into_iter().filter_map(|child| nodes[child].take()).collect();
+            let mut node = json!({ "entry": entry.value(), "children": below });
+            if let Some(label) = state.store.label(entry.id()) {
+                node["label"] = json!(label);
+            }
+            nodes[at] = Some(node);
+        }
+        let roots = children.remove(&None).unwrap_or_default();
+        let tree: Vec<Value> = roots.into_iter().filter_map(|root| nodes[root].take()).collect();
+        let leaf_id = state.store.leaf().map(str::to_owned);
+        Answer::Tree { tree: Value::Array(tree), leaf_id }
+    }
+
+    /// A copy of the conversation.
+    pub fn messages_view(&self) -> Vec<std::sync::Arc<Message>> {
+        self.state().messages.clone()
+    }
+}

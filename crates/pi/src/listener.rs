@@ -1,0 +1,96 @@
+//! Takes the engine's events into the queue of the writer.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::BoxFuture;
+use pinion_agent::{Event, Listener};
+use pinion_jsonl::Queue;
+use pinion_message::{Block, Message};
+
+use crate::outgoing::{DeltaText, Out};
+
+/// What surrounds the message in an update.
+const FRAME: usize = 512;
+
+/// Puts events into the queue of a pi front.
+#[derive(Debug)]
+pub struct PiListener {
+    queue: Queue<Out>,
+    /// Size of the growing answer: every update repeats it.
+    growing: AtomicUsize,
+}
+
+impl PiListener {
+    /// A listener that feeds `queue`.
+    pub fn new(queue: Queue<Out>) -> Self {
+        Self { queue, growing: AtomicUsize::new(0) }
+    }
+
+    fn weigh(&self, event: &Event) -> usize {
+        match event {
+            Event::MessageStart(message) => {
+                self.growing.store(0, Ordering::Relaxed);
+                FRAME + message_size(message)
+            }
+            Event::MessageEnd(message) => FRAME + message_size(message),
+            Event::TurnEnd { message, tool_results } => {
+                FRAME + message_size(message) + sizes(tool_results)
+            }
+            Event::AgentEnd { messages, .. } => FRAME + sizes(messages),
+            Event::BlockStart { .. } | Event::BlockEnd { .. } => {
+                FRAME + 2 * self.growing.load(Ordering::Relaxed)
+            }
+            Event::ToolUpdate { output, .. } | Event::ToolEnd { output, .. } => {
+                FRAME + output.content.iter().map(block_size).sum::<usize>()
+            }
+            _ => FRAME,
+        }
+    }
+}
+
+impl Listener for PiListener {
+    fn notice(&self, _ordinal: u64, event: &Event) {
+        let out = match event {
+            Event::BlockDelta { index, delta } => {
+                let growing = self.growing.fetch_add(delta.len(), Ordering::Relaxed) + delta.len();
+                let text = DeltaText::One(delta.clone());
+                Out::Delta { index: *index, text, weight: FRAME + 2 * growing }
+            }
+            event => Out::Event { event: event.clone(), weight: self.weigh(event) },
+        };
+        self.queue.push(out);
+    }
+
+    fn has_room(&self) -> bool {
+        self.queue.has_room()
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.queue.room())
+    }
+}
+
+fn sizes(messages: &[std::sync::Arc<Message>]) -> usize {
+    messages.iter().map(|message| message_size(message)).sum()
+}
+
+fn message_size(message: &Message) -> usize {
+    match message {
+        Message::User(user) => match &user.content {
+            pinion_message::Content::Text(text) => text.len(),
+            pinion_message::Content::Blocks(blocks) => blocks.iter().map(block_size).sum(),
+        },
+        Message::Assistant(answer) => answer.content.iter().map(block_size).sum(),
+        Message::ToolResult(result) => result.content.iter().map(block_size).sum(),
+        _ => 0,
+    }
+}
+
+fn block_size(block: &Block) -> usize {
+    match block {
+        Block::Text(text) => text.text.len(),
+        Block::Thinking(thinking) => thinking.thinking.len(),
+        Block::Image { data, .. } => data.len(),
+        Block::ToolCall(_) => FRAME,
+    }
+}

@@ -1,0 +1,92 @@
+//! What waits to be written: events as they are, responses as lines.
+
+use std::sync::Arc;
+
+use pinion_agent::Event;
+use pinion_jsonl::Outgoing;
+
+/// One thing to write.
+#[derive(Debug)]
+pub enum Out {
+    /// A line, with its LF.
+    Record(Vec<u8>),
+    /// An event that is written as it is.
+    Event {
+        /// What happened.
+        event: Event,
+        /// About how many bytes it takes on the wire.
+        weight: usize,
+    },
+    /// A block of the answer grew; consecutive ones of one block merge while the reader is slow.
+    Delta {
+        /// Position of the block.
+        index: usize,
+        /// What was added.
+        text: DeltaText,
+        /// About how many bytes it takes on the wire.
+        weight: usize,
+    },
+}
+
+/// Added text: shared while it is one delta, owned once several have merged.
+#[derive(Debug)]
+pub enum DeltaText {
+    /// One delta.
+    One(Arc<str>),
+    /// Several.
+    Several(String),
+}
+
+impl DeltaText {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::One(text) => text,
+            Self::Several(text) => text,
+        }
+    }
+
+    fn push(&mut self, more: &Self) {
+        if let Self::One(text) = self {
+            *self = Self::Several(text.to_string());
+        }
+        if let Self::Several(text) = self {
+            text.push_str(more.as_str());
+        }
+    }
+}
+
+impl Outgoing for Out {
+    fn absorb(&mut self, next: Self) -> Result<(), Self> {
+        match (self, next) {
+            (
+                Self::Delta { index, text, weight },
+                Self::Delta { index: next_index, text: more, weight: next_weight },
+            ) if *index == next_index => {
+                text.push(&more);
+                *weight = next_weight;
+                Ok(())
+            }
+            // A tool's update replaces the one before.
+            (
+                Self::Event { event: Event::ToolUpdate { run, output }, weight },
+                Self::Event {
+                    event: Event::ToolUpdate { run: next_run, output: newer },
+                    weight: next_weight,
+                },
+            ) if Arc::ptr_eq(run, &next_run) => {
+                *output = newer;
+                *weight = next_weight;
+                Ok(())
+            }
+            (_, next) => Err(next),
+        }
+    }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::Record(line) => line.len(),
+            Self::Event { weight, .. } | Self::Delta { weight, .. } => *weight,
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Says what is wrong with a line in the words clients of pi know: those of its JSON parser.
+
+/// What is wrong with `text`, given that it is not JSON.
+pub(crate) fn describe(text: &str) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let mut parser = Parser { text: &characters, at: 0 };
+    match parser.document() {
+        Err(fault) => parser.words(fault),
+        Ok(()) => "the line cannot be read as JSON".to_owned(),
+    }
+}
+
+enum Fault {
+    /// The text ends too early.
+    End,
+    /// This character cannot stand here.
+    Token,
+    /// Something follows the value.
+    After,
+    /// A sentence about this position.
+    At(&'static str),
+}
+
+struct Parser<'a> {
+    text: &'a [char],
+    at: usize,
+}
+
+type Parsed = Result<(), Fault>;
+
+impl Parser<'_> {
+    fn words(&self, fault: Fault) -> String {
+        match fault {
+            Fault::End => "Unexpected end of JSON input".to_owned(),
+            Fault::Token => {
+                let token = self.text.get(self.at).copied().unwrap_or(' ');
+                format!("Unexpected token '{token}', {} is not valid JSON", self.excerpt())
+            }
+            Fault::At(sentence) => format!("{sentence} in JSON at position {}", self.at),
+            Fault::After => {
+                format!("Unexpected non-whitespace character after JSON at position {}", self.at)
+            }
+        }
+    }
+
+    /// The text, or the part around the fault when it is long.
+    fn excerpt(&self) -> String {
+        const AROUND: usize = 10;
+        const WHOLE: usize = 40;
+        if self.text.len() <= WHOLE {
+            return format!("\"{}\"", self.text.iter().collect::<String>());
+        }
+        let from = self.at.saturating_sub(AROUND);
+        let to = (self.at + AROUND).min(self.text.len());
+        let before = if from > 0 { "..." } else { "" };
+        let after = if to < self.text.len() { "..." } else { "" };
+        let part: String = self.text[from..to].iter().collect();
+        format!("{before}\"{part}\"{after}")
+    }
+
+    fn document(&mut self) -> Parsed {
+        self.value(0)?;
+        self.blank();
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(Fault::After),
+        }
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text.get(self.at).copied()
+    }
+
+    fn blank(&mut self) {
+        while matches!(self.peek(), Some(' ' | '\t' | '\n' | '\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Parsed {
+        if depth > 512 {
+            return Err(Fault::At("Too many nested values"));
+        }
+        self.blank();
+        match self.peek() {
+            None => Err(Fault::End),
+            Some('{') => self.object(depth),
+            Some('[') => self.array(depth),
+            Some('"') => self.string(),
+            Some('t') => self.word("true"),
+            Some('f') => self.word("false"),
+            Some('n') => self.word("null"),
+            Some('-' | '0'..='9') => self.number(),
+            Some(_) => Err(Fault::Token),
+        }
+    }
+
+    fn word(&mut self, word: &str) -> Parsed {
+        for expected in word.chars() {
+            match self.peek() {
+                Some(found) if found == expected => self.at += 1,
+                Some(_) => return Err(Fault::Token),
+                None => return Err(Fault::End),
+            }
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> bool {
+        let start = self.at;
+        while matches!(self.peek(), Some('0'..='9')) {
+            self.at += 1;
+        }
+        self.at > start
+    }
+
+    fn number(&mut self) -> Parsed {
+        if self.peek() == Some('-') {
+            self.at += 1;
+            if !matches!(self.peek(), Some('0'..='9')) {
+                return Err(Fault::At("No number after minus sign"));
+            }
+        }
+        self.digits();
+        if self.peek() == Some('.') {
+            self.at += 1;
+            if !self.digits() {
+                return Err(Fault::At("Unterminated fractional number"));
+            }
+        }
+        if matches!(self.peek(), Some('e' | 'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some('+' | '-')) {
+                self.at += 1;
+            }
+            if !self.digits() {
+                return Err(Fault::At("Exponent part is missing a number"));
+            }
+        }
+        Ok(())
+    }
+
+    fn string(&mut self) -> Parsed {
+        self.at += 1;
+        loop {
+            match self.peek() {
+                None => return Err(Fault::At("Unterminated string")),
+                Some('"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some('\\') => {
+                    self.at += 1;
+                    self.escape()?;
+                }
+                Some(character) if character < ' ' => {
+                    return Err(Fault::At("Bad control character in string literal"));
+                }
+                Some(_) => self.at += 1,
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Parsed {
+        match self.peek() {
+            None => Err(Fault::At("Unterminated string")),
+            Some('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't') => {
+                self.at += 1;
+                Ok(())
+            }
+            Some('u') => {
+                self.at += 1;
+                for _ in 0..4 {
+                    match self.peek() {
+                        Some(digit) if digit.is_ascii_hexdigit() => self.at += 1,
+                        _ => return Err(Fault::At("Bad Unicode escape")),
+                    }
+                }
+                Ok(())
+            }
+            Some(_) => Err(Fault::At("Bad escaped character")),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Parsed {
+        self.at += 1;
+        self.blank();
+        if self.peek() == Some('}') {
+            self.at += 1;
+            return Ok(());
+        }
+        let mut sentence = "Expected property name or '}'";
+        loop {
+            self.blank();
+            if self.peek() != Some('"') {
+                return Err(Fault::At(sentence));
+            }
+            self.string()?;
+            self.blank();
+            if self.peek() != Some(':') {
+                return Err(Fault::At("Expected ':' after property name"));
+            }
+            self.at += 1;
+            self.value(depth + 1)?;
+            self.blank();
+            match self.peek() {
+                Some(',') => self.at += 1,
+                Some('}') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(Fault::At("Expected ',' or '}' after property value")),
+            }
+            sentence = "Expected double-quoted property name";
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Parsed {
+        self.at += 1;
+        self.blank();
+        if self.peek() == Some(']') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.value(depth + 1)?;
+            self.blank();
+            match self.peek() {
+                Some(',') => self.at += 1,
+                Some(']') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(Fault::At("Expected ',' or ']' after array element")),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn speaks_as_pi_does() {
+        for (line, words) in [
+            ("", "Unexpected end of JSON input"),
+            ("   ", "Unexpected end of JSON input"),
+            ("this is not json", "Unexpected token 'h', \"this is not json\" is not valid JSON"),
+            (
+                "{\"type\":\"get_state\"",
+                "Expected ',' or '}' after property value in JSON at position 19",
+            ),
+            ("{a:1}", "Expected property name or '}' in JSON at position 1"),
+            ("{\"a\":1,}", "Expected double-quoted property name in JSON at position 7"),
+            ("[1 2]", "Expected ',' or ']' after array element in JSON at position 3"),
+            ("{} x", "Unexpected non-whitespace character after JSON at position 3"),
+            ("\"a", "Unterminated string in JSON at position 2"),
+        ] {
+            assert_eq!(describe(line), words);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in any::<String>()) {
+            let _ = describe(&text);
+        }
+    }
+}

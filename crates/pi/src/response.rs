@@ -1,0 +1,138 @@
+//! Responses as lines.
+
+use pinion_agent::{Answer, BashOutcome, EngineError};
+use pinion_jsonl::json;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::wire::WireMessages;
+
+/// Which command a response answers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asked {
+    /// Echoed verbatim, whatever it is.
+    pub id: Option<Value>,
+    /// The command's `type`, whatever it is.
+    pub command: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Response<'a, T> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a Value>,
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'a Value>,
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BashData<'a> {
+    output: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    cancelled: bool,
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    full_output_path: Option<&'a str>,
+}
+
+impl<'a> BashData<'a> {
+    fn of(outcome: &'a BashOutcome) -> Self {
+        Self {
+            output: &outcome.output,
+            exit_code: outcome.exit_code,
+            cancelled: outcome.cancelled,
+            truncated: outcome.truncated,
+            full_output_path: outcome.full_output_path.as_deref(),
+        }
+    }
+}
+
+impl Asked {
+    /// The line of a response.
+    pub fn answer(&self, result: Result<Answer, EngineError>) -> Vec<u8> {
+        match result {
+            Ok(answer) => self.success(&answer),
+            Err(error) => self.failure(&error.to_string()),
+        }
+    }
+
+    /// The line of a failure.
+    pub fn failure(&self, error: &str) -> Vec<u8> {
+        self.print::<()>(false, None, Some(error))
+    }
+
+    /// The line of a success with `data` that the front made itself.
+    pub fn data(&self, data: &impl Serialize) -> Vec<u8> {
+        self.print(true, Some(data), None)
+    }
+
+    fn success(&self, answer: &Answer) -> Vec<u8> {
+        match answer {
+            Answer::Done | Answer::Taken(_) => self.print::<()>(true, None, None),
+            Answer::State(state) => self.data(state),
+            Answer::Messages(messages) => {
+                #[derive(Serialize)]
+                struct Data<'a> {
+                    messages: WireMessages<'a>,
+                }
+                self.data(&Data { messages: WireMessages(messages) })
+            }
+            Answer::Stats(stats) => self.data(stats),
+            Answer::Text(text) => self.data(&json!({ "text": text })),
+            Answer::Model(model) => self.data(&**model),
+            Answer::Cycled(None) | Answer::Level(None) => self.data(&Value::Null),
+            Answer::Cycled(Some(cycled)) => self.data(&json!({
+                "model": &*cycled.model,
+                "thinkingLevel": cycled.thinking_level,
+                "isScoped": cycled.is_scoped,
+            })),
+            Answer::Models(models) => self.data(&json!({ "models": models })),
+            Answer::Level(Some(level)) => self.data(&json!({ "level": level })),
+            Answer::Levels(levels) => self.data(&json!({ "levels": levels })),
+            Answer::Compacted(result) => self.data(&**result),
+            Answer::Bash(outcome) => self.data(&BashData::of(outcome)),
+            Answer::Cancelled(cancelled) => self.data(&json!({ "cancelled": cancelled })),
+            Answer::Forked { text, cancelled } => {
+                self.data(&json!({ "text": text, "cancelled": cancelled }))
+            }
+            Answer::ForkMessages(messages) => {
+                let messages: Vec<Value> = messages
+                    .iter()
+                    .map(|(id, text)| json!({ "entryId": id, "text": text }))
+                    .collect();
+                self.data(&json!({ "messages": messages }))
+            }
+            Answer::Queues { steering, follow_up } => {
+                self.data(&json!({ "steering": steering, "followUp": follow_up }))
+            }
+            Answer::Entries { entries, leaf_id } => {
+                self.data(&json!({ "entries": entries, "leafId": leaf_id }))
+            }
+            Answer::Tree { tree, leaf_id } => {
+                self.data(&json!({ "tree": tree, "leafId": leaf_id }))
+            }
+            Answer::Exported(path) => self.data(&json!({ "path": path })),
+        }
+    }
+
+    fn print<T: Serialize>(&self, success: bool, data: Option<T>, error: Option<&str>) -> Vec<u8> {
+        let response = Response {
+            id: self.id.as_ref(),
+            r#type: "response",
+            command: self.command.as_ref(),
+            success,
+            data,
+            error,
+        };
+        let mut line = json::to_vec(&response);
+        line.push(b'\n');
+        line
+    }
+}

@@ -1,0 +1,65 @@
+//! The models there are, as the engine sees them.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pinion_agent::Models;
+use pinion_llm::{Authorization, HttpProvider, OfflineProvider, Provider, Registry, ScopedModel};
+use pinion_message::{Model, ThinkingLevel};
+
+/// The registry, the scope, and who answers.
+pub(crate) struct Choices {
+    pub registry: Arc<Registry>,
+    pub scope: Vec<ScopedModel>,
+    http: Arc<HttpProvider>,
+    offline: Arc<OfflineProvider>,
+}
+
+impl Choices {
+    pub fn new(registry: Arc<Registry>, scope: Vec<ScopedModel>) -> Self {
+        Self {
+            registry,
+            scope,
+            http: Arc::new(HttpProvider::new()),
+            offline: Arc::new(OfflineProvider),
+        }
+    }
+}
+
+impl Models for Choices {
+    fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
+        self.registry.find(provider, id).filter(|model| self.registry.has_credentials(&model.provider))
+    }
+
+    fn available(&self) -> Vec<Arc<Model>> {
+        self.registry.available()
+    }
+
+    fn scoped(&self) -> Vec<(Arc<Model>, Option<ThinkingLevel>)> {
+        self.scope
+            .iter()
+            .filter(|scoped| self.registry.has_credentials(&scoped.model.provider))
+            .map(|scoped| (Arc::clone(&scoped.model), scoped.thinking))
+            .collect()
+    }
+
+    fn access(&self, model: &Model) -> BoxFuture<'static, Result<Authorization, String>> {
+        let registry = Arc::clone(&self.registry);
+        let model = model.clone();
+        Box::pin(async move {
+            registry.authorize(&model).await.map_err(|error| error.to_string())
+        })
+    }
+
+    fn provider(&self, model: &Model) -> Arc<dyn Provider> {
+        if model.provider == "offline" {
+            Arc::clone(&self.offline) as Arc<dyn Provider>
+        } else {
+            Arc::clone(&self.http) as Arc<dyn Provider>
+        }
+    }
+
+    fn check_credentials(&self, model: &Model) -> Result<(), String> {
+        self.registry.check_credentials(model).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,355 @@
+//! The command line of pi, which is also ours.
+
+use std::collections::VecDeque;
+
+use pinion_message::ThinkingLevel;
+
+use crate::commands::{self, Command};
+use crate::failure::Failure;
+use crate::help::Topic;
+use crate::program::Program;
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub(crate) enum Action {
+    Help(Topic),
+    Version,
+    Command(Command),
+    Run(Box<Flags>),
+}
+
+/// How the program talks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Mode {
+    #[default]
+    Text,
+    Json,
+    Rpc,
+}
+
+/// What to do when the input ends while a run is active.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum OnEof {
+    /// Finish it.
+    #[default]
+    Drain,
+    /// Stop it.
+    Stop,
+}
+
+/// The flags of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Flags {
+    pub mode: Mode,
+    pub provider: Option<String>,
+    pub model: Option<String>,
+    pub api_key: Option<String>,
+    pub system_prompt: Option<String>,
+    pub append_system_prompt: Vec<String>,
+    pub continue_last: bool,
+    pub session: Option<String>,
+    pub session_id: Option<String>,
+    pub fork: Option<String>,
+    pub session_dir: Option<String>,
+    pub no_session: bool,
+    pub name: Option<String>,
+    pub models: Option<Vec<String>>,
+    pub no_tools: bool,
+    pub tools: Option<Vec<String>>,
+    pub exclude_tools: Vec<String>,
+    pub thinking: Option<ThinkingLevel>,
+    pub skills: Vec<String>,
+    pub no_skills: bool,
+    pub prompt_templates: Vec<String>,
+    pub no_prompt_templates: bool,
+    pub no_context_files: bool,
+    pub trust: Option<bool>,
+    pub offline: bool,
+    pub verbose: bool,
+    pub on_eof: OnEof,
+    pub no_coalesce: bool,
+    pub files: Vec<String>,
+    pub messages: Vec<String>,
+    /// Read the prompt from standard input whatever it is.
+    pub stdin: bool,
+    /// Said on stderr once the run begins.
+    pub warnings: Vec<String>,
+}
+
+/// Every flag, for the nearest match.
+pub(crate) const FLAGS: &[&str] = &[
+    "--mode", "--provider", "--model", "--api-key", "--system-prompt", "--append-system-prompt",
+    "--continue", "--resume", "--session", "--session-id", "--fork", "--session-dir",
+    "--no-session", "--name", "--models", "--no-tools", "--no-builtin-tools", "--tools",
+    "--exclude-tools", "--thinking", "--print", "--export", "--extension", "--no-extensions",
+    "--skill", "--no-skills", "--prompt-template", "--no-prompt-templates", "--theme",
+    "--no-themes", "--no-context-files", "--list-models", "--approve", "--no-approve", "--verbose",
+    "--offline", "--exit-on-eof", "--no-coalesce", "--help", "--version",
+];
+
+/// Reads the command line.
+pub(crate) fn parse(program: Program, arguments: Vec<String>) -> Result<Action, Failure> {
+    if program == Program::Pinion
+        && let Some(command) = commands::parse(&arguments)?
+    {
+        return Ok(command);
+    }
+    let mut parser =
+        Parser { program, rest: arguments.into(), flags: Flags::default(), action: None };
+    while let Some(argument) = parser.rest.pop_front() {
+        parser.take(&argument)?;
+    }
+    Ok(parser.action.unwrap_or(Action::Run(Box::new(parser.flags))))
+}
+
+struct Parser {
+    program: Program,
+    rest: VecDeque<String>,
+    flags: Flags,
+    /// Something that ends the program instead of a run.
+    action: Option<Action>,
+}
+
+impl Parser {
+    fn take(&mut self, argument: &str) -> Result<(), Failure> {
+        if argument == "-" {
+            self.flags.stdin = true;
+            return Ok(());
+        }
+        if argument == "--" {
+            self.flags.messages.extend(self.rest.drain(..));
+            return Ok(());
+        }
+        if let Some(file) = argument.strip_prefix('@') {
+            self.flags.files.push(file.to_owned());
+            return Ok(());
+        }
+        if !argument.starts_with('-') {
+            self.flags.messages.push(argument.to_owned());
+            return Ok(());
+        }
+        if let Some((flag, value)) = argument.split_once('=')
+            && flag.starts_with("--")
+        {
+            self.rest.push_front(value.to_owned());
+            return self.flag(flag);
+        }
+        self.flag(argument)
+    }
+
+    fn flag(&mut self, flag: &str) -> Result<(), Failure> {
+        match flag {
+            "--mode" => self.mode()?,
+            "--provider" => self.flags.provider = Some(self.value(flag)?),
+            "--model" => self.flags.model = Some(self.value(flag)?),
+            "--api-key" => self.flags.api_key = Some(self.value(flag)?),
+            "--system-prompt" => self.flags.system_prompt = Some(self.value(flag)?),
+            "--append-system-prompt" => {
+                let text = self.value(flag)?;
+                self.flags.append_system_prompt.push(text);
+            }
+            "--continue" | "-c" => self.flags.continue_last = true,
+            "--resume" | "-r" => {
+                return Err(Failure::usage(
+                    "--resume needs a terminal to pick from. Use --continue, or --session with an id from `pinion sessions list`.",
+                ));
+            }
+            "--session" => self.flags.session = Some(self.value(flag)?),
+            "--session-id" => self.flags.session_id = Some(self.value(flag)?),
+            "--fork" => self.flags.fork = Some(self.value(flag)?),
+            "--session-dir" => self.flags.session_dir = Some(self.value(flag)?),
+            "--no-session" => self.flags.no_session = true,
+            "--name" | "-n" => self.flags.name = Some(self.value(flag)?),
+            "--models" => self.flags.models = Some(list(&self.value(flag)?)),
+            "--no-tools" | "-nt" | "--no-builtin-tools" | "-nbt" => self.flags.no_tools = true,
+            "--tools" | "-t" => self.flags.tools = Some(self.tools(flag)?),
+            "--exclude-tools" | "-xt" => self.flags.exclude_tools = list(&self.value(flag)?),
+            "--thinking" => self.thinking(flag)?,
+            "--print" | "-p" => {}
+            "--export" => self.export(flag)?,
+            "--extension" | "-e" | "--theme" => {
+                let value = self.value(flag)?;
+                self.warn(format!("Warning: {flag} {value} is ignored: this build loads no extensions or themes."));
+            }
+            "--no-extensions" | "-ne" | "--no-themes" => {}
+            "--skill" => {
+                let path = self.value(flag)?;
+                self.flags.skills.push(path);
+            }
+            "--no-skills" | "-ns" => self.flags.no_skills = true,
+            "--prompt-template" => {
+                let path = self.value(flag)?;
+                self.flags.prompt_templates.push(path);
+            }
+            "--no-prompt-templates" | "-np" => self.flags.no_prompt_templates = true,
+            "--no-context-files" | "-nc" => self.flags.no_context_files = true,
+            "--list-models" => {
+                let search = self.optional_value();
+                self.action = Some(Action::Command(Command::ListModels { search }));
+            }
+            "--approve" => self.flags.trust = Some(true),
+            "--no-approve" => self.flags.trust = Some(false),
+            "--verbose" => self.flags.verbose = true,
+            "--offline" => self.flags.offline = true,
+            "--exit-on-eof" => self.flags.on_eof = OnEof::Stop,
+            "--no-coalesce" => self.flags.no_coalesce = true,
+            "--help" | "-h" => self.action = Some(Action::Help(Topic::Overview)),
+            "--version" | "-v" => self.action = Some(Action::Version),
+            _ => return self.unknown(flag),
+        }
+        Ok(())
+    }
+
+    fn unknown(&mut self, flag: &str) -> Result<(), Failure> {
+        let nearest = nearest(flag, FLAGS.iter().copied());
+        let hint = nearest.map_or_else(
+            || "Run `pinion --help` for the flags there are.".to_owned(),
+            |nearest| format!("Did you mean {nearest}?"),
+        );
+        match self.program {
+            Program::Pinion => {
+                Err(Failure::usage(format!("Error: unknown option {flag}. {hint}")))
+            }
+            // pi leaves flags it does not know to extensions.
+            Program::Pi => {
+                self.warn(format!("Warning: unknown option {flag} is ignored. {hint}"));
+                Ok(())
+            }
+        }
+    }
+
+    fn warn(&mut self, warning: String) {
+        self.flags.warnings.push(warning);
+    }
+
+    fn value(&mut self, flag: &str) -> Result<String, Failure> {
+        self.rest
+            .pop_front()
+            .ok_or_else(|| Failure::usage(format!("Error: {flag} needs a value after it.")))
+    }
+
+    fn optional_value(&mut self) -> Option<String> {
+        let is_value = self.rest.front().is_some_and(|next| !next.starts_with(['-', '@']));
+        if is_value { self.rest.pop_front() } else { None }
+    }
+
+    fn mode(&mut self) -> Result<(), Failure> {
+        let mode = self.value("--mode")?;
+        self.flags.mode = match (mode.as_str(), self.program) {
+            ("text", _) => Mode::Text,
+            ("json", _) => Mode::Json,
+            ("rpc", _) => Mode::Rpc,
+            (_, Program::Pi) => self.flags.mode,
+            (other, Program::Pinion) => {
+                return Err(Failure::usage(format!(
+                    "Error: unknown mode \"{other}\". Use rpc, json or text."
+                )));
+            }
+        };
+        Ok(())
+    }
+
+    fn tools(&mut self, flag: &str) -> Result<Vec<String>, Failure> {
+        let valid = pinion_tools::all_names();
+        let mut names = list(&self.value(flag)?);
+        names.retain(|name| {
+            let known = valid.contains(&name.as_str());
+            if !known {
+                let valid = valid.join(", ");
+                self.flags
+                    .warnings
+                    .push(format!("Warning: Unknown tool \"{name}\". Valid tools: {valid}"));
+            }
+            known
+        });
+        Ok(names)
+    }
+
+    fn thinking(&mut self, flag: &str) -> Result<(), Failure> {
+        let text = self.value(flag)?;
+        match text.parse() {
+            Ok(level) => self.flags.thinking = Some(level),
+            Err(_) => {
+                let valid: Vec<&str> =
+                    ThinkingLevel::ALL[..6].iter().map(|level| level.as_str()).collect();
+                let valid = valid.join(", ");
+                self.warn(format!(
+                    "Warning: Invalid thinking level \"{text}\". Valid values: {valid}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn export(&mut self, flag: &str) -> Result<(), Failure> {
+        let input = self.value(flag)?;
+        let output = self.optional_value();
+        self.action = Some(Action::Command(Command::Export { input, output }));
+        Ok(())
+    }
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
+}
+
+/// The candidate most like `text`, if any is like it at all.
+pub(crate) fn nearest<'a>(
+    text: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    candidates
+        .map(|candidate| (distance(text, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= candidate.len() / 3)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// How many letters must change to make one text the other.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, left) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, right) in right.iter().enumerate() {
+            let substituted = diagonal + usize::from(left != *right);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(program: Program, arguments: &[&str]) -> Flags {
+        match parse(program, arguments.iter().map(ToString::to_string).collect()).unwrap() {
+            Action::Run(flags) => *flags,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn messages_files_and_flags_may_be_mixed() {
+        let flags = flags(Program::Pinion, &["-p", "one", "@a.txt", "--model=x/y", "two", "--", "--three"]);
+        assert_eq!(flags.messages, ["one", "two", "--three"]);
+        assert_eq!(flags.files, ["a.txt"]);
+        assert_eq!(flags.model.as_deref(), Some("x/y"));
+    }
+
+    #[test]
+    fn an_unknown_flag_names_the_nearest_one() {
+        let failure = parse(Program::Pinion, vec!["--sesion".into()]).unwrap_err();
+        assert!(format!("{failure:?}").contains("Did you mean --session?"), "{failure:?}");
+    }
+
+    #[test]
+    fn as_pi_an_unknown_flag_is_only_a_warning() {
+        let flags = flags(Program::Pi, &["--mode", "rpc", "--no-such-flag"]);
+        assert_eq!(flags.mode, Mode::Rpc);
+        assert_eq!(flags.warnings.len(), 1);
+    }
+}

