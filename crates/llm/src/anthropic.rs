@@ -1,5 +1,6 @@
 //! The Anthropic Messages API: how a request is written and how its stream is read.
 
+mod messages;
 mod request;
 mod stream;
 

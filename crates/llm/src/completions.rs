@@ -1,6 +1,7 @@
 //! The OpenAI Chat Completions API, as OpenAI and everyone who imitates it speak it: how a request
 //! is written, what thinking is called where, and how the stream is read.
 
+mod messages;
 mod params;
 mod request;
 mod stream;

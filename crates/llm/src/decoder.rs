@@ -6,7 +6,7 @@ use pinion_message::StopReason;
 use crate::answer::Answer;
 use crate::request::{Request, StreamEvent};
 use crate::sse::{Frame, FrameTooLong, SseParser};
-use crate::{anthropic, completions, google, responses};
+use crate::{anthropic, completions, google, mistral, responses};
 
 /// What one protocol makes of its frames.
 pub(crate) trait Decode: Send + Sync {
@@ -55,6 +55,7 @@ impl ResponseDecoder {
             "openai-completions" => Box::new(completions::Stream::new(model)),
             "openai-responses" | "azure-openai-responses" => Box::new(responses::Stream::default()),
             "google-generative-ai" | "google-vertex" => Box::new(google::Stream::default()),
+            "mistral-conversations" => Box::new(mistral::Stream::default()),
             _ => return None,
         };
         Some(Self {

@@ -14,6 +14,7 @@ mod decoder;
 mod exchange;
 mod google;
 mod http;
+mod mistral;
 mod models_file;
 mod notice;
 mod offline;

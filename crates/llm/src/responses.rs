@@ -1,5 +1,7 @@
 //! The OpenAI Responses API: how a request is written and how its stream is read.
 
+mod azure;
+mod items;
 mod request;
 mod stream;
 

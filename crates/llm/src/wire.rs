@@ -7,7 +7,7 @@ use crate::http::Clients;
 use crate::outgoing::HttpRequest;
 use crate::request::{EventStream, Provider, Request};
 use crate::responses::Flavour;
-use crate::{anthropic, completions, google, responses};
+use crate::{anthropic, completions, google, mistral, responses};
 
 /// Asks models over HTTP.
 ///
@@ -49,6 +49,7 @@ pub fn build_request(request: &Request) -> Result<HttpRequest, String> {
         "azure-openai-responses" => responses::build(request, Flavour::Azure),
         "google-generative-ai" => google::build(request, Host::GenerativeLanguage),
         "google-vertex" => google::build(request, Host::Vertex),
+        "mistral-conversations" => mistral::build(request),
         api => Err(format!("No API provider registered for api: {api}")),
     }
 }

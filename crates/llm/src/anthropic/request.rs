@@ -3,16 +3,14 @@
 //! be any other program.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use pinion_message::{Block, Content, Message, ThinkingLevel, ToolResultMessage, ToolSpec};
+use pinion_message::{ThinkingLevel, ToolSpec};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::messages::{Part, Turn, cache_last_part, turns};
 use crate::compat;
-use crate::outgoing::{
-    CacheControl, Headers, HttpRequest, SEE_IMAGE, api_key, cache_session, joined_text, url,
-};
+use crate::outgoing::{CacheControl, Headers, HttpRequest, api_key, cache_session, url};
 use crate::request::Request;
 use crate::thinking::{Mapped, budget, cap_and_budget, mapped, max_tokens};
 use crate::transform::transform;
@@ -38,67 +36,6 @@ struct Body<'a> {
     output_config: Option<OutputConfig<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<Metadata<'a>>,
-}
-
-#[derive(Serialize)]
-struct Turn<'a> {
-    role: &'static str,
-    content: TurnContent<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum TurnContent<'a> {
-    Text(&'a str),
-    Parts(Vec<Part<'a>>),
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Part<'a> {
-    Text {
-        text: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<CacheControl>,
-    },
-    Image {
-        source: ImageSource<'a>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<CacheControl>,
-    },
-    Thinking {
-        thinking: &'a str,
-        signature: &'a str,
-    },
-    RedactedThinking {
-        data: &'a str,
-    },
-    ToolUse {
-        id: &'a str,
-        name: &'a str,
-        input: &'a Value,
-    },
-    ToolResult {
-        tool_use_id: &'a str,
-        content: ResultContent<'a>,
-        is_error: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<CacheControl>,
-    },
-}
-
-#[derive(Serialize)]
-struct ImageSource<'a> {
-    r#type: &'static str,
-    media_type: &'a str,
-    data: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum ResultContent<'a> {
-    Text(Cow<'a, str>),
-    Parts(Vec<Part<'a>>),
 }
 
 #[derive(Serialize)]
@@ -292,163 +229,4 @@ fn tools<'a>(
         last.cache_control = cache;
     }
     tools
-}
-
-fn turns<'a>(history: &'a [Arc<Message>], compat: &compat::Anthropic) -> Vec<Turn<'a>> {
-    let mut turns = Vec::with_capacity(history.len());
-    // Consecutive tool results make one turn.
-    let mut results: Vec<Part<'a>> = Vec::new();
-    for message in history {
-        if let Message::ToolResult(result) = &**message {
-            results.push(tool_result(result));
-            continue;
-        }
-        flush_results(&mut turns, &mut results);
-        let turn = match &**message {
-            Message::User(user) => user_content(&user.content).map(|c| ("user", c)),
-            Message::Assistant(answer) => {
-                let parts = assistant_parts(&answer.content, compat);
-                (!parts.is_empty()).then_some(("assistant", TurnContent::Parts(parts)))
-            }
-            _ => None,
-        };
-        turns.extend(turn.map(|(role, content)| Turn { role, content }));
-    }
-    flush_results(&mut turns, &mut results);
-    turns
-}
-
-fn flush_results<'a>(turns: &mut Vec<Turn<'a>>, results: &mut Vec<Part<'a>>) {
-    if !results.is_empty() {
-        let content = TurnContent::Parts(std::mem::take(results));
-        turns.push(Turn {
-            role: "user",
-            content,
-        });
-    }
-}
-
-fn user_content(content: &Content) -> Option<TurnContent<'_>> {
-    match content {
-        Content::Text(text) if text.trim().is_empty() => None,
-        Content::Text(text) => Some(TurnContent::Text(text)),
-        Content::Blocks(blocks) => {
-            let parts: Vec<Part<'_>> = blocks.iter().filter_map(shown_part).collect();
-            (!parts.is_empty()).then_some(TurnContent::Parts(parts))
-        }
-    }
-}
-
-/// Text and images; blank text is refused by the API.
-fn shown_part(block: &Block) -> Option<Part<'_>> {
-    match block {
-        Block::Text(text) if text.text.trim().is_empty() => None,
-        Block::Text(text) => Some(Part::Text {
-            text: &text.text,
-            cache_control: None,
-        }),
-        Block::Image { data, mime_type } => Some(Part::Image {
-            source: ImageSource {
-                r#type: "base64",
-                media_type: mime_type,
-                data,
-            },
-            cache_control: None,
-        }),
-        _ => None,
-    }
-}
-
-fn assistant_parts<'a>(blocks: &'a [Block], compat: &compat::Anthropic) -> Vec<Part<'a>> {
-    let part = |block: &'a Block| match block {
-        Block::Text(_) | Block::Image { .. } => shown_part(block),
-        Block::Thinking(thinking) => {
-            let signature = thinking.thinking_signature.as_deref().unwrap_or_default();
-            if thinking.redacted == Some(true) {
-                return Some(Part::RedactedThinking { data: signature });
-            }
-            if thinking.thinking.trim().is_empty() {
-                return None;
-            }
-            if signature.is_empty() && !compat.empty_signature {
-                return Some(Part::Text {
-                    text: &thinking.thinking,
-                    cache_control: None,
-                });
-            }
-            Some(Part::Thinking {
-                thinking: &thinking.thinking,
-                signature,
-            })
-        }
-        Block::ToolCall(call) => Some(Part::ToolUse {
-            id: &call.id,
-            name: &call.name,
-            // Anything but an object is refused, and would be refused again on every later turn.
-            input: if call.arguments.is_object() {
-                &call.arguments
-            } else {
-                empty_object()
-            },
-        }),
-    };
-    blocks.iter().filter_map(part).collect()
-}
-
-fn empty_object() -> &'static Value {
-    static EMPTY: std::sync::LazyLock<Value> =
-        std::sync::LazyLock::new(|| Value::Object(Map::new()));
-    &EMPTY
-}
-
-fn tool_result(result: &ToolResultMessage) -> Part<'_> {
-    let has_image = result
-        .content
-        .iter()
-        .any(|block| matches!(block, Block::Image { .. }));
-    let content = if has_image {
-        let mut parts: Vec<Part<'_>> = result.content.iter().filter_map(shown_part).collect();
-        if !parts.iter().any(|part| matches!(part, Part::Text { .. })) {
-            parts.insert(
-                0,
-                Part::Text {
-                    text: SEE_IMAGE,
-                    cache_control: None,
-                },
-            );
-        }
-        ResultContent::Parts(parts)
-    } else {
-        ResultContent::Text(joined_text(&result.content))
-    };
-    Part::ToolResult {
-        tool_use_id: &result.tool_call_id,
-        content,
-        is_error: result.is_error,
-        cache_control: None,
-    }
-}
-
-/// Marks the end of the conversation, if the user spoke last.
-fn cache_last_part(turn: &mut Turn<'_>, cache: CacheControl) {
-    if turn.role != "user" {
-        return;
-    }
-    if let TurnContent::Text(text) = turn.content {
-        turn.content = TurnContent::Parts(vec![Part::Text {
-            text,
-            cache_control: None,
-        }]);
-    }
-    let TurnContent::Parts(parts) = &mut turn.content else {
-        return;
-    };
-    if let Some(
-        Part::Text { cache_control, .. }
-        | Part::Image { cache_control, .. }
-        | Part::ToolResult { cache_control, .. },
-    ) = parts.last_mut()
-    {
-        *cache_control = Some(cache);
-    }
 }

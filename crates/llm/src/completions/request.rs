@@ -1,26 +1,19 @@
 //! A request in the words of Chat Completions. Texts are borrowed from the conversation; only the
 //! finished JSON is a copy.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use pinion_message::{AssistantMessage, Block, Content, Message, Model, ToolSpec};
+use pinion_message::{Message, ToolSpec};
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::messages::{Turn, mark_for_cache, turns};
 use super::params::thinking_params;
 use crate::compat::{self, SessionHeaders};
-use crate::outgoing::{
-    CacheControl, DataUrl, Headers, HttpRequest, SEE_IMAGE, TOOL_IMAGES, cache_session,
-    joined_text, url,
-};
+use crate::outgoing::{CacheControl, Headers, HttpRequest, cache_session, url};
 use crate::request::{CacheRetention, Request};
 use crate::thinking::max_tokens;
 use crate::transform::transform;
-
-/// Said by the assistant where a server wants it to speak between tool results and the user.
-const TOOLS_READ: &str = "I have read the tool results.";
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -40,80 +33,6 @@ struct Body<'a> {
     /// Members that depend on the server.
     #[serde(flatten)]
     others: Map<String, Value>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "role", rename_all = "lowercase")]
-enum Turn<'a> {
-    Developer {
-        content: TurnContent<'a>,
-    },
-    System {
-        content: TurnContent<'a>,
-    },
-    User {
-        content: TurnContent<'a>,
-    },
-    Assistant(Assistant<'a>),
-    Tool {
-        content: Cow<'a, str>,
-        tool_call_id: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        name: Option<&'a str>,
-    },
-}
-
-#[derive(Serialize, Default)]
-struct Assistant<'a> {
-    content: Option<TurnContent<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_content: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_text: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Call<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    reasoning_details: Vec<&'a RawValue>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum TurnContent<'a> {
-    Text(Cow<'a, str>),
-    Parts(Vec<Part<'a>>),
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Part<'a> {
-    Text {
-        text: Cow<'a, str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<CacheControl>,
-    },
-    ImageUrl {
-        image_url: ImageUrl<'a>,
-    },
-}
-
-#[derive(Serialize)]
-struct ImageUrl<'a> {
-    url: DataUrl<'a>,
-}
-
-#[derive(Serialize)]
-struct Call<'a> {
-    id: &'a str,
-    r#type: &'static str,
-    function: CalledFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct CalledFunction<'a> {
-    name: &'a str,
-    arguments: String,
 }
 
 #[derive(Serialize)]
@@ -144,7 +63,10 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
     if compat.anthropic_cache
         && let Some(cache) = CacheControl::new(options.cache_retention, compat.long_cache)
     {
-        mark_for_cache(&mut messages, tools.as_deref_mut(), cache);
+        mark_for_cache(&mut messages, cache);
+        if let Some(last) = tools.as_deref_mut().and_then(|tools| tools.last_mut()) {
+            last.cache_control = Some(cache);
+        }
     }
     let long = options.cache_retention == CacheRetention::Long && compat.long_cache;
     let keyed = long || model.base_url.contains("api.openai.com");
@@ -243,257 +165,4 @@ fn tools<'a>(
         cache_control: None,
     };
     Some(specs.iter().map(tool).collect())
-}
-
-fn turns<'a>(
-    request: &'a Request,
-    history: &'a [Arc<Message>],
-    compat: &compat::Completions<'_>,
-) -> Vec<Turn<'a>> {
-    let model = &*request.model;
-    let mut turns = Vec::with_capacity(history.len() + 1);
-    if let Some(prompt) = request
-        .system_prompt
-        .as_deref()
-        .filter(|prompt| !prompt.is_empty())
-    {
-        let content = TurnContent::Text(prompt.into());
-        turns.push(if model.reasoning && compat.developer_role {
-            Turn::Developer { content }
-        } else {
-            Turn::System { content }
-        });
-    }
-    // Images of a run of tool results follow after the run.
-    let mut images: Vec<Part<'a>> = Vec::new();
-    for message in history {
-        if let Message::ToolResult(result) = &**message {
-            let text = joined_text(&result.content);
-            let content = if text.is_empty() {
-                SEE_IMAGE.into()
-            } else {
-                text
-            };
-            let name = compat.tool_result_name.then_some(result.tool_name.as_str());
-            turns.push(Turn::Tool {
-                content,
-                tool_call_id: &result.tool_call_id,
-                name,
-            });
-            if model.takes_images() {
-                images.extend(result.content.iter().filter_map(image_part));
-            }
-            continue;
-        }
-        flush_images(&mut turns, &mut images, compat);
-        match &**message {
-            Message::User(user) => {
-                if let Some(content) = user_content(&user.content) {
-                    if matches!(turns.last(), Some(Turn::Tool { .. }))
-                        && compat.assistant_after_tool_result
-                    {
-                        turns.push(filler());
-                    }
-                    turns.push(Turn::User { content });
-                }
-            }
-            Message::Assistant(answer) => turns.extend(assistant(answer, model, compat)),
-            _ => {}
-        }
-    }
-    flush_images(&mut turns, &mut images, compat);
-    turns
-}
-
-fn flush_images<'a>(
-    turns: &mut Vec<Turn<'a>>,
-    images: &mut Vec<Part<'a>>,
-    compat: &compat::Completions<'_>,
-) {
-    if images.is_empty() {
-        return;
-    }
-    if compat.assistant_after_tool_result {
-        turns.push(filler());
-    }
-    let mut parts = vec![Part::Text {
-        text: TOOL_IMAGES.into(),
-        cache_control: None,
-    }];
-    parts.append(images);
-    turns.push(Turn::User {
-        content: TurnContent::Parts(parts),
-    });
-}
-
-fn filler<'a>() -> Turn<'a> {
-    let content = Some(TurnContent::Text(TOOLS_READ.into()));
-    Turn::Assistant(Assistant {
-        content,
-        ..Assistant::default()
-    })
-}
-
-fn user_content(content: &Content) -> Option<TurnContent<'_>> {
-    match content {
-        Content::Text(text) => Some(TurnContent::Text(text.into())),
-        Content::Blocks(blocks) => {
-            let parts: Vec<Part<'_>> = blocks.iter().filter_map(user_part).collect();
-            (!parts.is_empty()).then_some(TurnContent::Parts(parts))
-        }
-    }
-}
-
-fn user_part(block: &Block) -> Option<Part<'_>> {
-    match block {
-        Block::Text(text) => Some(Part::Text {
-            text: (&text.text).into(),
-            cache_control: None,
-        }),
-        other => image_part(other),
-    }
-}
-
-fn image_part(block: &Block) -> Option<Part<'_>> {
-    match block {
-        Block::Image { data, mime_type } => Some(Part::ImageUrl {
-            image_url: ImageUrl {
-                url: DataUrl { mime_type, data },
-            },
-        }),
-        _ => None,
-    }
-}
-
-fn assistant<'a>(
-    answer: &'a AssistantMessage,
-    model: &Model,
-    compat: &compat::Completions<'_>,
-) -> Option<Turn<'a>> {
-    let mut turn = Assistant::default();
-    let texts: Vec<&str> = shown(answer.content.iter().filter_map(Block::as_text));
-    let thoughts: Vec<&str> = shown(answer.content.iter().filter_map(|block| match block {
-        Block::Thinking(thinking) => Some(thinking.thinking.as_str()),
-        _ => None,
-    }));
-    if compat.thinking_as_text && !thoughts.is_empty() {
-        let texts = texts.iter().map(|&text| Cow::Borrowed(text));
-        let parts = std::iter::once(thoughts.join("\n\n").into()).chain(texts);
-        let part = |text| Part::Text {
-            text,
-            cache_control: None,
-        };
-        turn.content = Some(TurnContent::Parts(parts.map(part).collect()));
-    } else {
-        turn.content = match texts[..] {
-            [] => compat
-                .assistant_after_tool_result
-                .then(|| TurnContent::Text("".into())),
-            [only] => Some(TurnContent::Text(only.into())),
-            _ => Some(TurnContent::Text(texts.concat().into())),
-        };
-        echo_thinking(&mut turn, answer, &thoughts);
-    }
-    for call in answer.tool_calls() {
-        turn.tool_calls.push(Call {
-            id: &call.id,
-            r#type: "function",
-            function: CalledFunction {
-                name: &call.name,
-                arguments: call.arguments.to_string(),
-            },
-        });
-        let details = call.thought_signature.as_deref();
-        let details = details.and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
-        turn.reasoning_details.extend(details);
-    }
-    let empty = match &turn.content {
-        None => true,
-        Some(TurnContent::Text(text)) => text.is_empty(),
-        Some(TurnContent::Parts(parts)) => parts.is_empty(),
-    };
-    if empty && turn.tool_calls.is_empty() {
-        return None;
-    }
-    let wordless = turn.reasoning_content.is_none();
-    if compat.reasoning_content_required && model.reasoning && wordless {
-        turn.reasoning_content = Some("".into());
-    }
-    Some(Turn::Assistant(turn))
-}
-
-/// Sends thinking back under the name it came in.
-///
-/// Only the three names servers use are accepted: the signature comes from a file, and must not
-/// become any member of the request.
-fn echo_thinking<'a>(turn: &mut Assistant<'a>, answer: &'a AssistantMessage, thoughts: &[&'a str]) {
-    let name = answer.content.iter().find_map(|block| match block {
-        Block::Thinking(thinking) if !thinking.thinking.trim().is_empty() => {
-            thinking.thinking_signature.as_deref()
-        }
-        _ => None,
-    });
-    let member = match name {
-        Some("reasoning_content") => &mut turn.reasoning_content,
-        Some("reasoning") => &mut turn.reasoning,
-        Some("reasoning_text") => &mut turn.reasoning_text,
-        _ => return,
-    };
-    *member = Some(match thoughts {
-        [only] => Cow::Borrowed(*only),
-        _ => thoughts.join("\n").into(),
-    });
-}
-
-fn shown<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    texts.filter(|text| !text.trim().is_empty()).collect()
-}
-
-/// Cache marks on the system prompt, the last tool, and the last text of the conversation.
-fn mark_for_cache(turns: &mut [Turn<'_>], tools: Option<&mut [Tool<'_>]>, cache: CacheControl) {
-    for turn in turns.iter_mut() {
-        if let Turn::Developer { content } | Turn::System { content } = turn {
-            mark_text(content, cache);
-        }
-    }
-    if let Some(last) = tools.and_then(|tools| tools.last_mut()) {
-        last.cache_control = Some(cache);
-    }
-    for turn in turns.iter_mut().rev() {
-        let content = match turn {
-            Turn::User { content } => content,
-            Turn::Assistant(Assistant {
-                content: Some(content),
-                ..
-            }) => content,
-            _ => continue,
-        };
-        if mark_text(content, cache) {
-            return;
-        }
-    }
-}
-
-/// Marks the last text, if there is one.
-fn mark_text(content: &mut TurnContent<'_>, cache: CacheControl) -> bool {
-    if let TurnContent::Text(text) = content {
-        if text.is_empty() {
-            return false;
-        }
-        let text = std::mem::take(text);
-        *content = TurnContent::Parts(vec![Part::Text {
-            text,
-            cache_control: None,
-        }]);
-    }
-    let TurnContent::Parts(parts) = content else {
-        return false;
-    };
-    for part in parts.iter_mut().rev() {
-        if let Part::Text { cache_control, .. } = part {
-            *cache_control = Some(cache);
-            return true;
-        }
-    }
-    false
 }

@@ -1,0 +1,226 @@
+//! Mistral's chunk stream. Content is a string or a list of typed pieces; a change between text
+//! and thinking begins a new block, and tool calls end with the stream.
+
+use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, Usage};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::decoder::{Decode, Progress};
+use crate::sse::Frame;
+use crate::transport::provider_error;
+use crate::wire_json::{Count, Text, list, mended, stray_error};
+
+#[derive(Default)]
+pub(crate) struct Stream {
+    current: Option<(Kind, usize)>,
+    /// Index and place of the tool calls.
+    calls: Vec<(u64, usize)>,
+    finish: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(default, borrow)]
+    id: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "list")]
+    choices: Vec<Choice<'a>>,
+    #[serde(default)]
+    usage: Option<Counts>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(default, borrow)]
+    delta: Option<Delta<'a>>,
+    #[serde(default, borrow)]
+    finish_reason: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(default)]
+    content: Value,
+    #[serde(default, borrow, deserialize_with = "list")]
+    tool_calls: Vec<CallDelta<'a>>,
+}
+
+#[derive(Deserialize)]
+struct CallDelta<'a> {
+    #[serde(default)]
+    index: Count,
+    #[serde(default, borrow)]
+    id: Text<'a>,
+    #[serde(default)]
+    function: Option<FunctionDelta>,
+}
+
+#[derive(Deserialize)]
+struct FunctionDelta {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    #[serde(default)]
+    prompt_tokens: Count,
+    #[serde(default)]
+    completion_tokens: Count,
+}
+
+impl Decode for Stream {
+    fn frame(&mut self, answer: &mut Answer, frame: Frame<'_>) -> Result<Progress, String> {
+        if let Some(error) = stray_error(frame.stray) {
+            return Err(provider_error(&error["error"]));
+        }
+        if !frame.has_data || frame.data.is_empty() {
+            return Ok(Progress::More);
+        }
+        if frame.data.starts_with("[DONE]") {
+            return Ok(Progress::Complete);
+        }
+        match serde_json::from_str(frame.data) {
+            Ok(chunk) => self.chunk(answer, &chunk)?,
+            Err(error) => {
+                let unreadable = || format!("Could not parse a chunk of the stream: {error}");
+                let text = mended(frame.data).ok_or_else(unreadable)?;
+                let chunk = serde_json::from_str(&text).map_err(|_| unreadable())?;
+                self.chunk(answer, &chunk)?;
+            }
+        }
+        Ok(Progress::More)
+    }
+
+    fn finish(&mut self, answer: &mut Answer) -> Result<StopReason, String> {
+        answer.close_all();
+        match self.finish.as_deref() {
+            None => Err("Stream ended without finish_reason".to_owned()),
+            Some("error") => Err("Provider finish_reason: error".to_owned()),
+            Some("length" | "model_length") => Ok(StopReason::Length),
+            Some("tool_calls") => Ok(StopReason::ToolUse),
+            Some(_) => Ok(StopReason::Stop),
+        }
+    }
+}
+
+impl Stream {
+    fn chunk(&mut self, answer: &mut Answer, chunk: &Chunk<'_>) -> Result<(), String> {
+        if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {
+            return Err(provider_error(error));
+        }
+        answer.set_response_id(chunk.id.as_str());
+        if let Some(counts) = &chunk.usage {
+            let (Count(input), Count(output)) = (counts.prompt_tokens, counts.completion_tokens);
+            let total_tokens = input + output;
+            answer.set_usage(Usage {
+                input,
+                output,
+                total_tokens,
+                ..Usage::default()
+            });
+        }
+        let Some(choice) = chunk.choices.first() else {
+            return Ok(());
+        };
+        if let Some(reason) = choice.finish_reason.non_empty() {
+            self.finish = Some(reason.to_owned());
+        }
+        if let Some(delta) = &choice.delta {
+            self.content(answer, &delta.content);
+            for call in &delta.tool_calls {
+                self.call(answer, call);
+            }
+        }
+        Ok(())
+    }
+
+    fn content(&mut self, answer: &mut Answer, content: &Value) {
+        match content {
+            Value::String(text) => self.grow(answer, Kind::Text, text),
+            Value::Array(pieces) => {
+                for piece in pieces {
+                    match piece.get("type").and_then(Value::as_str) {
+                        Some("text") => self.content(answer, &piece["text"]),
+                        Some("thinking") => {
+                            let thoughts = piece["thinking"].as_array().into_iter().flatten();
+                            for text in thoughts.filter_map(|thought| thought["text"].as_str()) {
+                                self.grow(answer, Kind::Thinking, text);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn grow(&mut self, answer: &mut Answer, kind: Kind, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let place = match self.current {
+            Some((current, place)) if current == kind => place,
+            _ => {
+                self.close_current(answer);
+                let place = answer.open(match kind {
+                    Kind::Text => Block::Text(TextBlock::default()),
+                    Kind::Thinking => Block::Thinking(ThinkingBlock::default()),
+                });
+                self.current = Some((kind, place));
+                place
+            }
+        };
+        answer.grow(place, text);
+    }
+
+    fn close_current(&mut self, answer: &mut Answer) {
+        if let Some((_, place)) = self.current.take() {
+            answer.close(place);
+        }
+    }
+
+    fn call(&mut self, answer: &mut Answer, delta: &CallDelta<'_>) {
+        self.close_current(answer);
+        let Some(function) = &delta.function else {
+            return;
+        };
+        let Count(index) = delta.index;
+        let id_of = |answer: &Answer, place: usize| match answer.message().content.get(place) {
+            Some(Block::ToolCall(call)) => call.id.clone(),
+            _ => String::new(),
+        };
+        let known = self.calls.iter().rev().find(|(known, _)| *known == index);
+        let same = known.filter(|(_, place)| {
+            // Whole calls all come with index 0, and an id each.
+            delta
+                .id
+                .non_empty()
+                .is_none_or(|id| id == "null" || id == id_of(answer, *place))
+        });
+        let place = match same {
+            Some(&(_, place)) => place,
+            None => {
+                let place = answer.open_call(delta.id.as_str().to_owned(), &function.name);
+                self.calls.push((index, place));
+                place
+            }
+        };
+        match &function.arguments {
+            Value::String(text) => answer.grow(place, text),
+            Value::Null => answer.grow(place, ""),
+            object => answer.grow(place, &object.to_string()),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The conversation as the flat list of items the Responses API takes, in which reasoning goes
+//! back exactly as it came. Texts are borrowed.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use pinion_message::{
+    AssistantMessage, Block, Content, Message, Model, ToolCall, ToolResultMessage,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::compat;
+use crate::outgoing::{DataUrl, joined_text};
+use crate::request::Request;
+use crate::tool_ids::short_hash;
+
+/// Longer message ids are refused.
+const MAX_MESSAGE_ID: usize = 64;
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Item<'a> {
+    Said {
+        role: &'static str,
+        content: Said<'a>,
+    },
+    Reasoning(&'a RawValue),
+    Answer(Answer<'a>),
+    Call(Call<'a>),
+    Output {
+        r#type: &'static str,
+        call_id: &'a str,
+        output: Said<'a>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Said<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Part<'a> {
+    InputText {
+        text: &'a str,
+    },
+    InputImage {
+        detail: &'static str,
+        image_url: DataUrl<'a>,
+    },
+}
+
+#[derive(Serialize)]
+pub(super) struct Answer<'a> {
+    r#type: &'static str,
+    role: &'static str,
+    content: [OutputText<'a>; 1],
+    status: &'static str,
+    id: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<Cow<'a, str>>,
+}
+
+#[derive(Serialize)]
+pub(super) struct OutputText<'a> {
+    r#type: &'static str,
+    text: &'a str,
+    annotations: [(); 0],
+}
+
+#[derive(Serialize)]
+pub(super) struct Call<'a> {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    call_id: &'a str,
+    name: &'a str,
+    arguments: String,
+}
+
+/// What is kept of a message item: its id, and which phase of the answer it was.
+#[derive(Deserialize)]
+pub(super) struct TextSignature<'a> {
+    v: u64,
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(default, borrow)]
+    phase: Option<Cow<'a, str>>,
+}
+
+pub(super) fn items<'a>(
+    request: &'a Request,
+    history: &'a [Arc<Message>],
+    compat: &compat::Responses,
+) -> Vec<Item<'a>> {
+    let model = &*request.model;
+    let mut items = Vec::with_capacity(history.len() + 1);
+    if let Some(prompt) = request
+        .system_prompt
+        .as_deref()
+        .filter(|prompt| !prompt.is_empty())
+    {
+        let developer = model.reasoning && compat.developer_role;
+        let role = if developer { "developer" } else { "system" };
+        items.push(Item::Said {
+            role,
+            content: Said::Text(prompt.into()),
+        });
+    }
+    for (number, message) in history.iter().enumerate() {
+        match &**message {
+            Message::User(user) => {
+                let parts = match &user.content {
+                    Content::Text(text) => vec![Part::InputText { text }],
+                    Content::Blocks(blocks) => blocks.iter().filter_map(part).collect(),
+                };
+                if !parts.is_empty() {
+                    items.push(Item::Said {
+                        role: "user",
+                        content: Said::Parts(parts),
+                    });
+                }
+            }
+            Message::Assistant(answer) => push_answer(&mut items, answer, model, number),
+            Message::ToolResult(result) => items.push(output(result, model)),
+            _ => {}
+        }
+    }
+    items
+}
+
+fn part(block: &Block) -> Option<Part<'_>> {
+    match block {
+        Block::Text(text) => Some(Part::InputText { text: &text.text }),
+        Block::Image { data, mime_type } => Some(Part::InputImage {
+            detail: "auto",
+            image_url: DataUrl { mime_type, data },
+        }),
+        _ => None,
+    }
+}
+
+fn push_answer<'a>(
+    items: &mut Vec<Item<'a>>,
+    answer: &'a AssistantMessage,
+    model: &Model,
+    number: usize,
+) {
+    // The server checks that a call with an item id follows the reasoning it belongs to, which
+    // another model's reasoning no longer does.
+    let other_model =
+        answer.provider == model.provider && answer.api == model.api && answer.model != model.id;
+    for block in &answer.content {
+        items.extend(match block {
+            Block::Thinking(thinking) => {
+                let item = thinking.thinking_signature.as_deref();
+                item.and_then(|item| serde_json::from_str(item).ok())
+                    .map(Item::Reasoning)
+            }
+            Block::Text(text) => {
+                let (id, phase) = message_id(text.text_signature.as_deref(), number);
+                Some(Item::Answer(Answer {
+                    r#type: "message",
+                    role: "assistant",
+                    content: [OutputText {
+                        r#type: "output_text",
+                        text: &text.text,
+                        annotations: [],
+                    }],
+                    status: "completed",
+                    id,
+                    phase,
+                }))
+            }
+            Block::ToolCall(call) => Some(Item::Call(function_call(call, other_model))),
+            Block::Image { .. } => None,
+        });
+    }
+}
+
+fn message_id(signature: Option<&str>, number: usize) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
+    let Some(signature) = signature.filter(|signature| !signature.is_empty()) else {
+        return (format!("msg_{number}").into(), None);
+    };
+    let (id, phase) = match serde_json::from_str::<TextSignature<'_>>(signature) {
+        Ok(TextSignature { v: 1, id, phase }) => (id, phase),
+        // Old sessions kept the bare id.
+        _ => (signature.into(), None),
+    };
+    let known = |phase: &Cow<'_, str>| matches!(&**phase, "commentary" | "final_answer");
+    let id = if id.len() > MAX_MESSAGE_ID {
+        format!("msg_{}", short_hash(&id)).into()
+    } else {
+        id
+    };
+    (id, phase.filter(known))
+}
+
+fn function_call(call: &ToolCall, other_model: bool) -> Call<'_> {
+    let (call_id, item) = match call.id.split_once('|') {
+        Some((call_id, item)) => (call_id, Some(item)),
+        None => (call.id.as_str(), None),
+    };
+    Call {
+        r#type: "function_call",
+        id: item.filter(|item| !(other_model && item.starts_with("fc_"))),
+        call_id,
+        name: &call.name,
+        arguments: call.arguments.to_string(),
+    }
+}
+
+fn output<'a>(result: &'a ToolResultMessage, model: &Model) -> Item<'a> {
+    let has_image = result
+        .content
+        .iter()
+        .any(|block| matches!(block, Block::Image { .. }));
+    let output = if has_image && model.takes_images() {
+        let parts = result.content.iter().filter_map(part);
+        let filled = |part: &Part<'_>| !matches!(part, Part::InputText { text: "" });
+        Said::Parts(parts.filter(filled).collect())
+    } else {
+        Said::Text(joined_text(&result.content))
+    };
+    let call_id = result.tool_call_id.split('|').next().unwrap_or_default();
+    Item::Output {
+        r#type: "function_call_output",
+        call_id,
+        output,
+    }
+}
