@@ -222,15 +222,12 @@ impl Credentials {
         } else {
             variables
         };
-        let aws = match provider {
+        let others = match provider {
             "amazon-bedrock" => " AWS_PROFILE and the other AWS variables work too.",
-            "google-vertex" => {
-                " Application default credentials work too, with GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION."
-            }
             _ => "",
         };
         format!(
-            "{begin}\"{provider}\": {{\"type\":\"api_key\",\"key\":\"…\"}} to {}.{aws}",
+            "{begin}\"{provider}\": {{\"type\":\"api_key\",\"key\":\"…\"}} to {}.{others}",
             auth.display()
         )
     }

@@ -12,6 +12,7 @@ use secrecy::ExposeSecret;
 use tokio::time::{Instant, sleep_until};
 
 use crate::answer::blank;
+use crate::cassette::{Recorder, Recording};
 use crate::decoder::ResponseDecoder;
 use crate::http::Clients;
 use crate::outgoing::HttpRequest;
@@ -28,8 +29,12 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// Shorter values are placeholders for servers that need no key, and ordinary words.
 const SECRET_LENGTH: usize = 8;
 
-/// The events of `request`, asked through `clients`.
-pub(crate) fn exchange(request: Request, clients: Clients) -> EventStream {
+/// The events of `request`, asked through `clients` and written down by `recorder`.
+pub(crate) fn exchange(
+    request: Request,
+    clients: Clients,
+    recorder: Option<&Recorder>,
+) -> EventStream {
     let Some(decoder) = ResponseDecoder::new(&request) else {
         let mut message = blank(&request.model);
         message.stop_reason = StopReason::Error;
@@ -39,10 +44,12 @@ pub(crate) fn exchange(request: Request, clients: Clients) -> EventStream {
     };
     let total = request.options.timeouts.total;
     let deadline = total.and_then(|total| Instant::now().checked_add(total));
+    let recording = recorder.map(|recorder| recorder.begin(&request));
     let exchange = Box::new(Exchange {
         request,
         clients,
         decoder,
+        recording,
         deadline,
         phase: Phase::Ask,
     });
@@ -56,6 +63,8 @@ struct Exchange {
     request: Request,
     clients: Clients,
     decoder: ResponseDecoder,
+    /// Present while the answer is written to a cassette.
+    recording: Option<Recording>,
     /// When the whole request must be over.
     deadline: Option<Instant>,
     phase: Phase,
@@ -80,12 +89,21 @@ impl Exchange {
     async fn next(&mut self) -> Option<StreamEvent> {
         loop {
             if let Some(event) = self.decoder.next_event() {
-                return Some(self.without_secrets(event));
+                let event = self.without_secrets(event);
+                if let StreamEvent::End(message) = &event
+                    && let Some(recording) = self.recording.take()
+                {
+                    recording.end(message);
+                }
+                return Some(event);
             }
             match std::mem::replace(&mut self.phase, Phase::Over) {
                 Phase::Over => return None,
                 Phase::Ask => {
                     if let Some(response) = self.ask().await {
+                        if let Some(recording) = &mut self.recording {
+                            recording.response(&response);
+                        }
                         self.decoder.begin();
                         self.phase = Phase::Read(response);
                     }
@@ -214,6 +232,9 @@ impl Exchange {
         let idle = self.request.options.timeouts.idle;
         match self.within(idle, response.chunk()).await {
             Ok(Ok(Some(bytes))) => {
+                if let Some(recording) = &mut self.recording {
+                    recording.chunk(&bytes);
+                }
                 self.decoder.push(&bytes);
                 if self.decoder.is_ended() {
                     tokio::spawn(see_off(response));
@@ -221,7 +242,12 @@ impl Exchange {
                     self.phase = Phase::Read(response);
                 }
             }
-            Ok(Ok(None)) => self.decoder.finish(),
+            Ok(Ok(None)) => {
+                if let Some(recording) = &mut self.recording {
+                    recording.body_ended();
+                }
+                self.decoder.finish();
+            }
             Ok(Err(_)) => self.decoder.fail("terminated".to_owned()),
             Err(Interruption::Cancelled) => self.decoder.abort(ABORTED),
             Err(Interruption::Slow) => {

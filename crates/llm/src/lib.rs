@@ -5,6 +5,7 @@
 
 mod answer;
 mod anthropic;
+mod cassette;
 mod catalog;
 mod classify;
 mod compat;
@@ -20,6 +21,7 @@ mod notice;
 mod offline;
 mod outgoing;
 mod partial_json;
+mod providers;
 mod registry;
 mod relaxed_json;
 mod request;
@@ -34,6 +36,7 @@ mod transport;
 mod wire;
 mod wire_json;
 
+pub use cassette::{CassetteProvider, Recorder};
 pub use classify::{is_overflow, is_retryable};
 pub use credentials::{CredentialError, Environment};
 pub use decoder::ResponseDecoder;
@@ -41,6 +44,7 @@ pub use notice::Notice;
 pub use offline::OfflineProvider;
 pub use outgoing::HttpRequest;
 pub use partial_json::{parse_arguments, parse_lenient, repair};
+pub use providers::Providers;
 pub use registry::{Authorization, Registry, RegistryOptions};
 pub use request::{
     CacheRetention, EventStream, HttpRetry, Provider, Request, RequestOptions, StreamEvent,

@@ -16,14 +16,16 @@ use secrecy::ExposeSecret;
 use crate::catalog::{self, CatalogModel};
 use crate::credentials::{CredentialError, Credentials, Entries, Environment};
 use crate::models_file::{self, CustomModel, ProviderConfig, Providers};
-use crate::{Notice, RequestOptions, offline};
+use crate::{Notice, RequestOptions, cassette, offline};
 
-/// The protocols of the built-in catalogue that this program speaks.
-const SPOKEN_APIS: [&str; 4] = [
+/// The protocols of the built-in catalogue that this program speaks; see `wire`.
+const SPOKEN_APIS: [&str; 6] = [
     "anthropic-messages",
     "openai-completions",
     "openai-responses",
+    "azure-openai-responses",
     "google-generative-ai",
+    "google-vertex",
 ];
 
 /// How a registry is opened.
@@ -134,12 +136,15 @@ impl Registry {
 
     /// The model with exactly this provider and id, whether or not there is a key.
     ///
-    /// `offline/scenario:<file>` always exists.
+    /// `offline/scenario:<file>` always exists; with the provider `cassette` the id is a file.
     pub fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         if provider == offline::PROVIDER
             && let Some(model) = offline::scenario_model(id)
         {
             return Some(Arc::new(model));
+        }
+        if provider == cassette::PROVIDER {
+            return cassette::cassette_model(id).ok().map(Arc::new);
         }
         self.candidates_of(provider)
             .find(|candidate| candidate.id == id)
@@ -176,7 +181,8 @@ impl Registry {
 
     fn has_credentials_in(&self, stored: &Entries, provider: &str) -> bool {
         let configured = self.configured_key(provider);
-        provider == offline::PROVIDER || self.credentials.has(provider, stored, configured)
+        [offline::PROVIDER, cassette::PROVIDER].contains(&provider)
+            || self.credentials.has(provider, stored, configured)
     }
 
     /// The error a request to this model would fail with for want of a key. Runs no command.
@@ -351,5 +357,5 @@ pub(crate) fn is_built_in(provider: &str) -> bool {
 }
 
 fn needs_no_key(model: &Model) -> bool {
-    model.api == offline::API
+    model.api == offline::API || model.provider == cassette::PROVIDER
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use pinion_message::{Model, ThinkingLevel};
 
 use crate::registry::{Candidate, is_built_in};
-use crate::{Registry, offline};
+use crate::{Registry, cassette, offline};
 pub use initial::{InitialModel, InitialOptions, default_model, initial_model};
 use pattern::{Suffix, matching};
 pub use scope::{ScopedModel, scope};
@@ -54,6 +54,16 @@ pub enum ResolveError {
         /// The name most like it.
         nearest: Option<String>,
     },
+    /// A cassette that cannot be replayed.
+    #[error(
+        "Cassette \"{file}\" cannot be replayed: {reason}. Record one with PINION_CASSETTE_RECORD={file}."
+    )]
+    Cassette {
+        /// As it was written.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
 }
 
 impl ResolveError {
@@ -62,6 +72,7 @@ impl ResolveError {
         match self {
             Self::UnknownProvider { .. } => "unknown_provider",
             Self::UnknownModel { .. } => "unknown_model",
+            Self::Cassette { .. } => "unreadable_cassette",
         }
     }
 }
@@ -87,6 +98,18 @@ pub fn resolve_model(
         thinking,
         warning: None,
     };
+    let cassette = match provider {
+        None => pattern.strip_prefix(cassette::PREFIX),
+        Some(provider) => (provider == cassette::PROVIDER).then_some(pattern),
+    };
+    if let Some(file) = cassette {
+        let unreadable = |reason| ResolveError::Cassette {
+            file: file.to_owned(),
+            reason,
+        };
+        let model = cassette::cassette_model(file).map_err(unreadable)?;
+        return Ok(found(Arc::new(model), None));
+    }
     let (named, mut rest) = match provider {
         Some(provider) => {
             let canonical = canonical_provider(registry, provider)?;

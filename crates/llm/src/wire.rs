@@ -1,6 +1,7 @@
 //! The model servers that are reached over HTTP: one provider for all of them, which looks at the
 //! model's `api` to know how to speak.
 
+use crate::cassette::Recorder;
 use crate::exchange::exchange;
 use crate::google::Host;
 use crate::http::Clients;
@@ -16,12 +17,21 @@ use crate::{anthropic, completions, google, mistral, responses};
 #[derive(Debug, Clone, Default)]
 pub struct HttpProvider {
     clients: Clients,
+    recorder: Option<Recorder>,
 }
 
 impl HttpProvider {
     /// A provider without any connection yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A provider that writes every answer to a cassette as well.
+    pub fn recording(recorder: Recorder) -> Self {
+        Self {
+            recorder: Some(recorder),
+            ..Self::default()
+        }
     }
 
     /// Prepares what requests to `base_url` will need, so that the first need not wait for it.
@@ -36,7 +46,7 @@ impl HttpProvider {
 
 impl Provider for HttpProvider {
     fn stream(&self, request: Request) -> EventStream {
-        exchange(request, self.clients.clone())
+        exchange(request, self.clients.clone(), self.recorder.as_ref())
     }
 }
 

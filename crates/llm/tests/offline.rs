@@ -327,7 +327,7 @@ async fn a_stall_longer_than_the_idle_limit_fails() {
     let message = answer(request).await;
     assert_eq!(
         message.error_message.as_deref(),
-        Some("Request timed out: no data for 5 s.")
+        Some("Stream idle timeout: no data for 5 s (timed out)")
     );
     assert_eq!(message.joined_text(""), "a");
 }

@@ -3,7 +3,6 @@
 //! Also where variables are looked up: the process, or a fixed set that a caller hands over.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Where environment variables are looked up.
 #[derive(Debug, Clone, Default)]
@@ -41,11 +40,7 @@ impl Environment {
     /// Whether anything in the environment lets us ask this provider.
     pub(crate) fn has_credentials(&self, provider: &str) -> bool {
         key_variables(provider).iter().any(|name| self.has(name))
-            || match provider {
-                "amazon-bedrock" => self.has_aws_identity(),
-                "google-vertex" => self.has_google_identity(),
-                _ => false,
-            }
+            || provider == "amazon-bedrock" && self.has_aws_identity()
     }
 
     fn has_aws_identity(&self) -> bool {
@@ -58,18 +53,6 @@ impl Environment {
             ]
             .iter()
             .any(|name| self.has(name))
-    }
-
-    fn has_google_identity(&self) -> bool {
-        let project = self.has("GOOGLE_CLOUD_PROJECT") || self.has("GCLOUD_PROJECT");
-        let file = || match self.get("GOOGLE_APPLICATION_CREDENTIALS") {
-            Some(file) => Path::new(&file).exists(),
-            None => self.get("HOME").is_some_and(|home| {
-                let file = ".config/gcloud/application_default_credentials.json";
-                Path::new(&home).join(file).exists()
-            }),
-        };
-        project && self.has("GOOGLE_CLOUD_LOCATION") && file()
     }
 }
 
@@ -145,9 +128,8 @@ mod tests {
     }
 
     #[test]
-    fn clouds_count_as_configured_without_a_key() {
+    fn an_identity_of_aws_counts_without_a_key() {
         assert!(fixed(&[("AWS_PROFILE", "p")]).has_credentials("amazon-bedrock"));
         assert!(!fixed(&[("AWS_ACCESS_KEY_ID", "i")]).has_credentials("amazon-bedrock"));
-        assert!(!fixed(&[("GOOGLE_CLOUD_PROJECT", "p")]).has_credentials("google-vertex"));
     }
 }

@@ -95,3 +95,22 @@ pub(super) fn prompt_tokens(request: &Request) -> u64 {
         + tools.sum::<usize>();
     (characters as u64).div_ceil(4)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn pieces_add_up_to_the_text(text in "\\PC{0,50}", chunk in 1usize..9) {
+            let pieces: Vec<Arc<str>> = Pieces::Cut { text: text.clone(), at: 0, chunk }.collect();
+            proptest::prop_assert_eq!(pieces.concat(), text);
+            proptest::prop_assert!(pieces.iter().all(|piece| (1..=chunk).contains(&piece.chars().count())));
+        }
+
+        #[test]
+        fn numbered_deltas_have_their_size(number in proptest::num::u64::ANY, size in 1usize..40) {
+            proptest::prop_assert_eq!(numbered(number, size).len(), size);
+        }
+    }
+}

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::pieces::{Pieces, prompt_tokens};
 use super::script::{Call, Paced, Step, Tokens, Turn};
+use crate::answer::blank;
 use crate::{EventStream, Request, StreamEvent};
 
 /// After so many events in a row others get their turn.
@@ -91,18 +92,7 @@ impl Playback {
             steps: turn.steps.into_iter(),
             ready: VecDeque::new(),
             arriving: None,
-            message: AssistantMessage {
-                content: Vec::new(),
-                api: model.api.clone(),
-                provider: model.provider.clone(),
-                model: model.id.clone(),
-                usage: Usage::default(),
-                stop_reason: StopReason::Stop,
-                timestamp: now_millis(),
-                response_id: None,
-                response_model: None,
-                error_message: None,
-            },
+            message: blank(&model),
             state: State::Waiting,
             open: None,
             arguments: Map::new(),
@@ -299,7 +289,10 @@ impl Playback {
         let limit = self.idle_limit;
         self.wait_until(Instant::now() + time.min(limit)).await;
         if time > limit && !self.cancel.is_cancelled() {
-            let message = format!("Request timed out: no data for {} s.", limit.as_secs_f64());
+            let message = format!(
+                "Stream idle timeout: no data for {} s (timed out)",
+                limit.as_secs_f64()
+            );
             self.end(StopReason::Error, Some(message));
         }
     }

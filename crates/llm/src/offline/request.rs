@@ -386,4 +386,12 @@ mod tests {
         );
         assert_eq!(edit.call(&bash), Err("edit"));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_or_left_alone(start in "(list|read|run|write|edit|grep|ls|think about)", rest in "\\PC{0,40}") {
+            let _ = PlainRequest::parse(&format!("{start} {rest}"));
+            let _ = PlainRequest::parse(&rest);
+        }
+    }
 }

@@ -348,4 +348,11 @@ mod tests {
             assert!(error.contains(words), "{script}: {error}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[\\[\\]{}\":,a-z0-9 -]{0,60}") {
+            let _ = Script::parse(&text);
+        }
+    }
 }

@@ -1,0 +1,223 @@
+//! `cassette:<file>`: answers of a real provider, recorded once and replayed without a network.
+//!
+//! What is kept are the bytes of responses, so a replay goes through the same decoder as the real
+//! thing. `PINION_CASSETTE_RECORD=<file>` records, `--model cassette:<file>` replays. A cassette holds
+//! what the model said, not the keys it was asked with.
+
+mod recorder;
+mod tape;
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use pinion_message::{Message, Model, StopReason};
+use tokio::time::Instant;
+
+use crate::answer::blank;
+use crate::decoder::ResponseDecoder;
+use crate::{EventStream, Provider, Request, StreamEvent};
+pub use recorder::Recorder;
+pub(crate) use recorder::Recording;
+use tape::{Exchange, Tape};
+
+/// The provider's name.
+pub(crate) const PROVIDER: &str = "cassette";
+/// Model names that begin so name a file.
+pub(crate) const PREFIX: &str = "cassette:";
+/// Names the file to record to.
+const RECORD_VARIABLE: &str = "PINION_CASSETTE_RECORD";
+/// Set, answers come at the pace they were recorded with; otherwise as fast as they are read.
+const PACE_VARIABLE: &str = "PINION_CASSETTE_PACE";
+
+/// The answers left on each cassette that is being replayed in this process.
+static PLAYING: LazyLock<Mutex<HashMap<String, VecDeque<Exchange>>>> =
+    LazyLock::new(Mutex::default);
+
+/// The recorder that the environment asks for, and its file.
+pub(crate) fn recorder_from_environment() -> Option<(PathBuf, std::io::Result<Recorder>)> {
+    let file = std::env::var_os(RECORD_VARIABLE).filter(|file| !file.is_empty())?;
+    let file = PathBuf::from(file);
+    let recorder = Recorder::open(&file);
+    Some((file, recorder))
+}
+
+/// The model that replays `file`; the error is a sentence without its end.
+pub(crate) fn cassette_model(file: &str) -> Result<Model, String> {
+    let recorded = Tape::read(Path::new(file))?.model;
+    Ok(Model {
+        name: format!("Cassette of {}/{}", recorded.provider, recorded.id),
+        id: file.to_owned(),
+        provider: PROVIDER.to_owned(),
+        base_url: String::new(),
+        ..recorded
+    })
+}
+
+/// Tells the requests of a session apart by what was said. Times, outputs of tools and the system
+/// prompt differ from run to run and are left out.
+fn key(request: &Request) -> String {
+    // FNV-1a: cassettes outlive the program, and the standard hasher may change with it.
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut add = |role: &str, text: &str| {
+        for byte in role.bytes().chain([0]).chain(text.bytes()).chain([0]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    for message in &request.messages {
+        match &**message {
+            Message::User(user) => add("user", &user.content.joined_text("\n")),
+            Message::Assistant(answer) => add("assistant", &answer.joined_text("\n")),
+            Message::ToolResult(result) => add("result", &result.tool_name),
+            _ => {}
+        }
+    }
+    format!("{hash:016x}")
+}
+
+/// The next answer for a request: one recorded for the same words, or else the next one.
+fn next_exchange(file: &str, key: &str) -> Result<Exchange, String> {
+    let mut playing = PLAYING.lock().unwrap_or_else(PoisonError::into_inner);
+    let left = match playing.entry(file.to_owned()) {
+        Entry::Occupied(left) => left.into_mut(),
+        Entry::Vacant(place) => place.insert(Tape::read(Path::new(file))?.exchanges.into()),
+    };
+    let place = left
+        .iter()
+        .position(|exchange| exchange.key == key)
+        .unwrap_or(0);
+    left.remove(place)
+        .ok_or_else(|| "it has no more answers".to_owned())
+}
+
+/// Answers from cassettes; the model's id is the file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CassetteProvider;
+
+impl Provider for CassetteProvider {
+    fn stream(&self, request: Request) -> EventStream {
+        let Some(decoder) = ResponseDecoder::new(&request) else {
+            let mut message = blank(&request.model);
+            message.stop_reason = StopReason::Error;
+            let api = &request.model.api;
+            message.error_message = Some(format!("No API provider registered for api: {api}"));
+            return Box::pin(stream::iter([StreamEvent::End(message)]));
+        };
+        let replay = Replay {
+            request,
+            decoder,
+            state: State::Waiting,
+            started: Instant::now(),
+            paced: std::env::var_os(PACE_VARIABLE).is_some_and(|value| !value.is_empty()),
+        };
+        Box::pin(stream::unfold(Box::new(replay), |mut replay| async move {
+            replay.next().await.map(|event| (event, replay))
+        }))
+    }
+}
+
+/// One answer being replayed.
+struct Replay {
+    request: Request,
+    decoder: ResponseDecoder,
+    state: State,
+    started: Instant,
+    paced: bool,
+}
+
+enum State {
+    Waiting,
+    /// The rest of the body, the rest of its pieces, and how it ends.
+    Reading {
+        body: Bytes,
+        chunks: std::vec::IntoIter<(u64, usize)>,
+        error: Option<String>,
+    },
+    Over,
+}
+
+impl Replay {
+    async fn next(&mut self) -> Option<StreamEvent> {
+        loop {
+            if let Some(event) = self.decoder.next_event() {
+                return Some(event);
+            }
+            if self.request.cancel.is_cancelled() && !self.decoder.is_ended() {
+                self.decoder.abort("Request was aborted");
+                self.state = State::Over;
+                continue;
+            }
+            match std::mem::replace(&mut self.state, State::Over) {
+                State::Over => return None,
+                State::Waiting => self.begin(),
+                State::Reading {
+                    body,
+                    chunks,
+                    error,
+                } => self.read(body, chunks, error).await,
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        let file = &self.request.model.id;
+        let found = next_exchange(file, &key(&self.request));
+        let found = found.and_then(|exchange| exchange.body().map(|body| (exchange, body)));
+        match found {
+            Err(why) => self.decoder.fail(format!("Cassette {file}: {why}.")),
+            Ok((exchange, body)) => match exchange.status {
+                Some(200..=299) => {
+                    self.decoder.begin();
+                    let chunks = exchange.chunks.into_iter();
+                    self.state = State::Reading {
+                        body: body.into(),
+                        chunks,
+                        error: exchange.error,
+                    };
+                }
+                status => {
+                    let status =
+                        status.map_or_else(|| "Connection error.".to_owned(), |s| s.to_string());
+                    self.decoder.fail(exchange.error.unwrap_or(status));
+                }
+            },
+        }
+    }
+
+    async fn read(
+        &mut self,
+        mut body: Bytes,
+        mut chunks: std::vec::IntoIter<(u64, usize)>,
+        error: Option<String>,
+    ) {
+        // Others get their turn between pieces.
+        tokio::task::yield_now().await;
+        let Some((at, length)) = chunks.next() else {
+            // What no piece covers comes last; a cassette may be edited by hand.
+            self.decoder.push(&body);
+            match error {
+                Some(error) => self.decoder.fail(error),
+                None => self.decoder.finish(),
+            }
+            return;
+        };
+        if self.paced {
+            tokio::select! {
+                () = tokio::time::sleep_until(self.started + Duration::from_millis(at)) => {}
+                () = self.request.cancel.cancelled() => return,
+            }
+        }
+        self.decoder.push(&body.split_to(length.min(body.len())));
+        if !self.decoder.is_ended() {
+            self.state = State::Reading {
+                body,
+                chunks,
+                error,
+            };
+        }
+    }
+}

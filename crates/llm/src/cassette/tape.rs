@@ -1,0 +1,139 @@
+//! The cassette file: JSON lines, a header and then one line per answered request.
+//!
+//! ```text
+//! {"type":"cassette","version":1,"model":{…}}
+//! {"type":"exchange","key":"…","url":"…","status":200,"headers":{…},"body":"…","chunks":[[12,512],…]}
+//! ```
+//!
+//! `body` is the response as text, `chunks` its pieces as milliseconds since the request and length in
+//! bytes. A body that is not UTF-8 stands in `base64` instead. `error` says how a request failed. No
+//! request headers are kept, and of the response's only those that cannot hold a secret.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pinion_message::Model;
+use serde::{Deserialize, Serialize};
+
+/// The format this program writes; it reads no other.
+const VERSION: u32 = 1;
+
+/// One line of the file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub(super) enum Line {
+    /// The first line.
+    Cassette { version: u32, model: Box<Model> },
+    /// Every other line.
+    Exchange(Exchange),
+}
+
+/// What one request was answered with.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Exchange {
+    /// Tells requests apart; see `key`.
+    pub(super) key: String,
+    /// Where the request went, without its query.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) url: String,
+    /// Absent when no response came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<u16>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) headers: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    body: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    base64: String,
+    /// Milliseconds since the request, and bytes.
+    pub(super) chunks: Vec<(u64, usize)>,
+    /// How it failed, before or after the body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<String>,
+}
+
+impl Exchange {
+    pub(super) fn new(key: String) -> Self {
+        Self {
+            key,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn set_body(&mut self, bytes: Vec<u8>) {
+        match String::from_utf8(bytes) {
+            Ok(text) => self.body = text,
+            Err(error) => self.base64 = STANDARD.encode(error.as_bytes()),
+        }
+    }
+
+    /// The bytes of the response.
+    pub(super) fn body(&self) -> Result<Vec<u8>, String> {
+        if self.base64.is_empty() {
+            return Ok(self.body.clone().into_bytes());
+        }
+        STANDARD
+            .decode(&self.base64)
+            .map_err(|error| format!("\"base64\": {error}"))
+    }
+}
+
+/// A whole cassette.
+#[derive(Debug, Clone)]
+pub(super) struct Tape {
+    /// The model that was recorded.
+    pub(super) model: Model,
+    pub(super) exchanges: Vec<Exchange>,
+}
+
+impl Tape {
+    /// Reads a cassette; an error is a sentence without its end.
+    pub(super) fn read(path: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let mut lines = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty());
+        let first = lines.next().map(|(_, line)| serde_json::from_str(line));
+        let model = match first {
+            Some(Ok(Line::Cassette {
+                version: VERSION,
+                model,
+            })) => *model,
+            Some(Ok(Line::Cassette { version, .. })) => {
+                return Err(format!(
+                    "version {version} is not understood, only {VERSION}"
+                ));
+            }
+            Some(Ok(Line::Exchange(_))) | None => {
+                return Err("the first line is no header".to_owned());
+            }
+            Some(Err(error)) => return Err(format!("line 1: {error}")),
+        };
+        let mut exchanges = Vec::new();
+        for (number, line) in lines {
+            match serde_json::from_str(line) {
+                Ok(Line::Exchange(exchange)) => exchanges.push(exchange),
+                // Two recordings into one file: the second begins with its own header.
+                Ok(Line::Cassette { .. }) => {}
+                Err(error) => return Err(format!("line {}: {error}", number + 1)),
+            }
+        }
+        Ok(Self { model, exchanges })
+    }
+}
+
+/// The first line of a cassette for `model`.
+pub(super) fn header(model: &Model) -> Line {
+    let mut model = model.clone();
+    // Not needed to read answers, and they may hold secrets.
+    model.headers = None;
+    Line::Cassette {
+        version: VERSION,
+        model: Box::new(model),
+    }
+}
