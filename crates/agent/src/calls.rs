@@ -8,6 +8,7 @@ use futures_util::FutureExt;
 use pinion_message::{AssistantMessage, Block, Message, ToolCall, ToolResultMessage, now_millis};
 use pinion_tools::{Tool, ToolContext, ToolError, ToolOutput, UpdateSink, validate};
 use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Steering;
@@ -110,7 +111,7 @@ impl Core {
         gate: &Arc<Gate>,
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
-        let (sender, mut updates) = tokio::sync::mpsc::unbounded_channel();
+        let (sender, mut updates) = unbounded_channel();
         let context = ToolContext {
             call_id: Arc::clone(&run.call_id),
             cwd: Arc::clone(&self.cwd),
@@ -127,15 +128,13 @@ impl Core {
             tokio::select! {
                 biased;
                 Some(output) = updates.recv() => {
-                    // Each update replaces the one before: only the newest is worth sending.
-                    let mut newest = output;
-                    while let Ok(newer) = updates.try_recv() {
-                        newest = newer;
-                    }
-                    self.emit(Event::ToolUpdate { run: Arc::clone(run), output: Arc::new(newest) });
+                    self.emit_newest(run, output, &mut updates);
                     self.room().await;
                 }
                 result = &mut call => {
+                    if let Ok(output) = updates.try_recv() {
+                        self.emit_newest(run, output, &mut updates);
+                    }
                     return result.unwrap_or_else(|_| {
                         Err(ToolError(format!("Tool {} failed unexpectedly", run.name)))
                     });
@@ -143,6 +142,22 @@ impl Core {
                 () = &mut overdue => return Err(ToolError("Operation aborted".into())),
             }
         }
+    }
+}
+
+impl Core {
+    /// Tells the newest update: each replaces the one before.
+    fn emit_newest(
+        &self,
+        run: &Arc<ToolRun>,
+        first: ToolOutput,
+        updates: &mut UnboundedReceiver<ToolOutput>,
+    ) {
+        let mut newest = first;
+        while let Ok(newer) = updates.try_recv() {
+            newest = newer;
+        }
+        self.emit(Event::ToolUpdate { run: Arc::clone(run), output: Arc::new(newest) });
     }
 }
 
@@ -155,7 +170,7 @@ struct Gate {
 impl Gate {
     fn sink(
         gate: &Arc<Self>,
-        sender: tokio::sync::mpsc::UnboundedSender<ToolOutput>,
+        sender: UnboundedSender<ToolOutput>,
     ) -> UpdateSink {
         let gate = Arc::clone(gate);
         Arc::new(move |output| {

@@ -56,6 +56,10 @@ pub enum Command {
     GetEntries { since: Option<String> },
     GetTree,
     ExportHtml { path: Option<String> },
+    /// What can be called with `/`.
+    GetCommands,
+    /// Nothing: answered in its turn, so that an answer made elsewhere keeps its place.
+    Nothing,
 }
 
 /// When a queued message is delivered.
@@ -93,6 +97,7 @@ pub enum Answer {
     Entries { entries: Vec<Value>, leaf_id: Option<String> },
     Tree { tree: Value, leaf_id: Option<String> },
     Exported(String),
+    Commands(Value),
 }
 
 /// What became of a prompt.

@@ -134,6 +134,9 @@ pub trait Preferences: Send + Sync {
 pub trait Expander: Send + Sync {
     /// The text to send, and what went wrong while expanding it.
     fn expand(&self, text: &str) -> Expanded;
+
+    /// The list of what can be called with `/`.
+    fn commands(&self) -> Value;
 }
 
 /// An expanded text.

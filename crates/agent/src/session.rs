@@ -194,6 +194,8 @@ impl Actor {
             Command::GetEntries { since } => reply.send(core.entries_view(since.as_deref())),
             Command::GetTree => reply.send(Ok(core.tree_view())),
             Command::ExportHtml { path } => reply.send(core.export_html(path)),
+            Command::GetCommands => reply.send(Ok(Answer::Commands(core.expander.commands()))),
+            Command::Nothing => reply.done(),
             command @ (Command::NewSession { .. }
             | Command::SwitchSession { .. }
             | Command::Fork { .. }

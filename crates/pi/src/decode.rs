@@ -13,8 +13,6 @@ use crate::response::Asked;
 pub(crate) enum Decoded {
     /// Something for the engine.
     Command(Asked, Command),
-    /// The list of slash commands, which the engine does not know.
-    GetCommands(Asked),
     /// Nothing that is answered.
     Silent,
     /// A mistake, with the one line that answers it.
@@ -63,9 +61,6 @@ fn decode_object(mut members: Map<String, Value>) -> Decoded {
     };
     if name == "extension_ui_response" {
         return Decoded::Silent;
-    }
-    if name == "get_commands" {
-        return Decoded::GetCommands(asked);
     }
     match command(&name, &mut Members(members)) {
         Ok(Some(command)) => Decoded::Command(asked, command),
@@ -126,6 +121,7 @@ fn command(name: &str, members: &mut Members) -> Result<Option<Command>, String>
         "set_session_name" => Command::SetName(members.text("name")?),
         "get_entries" => Command::GetEntries { since: members.optional_text("since")? },
         "get_tree" => Command::GetTree,
+        "get_commands" => Command::GetCommands,
         _ => return Ok(None),
     }))
 }

@@ -118,6 +118,7 @@ impl Asked {
             Answer::Tree { tree, leaf_id } => {
                 self.data(&json!({ "tree": tree, "leafId": leaf_id }))
             }
+            Answer::Commands(commands) => self.data(&json!({ "commands": commands })),
             Answer::Exported(path) => self.data(&json!({ "path": path })),
         }
     }

@@ -1,10 +1,7 @@
 //! The RPC loop: lines in, commands to the engine, one response each.
 
-use std::sync::Arc;
-
-use pinion_agent::{Handle, Reply};
+use pinion_agent::{Command, Handle, Reply};
 use pinion_jsonl::{Input, Queue};
-use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::decode::{Decoded, decode};
@@ -17,8 +14,6 @@ pub struct Rpc {
     pub session: Handle,
     /// The queue of the writer.
     pub out: Queue<Out>,
-    /// Makes the list of slash commands; called when a client asks for it.
-    pub commands: Arc<dyn Fn() -> Value + Send + Sync>,
 }
 
 /// Why the loop ended.
@@ -51,10 +46,11 @@ impl Rpc {
     async fn take(&self, decoded: Decoded) {
         match decoded {
             Decoded::Silent => {}
-            Decoded::Refused(line) => self.out.push(Out::Record(line)),
-            Decoded::GetCommands(asked) => {
-                let line = asked.data(&(self.commands)());
-                self.out.push(Out::Record(line));
+            Decoded::Refused(line) => {
+                // By way of the engine, so that answers come in the order of the lines.
+                let out = self.out.clone();
+                let reply = Reply::new(move |_| out.push(Out::Record(line)));
+                self.session.send(Command::Nothing, reply).await;
             }
             Decoded::Command(asked, command) => {
                 let reply = self.reply(asked);

@@ -28,7 +28,6 @@ use crate::program::Program;
 /// A session ready to be started, and what the fronts need beside it.
 pub(crate) struct Engine {
     pub config: Config,
-    pub resources: Arc<LazyResources>,
     pub preferences: Arc<SavedPreferences>,
 }
 
@@ -87,21 +86,16 @@ pub(crate) fn build(
         system_prompt: system_prompt.into(),
         settings: engine_settings(&settings),
         preferences: Arc::clone(&preferences) as _,
-        expander: Arc::new(ResourceExpander(Arc::clone(&resources))),
+        expander: Arc::new(ResourceExpander(resources)),
         listeners,
     };
-    Ok(Engine { config, resources, preferences })
+    Ok(Engine { config, preferences })
 }
 
 fn tell<T: std::fmt::Display>(notices: &[T]) {
     for notice in notices {
         eprintln!("Warning: {notice}");
     }
-}
-
-/// The answer to `get_commands`.
-pub(crate) fn commands(resources: &LazyResources) -> Value {
-    json!({ "commands": resources.get().commands() })
 }
 
 struct ResourceExpander(Arc<LazyResources>);
@@ -115,6 +109,10 @@ impl Expander for ResourceExpander {
         let fault =
             expanded.error.map(|error| (error.path.display().to_string(), error.message));
         Expanded { text: expanded.text.into_owned(), fault }
+    }
+
+    fn commands(&self) -> Value {
+        json!(self.0.get().commands())
     }
 }
 

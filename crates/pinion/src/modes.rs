@@ -32,12 +32,11 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     let writer = Writer::spawn(stdout, Classic::default(), queue.clone())?;
     let input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
 
-    let Engine { config, resources, preferences } = engine;
+    let Engine { config, preferences } = engine;
     let runtime = runtime::build()?;
     let code = runtime.block_on(async {
         let (session, task) = Session::spawn(config);
-        let commands = Arc::new(move || engine::commands(&resources));
-        let rpc = Rpc { session, out: queue.clone(), commands };
+        let rpc = Rpc { session, out: queue.clone() };
         let served = async {
             let end = rpc.serve(input).await;
             if end == RpcEnd::EndOfInput && on_eof == OnEof::Drain {
@@ -129,7 +128,7 @@ fn converse(
     output: Option<&Queue<Out>>,
 ) -> Result<u8, Failure> {
     let runtime = runtime::build()?;
-    let Engine { config, preferences, .. } = engine;
+    let Engine { config, preferences } = engine;
     let result = runtime.block_on(async {
         let (session, task) = Session::spawn(config);
         let asked = async {
