@@ -11,7 +11,6 @@ use std::time::Duration;
 use futures_util::stream;
 use pinion_message::{
     AssistantMessage, Block, Model, StopReason, TextBlock, ThinkingBlock, ToolCall, Usage,
-    now_millis,
 };
 use serde_json::{Map, Value};
 use tokio::time::Instant;
