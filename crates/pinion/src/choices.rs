@@ -4,25 +4,23 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pinion_agent::Models;
-use pinion_llm::{Authorization, HttpProvider, OfflineProvider, Provider, Registry, ScopedModel};
+use pinion_llm::{Authorization, Provider, Providers, Registry, ScopedModel};
 use pinion_message::{Model, ThinkingLevel};
 
 /// The registry, the scope, and who answers.
 pub(crate) struct Choices {
     pub registry: Arc<Registry>,
     pub scope: Vec<ScopedModel>,
-    http: Arc<HttpProvider>,
-    offline: Arc<OfflineProvider>,
+    providers: Arc<Providers>,
 }
 
 impl Choices {
     pub fn new(registry: Arc<Registry>, scope: Vec<ScopedModel>) -> Self {
-        Self {
-            registry,
-            scope,
-            http: Arc::new(HttpProvider::new()),
-            offline: Arc::new(OfflineProvider),
+        let (providers, notice) = Providers::from_environment();
+        if let Some(notice) = notice {
+            eprintln!("Warning: {notice}");
         }
+        Self { registry, scope, providers: Arc::new(providers) }
     }
 }
 
@@ -51,12 +49,8 @@ impl Models for Choices {
         })
     }
 
-    fn provider(&self, model: &Model) -> Arc<dyn Provider> {
-        if model.provider == "offline" {
-            Arc::clone(&self.offline) as Arc<dyn Provider>
-        } else {
-            Arc::clone(&self.http) as Arc<dyn Provider>
-        }
+    fn provider(&self, _model: &Model) -> Arc<dyn Provider> {
+        Arc::clone(&self.providers) as Arc<dyn Provider>
     }
 
     fn check_credentials(&self, model: &Model) -> Result<(), String> {
