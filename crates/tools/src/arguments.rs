@@ -54,3 +54,11 @@ pub(crate) fn count(arguments: &Value, name: &str) -> Option<usize> {
     // A float-to-integer cast saturates, which is what a count wants.
     number(arguments, name).map(|number| number as usize)
 }
+
+/// A flag that is off unless given.
+pub(crate) fn flag(arguments: &Value, name: &str) -> bool {
+    arguments
+        .get(name)
+        .and_then(Value::as_bool)
+        .unwrap_or(false)
+}

@@ -3,6 +3,8 @@
 //! Published with `oldText` and `newText`; a list of `edits` (also as JSON text) is accepted as well.
 //! What to replace where is decided in `replacement.rs`.
 
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use futures_util::FutureExt;
@@ -11,7 +13,13 @@ use pinion_message::{Block, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::replacement::{self, Edit, Request};
-use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, diff, fault, path, store};
+use crate::{
+    Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, diff, encoding, fault, path,
+    store,
+};
+
+/// Larger files are edited on a thread of their own.
+const SMALL_FILE: u64 = 256 * 1024;
 
 /// Replaces text that occurs exactly once.
 #[derive(Debug)]
@@ -79,8 +87,19 @@ impl Tool for EditFile {
             let name = arguments::text(&arguments, "path")?;
             let request = request(&arguments, name)?;
             let path = path::resolve(name, &context.cwd);
-            let _held = store::lock(&path).await;
+            let held = store::lock(&path).await;
             context.check_cancelled()?;
+            if path
+                .metadata()
+                .is_ok_and(|metadata| metadata.len() > SMALL_FILE)
+            {
+                // The file stays locked until the work is done, even if nobody waits for it any more.
+                let work = move || {
+                    let _held = held;
+                    apply(&path, &request)
+                };
+                return blocking::run(&context.cancel, work).await;
+            }
             apply(&path, &request)
         }
         .boxed()
@@ -108,8 +127,8 @@ fn with_edit_list(arguments: &Value) -> Option<Value> {
     Some(Value::Object(arguments))
 }
 
-fn request<'a>(arguments: &'a Value, name: &'a str) -> Result<Request<'a>, ToolError> {
-    let edit = |value: &'a Value| -> Result<Edit, ToolError> {
+fn request(arguments: &Value, name: &str) -> Result<Request, ToolError> {
+    let edit = |value: &Value| -> Result<Edit, ToolError> {
         Ok(Edit::new(
             arguments::text(value, "oldText")?,
             arguments::text(value, "newText")?,
@@ -124,12 +143,12 @@ fn request<'a>(arguments: &'a Value, name: &'a str) -> Result<Request<'a>, ToolE
     }
 }
 
-fn apply(path: &Path, request: &Request<'_>) -> Result<ToolOutput, ToolError> {
-    let raw = read(path, request.path)?;
+fn apply(path: &Path, request: &Request) -> Result<ToolOutput, ToolError> {
+    let raw = read(path, &request.path)?;
     let change = replacement::apply(&raw, request)?;
-    store::replace(path, change.file.as_bytes())?;
+    store::replace(path, &encoding::encode(&change.file))?;
     let diff = diff::lines(&change.before, &change.after);
-    let mut details = json!({"diff": diff.text});
+    let mut details = json!({"diff": encoding::shown(diff.text)});
     if let Some(line) = diff.first_changed_line {
         details["firstChangedLine"] = line.into();
     }
@@ -140,16 +159,13 @@ fn apply(path: &Path, request: &Request<'_>) -> Result<ToolOutput, ToolError> {
 }
 
 fn read(path: &Path, name: &str) -> Result<String, ToolError> {
-    let writable = std::fs::OpenOptions::new()
-        .read(true)
-        .append(true)
-        .open(path);
-    let bytes = match writable {
+    // Opened for writing too, so that a file that cannot be written fails before anything is done.
+    let bytes = match OpenOptions::new().read(true).append(true).open(path) {
         Ok(_) => std::fs::read(path).map_err(|error| fault::plain(&error, "read"))?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(ToolError(format!("File not found: {name}")));
         }
-        Err(error) if error.raw_os_error() == Some(libc::EISDIR) => {
+        Err(error) if error.kind() == ErrorKind::IsADirectory => {
             return Err(fault::plain(&error, "read"));
         }
         Err(error) => {
@@ -159,8 +175,9 @@ fn read(path: &Path, name: &str) -> Result<String, ToolError> {
             )));
         }
     };
-    Ok(match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    encoding::decode(&bytes).ok_or_else(|| {
+        ToolError(format!(
+            "{name} is not a text file that can be edited. Use bash to change it."
+        ))
     })
 }

@@ -241,6 +241,10 @@ impl Yard {
                 .collect();
             sweep::with_descendants(processes, seeds)
         });
+        // Where `/proc` shows nothing, at least the group is known.
+        if self.children().contains_key(&session) {
+            let _ = kill(Pid::from_raw(-session), Signal::SIGKILL);
+        }
     }
 
     /// The processes below us; `None` if we cannot tell, because we adopt nobody.
@@ -284,7 +288,8 @@ fn spawn(start: Start) -> io::Result<i32> {
     unsafe {
         command.pre_exec(move || {
             setsid()?;
-            prctl::set_pdeathsig(Signal::SIGKILL)?;
+            // Where this is refused, the guardian has to do without the second net.
+            let _ = prctl::set_pdeathsig(Signal::SIGKILL);
             if getppid() != parent {
                 // The parent died before it could be watched.
                 return Err(io::Error::from_raw_os_error(libc::ESRCH));

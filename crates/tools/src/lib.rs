@@ -9,16 +9,22 @@ mod coerce;
 mod decode;
 mod diff;
 mod edit;
+mod encoding;
 mod fault;
+mod find;
 mod fuzzy;
+mod grep;
 mod guardian;
 mod image;
+mod listing;
+mod ls;
 mod output;
 mod path;
 mod process;
 mod read;
 mod replacement;
 mod sanitise;
+mod search;
 mod settings;
 mod shell;
 mod slice;
@@ -26,6 +32,7 @@ mod store;
 mod tool;
 mod truncate;
 mod validate;
+mod walk;
 mod write;
 
 use std::sync::Arc;
@@ -45,7 +52,7 @@ pub use validate::validate;
 
 /// The names of all built-in tools, those that are on by default first.
 pub fn all_names() -> &'static [&'static str] {
-    &["read", "bash", "edit", "write"]
+    &["read", "bash", "edit", "write", "grep", "find", "ls"]
 }
 
 /// The built-in tools of these names, in this order. Unknown names are left out.
@@ -62,6 +69,9 @@ fn one(name: &str, settings: &ToolSettings) -> Option<Arc<dyn Tool>> {
         "bash" => Arc::new(bash::Bash::new(settings.clone())),
         "edit" => Arc::new(edit::EditFile::new()),
         "write" => Arc::new(write::Write::new()),
+        "grep" => Arc::new(grep::Grep::new()),
+        "find" => Arc::new(find::Find::new()),
+        "ls" => Arc::new(ls::Ls::new()),
         _ => return None,
     })
 }

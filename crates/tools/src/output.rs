@@ -123,8 +123,10 @@ impl Output {
                         open_log(held).map_or(Log::Failed, |(file, path)| Log::Open(file, path));
                 }
             }
-            Log::Open(file, _) => {
+            Log::Open(file, path) => {
                 if file.write_all(bytes).is_err() {
+                    // Most likely the disk is full, and half a log is not worth that.
+                    let _ = std::fs::remove_file(path);
                     self.log = Log::Failed;
                 }
             }

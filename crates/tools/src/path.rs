@@ -105,6 +105,18 @@ fn normalise(path: &Path) -> PathBuf {
     out
 }
 
+/// The path of `path` below `root`, as text with `/`; the base name when it is `root` itself.
+pub(crate) fn relative(path: &Path, root: &Path) -> String {
+    match path.strip_prefix(root) {
+        Ok(rest) if !rest.as_os_str().is_empty() => rest.to_string_lossy().into_owned(),
+        _ => path
+            .file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy()
+            .into_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,9 +29,9 @@ impl Edit {
 
 /// Everything one call asks for.
 #[derive(Debug)]
-pub(crate) struct Request<'a> {
+pub(crate) struct Request {
     /// The file as the model named it.
-    pub path: &'a str,
+    pub path: String,
     edits: Vec<Edit>,
     form: Form,
 }
@@ -51,17 +51,21 @@ pub(crate) struct Change {
     pub after: String,
 }
 
-impl<'a> Request<'a> {
-    pub fn single(path: &'a str, edit: Edit) -> Result<Self, ToolError> {
+impl Request {
+    pub fn single(path: &str, edit: Edit) -> Result<Self, ToolError> {
         Self::checked(path, vec![edit], Form::Single)
     }
 
-    pub fn list(path: &'a str, edits: Vec<Edit>) -> Result<Self, ToolError> {
+    pub fn list(path: &str, edits: Vec<Edit>) -> Result<Self, ToolError> {
         Self::checked(path, edits, Form::List)
     }
 
-    fn checked(path: &'a str, edits: Vec<Edit>, form: Form) -> Result<Self, ToolError> {
-        let request = Self { path, edits, form };
+    fn checked(path: &str, edits: Vec<Edit>, form: Form) -> Result<Self, ToolError> {
+        let request = Self {
+            path: path.to_owned(),
+            edits,
+            form,
+        };
         match request.edits.iter().position(|edit| edit.old.is_empty()) {
             Some(_) if request.edits.len() == 1 => {
                 Err(ToolError(format!("oldText must not be empty in {path}.")))
@@ -75,7 +79,7 @@ impl<'a> Request<'a> {
 
     /// What the model reads when it worked.
     pub fn success(&self) -> String {
-        let path = self.path;
+        let path = &self.path;
         match self.form {
             Form::Single => format!("Successfully replaced text in {path}."),
             Form::List => {
@@ -88,7 +92,7 @@ impl<'a> Request<'a> {
     }
 
     fn not_found(&self, index: usize) -> ToolError {
-        let path = self.path;
+        let path = &self.path;
         ToolError(if self.edits.len() == 1 {
             format!(
                 "Could not find the exact text in {path}. The old text must match exactly including \
@@ -103,7 +107,7 @@ impl<'a> Request<'a> {
     }
 
     fn not_unique(&self, index: usize, count: usize) -> ToolError {
-        let path = self.path;
+        let path = &self.path;
         ToolError(if self.edits.len() == 1 {
             format!(
                 "Found {count} occurrences of the text in {path}. The text must be unique. \
@@ -118,7 +122,7 @@ impl<'a> Request<'a> {
     }
 
     fn unchanged(&self) -> ToolError {
-        let path = self.path;
+        let path = &self.path;
         ToolError(if self.edits.len() == 1 {
             format!(
                 "No changes made to {path}. The replacement produced identical content. This might \
@@ -131,7 +135,7 @@ impl<'a> Request<'a> {
 }
 
 /// The file `raw` after all edits of `request`, each found in the original text.
-pub(crate) fn apply(raw: &str, request: &Request<'_>) -> Result<Change, ToolError> {
+pub(crate) fn apply(raw: &str, request: &Request) -> Result<Change, ToolError> {
     let (bom, text) = match raw.strip_prefix(BOM) {
         Some(rest) => (true, rest),
         None => (false, raw),
@@ -196,7 +200,7 @@ struct Spot {
 }
 
 fn locate(
-    request: &Request<'_>,
+    request: &Request,
     index: usize,
     edit: &Edit,
     base: &str,

@@ -10,6 +10,9 @@ use serde_json::Value;
 pub const MAX_LINES: usize = 2000;
 /// The most bytes a result shows.
 pub const MAX_BYTES: usize = 50 * 1024;
+/// The line limit of results that are cut by bytes only: the largest integer JavaScript counts
+/// exactly, because that is what clients see in `maxLines`.
+pub(crate) const NO_LINE_LIMIT: u64 = 9_007_199_254_740_991;
 
 /// Which limit cut the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -57,7 +60,6 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    #[cfg(test)]
     pub fn of(text: &str) -> Self {
         Self {
             lines: line_count(text.as_bytes()),

@@ -233,11 +233,19 @@ async fn the_shell_and_its_surroundings_follow_the_settings() {
     );
 }
 
-#[allow(clippy::unwrap_used, reason = "a command that cannot be run should fail the test")]
+#[allow(
+    clippy::unwrap_used,
+    reason = "a command that cannot be run should fail the test"
+)]
 async fn run(place: &Place, line: &str) -> BashOutcome {
-    user_bash(line, place.path(), &ToolSettings::default(), &place.cancel)
-        .await
-        .unwrap()
+    user_bash(
+        line,
+        place.path(),
+        &ToolSettings::default(),
+        place.cancel.clone(),
+    )
+    .await
+    .unwrap()
 }
 
 fn outcome(output: &str, exit_code: Option<i32>) -> BashOutcome {

@@ -321,6 +321,32 @@ async fn edit_says_why_it_cannot() {
 }
 
 #[tokio::test]
+async fn edit_keeps_bytes_that_are_not_text() {
+    let place = Place::new(&[]);
+    std::fs::write(place.path().join("latin"), b"caf\xe9\nplain\n").unwrap();
+    let arguments = json!({"path": "latin", "oldText": "plain", "newText": "new"});
+    let output = place.call("edit", arguments).await.unwrap();
+    assert_eq!(
+        output.details.unwrap()["diff"],
+        json!(" 1 caf\u{fffd}\n-2 plain\n+2 new")
+    );
+    assert_eq!(
+        std::fs::read(place.path().join("latin")).unwrap(),
+        b"caf\xe9\nnew\n"
+    );
+}
+
+#[tokio::test]
+async fn edit_of_a_large_file_works_as_of_a_small_one() {
+    let lines: String = (0..60_000).map(|n| format!("line {n}\n")).collect();
+    let place = Place::new(&[("large", &lines)]);
+    let arguments = json!({"path": "large", "oldText": "line 59998\n", "newText": ""});
+    let output = place.call("edit", arguments).await.unwrap();
+    assert_eq!(output.details.unwrap()["firstChangedLine"], json!(59_999));
+    assert_eq!(place.text_of("large"), lines.replace("line 59998\n", ""));
+}
+
+#[tokio::test]
 async fn edits_of_one_file_at_the_same_time_all_arrive() {
     let marks: String = (0..40).map(|n| format!("<{n}>\n")).collect();
     let place = std::sync::Arc::new(Place::new(&[("f", &marks)]));

@@ -88,6 +88,9 @@ pub(crate) fn mark_of(pid: i32) -> Option<String> {
 
 /// Kills everything that carries a mark of `owner`.
 pub(crate) fn kill_marked(owner: &str) {
+    if owner.is_empty() {
+        return;
+    }
     let marked = |process: &&Process| {
         let mark = mark_of(process.pid);
         mark.is_some_and(|mark| {

@@ -1,6 +1,9 @@
 //! A place to call tools in.
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up should fail")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up should fail"
+)]
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -1,0 +1,154 @@
+//! The ls tool: what is in a directory.
+
+use std::cmp::Ordering;
+use std::path::Path;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use pinion_message::ToolSpec;
+use serde_json::Value;
+use unicode_normalization::UnicodeNormalization;
+
+use crate::listing::Listing;
+use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, path};
+
+const DEFAULT_LIMIT: usize = 500;
+
+/// Lists a directory.
+#[derive(Debug)]
+pub(crate) struct Ls {
+    spec: ToolSpec,
+}
+
+impl Ls {
+    pub fn new() -> Self {
+        let spec = arguments::spec(
+            "ls",
+            "List what is in a directory, hidden names included, sorted without regard to case. \
+             Directories end in a slash.",
+            &[
+                (
+                    "path",
+                    "string",
+                    "The directory; the working directory if left out",
+                ),
+                (
+                    "limit",
+                    "number",
+                    "How many names to list at most; 500 if left out",
+                ),
+            ],
+            &[],
+        );
+        Self { spec }
+    }
+}
+
+impl Tool for Ls {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: Value,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async move {
+            context.check_cancelled()?;
+            let path = path::resolve(
+                arguments::optional_text(&arguments, "path").unwrap_or("."),
+                &context.cwd,
+            );
+            let limit = arguments::count(&arguments, "limit").unwrap_or(DEFAULT_LIMIT);
+            blocking::run(&context.cancel, move || list(&path, limit)).await
+        }
+        .boxed()
+    }
+}
+
+fn list(path: &Path, limit: usize) -> Result<ToolOutput, ToolError> {
+    match path.metadata() {
+        Err(_) => return Err(ToolError(format!("Path not found: {}", path.display()))),
+        Ok(metadata) if !metadata.is_dir() => {
+            return Err(ToolError(format!("Not a directory: {}", path.display())));
+        }
+        Ok(_) => {}
+    }
+    let entries = std::fs::read_dir(path)
+        .map_err(|error| ToolError(format!("Cannot read directory: {error}")))?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort_by(|left, right| compare(left, right));
+
+    let mut lines = Vec::new();
+    let mut more = false;
+    for name in names {
+        if lines.len() >= limit {
+            more = true;
+            break;
+        }
+        // Links are followed; a link to nowhere is not listed.
+        match path.join(&name).metadata() {
+            Ok(metadata) if metadata.is_dir() => lines.push(name + "/"),
+            Ok(_) => lines.push(name),
+            Err(_) => {}
+        }
+    }
+    if lines.is_empty() {
+        return Ok(ToolOutput::text("(empty directory)"));
+    }
+    let mut listing = Listing::new(&lines);
+    if more {
+        let notice = format!(
+            "{limit} entries limit reached. Use limit={} for more",
+            limit.saturating_mul(2)
+        );
+        listing.note(notice, "entryLimitReached", limit);
+    }
+    listing.cut();
+    Ok(listing.into_output())
+}
+
+/// The order in which people look names up: punctuation, digits, letters; accents matter only between
+/// names that are otherwise equal.
+fn compare(left: &str, right: &str) -> Ordering {
+    let (left, right) = (left.to_lowercase(), right.to_lowercase());
+    let keys = |text: &str| text.nfd().filter_map(key).collect::<Vec<_>>();
+    keys(&left)
+        .cmp(&keys(&right))
+        .then_with(|| left.cmp(&right))
+}
+
+fn key(c: char) -> Option<(u8, u32)> {
+    const PUNCTUATION: &str = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
+    if unicode_normalization::char::is_combining_mark(c) {
+        return None;
+    }
+    Some(match PUNCTUATION.find(c) {
+        _ if c.is_whitespace() => (0, c as u32),
+        Some(place) => (1, place as u32),
+        None if c.is_numeric() => (2, c as u32),
+        None => (3, c as u32),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_in_the_order_people_expect() {
+        let mut names = vec![
+            "Zebra", "éclair", "apple", "_private", ".git", "10", "2", "Makefile", "a-b",
+            "eclipse", "ab", "a_b",
+        ];
+        names.sort_by(|left, right| compare(left, right));
+        assert_eq!(
+            names.join(" "),
+            "_private .git 10 2 a_b a-b ab apple éclair eclipse Makefile Zebra"
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! Searching many files for a pattern: several at a time, with hits in a stable order.
+//!
+//! Files are taken in the order of the walk, a batch after the other; a batch is searched in parallel and its
+//! hits are put back in order. The search ends with the batch that has enough hits.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use grep_regex::RegexMatcher;
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
+use ignore::overrides::OverrideBuilder;
+use tokio_util::sync::CancellationToken;
+
+use crate::{ToolError, path, walk};
+
+/// The first batch is small, because many searches end soon.
+const FIRST_BATCH: usize = 32;
+const MAX_BATCH: usize = 1024;
+const MAX_THREADS: usize = 8;
+/// A file with a longer line than this is left out.
+const MAX_HEAP: usize = 64 * 1024 * 1024;
+/// Kept of a line: more than is ever shown of it.
+const MAX_LINE: usize = 4096;
+/// Larger files are not read again for the lines around a hit.
+const MAX_CONTEXT_FILE: u64 = 64 * 1024 * 1024;
+
+/// What to search for, and where.
+#[derive(Debug)]
+pub(crate) struct Search {
+    pub root: PathBuf,
+    pub matcher: RegexMatcher,
+    pub glob: Option<String>,
+    pub context: usize,
+    pub limit: usize,
+    pub cancel: CancellationToken,
+}
+
+/// A line that matches, and those around it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// Relative to the directory searched.
+    pub path: String,
+    pub line: u64,
+    /// Numbers and texts, without line ends.
+    pub lines: Vec<(u64, String)>,
+}
+
+impl Search {
+    /// The first hits, at most as many as the limit allows.
+    pub fn run(&self) -> Result<Vec<Hit>, ToolError> {
+        let metadata = self
+            .root
+            .metadata()
+            .map_err(|_| ToolError(format!("Path not found: {}", self.root.display())))?;
+        if !metadata.is_dir() {
+            // A file that is named is searched even if it looks binary.
+            return self.in_file(&self.root, BinaryDetection::convert(0));
+        }
+        let mut walk = walk::builder(&self.root);
+        if let Some(glob) = &self.glob {
+            let mut overrides = OverrideBuilder::new(&self.root);
+            let overrides = overrides.add(glob).and_then(|overrides| overrides.build());
+            walk.overrides(overrides.map_err(|error| ToolError(error.to_string()))?);
+        }
+        let mut files = walk::files(&walk);
+        let mut hits = Vec::new();
+        let mut size = FIRST_BATCH;
+        while hits.len() < self.limit {
+            let batch: Vec<PathBuf> = files.by_ref().take(size).collect();
+            if batch.is_empty() {
+                break;
+            }
+            for found in self.in_batch(&batch)? {
+                hits.extend(found);
+            }
+            size = MAX_BATCH.min(size * 2);
+        }
+        hits.truncate(self.limit);
+        Ok(hits)
+    }
+
+    fn in_batch(&self, batch: &[PathBuf]) -> Result<Vec<Vec<Hit>>, ToolError> {
+        let next = AtomicUsize::new(0);
+        let found = Mutex::new(Vec::new());
+        let work = || {
+            while let Some((index, path)) = {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                batch.get(index).map(|path| (index, path))
+            } {
+                let hits = self.in_file(path, BinaryDetection::quit(0))?;
+                if !hits.is_empty() {
+                    let mut found = found.lock().unwrap_or_else(|error| error.into_inner());
+                    found.push((index, hits));
+                }
+            }
+            Ok(())
+        };
+        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = available.min(MAX_THREADS).min(batch.len() / 8);
+        let finished: Result<Vec<()>, ToolError> = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            let others = others.into_iter().map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err(ToolError("The search failed inside.".into())))
+            });
+            std::iter::once(own).chain(others).collect()
+        });
+        finished?;
+        let mut found = found
+            .into_inner()
+            .unwrap_or_else(|error| error.into_inner());
+        found.sort_by_key(|(index, _)| *index);
+        Ok(found.into_iter().map(|(_, hits)| hits).collect())
+    }
+
+    /// Files that cannot be read have no hits.
+    fn in_file(&self, path: &Path, binary: BinaryDetection) -> Result<Vec<Hit>, ToolError> {
+        let mut lines = Lines { found: Vec::new() };
+        if let Ok(file) = File::open(path) {
+            let reader = Interruptible {
+                file,
+                cancel: &self.cancel,
+            };
+            // An error after some hits does not make the hits wrong.
+            let _ = self
+                .searcher(binary)
+                .search_reader(&self.matcher, reader, &mut lines);
+        }
+        if self.cancel.is_cancelled() {
+            return Err(ToolError::aborted());
+        }
+        Ok(self.with_context(path, lines.found))
+    }
+
+    fn searcher(&self, binary: BinaryDetection) -> Searcher {
+        SearcherBuilder::new()
+            .line_number(true)
+            .binary_detection(binary)
+            .heap_limit(Some(MAX_HEAP))
+            .max_matches(Some(self.limit as u64))
+            .build()
+    }
+
+    fn with_context(&self, file: &Path, found: Vec<(u64, String)>) -> Vec<Hit> {
+        let path = path::relative(file, &self.root);
+        let hit = |line, lines| Hit {
+            path: path.clone(),
+            line,
+            lines,
+        };
+        if self.context == 0 || found.is_empty() {
+            return found
+                .into_iter()
+                .map(|(line, text)| hit(line, vec![(line, text)]))
+                .collect();
+        }
+        let small = file
+            .metadata()
+            .is_ok_and(|metadata| metadata.len() <= MAX_CONTEXT_FILE);
+        let Some(bytes) = small.then(|| std::fs::read(file).ok()).flatten() else {
+            let unreadable = |line| hit(line, vec![(line, "(unable to read file)".into())]);
+            return found
+                .into_iter()
+                .map(|(line, _)| unreadable(line))
+                .collect();
+        };
+        let all: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
+        let around = |line: u64| {
+            let index = line as usize - 1;
+            let first = index.saturating_sub(self.context);
+            let end = all
+                .len()
+                .min(index.saturating_add(self.context).saturating_add(1));
+            (first..end)
+                .map(|index| (index as u64 + 1, plain(all[index])))
+                .collect()
+        };
+        found
+            .into_iter()
+            .map(|(line, _)| hit(line, around(line)))
+            .collect()
+    }
+}
+
+/// A line without its end and without carriage returns, and not endless.
+fn plain(line: &[u8]) -> String {
+    let line = &line[..line.len().min(MAX_LINE)];
+    String::from_utf8_lossy(line).replace(['\r', '\n'], "")
+}
+
+/// Collects numbers and texts of lines.
+struct Lines {
+    found: Vec<(u64, String)>,
+}
+
+impl Sink for Lines {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, line: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        self.found
+            .push((line.line_number().unwrap_or(1), plain(line.bytes())));
+        Ok(true)
+    }
+}
+
+/// A file that ends when the search is cancelled.
+struct Interruptible<'a> {
+    file: File,
+    cancel: &'a CancellationToken,
+}
+
+impl Read for Interruptible<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.is_cancelled() {
+            return Err(io::ErrorKind::Other.into());
+        }
+        self.file.read(buffer)
+    }
+}
