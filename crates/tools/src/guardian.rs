@@ -27,12 +27,14 @@ use nix::unistd::{Pid, getpid, getppid, setsid};
 
 use wire::{Order, Report, Start};
 
+use crate::link::RECURSION_GUARD;
+
 /// How long the last sweep may take.
 const LAST_SWEEP: Duration = Duration::from_secs(5);
 
 /// Serves as guardian on stdin, which is a socket, and exits.
 ///
-/// A binary calls this when its first argument is [`GUARDIAN_ARGUMENT`].
+/// A binary calls this when its first argument is [`GUARDIAN_ARGUMENT`], before it does anything else.
 ///
 /// [`GUARDIAN_ARGUMENT`]: crate::GUARDIAN_ARGUMENT
 pub fn guardian_main() -> ! {
@@ -280,6 +282,7 @@ fn spawn(start: Start) -> io::Result<i32> {
     let mut command = Command::new(program);
     command
         .args(words)
+        .env_remove(RECURSION_GUARD)
         .envs(start.variables)
         .current_dir(start.directory);
     command.stdin(stdin).stdout(stdout).stderr(stderr);

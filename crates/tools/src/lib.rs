@@ -16,6 +16,7 @@ mod fuzzy;
 mod grep;
 mod guardian;
 mod image;
+mod link;
 mod listing;
 mod ls;
 mod output;
@@ -40,10 +41,9 @@ use std::sync::Arc;
 pub use bash::{BashOutcome, user_bash};
 pub use guardian::guardian_main;
 pub use image::prepare_image;
+pub use link::{kill_all, set_guardian};
 pub use path::{resolve as resolve_path, resolve_existing as resolve_existing_path};
-pub use process::{
-    Exit, GUARDIAN_ARGUMENT, Launch, Running, install_guardian, kill_all, launch, set_guardian,
-};
+pub use process::{Exit, GUARDIAN_ARGUMENT, Launch, Running, launch};
 pub use settings::ToolSettings;
 pub use shell::{ShellOptions, ShellOutcome, run_shell};
 pub use tool::{Tool, ToolContext, ToolError, ToolOutput, UpdateSink};

@@ -14,13 +14,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Place, text};
+use common::{PROBE, Place, text};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use pinion_tools::ToolSettings;
 use serde_json::json;
 
-const PROBE: &str = env!("CARGO_BIN_EXE_tools-probe");
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A name for the processes of one test: how long they sleep.
@@ -197,11 +196,8 @@ fn what_survived_both_is_swept_by_the_next() {
     second.wait().unwrap();
 }
 
-fn use_probe_as_guardian() {
-    pinion_tools::set_guardian(PROBE.into(), vec![pinion_tools::GUARDIAN_ARGUMENT.into()]);
-}
-
-async fn abort_ends_everything() {
+#[tokio::test]
+async fn an_abort_ends_what_the_command_started() {
     let tag = Tag::new();
     for (command, count) in tag.escapes() {
         let place = Place::new(&[]);
@@ -223,14 +219,7 @@ async fn abort_ends_everything() {
 }
 
 #[tokio::test]
-async fn an_abort_ends_what_the_command_started() {
-    use_probe_as_guardian();
-    abort_ends_everything().await;
-}
-
-#[tokio::test]
 async fn a_timeout_ends_what_the_command_started() {
-    use_probe_as_guardian();
     let (tag, place) = (Tag::new(), Place::new(&[]));
     let line = format!("setsid sleep {0} & sleep {0}", tag.0);
     let error = place
@@ -242,7 +231,6 @@ async fn a_timeout_ends_what_the_command_started() {
 
 #[tokio::test]
 async fn a_dropped_call_ends_what_the_command_started() {
-    use_probe_as_guardian();
     let (tag, place) = (Tag::new(), Place::new(&[]));
     let line = format!("setsid sleep {0} & sleep {0}", tag.0);
     let call = place.call("bash", json!({"command": line}));
@@ -253,7 +241,6 @@ async fn a_dropped_call_ends_what_the_command_started() {
 
 #[tokio::test]
 async fn a_good_command_may_leave_a_server_behind_until_the_end() {
-    use_probe_as_guardian();
     let (tag, place) = (Tag::new(), Place::new(&[]));
     let line = format!("sleep {} >/dev/null 2>&1 & echo started", tag.0);
     assert_eq!(
@@ -274,7 +261,6 @@ async fn a_good_command_may_leave_a_server_behind_until_the_end() {
 
 #[tokio::test]
 async fn a_command_whose_guardian_is_killed_fails_and_the_next_one_works() {
-    use_probe_as_guardian();
     let (tag, place) = (Tag::new(), Place::new(&[]));
     place.text("bash", json!({"command": "true"})).await;
     let line = format!("setsid sleep {0} & sleep {0}", tag.0);
@@ -303,8 +289,8 @@ async fn a_command_whose_guardian_is_killed_fails_and_the_next_one_works() {
 
 #[tokio::test]
 async fn without_a_guardian_commands_still_run_and_end() {
-    pinion_tools::set_guardian("/bin/false".into(), Vec::new());
     let place = Place::new(&[]);
+    pinion_tools::set_guardian("/bin/false".into(), Vec::new());
     assert_eq!(
         place.text("bash", json!({"command": "echo hello"})).await,
         "hello\n"
@@ -328,15 +314,30 @@ async fn without_a_guardian_commands_still_run_and_end() {
 }
 
 #[tokio::test]
+async fn a_binary_that_cannot_be_a_guardian_does_without() {
+    // Without being told otherwise, this test binary is tried, which knows nothing of guardians.
+    let cwd = std::env::temp_dir();
+    let settings = ToolSettings::default();
+    let outcome = pinion_tools::user_bash(
+        "echo $PINION_GUARDIAN.",
+        &cwd,
+        &settings,
+        Default::default(),
+    );
+    assert_eq!(outcome.await.unwrap().output, ".\n");
+}
+
+#[tokio::test]
 async fn a_command_gets_no_descriptor_of_ours() {
     let file = std::fs::File::open("/dev/null").unwrap();
     let inheritable = nix::unistd::dup(&file).unwrap();
     let place = Place::new(&[]);
-    for guardian in [false, true] {
-        if guardian {
-            pinion_tools::kill_all();
-            use_probe_as_guardian();
-        }
+    for guardian in [PROBE, "/bin/false"] {
+        pinion_tools::kill_all();
+        pinion_tools::set_guardian(
+            guardian.into(),
+            vec![pinion_tools::GUARDIAN_ARGUMENT.into()],
+        );
         let line = "for name in /proc/$$/fd/*; do readlink $name; done; true";
         let shown = place.text("bash", json!({"command": line})).await;
         assert_eq!(shown.lines().count(), 3, "{shown}");
@@ -346,7 +347,6 @@ async fn a_command_gets_no_descriptor_of_ours() {
 
 #[tokio::test]
 async fn a_command_sees_no_terminal_and_no_foreign_group() {
-    use_probe_as_guardian();
     let place = Place::new(&[]);
     let settings = ToolSettings {
         shell_path: Some("/bin/sh".into()),

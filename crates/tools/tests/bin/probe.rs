@@ -11,9 +11,11 @@ use pinion_tools::{ShellOptions, ToolSettings, run_shell};
 use tokio_util::sync::CancellationToken;
 
 fn main() {
-    pinion_tools::install_guardian();
     let mut arguments = std::env::args().skip(1);
     let command = arguments.next().unwrap();
+    if command == pinion_tools::GUARDIAN_ARGUMENT {
+        pinion_tools::guardian_main();
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

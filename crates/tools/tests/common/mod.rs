@@ -6,12 +6,18 @@
 )]
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
-use pinion_tools::{Tool, ToolContext, ToolError, ToolOutput, ToolSettings, builtin};
+use pinion_tools::{
+    GUARDIAN_ARGUMENT, Tool, ToolContext, ToolError, ToolOutput, ToolSettings, builtin,
+    set_guardian,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+
+/// A program that can be a guardian; test binaries cannot.
+pub const PROBE: &str = env!("CARGO_BIN_EXE_tools-probe");
 
 /// A working directory with files, and what tools report while they run.
 pub struct Place {
@@ -22,6 +28,10 @@ pub struct Place {
 
 impl Place {
     pub fn new(files: &[(&str, &str)]) -> Self {
+        static GUARDED: Once = Once::new();
+        GUARDED.call_once(|| {
+            set_guardian(PROBE.into(), vec![GUARDIAN_ARGUMENT.into()]);
+        });
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = dir.path().join(name);
