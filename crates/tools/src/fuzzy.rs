@@ -2,6 +2,8 @@
 //!
 //! Folding never moves text across lines, so line `n` of a folded text is line `n` of the original.
 
+use std::ops::Range;
+
 /// `text` in the form in which look-alikes are equal.
 pub(crate) fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -32,6 +34,48 @@ fn is_space(c: char) -> bool {
 /// Occurrences of `needle`, not counting overlaps.
 pub(crate) fn occurrences(text: &str, needle: &str) -> usize {
     text.matches(needle).count()
+}
+
+/// A folded text and its original, line by line.
+pub(crate) struct LinePairs<'t> {
+    folded: &'t str,
+    original: Vec<&'t str>,
+    /// Where each line of `folded` starts.
+    starts: Vec<usize>,
+}
+
+impl<'t> LinePairs<'t> {
+    pub fn new(folded: &'t str, original: &'t str) -> Self {
+        let starts = std::iter::once(0)
+            .chain(memchr::memchr_iter(b'\n', folded.as_bytes()).map(|at| at + 1));
+        Self {
+            folded,
+            original: original.split('\n').collect(),
+            starts: starts.collect(),
+        }
+    }
+
+    /// The part of the folded text in `range`, with every line that lies wholly inside as it was.
+    pub fn unfold(&self, range: Range<usize>) -> String {
+        let first = self.starts.partition_point(|&start| start < range.start);
+        // The last line that starts inside the range is whole only if the range reaches its end.
+        let last = self
+            .starts
+            .partition_point(|&start| start <= range.end)
+            .saturating_sub(1);
+        let reaches_end = range.end == self.folded.len();
+        let whole_end = if reaches_end { self.starts.len() } else { last };
+        if first >= whole_end {
+            return self.folded[range].to_owned();
+        }
+        let mut out = self.folded[range.start..self.starts[first]].to_owned();
+        out.push_str(&self.original[first..whole_end].join("\n"));
+        if !reaches_end {
+            out.push('\n');
+            out.push_str(&self.folded[self.starts[whole_end]..range.end]);
+        }
+        out
+    }
 }
 
 #[cfg(test)]

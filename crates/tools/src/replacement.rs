@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::ToolError;
-use crate::fuzzy::{fold, occurrences};
+use crate::fuzzy::{LinePairs, fold, occurrences};
 
 const BOM: char = '\u{feff}';
 
@@ -245,48 +245,6 @@ fn splice(
     out
 }
 
-/// A folded text and its original, line by line.
-struct LinePairs<'t> {
-    folded: &'t str,
-    original: Vec<&'t str>,
-    /// Where each line of `folded` starts.
-    starts: Vec<usize>,
-}
-
-impl<'t> LinePairs<'t> {
-    fn new(folded: &'t str, original: &'t str) -> Self {
-        let starts = std::iter::once(0)
-            .chain(memchr::memchr_iter(b'\n', folded.as_bytes()).map(|at| at + 1));
-        Self {
-            folded,
-            original: original.split('\n').collect(),
-            starts: starts.collect(),
-        }
-    }
-
-    /// The part of the folded text in `range`, with every line that lies wholly inside as it was.
-    fn unfold(&self, range: Range<usize>) -> String {
-        let first = self.starts.partition_point(|&start| start < range.start);
-        // The last line that starts inside the range is whole only if the range reaches its end.
-        let last = self
-            .starts
-            .partition_point(|&start| start <= range.end)
-            .saturating_sub(1);
-        let reaches_end = range.end == self.folded.len();
-        let whole_end = if reaches_end { self.starts.len() } else { last };
-        if first >= whole_end {
-            return self.folded[range].to_owned();
-        }
-        let mut out = self.folded[range.start..self.starts[first]].to_owned();
-        out.push_str(&self.original[first..whole_end].join("\n"));
-        if !reaches_end {
-            out.push('\n');
-            out.push_str(&self.folded[self.starts[whole_end]..range.end]);
-        }
-        out
-    }
-}
-
 fn with_lf(text: &str) -> String {
     if text.contains('\r') {
         text.replace("\r\n", "\n").replace('\r', "\n")
@@ -298,6 +256,7 @@ fn with_lf(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn single(raw: &str, old: &str, new: &str) -> Result<String, String> {
         let request = Request::single("f", Edit::new(old, new)).map_err(|error| error.0)?;
@@ -360,6 +319,32 @@ mod tests {
                 .unwrap_err()
                 .starts_with("Found 3 occurrences")
         );
+    }
+
+    proptest! {
+        #[test]
+        fn an_exact_edit_changes_its_text_and_nothing_else(
+            before in "[a-z “”\n]{0,40}",
+            old in "[A-Z]{1,9}",
+            new in "[a-z\n]{0,9}",
+            after in "[a-z’  \n]{0,40}",
+        ) {
+            let edited = single(&format!("{before}{old}{after}"), &old, &new).unwrap();
+            prop_assert_eq!(edited, format!("{before}{new}{after}"));
+        }
+
+        #[test]
+        fn a_look_alike_edit_keeps_every_other_line(
+            lines in proptest::collection::vec("[a-z“’ ]{0,8}", 1..12),
+            at in 0usize..12,
+        ) {
+            let mut lines: Vec<String> = lines;
+            let at = at % lines.len();
+            lines[at] = "OLD – TEXT ".into();
+            let edited = single(&lines.join("\n"), "OLD - TEXT", "new").unwrap();
+            lines[at] = "new".into();
+            prop_assert_eq!(edited, lines.join("\n"));
+        }
     }
 
     #[test]

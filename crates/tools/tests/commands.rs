@@ -104,9 +104,14 @@ async fn progress_is_shown_while_a_command_runs() {
     assert_eq!(shown, "line 1\nline 2\nline 3\n");
     let updates = place.updates.lock().unwrap();
     let texts: Vec<String> = updates.iter().map(text).collect();
-    assert_eq!(
-        texts,
-        ["line 1\n", "line 1\nline 2\n", "line 1\nline 2\nline 3\n"]
+    assert!(!texts.is_empty());
+    assert!(
+        texts.iter().all(|text| shown.starts_with(text.as_str())),
+        "{texts:?}"
+    );
+    assert!(
+        texts.windows(2).all(|pair| pair[0].len() < pair[1].len()),
+        "{texts:?}"
     );
     assert!(
         updates

@@ -177,6 +177,21 @@ async fn find_lists_names_and_paths() {
 }
 
 #[tokio::test]
+async fn a_link_can_be_searched_but_is_not_followed_on_the_way() {
+    let place = tree();
+    std::os::unix::fs::symlink("b", place.path().join("link")).unwrap();
+    let find = json!({"pattern": "*.rs", "path": "link"});
+    assert_eq!(place.text("find", find).await, "c/x.rs");
+    let grep = json!({"pattern": "fn", "path": "link"});
+    assert_eq!(place.text("grep", grep).await, "c/x.rs:1: fn needle() {}");
+    assert_eq!(
+        place.text("find", json!({"pattern": "*.rs"})).await,
+        "b/c/x.rs"
+    );
+    assert_eq!(place.text("find", json!({"pattern": "link"})).await, "link");
+}
+
+#[tokio::test]
 async fn an_ignore_file_far_above_hides_nothing() {
     let place = Place::new(&[(".gitignore", "*\n"), ("home/project/main.rs", "needle\n")]);
     let arguments = json!({"pattern": "needle", "path": "home/project"});
