@@ -225,7 +225,7 @@ pub async fn user_bash(
     command: &str,
     cwd: &Path,
     settings: &ToolSettings,
-    cancel: CancellationToken,
+    cancel: &CancellationToken,
 ) -> Result<BashOutcome, ToolError> {
     let mut output = Output::sanitised();
     let options = ShellOptions {
@@ -233,7 +233,7 @@ pub async fn user_bash(
         settings,
         timeout: None,
     };
-    let outcome = run_shell(command, options, &cancel, |chunk| output.push(chunk)).await?;
+    let outcome = run_shell(command, options, cancel, |chunk| output.push(chunk)).await?;
     output.finish();
     let tail = output.tail();
     let exit_code = match outcome {

@@ -318,12 +318,8 @@ async fn a_binary_that_cannot_be_a_guardian_does_without() {
     // Without being told otherwise, this test binary is tried, which knows nothing of guardians.
     let cwd = std::env::temp_dir();
     let settings = ToolSettings::default();
-    let outcome = pinion_tools::user_bash(
-        "echo $PINION_GUARDIAN.",
-        &cwd,
-        &settings,
-        Default::default(),
-    );
+    let never = Default::default();
+    let outcome = pinion_tools::user_bash("echo $PINION_GUARDIAN.", &cwd, &settings, &never);
     assert_eq!(outcome.await.unwrap().output, ".\n");
 }
 
