@@ -5,9 +5,9 @@ use std::sync::Arc;
 use pinion_message::{CompactionSummaryMessage, Message, ThinkingLevel};
 use serde::Deserialize;
 
-use crate::decode;
 use crate::entry::{Body, Entry, EntryId, EntryKind, Role};
-use crate::json;
+use crate::stored::{self, Stored};
+use crate::{decode, json};
 
 /// What the path from the root to a leaf adds up to.
 #[derive(Debug, Clone, Default)]
@@ -80,11 +80,11 @@ impl Context {
     }
 
     fn extend(&mut self, entries: &[&Entry]) {
-        for entry in entries {
-            match entry.context_message() {
-                Some(message) => self.push(entry, message),
-                None if entry.should_have_message() => self.unreadable.push(entry.id.clone()),
-                None => {}
+        for (entry, part) in entries.iter().zip(parts(entries)) {
+            match part {
+                Part::Message(message) => self.push(entry, message),
+                Part::Unreadable => self.unreadable.push(entry.id.clone()),
+                Part::Nothing => {}
             }
         }
     }
@@ -95,27 +95,86 @@ impl Context {
     }
 }
 
-impl Entry {
-    /// The message this entry puts into the conversation, if it does and can be read.
-    pub fn context_message(&self) -> Option<Arc<Message>> {
-        match (&self.body, self.kind) {
-            (_, EntryKind::Message(_)) => self.message(),
-            (Body::Line(line), EntryKind::CustomMessage) => {
-                decode::custom_message(line).map(Arc::new)
-            }
-            (Body::Line(line), EntryKind::BranchSummary) => {
-                decode::branch_summary(line).map(Arc::new)
-            }
-            _ => None,
+/// What one entry adds to a conversation.
+enum Part {
+    Message(Arc<Message>),
+    Unreadable,
+    Nothing,
+}
+
+impl From<Message> for Part {
+    fn from(message: Message) -> Self {
+        Self::Message(Arc::new(message))
+    }
+}
+
+/// Reads the entries of a path, with help from other processors if it is much.
+fn parts(entries: &[&Entry]) -> Vec<Part> {
+    const MUCH: usize = 1 << 20;
+    let bytes: usize = entries.iter().map(|entry| entry.line_length()).sum();
+    let processors = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(4);
+    let hands = processors.min(bytes / MUCH + 1);
+    let share = entries.len().div_ceil(hands).max(1);
+    std::thread::scope(|scope| {
+        let mut shares = entries.chunks(share);
+        let own = shares.next().unwrap_or_default();
+        let others: Vec<_> = shares
+            .map(|share| {
+                let thread = std::thread::Builder::new();
+                (share, thread.spawn_scoped(scope, move || share_of(share)))
+            })
+            .collect();
+        let mut parts = share_of(own);
+        for (share, thread) in others {
+            let done = thread.ok().and_then(|thread| thread.join().ok());
+            parts.extend(done.unwrap_or_else(|| share_of(share)));
+        }
+        parts
+    })
+}
+
+/// Reads entries in order; those left in the file in large pieces.
+fn share_of(entries: &[&Entry]) -> Vec<Part> {
+    let mut parts = Vec::with_capacity(entries.len());
+    let mut buffer = Vec::new();
+    while let Some(entry) = entries.get(parts.len()) {
+        if !matches!(entry.body, Body::Stored(_)) {
+            parts.push(part(entry));
+            continue;
+        }
+        let stored: Vec<&Stored> = entries[parts.len()..]
+            .iter()
+            .map_while(|entry| match &entry.body {
+                Body::Stored(stored) => Some(stored),
+                _ => None,
+            })
+            .take(1024)
+            .collect();
+        let read = stored::read_some(&stored, &mut buffer, |line| {
+            parts.push(decode::message(line).map_or(Part::Unreadable, Part::from));
+        });
+        if read.is_err() {
+            parts.push(Part::Unreadable);
         }
     }
+    parts
+}
 
-    fn should_have_message(&self) -> bool {
-        matches!(
-            self.kind,
-            EntryKind::Message(_) | EntryKind::CustomMessage | EntryKind::Damaged
-        )
-    }
+fn part(entry: &Entry) -> Part {
+    let message = match (&entry.body, entry.kind) {
+        (_, EntryKind::Message(_)) => {
+            return entry.message().map_or(Part::Unreadable, Part::Message);
+        }
+        (Body::Line(line), EntryKind::CustomMessage) => decode::custom_message(line),
+        (Body::Line(line), EntryKind::BranchSummary) => {
+            return decode::branch_summary(line).map_or(Part::Nothing, Part::from);
+        }
+        (_, EntryKind::Damaged) => None,
+        _ => return Part::Nothing,
+    };
+    message.map_or(Part::Unreadable, Part::from)
 }
 
 fn level(entry: &Entry) -> Option<ThinkingLevel> {
@@ -134,8 +193,8 @@ fn model(entry: &Entry) -> Option<(String, String)> {
             let line: ModelLine = json::from_slice(line)?;
             Some((line.provider, line.model_id))
         }
-        (Body::Line(line), EntryKind::Message(Role::Assistant)) => {
-            let AnswerLine { message } = json::from_slice(line)?;
+        (Body::Line(_) | Body::Stored(_), EntryKind::Message(Role::Assistant)) => {
+            let AnswerLine { message } = json::from_slice(&entry.json())?;
             Some((message.provider, message.model))
         }
         (Body::Message(message, _), _) => {

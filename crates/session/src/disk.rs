@@ -4,7 +4,7 @@
 //! yet goes out with the next append. Another program appending to the same file is tolerated.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,11 +46,8 @@ pub(crate) enum Repair {
 }
 
 impl Disk {
-    /// Opens and locks an existing file, and reads it.
-    pub(crate) fn open(
-        path: &Path,
-        notices: &mut Vec<Notice>,
-    ) -> Result<(Self, Bytes), SessionError> {
+    /// Opens and locks an existing file.
+    pub(crate) fn open(path: &Path, notices: &mut Vec<Notice>) -> Result<Self, SessionError> {
         // A file that is being migrated changes under its name; three looks are plenty.
         let mut looks = 0;
         let file = loop {
@@ -75,9 +72,20 @@ impl Disk {
                 }
             }
         };
-        let content = read_all(&file).map_err(SessionError::io("read", path))?;
-        let disk = Self::around(file, path, content.len() as u64, None);
-        Ok((disk, content))
+        Ok(Self::around(file, path, 0, None))
+    }
+
+    /// Reads the whole file.
+    pub(crate) fn read(&mut self) -> Result<Bytes, SessionError> {
+        let content = read_all(&self.file.file).map_err(SessionError::io("read", &self.path))?;
+        self.length = content.len() as u64;
+        Ok(content)
+    }
+
+    /// Says how long the file is.
+    pub(crate) fn of_length(mut self, length: u64) -> Self {
+        self.length = length;
+        self
     }
 
     /// Makes the file, or takes over an empty one.
@@ -147,17 +155,6 @@ impl Disk {
     /// Whether the file has a header.
     pub(crate) fn is_begun(&self) -> bool {
         self.begun
-    }
-
-    /// Reads the file again under the lock already held.
-    pub(crate) fn read_again(mut self) -> Result<(Self, Bytes), SessionError> {
-        let mut file = &self.file.file;
-        let content = file
-            .seek(SeekFrom::Start(0))
-            .and_then(|_| read_all(file))
-            .map_err(SessionError::io("read", &self.path))?;
-        self.length = content.len() as u64;
-        Ok((self, content))
     }
 
     /// Entries of the tree that are not in the file.
@@ -235,7 +232,7 @@ impl Disk {
             self.written = 0;
         }
         for entry in &tree.entries()[self.written..] {
-            out.extend_from_slice(&entry.line());
+            out.extend_from_slice(&entry.line()?);
             out.push(b'\n');
         }
         write_or_undo(&self.file.file, &out)?;
@@ -310,11 +307,20 @@ impl Drop for Disk {
     }
 }
 
-/// Reads a file from its beginning.
-pub(crate) fn read_all(mut file: &File) -> io::Result<Bytes> {
-    let length = file.metadata()?.len();
-    let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
-    file.read_to_end(&mut content)?;
+/// Reads a whole file from its beginning, wherever its cursor is.
+pub(crate) fn read_all(file: &File) -> io::Result<Bytes> {
+    let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+    let mut content = vec![0; length];
+    let mut filled = 0;
+    while filled < length {
+        match file.read_at(&mut content[filled..], filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    content.truncate(filled);
     Ok(Bytes::from(content))
 }
 

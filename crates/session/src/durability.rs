@@ -19,7 +19,7 @@ pub const INTERVAL: Duration = Duration::from_secs(1);
 /// A file whose appends are made durable in the background.
 #[derive(Debug)]
 pub(crate) struct DurableFile {
-    pub(crate) file: File,
+    pub(crate) file: Arc<File>,
     /// Something was written since the last sync.
     dirty: AtomicBool,
     /// The directory still has to be synced, because the file is new in it.
@@ -38,7 +38,7 @@ static THREAD: OnceLock<Option<Sender<Job>>> = OnceLock::new();
 impl DurableFile {
     pub(crate) fn new(file: File, new_in: Option<PathBuf>) -> Arc<Self> {
         Arc::new(Self {
-            file,
+            file: Arc::new(file),
             dirty: AtomicBool::new(false),
             new_in: Mutex::new(new_in),
             failure: Mutex::new(None),

@@ -5,6 +5,7 @@
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
+use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::record::{self, Base};
+use crate::stored::Stored;
 use crate::{clock, decode, json};
 
 /// The id of an entry: eight hexadecimal digits, or whatever another writer chose.
@@ -64,6 +66,8 @@ pub struct Entry {
 pub(crate) enum Body {
     /// The JSON as it stands in the file.
     Line(Bytes),
+    /// The JSON is left in the file.
+    Stored(Stored),
     /// A message and when it was appended; its line can be made again at any time.
     Message(Arc<Message>, Millis),
 }
@@ -110,27 +114,38 @@ impl Entry {
         self.kind == EntryKind::Message(role)
     }
 
-    /// The JSON of its line, without the newline.
+    /// The JSON of its line, without the newline; `null` if the file can no longer be read.
     pub fn json(&self) -> Cow<'_, [u8]> {
         match &self.body {
             Body::Line(line) => Cow::Borrowed(line),
-            Body::Message(..) => Cow::Owned(self.line().to_vec()),
+            _ => Cow::Owned(self.line().map_or_else(|_| b"null".to_vec(), Vec::from)),
         }
     }
 
-    /// The line as shared bytes, made now if it has never been read from a file.
-    pub(crate) fn line(&self) -> Bytes {
+    /// The line as shared bytes: read now if it is only in the file, made now if it never was.
+    pub(crate) fn line(&self) -> io::Result<Bytes> {
         match &self.body {
-            Body::Line(line) => line.clone(),
+            Body::Line(line) => Ok(line.clone()),
+            Body::Stored(stored) => stored.read(),
             Body::Message(message, at) => {
                 let timestamp = clock::iso(*at);
+                let parent = self.parent.as_deref();
                 let base = Base {
                     id: &self.id,
-                    parent: self.parent.as_deref(),
+                    parent,
                     at: &timestamp,
                 };
-                record::message_line(base, message)
+                Ok(record::message_line(base, message))
             }
+        }
+    }
+
+    /// How much there is to parse.
+    pub(crate) fn line_length(&self) -> usize {
+        match &self.body {
+            Body::Line(line) => line.len(),
+            Body::Stored(stored) => stored.length as usize,
+            Body::Message(..) => 0,
         }
     }
 
@@ -142,8 +157,8 @@ impl Entry {
     /// When it was appended.
     pub fn timestamp(&self) -> Option<Millis> {
         match &self.body {
-            Body::Line(line) => decode::timestamp(line),
             Body::Message(_, at) => Some(*at),
+            _ => decode::timestamp(&self.json()),
         }
     }
 
@@ -152,7 +167,7 @@ impl Entry {
     pub fn message(&self) -> Option<Arc<Message>> {
         match (&self.body, self.kind) {
             (Body::Message(message, _), _) => Some(Arc::clone(message)),
-            (Body::Line(line), EntryKind::Message(_)) => decode::message(line).map(Arc::new),
+            (_, EntryKind::Message(_)) => decode::message(&self.json()).map(Arc::new),
             _ => None,
         }
     }

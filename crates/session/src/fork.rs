@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -68,7 +69,7 @@ impl Store {
             (Place::Memory, _) | (_, None) => Place::Memory,
             (_, Some(directory)) => Place::Later(directory.join(header.file_name())),
         };
-        let mut tree = without_labels(path);
+        let mut tree = without_labels(path).map_err(|source| self.unreadable(source))?;
         self.copy_labels(&mut tree)?;
         let mut store = Self::around(
             header,
@@ -96,6 +97,10 @@ impl Store {
         Ok(())
     }
 
+    fn unreadable(&self, source: io::Error) -> SessionError {
+        SessionError::io("read", self.file().unwrap_or(Path::new("")))(source)
+    }
+
     fn write_now(&mut self) -> Result<(), SessionError> {
         let path = self.file().unwrap_or(Path::new("")).to_owned();
         self.save().map_err(SessionError::io("write", path))
@@ -103,7 +108,7 @@ impl Store {
 }
 
 /// A path without labels and damage. Links to what is left out lead to its neighbours.
-fn without_labels(path: &[&Entry]) -> Tree {
+fn without_labels(path: &[&Entry]) -> io::Result<Tree> {
     let mut tree = Tree::with_capacity(path.len());
     let mut left_out: Vec<&EntryId> = Vec::new();
     let mut next_kept: HashMap<&EntryId, &EntryId> = HashMap::new();
@@ -113,7 +118,7 @@ fn without_labels(path: &[&Entry]) -> Tree {
             continue;
         }
         next_kept.extend(left_out.drain(..).map(|gone| (gone, &entry.id)));
-        let mut copy = with_parent(entry, tree.last_id().cloned());
+        let mut copy = with_parent(entry, tree.last_id().cloned())?;
         if entry.kind == EntryKind::Compaction
             && let Some(first_kept) = entry.compaction().and_then(|c| c.first_kept_entry_id)
             && let Some(&kept) = next_kept.get(&EntryId::from(first_kept.as_str()))
@@ -123,24 +128,24 @@ fn without_labels(path: &[&Entry]) -> Tree {
         }
         tree.push(copy);
     }
-    tree
+    Ok(tree)
 }
 
 /// The entry with this parent; its line changes only if that is another one than before.
-fn with_parent(entry: &Entry, parent: Option<EntryId>) -> Entry {
+fn with_parent(entry: &Entry, parent: Option<EntryId>) -> io::Result<Entry> {
     if entry.parent == parent {
-        return entry.clone();
+        return Ok(entry.clone());
     }
     let body = match &entry.body {
         Body::Message(..) => entry.body.clone(),
-        Body::Line(line) => Body::Line(with_member(line, "parentId", parent.as_deref())),
+        _ => Body::Line(with_member(&entry.line()?, "parentId", parent.as_deref())),
     };
-    Entry {
+    Ok(Entry {
         id: entry.id.clone(),
         parent,
         kind: entry.kind,
         body,
-    }
+    })
 }
 
 /// The line with another value of one member, every other byte as it was.

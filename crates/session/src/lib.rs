@@ -15,6 +15,13 @@
 //! A session is written for the first time when it holds an answer of a model: header and all entries
 //! so far in one write. Until then, like pi, it leaves nothing behind.
 //!
+//! # What is read when
+//!
+//! Opening reads links, not messages: a file below 256 KiB is kept in memory as it is, of a larger one
+//! only the heads of its lines, and the messages stay in the file until [`Store::context`] wants those
+//! on its path. A large file with any visible trouble is read as thoroughly as a small one; trouble inside
+//! its messages is found in the background and told by [`Store::take_notices`].
+//!
 //! # Who may write
 //!
 //! One process at a time: opening takes an advisory lock on the file, and a second `pinion` gets
@@ -36,10 +43,12 @@ mod locate;
 mod lock;
 mod migrate;
 mod open;
+mod quick;
 mod record;
 mod scan;
 mod stats;
 mod store;
+mod stored;
 mod tree;
 
 pub use context::Context;

@@ -13,6 +13,7 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use pinion_message::now_millis;
@@ -21,6 +22,7 @@ use crate::disk::{self, Disk, Repair};
 use crate::entry::EntryKind;
 use crate::header::VERSION;
 use crate::migrate::migrate;
+use crate::quick::{self, Healthy, Verification};
 use crate::scan::{DamageKind, RecordKind, Scan, Tail, scan};
 use crate::store::{Opened, Place, Store, parent_of};
 use crate::tree::Tree;
@@ -35,7 +37,7 @@ impl Store {
     /// already holds again, use [`Store::reload`].
     pub fn open(path: &Path, fallback_cwd: &Path) -> Result<Opened, SessionError> {
         let mut notices = Vec::new();
-        let (disk, content) = match Disk::open(path, &mut notices) {
+        let disk = match Disk::open(path, &mut notices) {
             Err(SessionError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
                 return Ok(Opened {
                     store: Self::at_path(path, fallback_cwd),
@@ -44,12 +46,24 @@ impl Store {
             }
             opened => opened?,
         };
-        open_disk(disk, content, fallback_cwd, notices)
+        open_disk(disk, fallback_cwd, notices)
     }
 
     /// Opens the session stored at `path` without a lock and without changing anything on disk.
     pub fn open_read_only(path: &Path, fallback_cwd: &Path) -> Result<Opened, SessionError> {
         let file = File::open(path).map_err(SessionError::io("open", path))?;
+        let file = Arc::new(file);
+        if let Some(healthy) = quick::read(&file) {
+            let place = Place::ReadOnly(path.to_owned());
+            return Ok(open_healthy(
+                healthy,
+                file,
+                path,
+                place,
+                fallback_cwd,
+                Vec::new(),
+            ));
+        }
         let mut content = disk::read_all(&file).map_err(SessionError::io("read", path))?;
         let mut notices = Vec::new();
         let mut lines = scan(&content);
@@ -85,41 +99,67 @@ impl Store {
     ///
     /// A session without a file is left as it is.
     pub fn reload(self) -> Result<Opened, SessionError> {
-        let Self {
-            header,
-            cwd,
-            tree,
-            leaf,
-            place,
-            directory,
-            notices,
-        } = self;
-        let Place::File(disk) = place else {
-            let store = Self {
-                header,
-                cwd,
-                tree,
-                leaf,
-                place,
-                directory,
-                notices: Vec::new(),
-            };
-            return Ok(Opened { store, notices });
+        let mut old = self;
+        let notices = old.take_notices();
+        let Place::File(disk) = old.place else {
+            return Ok(Opened {
+                store: old,
+                notices,
+            });
         };
-        let (disk, content) = disk.read_again()?;
-        let mut opened = open_disk(disk, content, &cwd, notices)?;
-        opened.store.directory = directory;
+        let mut opened = open_disk(disk, &old.cwd, notices)?;
+        opened.store.directory = old.directory;
         Ok(opened)
     }
 }
 
+/// A large file that was read quickly.
+fn open_healthy(
+    healthy: Healthy,
+    file: Arc<File>,
+    path: &Path,
+    place: Place,
+    fallback_cwd: &Path,
+    notices: Vec<Notice>,
+) -> Opened {
+    let Healthy {
+        header,
+        tree,
+        length,
+        ..
+    } = healthy;
+    let cwd = cwd_of(&header, fallback_cwd);
+    let mut store = Store::around(header, cwd, tree, place, parent_of(path));
+    store.verification = Some(Verification::start(file, length, path.to_owned()));
+    Opened { store, notices }
+}
+
 fn open_disk(
-    disk: Disk,
-    content: Bytes,
+    mut disk: Disk,
     fallback_cwd: &Path,
     mut notices: Vec<Notice>,
 ) -> Result<Opened, SessionError> {
     let path = disk.path().to_owned();
+    let file = Arc::clone(&disk.file().file);
+    if let Some(healthy) = quick::read(&file) {
+        let disk = disk
+            .of_length(healthy.length)
+            .holds(healthy.tree.entries().len());
+        let repair = match healthy.tail {
+            Tail::MissingNewline => Repair::AddNewline,
+            _ => Repair::None,
+        };
+        let place = Place::File(disk.needs(repair));
+        return Ok(open_healthy(
+            healthy,
+            file,
+            &path,
+            place,
+            fallback_cwd,
+            notices,
+        ));
+    }
+    let content = disk.read()?;
     let mut lines = scan(&content);
     let looked = look(&content, &lines, &path)?;
     let begun = !matches!(looked, Look::Empty);
@@ -286,7 +326,7 @@ fn build(lines: Scan, notices: &mut Vec<Notice>) -> Tree {
     tree
 }
 
-fn report(lines: &Scan, path: &Path, notices: &mut Vec<Notice>) {
+pub(crate) fn report(lines: &Scan, path: &Path, notices: &mut Vec<Notice>) {
     for damage in &lines.damage {
         let what = match damage.kind {
             DamageKind::Lost => "cannot be read and is not used",

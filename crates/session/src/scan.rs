@@ -183,7 +183,7 @@ impl Scan {
 }
 
 /// Reads a line as an object; `None` if it is not one.
-fn record(number: usize, line: &Bytes, previous: Option<&EntryId>) -> Option<Record> {
+pub(crate) fn record(number: usize, line: &Bytes, previous: Option<&EntryId>) -> Option<Record> {
     let Ok(peek) = serde_json::from_slice::<Peek<'_>>(line) else {
         return unusual_record(number, line);
     };

@@ -7,6 +7,7 @@ use pinion_message::now_millis;
 use crate::context::Context;
 use crate::disk::Disk;
 use crate::entry::{Entry, EntryId, Role};
+use crate::quick::Verification;
 use crate::record::NewEntry;
 use crate::tree::{Label, Tree};
 use crate::{Header, Notice, SessionError};
@@ -25,6 +26,8 @@ pub struct Store {
     /// Where sessions made from this one go; `None` keeps them in memory.
     pub(crate) directory: Option<PathBuf>,
     pub(crate) notices: Vec<Notice>,
+    /// The file is large and is being looked through.
+    pub(crate) verification: Option<Verification>,
 }
 
 /// Where a session is kept.
@@ -106,6 +109,7 @@ impl Store {
             place,
             directory,
             notices: Vec::new(),
+            verification: None,
         }
     }
 
@@ -215,7 +219,9 @@ impl Store {
 
     /// What happened since the session was opened that somebody should know; each is told once.
     pub fn take_notices(&mut self) -> Vec<Notice> {
-        std::mem::take(&mut self.notices)
+        let mut notices = std::mem::take(&mut self.notices);
+        notices.extend(self.verification.iter().flat_map(Verification::take));
+        notices
     }
 
     /// The current entry; `None` if the next one will be a root.
