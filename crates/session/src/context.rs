@@ -95,6 +95,16 @@ impl Context {
     }
 }
 
+impl Entry {
+    /// The message this entry puts into the conversation, if it does and can be read.
+    pub fn context_message(&self) -> Option<Arc<Message>> {
+        match part(self) {
+            Part::Message(message) => Some(message),
+            Part::Unreadable | Part::Nothing => None,
+        }
+    }
+}
+
 /// What one entry adds to a conversation.
 enum Part {
     Message(Arc<Message>),
