@@ -1,7 +1,8 @@
 //! The session tree on disk.
 //!
 //! A session is a header line and a tree of entries in one append-only file of JSON lines, in pi's format:
-//! either program opens what the other wrote. [`Store`] is one session.
+//! either program opens what the other wrote. [`Store`] is one session; [`find`], [`most_recent`] and
+//! [`list`] look among many; [`export`] makes a page to read.
 //!
 //! # What survives what
 //!
@@ -35,6 +36,7 @@ mod disk;
 mod durability;
 mod entry;
 mod error;
+pub mod export;
 mod fork;
 mod header;
 mod json;

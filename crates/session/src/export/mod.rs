@@ -1,0 +1,115 @@
+//! A session as one page to read: no network, works from a file, nothing to install.
+//!
+//! The page holds `{header, entries, leafId, systemPrompt?, tools?}` as base64 in the element
+//! `session-data`, the envelope other viewers of such pages read too, and a small program that draws
+//! it. Text from the session only ever becomes text: the program makes nodes, never markup, and the
+//! page's own policy forbids loading or running anything else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pinion_jsonl::json;
+use pinion_message::ToolSpec;
+
+use crate::entry::EntryKind;
+use crate::{SessionError, Store};
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("style.css");
+const SCRIPTS: [&str; 5] = [
+    include_str!("session.js"),
+    include_str!("markdown.js"),
+    include_str!("highlight.js"),
+    include_str!("render.js"),
+    include_str!("page.js"),
+];
+
+/// What a running agent knows beyond the session file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extras<'a> {
+    /// The system prompt in force.
+    pub system_prompt: Option<&'a str>,
+    /// The tools on offer.
+    pub tools: Option<&'a [ToolSpec]>,
+}
+
+/// The page.
+pub fn html(store: &Store, extras: Extras<'_>) -> String {
+    let data = STANDARD.encode(data(store, extras));
+    let nonce = uuid::Uuid::new_v4().simple().to_string();
+    let script = SCRIPTS.concat();
+    let mut page = String::with_capacity(PAGE.len() + STYLE.len() + script.len() + data.len());
+    let mut rest = PAGE;
+    while let Some((before, (name, after))) = rest
+        .split_once("{{")
+        .and_then(|(before, rest)| Some((before, rest.split_once("}}")?)))
+    {
+        page.push_str(before);
+        page.push_str(match name {
+            "NONCE" => &nonce,
+            "STYLE" => STYLE,
+            "DATA" => &data,
+            "SCRIPT" => &script,
+            other => other,
+        });
+        rest = after;
+    }
+    page.push_str(rest);
+    page
+}
+
+/// Writes the page to `output`, or to the default name, taken from `directory` where relative.
+///
+/// Returns the path as given, or the default name as it is: relative.
+pub fn to_file(
+    store: &Store,
+    output: Option<&Path>,
+    directory: &Path,
+    extras: Extras<'_>,
+) -> Result<PathBuf, SessionError> {
+    let session = store.file().ok_or(SessionError::InMemory)?;
+    if !store.is_on_disk() {
+        return Err(SessionError::NothingToExport);
+    }
+    let output = output.map_or_else(|| default_name(session), Path::to_owned);
+    fs::write(directory.join(&output), html(store, extras))
+        .map_err(SessionError::io("write", &output))?;
+    Ok(output)
+}
+
+/// `pi-session-<stem>.html`.
+pub fn default_name(session: &Path) -> PathBuf {
+    let stem = session.file_stem().unwrap_or_default().to_string_lossy();
+    PathBuf::from(format!("pi-session-{stem}.html"))
+}
+
+/// The envelope. Lines go in as they are.
+fn data(store: &Store, extras: Extras<'_>) -> Vec<u8> {
+    let mut out = br#"{"header":"#.to_vec();
+    out.extend_from_slice(store.header().json());
+    out.extend_from_slice(br#","entries":["#);
+    let mut separator = false;
+    for entry in store
+        .entries()
+        .filter(|entry| entry.kind() != EntryKind::Damaged)
+    {
+        if std::mem::replace(&mut separator, true) {
+            out.push(b',');
+        }
+        out.extend_from_slice(&entry.json());
+    }
+    out.extend_from_slice(br#"],"leafId":"#);
+    json::append(&mut out, &store.leaf());
+    if let Some(prompt) = extras.system_prompt {
+        out.extend_from_slice(br#","systemPrompt":"#);
+        json::append(&mut out, prompt);
+    }
+    if let Some(tools) = extras.tools {
+        out.extend_from_slice(br#","tools":"#);
+        json::append(&mut out, tools);
+    }
+    out.push(b'}');
+    out
+}
