@@ -19,7 +19,8 @@ impl Core {
         reply: Reply,
     ) {
         match user_bash(&command, &self.cwd, &self.shell, &cancel).await {
-            Ok(outcome) => {
+            Ok(mut outcome) => {
+                self.mask.string(&mut outcome.output);
                 self.remember_bash(command, exclude_from_context, &outcome);
                 reply.send(Ok(Answer::Bash(outcome)));
             }

@@ -64,7 +64,7 @@ impl Core {
         duration: Duration,
     ) -> Arc<Message> {
         let is_error = result.is_err();
-        let output = Arc::new(result.unwrap_or_else(|error| ToolOutput {
+        let output = self.masked(result.unwrap_or_else(|error| ToolOutput {
             content: vec![Block::text(error.0)],
             details: Some(json!({})),
         }));
@@ -157,7 +157,17 @@ impl Core {
         while let Ok(newer) = updates.try_recv() {
             newest = newer;
         }
-        self.emit(Event::ToolUpdate { run: Arc::clone(run), output: Arc::new(newest) });
+        let output = self.masked(newest);
+        self.emit(Event::ToolUpdate { run: Arc::clone(run), output });
+    }
+
+    /// The output without known keys.
+    fn masked(&self, mut output: ToolOutput) -> Arc<ToolOutput> {
+        self.mask.blocks(&mut output.content);
+        if let Some(details) = &mut output.details {
+            self.mask.value(details);
+        }
+        Arc::new(output)
     }
 }
 

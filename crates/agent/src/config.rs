@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pinion_llm::{Authorization, HttpRetry, Provider, Timeouts};
-use pinion_message::{Model, ThinkingLevel};
+use pinion_message::{Mask, Model, ThinkingLevel};
 use pinion_session::Store;
 use pinion_tools::{Tool, ToolSettings};
 use serde_json::Value;
@@ -34,6 +34,8 @@ pub struct Config {
     pub shell: ToolSettings,
     /// What the model is told first.
     pub system_prompt: Arc<str>,
+    /// Keys that must not be written or sent.
+    pub mask: Mask,
     /// Numbers and switches.
     pub settings: EngineSettings,
     /// Keeps what the user chose for the next start.

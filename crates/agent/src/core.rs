@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pinion_message::{Message, ToolSpec};
+use pinion_message::{Mask, Message, ToolSpec};
 use pinion_session::NewEntry;
 use pinion_tools::{Tool, ToolSettings};
 
@@ -23,6 +23,7 @@ pub(crate) struct Core {
     pub shell: ToolSettings,
     pub cwd: Arc<PathBuf>,
     pub system_prompt: Arc<str>,
+    pub mask: Mask,
     pub settings: EngineSettings,
     pub preferences: Arc<dyn Preferences>,
     pub expander: Arc<dyn Expander>,
@@ -59,6 +60,7 @@ impl Core {
             shell: config.shell,
             cwd: Arc::new(config.cwd),
             system_prompt: config.system_prompt,
+            mask: config.mask,
             settings: config.settings,
             preferences: config.preferences,
             expander: config.expander,

@@ -30,8 +30,6 @@ pub enum EngineError {
     Bash(String),
     #[error("Entry not found: {0}")]
     EntryNotFound(String),
-    #[error("{0}")]
-    Export(String),
     #[error(transparent)]
     Session(#[from] SessionError),
     #[error("The session ended before it could answer.")]
@@ -52,7 +50,6 @@ impl EngineError {
             Self::Compaction(_) => "compaction_failed",
             Self::Bash(_) => "bash_failed",
             Self::EntryNotFound(_) => "entry_not_found",
-            Self::Export(_) => "export_failed",
             Self::Session(error) => error.code(),
             Self::Dropped => "dropped",
         }

@@ -215,6 +215,7 @@ impl Actor {
         }
         let mut blocks = vec![Block::text(expanded.text)];
         blocks.extend(images);
+        self.core.mask.blocks(&mut blocks);
         blocks
     }
 

@@ -1,8 +1,8 @@
 //! Replacing the session: new, switch, fork, clone; names and exports.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use pinion_session::{NewEntry, NewSession, Notice, Opened, Store};
+use pinion_session::{NewEntry, NewSession, Notice, Opened, Store, export};
 
 use crate::core::Core;
 use crate::{Answer, EngineError, Event};
@@ -90,16 +90,14 @@ impl Core {
 
     /// Writes the session as a page to read; gives the path as it was named.
     pub fn export_html(&self, path: Option<String>) -> Result<Answer, EngineError> {
-        let state = self.state();
-        let Some(file) = state.store.file() else {
-            return Err(EngineError::Export("Cannot export in-memory session to HTML".into()));
+        let extras = export::Extras {
+            system_prompt: Some(&self.system_prompt),
+            tools: Some(&self.specs),
         };
-        if !state.store.is_on_disk() {
-            let error = "Nothing to export yet - start a conversation first";
-            return Err(EngineError::Export(error.into()));
-        }
-        let _ = (file, path);
-        Err(EngineError::Export("pending".into()))
+        let path = path.map(PathBuf::from);
+        let written =
+            export::to_file(&self.state().store, path.as_deref(), &self.cwd, extras)?;
+        Ok(Answer::Exported(written.display().to_string()))
     }
 
     fn replace_store(&self, store: Store) {

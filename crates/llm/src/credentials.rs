@@ -179,6 +179,25 @@ impl Credentials {
         }
     }
 
+    /// Every key of `provider` that can be told without running a command.
+    pub(crate) fn known(&self, provider: &str, configured: Option<&Secret>) -> Vec<Secret> {
+        let mut known: Vec<Secret> = self.runtime_key(provider).into_iter().collect();
+        known.extend(self.environment.key(provider).map(Secret::from));
+        let mut texts: Vec<Secret> = configured.into_iter().cloned().collect();
+        match self.auth.entries().get(provider) {
+            Some(Stored::ApiKey { key }) => texts.push(key.clone()),
+            Some(Stored::Login { access, .. }) => known.push(access.clone()),
+            Some(Stored::Unknown) | None => {}
+        }
+        for text in texts {
+            let value = text.expose_secret();
+            if !value.starts_with('!') {
+                known.push(self.environment.get(value).map_or(text, Secret::from));
+            }
+        }
+        known
+    }
+
     /// What a configured text stands for: the output of a `!command`, the value of a variable of
     /// that name, or itself.
     pub(crate) async fn value(

@@ -196,6 +196,15 @@ impl Registry {
             .map_or(Ok(()), Err)
     }
 
+    /// Every key that can be told without running a command, so that it can be masked.
+    pub fn known_keys(&self) -> Vec<Secret> {
+        let providers = self.providers();
+        let known = providers
+            .iter()
+            .flat_map(|provider| self.credentials.known(provider, self.configured_key(provider)));
+        known.collect()
+    }
+
     /// Uses `key` for a provider from now on, before every other source (`--api-key`).
     pub fn set_runtime_key(&self, provider: &str, key: Secret) {
         self.credentials.set_runtime_key(provider, key);

@@ -1,13 +1,15 @@
 //! The words of a conversation: messages and their blocks, usage and cost, models, tools.
 //!
-//! Everything here is plain data whose JSON form is pi's: member names and member order are those
-//! of pi's session files and events. No I/O, no protocol, no behaviour beyond small arithmetic.
+//! Plain data whose JSON form is pi's: member names and member order are those of pi's session files
+//! and events. No I/O, no protocol, no behaviour beyond small arithmetic and the masking of keys.
 
+mod mask;
 mod message;
 mod model;
 mod thinking;
 mod usage;
 
+pub use mask::{Mask, MaskStream};
 pub use message::{
     AssistantMessage, BashExecutionMessage, Block, BranchSummaryMessage, CompactionSummaryMessage,
     Content, CustomMessage, Message, StopReason, TextBlock, ThinkingBlock, ToolCall,

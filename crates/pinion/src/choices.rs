@@ -5,22 +5,27 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pinion_agent::Models;
 use pinion_llm::{Authorization, Provider, Providers, Registry, ScopedModel};
-use pinion_message::{Model, ThinkingLevel};
+use pinion_message::{Mask, Model, ThinkingLevel};
 
 /// The registry, the scope, and who answers.
 pub(crate) struct Choices {
     pub registry: Arc<Registry>,
     pub scope: Vec<ScopedModel>,
     providers: Arc<Providers>,
+    /// Learns every key that is used.
+    mask: Mask,
 }
 
 impl Choices {
-    pub fn new(registry: Arc<Registry>, scope: Vec<ScopedModel>) -> Self {
+    pub fn new(registry: Arc<Registry>, scope: Vec<ScopedModel>, mask: Mask) -> Self {
+        for key in registry.known_keys() {
+            mask.learn(&key);
+        }
         let (providers, notice) = Providers::from_environment();
         if let Some(notice) = notice {
             eprintln!("Warning: {notice}");
         }
-        Self { registry, scope, providers: Arc::new(providers) }
+        Self { registry, scope, providers: Arc::new(providers), mask }
     }
 }
 
@@ -43,9 +48,15 @@ impl Models for Choices {
 
     fn access(&self, model: &Model) -> BoxFuture<'static, Result<Authorization, String>> {
         let registry = Arc::clone(&self.registry);
+        let mask = self.mask.clone();
         let model = model.clone();
         Box::pin(async move {
-            registry.authorize(&model).await.map_err(|error| error.to_string())
+            let authorization =
+                registry.authorize(&model).await.map_err(|error| error.to_string())?;
+            for secret in authorization.api_key.iter().chain(authorization.headers.values()) {
+                mask.learn(secret);
+            }
+            Ok(authorization)
         })
     }
 

@@ -14,7 +14,7 @@ use pinion_llm::{
     HttpRetry, InitialOptions, Registry, RegistryOptions, Resolved, ScopedModel, Timeouts,
     initial_model, resolve_model, scope,
 };
-use pinion_message::{Model, Secret, ThinkingLevel};
+use pinion_message::{Mask, Model, Secret, ThinkingLevel};
 use pinion_session::{NewEntry, NewSession, Opened, Store};
 use pinion_tools::ToolSettings;
 use serde_json::{Value, json};
@@ -67,6 +67,7 @@ pub(crate) fn build(
     let (model, thinking_level) =
         choose_model(program, flags, &settings, &registry, &scope, &mut store)?;
 
+    let mask = Mask::default();
     let tool_names = tool_names(flags);
     let shell = tool_settings(&dirs, &settings);
     let tools = pinion_tools::builtin(&tool_names, shell.clone());
@@ -80,7 +81,8 @@ pub(crate) fn build(
         session_directory,
         model,
         thinking_level,
-        models: Arc::new(Choices::new(registry, scope)),
+        models: Arc::new(Choices::new(registry, scope, mask.clone())),
+        mask,
         tools,
         shell,
         system_prompt: system_prompt.into(),

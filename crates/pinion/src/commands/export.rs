@@ -1,9 +1,9 @@
 //! `--export`: a session file as one web page.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use pinion_session::Store;
+use pinion_session::{Store, export};
 
 use super::out;
 use crate::failure::Failure;
@@ -25,8 +25,9 @@ pub(super) fn write_page(path: &Path, output: Option<String>) -> Result<String, 
     for notice in &opened.notices {
         eprintln!("Warning: {notice}");
     }
-    let target = output.unwrap_or_default(); let page = String::new();
-    std::fs::write(&target, page)
-        .map_err(|error| Failure::failed(format!("Error: cannot write {target}: {error}")))?;
-    Ok(target)
+    let output = output.map(PathBuf::from);
+    let written =
+        export::to_file(&opened.store, output.as_deref(), &cwd, export::Extras::default())
+            .map_err(|error| Failure::failed(format!("Error: {error}")))?;
+    Ok(written.display().to_string())
 }
