@@ -117,6 +117,20 @@ impl<'de> Visitor<'de> for AnyVisitor {
     }
 }
 
+/// Argument text of a tool call; servers that send the finished object get it written out.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct ArgumentText(pub(crate) String);
+
+impl<'de> Deserialize<'de> for ArgumentText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match Value::deserialize(deserializer)? {
+            Value::String(text) => text,
+            object @ Value::Object(_) => object.to_string(),
+            _ => String::new(),
+        }))
+    }
+}
+
 /// A list member; empty when it is missing, null, or no list.
 pub(crate) fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where

@@ -189,3 +189,24 @@ fn levels_are_clamped_upward_first() {
     }
     assert_eq!(StopReason::ToolUse.as_str(), "toolUse");
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_the_reader_fail(text in "[\\PC\n\t\\\\\"{}\\[\\]:,0-9a-z.eE+-]{0,60}") {
+        let _ = parse_arguments(&text);
+        let _ = repair(&text);
+    }
+
+    #[test]
+    fn every_beginning_of_an_object_reads_as_an_object(
+        members in proptest::collection::btree_map("[a-z]{1,4}", "[\\PC\n\\\\\"😀]{0,12}", 0..4),
+    ) {
+        let whole = serde_json::to_string(&members).unwrap();
+        for (end, _) in whole.char_indices().skip(1) {
+            let read = parse_arguments(&whole[..end]);
+            proptest::prop_assert!(read.is_object(), "{} gave {read}", &whole[..end]);
+        }
+        proptest::prop_assert_eq!(parse_arguments(&whole), json!(members));
+        proptest::prop_assert_eq!(repair(&whole), whole.as_str());
+    }
+}

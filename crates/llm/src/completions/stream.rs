@@ -10,7 +10,7 @@ use crate::compat;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
 use crate::transport::provider_error;
-use crate::wire_json::{Count, Text, list, mended, stray_error};
+use crate::wire_json::{ArgumentText, Count, Text, list, mended, stray_error};
 
 pub(crate) struct Stream {
     /// The server always says why it stopped.
@@ -23,7 +23,7 @@ pub(crate) struct Stream {
 
 struct OpenCall {
     place: usize,
-    index: Option<u64>,
+    index: Option<Count>,
 }
 
 enum Finish {
@@ -74,7 +74,7 @@ struct Delta<'a> {
 #[derive(Deserialize)]
 struct CallDelta<'a> {
     #[serde(default)]
-    index: Option<u64>,
+    index: Option<Count>,
     #[serde(default, borrow)]
     id: Text<'a>,
     #[serde(default, borrow)]
@@ -85,8 +85,8 @@ struct CallDelta<'a> {
 struct FunctionDelta<'a> {
     #[serde(default, borrow)]
     name: Text<'a>,
-    #[serde(default, borrow)]
-    arguments: Text<'a>,
+    #[serde(default)]
+    arguments: ArgumentText,
 }
 
 #[derive(Deserialize)]
@@ -218,7 +218,7 @@ impl Stream {
     fn call(&mut self, answer: &mut Answer, delta: &CallDelta<'_>) {
         let function = delta.function.as_ref();
         let name = function.map_or("", |function| function.name.as_str());
-        let arguments = function.map_or("", |function| function.arguments.as_str());
+        let arguments = function.map_or("", |function| &function.arguments.0);
         let place = match self.known_call(answer, delta, name) {
             Some(place) => {
                 fill(answer, place, delta.id.as_str(), name);

@@ -134,9 +134,7 @@ impl Decode for Stream {
             Some("MAX_TOKENS") => Ok(StopReason::Length),
             Some(reason) => Err(format!("Provider stopped with: {reason}")),
             None => match &self.block_reason {
-                Some(reason) => Err(format!(
-                    "Google stream ended without a finish reason: the prompt was blocked ({reason})"
-                )),
+                Some(reason) => Err(format!("The provider blocked the prompt: {reason}")),
                 None => Err("Google stream ended without a finish reason".to_owned()),
             },
         }

@@ -9,7 +9,7 @@ use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
 use crate::transport::provider_error;
-use crate::wire_json::{Count, Text, list, mended, stray_error};
+use crate::wire_json::{ArgumentText, Count, Text, list, mended, stray_error};
 
 #[derive(Default)]
 pub(crate) struct Stream {
@@ -59,16 +59,16 @@ struct CallDelta<'a> {
     index: Count,
     #[serde(default, borrow)]
     id: Text<'a>,
-    #[serde(default)]
-    function: Option<FunctionDelta>,
+    #[serde(default, borrow)]
+    function: Option<FunctionDelta<'a>>,
 }
 
 #[derive(Deserialize)]
-struct FunctionDelta {
+struct FunctionDelta<'a> {
+    #[serde(default, borrow)]
+    name: Text<'a>,
     #[serde(default)]
-    name: String,
-    #[serde(default)]
-    arguments: Value,
+    arguments: ArgumentText,
 }
 
 #[derive(Deserialize)]
@@ -212,15 +212,11 @@ impl Stream {
         let place = match same {
             Some(&(_, place)) => place,
             None => {
-                let place = answer.open_call(delta.id.as_str().to_owned(), &function.name);
+                let place = answer.open_call(delta.id.as_str().to_owned(), function.name.as_str());
                 self.calls.push((index, place));
                 place
             }
         };
-        match &function.arguments {
-            Value::String(text) => answer.grow(place, text),
-            Value::Null => answer.grow(place, ""),
-            object => answer.grow(place, &object.to_string()),
-        }
+        answer.grow(place, &function.arguments.0);
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Stream {
 }
 
 struct Item {
-    output_index: Option<u64>,
+    output_index: Option<Count>,
     id: String,
     kind: Kind,
     place: usize,
@@ -35,7 +35,7 @@ struct Event<'a> {
     #[serde(default, borrow)]
     r#type: Text<'a>,
     #[serde(default)]
-    output_index: Option<u64>,
+    output_index: Option<Count>,
     #[serde(default, borrow)]
     item_id: Text<'a>,
     #[serde(default, borrow)]

@@ -90,7 +90,7 @@ fn own_rules(name: &str, vector: &Value, expectation: &mut Expectation) {
             expectation.error = ErrorText::Contains("Could not parse a chunk");
         }
         "google-generative-ai/10-prompt-blocked" => {
-            expectation.error = ErrorText::Contains("PROHIBITED_CONTENT");
+            expectation.error = ErrorText::Contains("blocked the prompt: PROHIBITED_CONTENT");
         }
         "google-generative-ai/17-error-sse-frame" => {
             expectation.error = ErrorText::Contains("Internal error encountered.");
