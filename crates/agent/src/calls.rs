@@ -112,6 +112,7 @@ impl Core {
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
         let (sender, mut updates) = unbounded_channel();
+        let cancel = &cancel.child_token();
         let context = ToolContext {
             call_id: Arc::clone(&run.call_id),
             cwd: Arc::clone(&self.cwd),
@@ -123,23 +124,34 @@ impl Core {
             cancel.cancelled().await;
             tokio::time::sleep(ABORT_GRACE).await;
         };
-        tokio::pin!(call, overdue);
+        let limit = self.settings.tool_timeout;
+        let timeout = tokio::time::sleep(limit);
+        tokio::pin!(call, overdue, timeout);
+        let mut timed_out = false;
         loop {
             tokio::select! {
                 biased;
                 Some(output) = updates.recv() => {
                     self.emit_newest(run, output, &mut updates);
-                    self.room().await;
+                    self.room(cancel).await;
                 }
                 result = &mut call => {
                     if let Ok(output) = updates.try_recv() {
                         self.emit_newest(run, output, &mut updates);
                     }
-                    return result.unwrap_or_else(|_| {
+                    let result = result.unwrap_or_else(|_| {
                         Err(ToolError(format!("Tool {} failed unexpectedly", run.name)))
                     });
+                    return if timed_out { result.and(Err(overtime(limit))) } else { result };
                 }
-                () = &mut overdue => return Err(ToolError("Operation aborted".into())),
+                () = &mut timeout, if !timed_out => {
+                    timed_out = true;
+                    cancel.cancel();
+                }
+                () = &mut overdue => {
+                    let aborted = || ToolError("Operation aborted".into());
+                    return Err(if timed_out { overtime(limit) } else { aborted() });
+                }
             }
         }
     }
@@ -169,6 +181,13 @@ impl Core {
         }
         Arc::new(output)
     }
+}
+
+fn overtime(limit: Duration) -> ToolError {
+    ToolError(format!(
+        "The tool was ended after {} seconds; the limit is the setting tools.timeoutSeconds",
+        limit.as_secs()
+    ))
 }
 
 /// Lets updates through until the call is over.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pinion_llm::{Authorization, HttpRetry, Provider, Timeouts};
+use pinion_llm::{Authorization, CacheRetention, HttpRetry, Provider, Timeouts};
 use pinion_message::{Mask, Model, ThinkingLevel};
 use pinion_session::Store;
 use pinion_tools::{Tool, ToolSettings};
@@ -61,7 +61,10 @@ pub struct EngineSettings {
     pub http_retry: HttpRetry,
     pub timeouts: Timeouts,
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
+    pub cache_retention: CacheRetention,
     pub block_images: bool,
+    /// A call that takes longer is ended.
+    pub tool_timeout: Duration,
     /// The level a model that can think starts with when the one before it could not.
     pub default_thinking_level: ThinkingLevel,
     /// What a queued message does to the calls that have not run yet.
@@ -102,7 +105,9 @@ impl Default for EngineSettings {
             http_retry: HttpRetry::default(),
             timeouts: Timeouts::default(),
             thinking_budgets: BTreeMap::new(),
+            cache_retention: CacheRetention::default(),
             block_images: false,
+            tool_timeout: Duration::from_secs(6 * 60 * 60),
             default_thinking_level: ThinkingLevel::Medium,
             steering: Steering::default(),
             tool_order: ToolOrder::default(),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pinion_message::{Mask, Message, ToolSpec};
 use pinion_session::NewEntry;
 use pinion_tools::{Tool, ToolSettings};
+use tokio_util::sync::CancellationToken;
 
 use crate::config::{EngineSettings, Expander, Models, Preferences};
 use crate::state::{Phase, State};
@@ -82,11 +83,14 @@ impl Core {
         }
     }
 
-    /// Waits until every listener can take more progress.
-    pub async fn room(&self) {
+    /// Waits until every listener can take more progress, or the work is stopped.
+    pub async fn room(&self, cancel: &CancellationToken) {
         for listener in &self.listeners {
             if !listener.has_room() {
-                listener.room().await;
+                tokio::select! {
+                    () = listener.room() => {}
+                    () = cancel.cancelled() => return,
+                }
             }
         }
     }

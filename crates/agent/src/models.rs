@@ -10,6 +10,12 @@ use crate::core::Core;
 use crate::{Answer, Cycled, EngineError, Event};
 
 impl Core {
+    /// Whether there is a model that can be asked.
+    pub fn ready_to_ask(&self) -> Result<(), EngineError> {
+        let model = self.state().model.clone().ok_or(EngineError::NoModel)?;
+        self.models.check_credentials(&model).map_err(EngineError::Credentials)
+    }
+
     /// Makes `provider`/`id` the model of the next run.
     pub fn set_model(&self, provider: &str, id: &str) -> Result<Answer, EngineError> {
         let model = self.models.find(provider, id).ok_or_else(|| EngineError::ModelNotFound {

@@ -153,6 +153,7 @@ impl<'a> Run<'a> {
             retry: self.core.settings.http_retry,
             timeouts: self.core.settings.timeouts,
             thinking_budgets: self.core.settings.thinking_budgets.clone(),
+            cache_retention: self.core.settings.cache_retention,
             ..RequestOptions::default()
         };
         match authorization {
@@ -173,7 +174,7 @@ impl<'a> Run<'a> {
                 }
                 StreamEvent::Delta { index, delta } => {
                     self.core.emit(Event::BlockDelta { index, delta });
-                    self.core.room().await;
+                    self.core.room(&self.cancel).await;
                     deltas += 1;
                     if deltas.is_multiple_of(DELTAS_PER_TURN) {
                         tokio::task::yield_now().await;
@@ -192,9 +193,6 @@ impl<'a> Run<'a> {
     fn request(&self, mut options: RequestOptions) -> Request {
         let state = self.core.state();
         options.session_id = Some(state.store.id().to_owned());
-        if std::env::var("PI_CACHE_RETENTION").is_ok_and(|value| value == "long") {
-            options.cache_retention = pinion_llm::CacheRetention::Long;
-        }
         let images =
             if self.core.settings.block_images { Images::Blocked } else { Images::Sent };
         Request {

@@ -81,8 +81,7 @@ struct Work {
 
 /// Something that needs the session to itself.
 enum Waiting {
-    /// A prompt; the reply is gone if it has been accepted already.
-    Prompt(Vec<Block>, Option<Reply>),
+    Prompt(Vec<Block>, Reply),
     Compact(Option<String>, Reply),
     /// A change of session.
     Replace(Command, Reply),
@@ -229,41 +228,26 @@ impl Actor {
         let blocks = self.expand(text, images);
         let phase = self.core.state().phase.clone();
         match (phase, when_busy) {
-            (Phase::Running, Some(delivery)) => self.queue(blocks, delivery, reply),
-            (Phase::Running, None) => reply.send(Err(EngineError::Busy)),
-            (Phase::Compacting, _) => reply.send(Err(EngineError::Compacting)),
-            (Phase::RetryWait(wait), _) => {
-                wait.cancel();
-                self.waiting.push_back(Waiting::Prompt(blocks, Some(reply)));
-            }
-            (Phase::Between | Phase::AutoCompacting, _) => {
-                reply.send(Ok(Answer::Taken(Disposition::Started)));
-                self.waiting.push_back(Waiting::Prompt(blocks, None));
-            }
-            (Phase::Idle, _) if self.work.is_some() => {
-                self.waiting.push_back(Waiting::Prompt(blocks, Some(reply)));
-            }
-            (Phase::Idle, _) => self.start_prompt(blocks, Some(reply)),
+            (Phase::Running, Some(delivery)) => return self.queue(blocks, delivery, reply),
+            (Phase::Running, None) => return reply.send(Err(EngineError::Busy)),
+            (Phase::Compacting, _) => return reply.send(Err(EngineError::Compacting)),
+            // The prompt takes the place of the retry, which ends first.
+            (Phase::RetryWait(wait), _) => wait.cancel(),
+            (Phase::Between | Phase::AutoCompacting | Phase::Idle, _) => {}
+        }
+        if let Err(error) = self.core.ready_to_ask() {
+            return reply.send(Err(error));
+        }
+        if self.work.is_some() {
+            self.waiting.push_back(Waiting::Prompt(blocks, reply));
+        } else {
+            self.start_prompt(blocks, reply);
         }
     }
 
-    fn start_prompt(&mut self, blocks: Vec<Block>, reply: Option<Reply>) {
+    fn start_prompt(&mut self, blocks: Vec<Block>, reply: Reply) {
         self.core.release_held_bash();
-        let ready = match self.core.state().model.clone() {
-            None => Err(EngineError::NoModel),
-            Some(model) => {
-                self.core.models.check_credentials(&model).map_err(EngineError::Credentials)
-            }
-        };
-        match (ready, reply) {
-            (Err(error), Some(reply)) => return reply.send(Err(error)),
-            (Err(_), None) => return,
-            (Ok(()), reply) => {
-                if let Some(reply) = reply {
-                    reply.send(Ok(Answer::Taken(Disposition::Started)));
-                }
-            }
-        }
+        reply.send(Ok(Answer::Taken(Disposition::Started)));
         let message = Arc::new(Message::User(UserMessage::now(blocks)));
         // From here on a second prompt is told that the agent is busy.
         self.core.set_phase(Phase::Running);

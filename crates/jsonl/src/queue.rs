@@ -34,6 +34,8 @@ pub enum Coalesce {
 const BEHIND: usize = 64 * 1024;
 /// Waiting output, in wire bytes, from which producers are asked to wait.
 const FULL: usize = 1024 * 1024;
+/// Waiting output, in wire bytes, from which no more questions should be read.
+const OVERFULL: usize = 64 * 1024 * 1024;
 /// Waiting items from which producers are asked to wait.
 const FULL_ITEMS: usize = 4096;
 
@@ -132,25 +134,31 @@ impl<T: Outgoing> Queue<T> {
 
     /// Waits until a producer of progress may go on.
     pub async fn room(&self) {
-        loop {
-            let drained = self.shared.drained.notified();
-            tokio::pin!(drained);
-            drained.as_mut().enable();
-            if self.has_room() {
-                return;
-            }
-            drained.await;
-        }
+        self.until(|state| state.weight < FULL && state.items.len() < FULL_ITEMS).await;
+    }
+
+    /// Waits until there is room for the answers to more questions. The bound is far above that of
+    /// progress, so that a client which does not read can still say stop.
+    pub async fn room_for_answers(&self) {
+        self.until(|state| state.weight < OVERFULL).await;
     }
 
     /// Waits until the consumer is gone.
     pub async fn broken(&self) {
+        self.until(|_| false).await;
+    }
+
+    /// Waits until the state is as wanted, or the consumer is gone.
+    async fn until(&self, wanted: impl Fn(&State<T>) -> bool) {
         loop {
             let drained = self.shared.drained.notified();
             tokio::pin!(drained);
             drained.as_mut().enable();
-            if self.lock().broken {
-                return;
+            {
+                let state = self.lock();
+                if state.broken || wanted(&state) {
+                    return;
+                }
             }
             drained.await;
         }

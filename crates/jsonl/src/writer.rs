@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use crate::{Outgoing, Queue, Records};
 
@@ -62,6 +63,17 @@ impl Writer {
         Ok(Self {
             thread: Some(thread),
         })
+    }
+
+    /// Waits as [`Writer::join`] does, but no longer than `patience`.
+    pub fn join_within(self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            if Instant::now() >= deadline {
+                return;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Waits until everything has been written, or cannot be. The queue must have been closed.

@@ -36,7 +36,10 @@ impl Rpc {
                 biased;
                 () = &mut broken => return RpcEnd::OutputClosed,
                 received = input.recv() => match received {
-                    Some(Input::Line(line)) => self.take(decode(&line)).await,
+                    Some(Input::Line(line)) => {
+                        self.take(decode(&line)).await;
+                        self.out.room_for_answers().await;
+                    }
                     Some(Input::End) | None => return RpcEnd::EndOfInput,
                 },
             }

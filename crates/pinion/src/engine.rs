@@ -11,7 +11,7 @@ use pinion_config::{
     SettingsFile, Trust, TrustFlag, compose_system_prompt, load_context_files, migrate, today,
 };
 use pinion_llm::{
-    HttpRetry, InitialOptions, Registry, RegistryOptions, Resolved, ScopedModel, Timeouts,
+    CacheRetention, HttpRetry, InitialOptions, Registry, RegistryOptions, Resolved, ScopedModel, Timeouts,
     initial_model, resolve_model, scope,
 };
 use pinion_message::{Mask, Model, Secret, ThinkingLevel};
@@ -409,6 +409,14 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
             (ThinkingLevel::Medium, budgets.medium),
             (ThinkingLevel::High, budgets.high),
         ]),
+        cache_retention: match std::env::var("PI_CACHE_RETENTION").as_deref() {
+            Ok("long") => CacheRetention::Long,
+            _ => CacheRetention::Short,
+        },
+        tool_timeout: settings
+            .get_global("tools.timeoutSeconds")
+            .and_then(Value::as_u64)
+            .map_or(defaults.tool_timeout, Duration::from_secs),
         block_images: settings.images().block_images,
         default_thinking_level: settings
             .default_thinking_level()

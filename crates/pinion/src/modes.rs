@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-use pinion_agent::{Listener, Session};
+use pinion_agent::{Command, Handle, Listener, Reply, Session};
 use pinion_config::FileArguments;
 use pinion_jsonl::{Coalesce, DEFAULT_LINE_LIMIT, Queue, Writer, WriterEnd, read_lines, stdio};
 use pinion_message::StopReason;
@@ -34,34 +35,70 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
 
     let Engine { config, preferences } = engine;
     let runtime = runtime::build()?;
-    let code = runtime.block_on(async {
-        let (session, task) = Session::spawn(config);
+    let end = runtime.block_on(async {
+        let (session, mut task) = Session::spawn(config);
+        let stop = session.clone();
         let rpc = Rpc { session, out: queue.clone() };
-        let served = async {
-            let end = rpc.serve(input).await;
-            if end == RpcEnd::EndOfInput && on_eof == OnEof::Drain {
-                // Every handle is gone: the session ends when its work has.
-                tokio::select! {
-                    result = task => drop(result),
-                    () = queue.broken() => {}
-                }
-            }
-            Ok(0)
+        let end = tokio::select! {
+            end = rpc.serve(input) => match end {
+                RpcEnd::EndOfInput => End::Input,
+                RpcEnd::OutputClosed => End::Output,
+            },
+            code = signals::terminated() => End::Signal(code?),
         };
-        tokio::select! {
-            code = served => code,
-            code = signals::terminated() => code,
+        if end == End::Input && on_eof == OnEof::Drain {
+            // Without a handle the session ends when its work has.
+            drop(stop);
+            return Ok::<End, Failure>(tokio::select! {
+                _ = &mut task => End::Input,
+                () = queue.broken() => End::Output,
+                code = signals::terminated() => End::Signal(code?),
+            });
         }
+        stop_session(stop, task).await;
+        Ok(end)
     })?;
     pinion_tools::kill_all();
     preferences.flush();
     queue.close();
-    if code == 0 {
-        writer.join();
+    match end {
+        End::Input => drop(writer.join()),
+        End::Output | End::Signal(_) => writer.join_within(LAST_WORDS),
     }
     // Threads that still wait for something must not keep the process.
     runtime.shutdown_background();
-    Ok(ExitCode::from(code))
+    Ok(ExitCode::from(match end {
+        End::Input => 0,
+        End::Output => 1,
+        End::Signal(code) => code,
+    }))
+}
+
+/// Why serving ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The client closed its end.
+    Input,
+    /// Nobody reads what we write.
+    Output,
+    /// A signal; its exit code.
+    Signal(u8),
+}
+
+/// How long a run may take to settle, and its last lines to be read, when the program must end.
+const LAST_WORDS: Duration = Duration::from_millis(800);
+
+/// Stops what is going on and waits a moment, so that what was said is saved.
+async fn stop_session(session: Handle, task: tokio::task::JoinHandle<()>) {
+    let stopping = async {
+        // Nobody waits for the answer; the task below is what counts.
+        session.send(Command::AbortBash, Reply::new(|_| ())).await;
+        session.send(Command::Abort, Reply::new(|_| ())).await;
+        drop(session);
+        let _ = task.await;
+    };
+    // A session that does not settle in time is left behind; its file is whole at any moment.
+    let _ = tokio::time::timeout(LAST_WORDS, stopping).await;
 }
 
 /// Prints every event of one conversation as a line of JSON.
@@ -131,24 +168,22 @@ fn converse(
     let Engine { config, preferences } = engine;
     let result = runtime.block_on(async {
         let (session, task) = Session::spawn(config);
-        let asked = async {
-            let result = ask_all(&session, prompts, &mut settled).await;
-            drop(session);
-            // The session's last writes.
-            let _ = task.await;
-            result.map(|()| 0).map_err(|error| Failure::failed(error.to_string()))
-        };
         let broken = async {
             match output {
                 Some(queue) => queue.broken().await,
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
-            result = asked => result,
+        let result = tokio::select! {
+            asked = ask_all(&session, prompts, &mut settled) => {
+                asked.map(|()| 0).map_err(|error| Failure::failed(error.to_string()))
+            }
             () = broken => Ok(1),
             code = signals::terminated() => Ok(code?),
-        }
+        };
+        // Nothing is going on after an answer; otherwise it is stopped, so that it is saved.
+        stop_session(session, task).await;
+        result
     });
     pinion_tools::kill_all();
     preferences.flush();
