@@ -53,6 +53,10 @@ pub enum Command {
     Fork { entry_id: String },
     CloneSession,
     GetForkMessages,
+    /// Goes to another entry of the session tree.
+    Navigate(Navigation),
+    /// Names an entry; without a label the name is taken away.
+    SetLabel { entry_id: String, label: Option<String> },
     GetEntries { since: Option<String> },
     GetTree,
     ExportHtml { path: Option<String> },
@@ -60,6 +64,28 @@ pub enum Command {
     GetCommands,
     /// Nothing: answered in its turn, so that an answer made elsewhere keeps its place.
     Nothing,
+}
+
+/// A way through the session tree.
+#[derive(Debug)]
+pub struct Navigation {
+    /// Where to go; a user's message means the place before it.
+    pub target_id: String,
+    /// Whether the branch that is left is summarised.
+    pub summary: Option<BranchSummary>,
+    /// Names the place that is reached.
+    pub label: Option<String>,
+}
+
+/// How a branch that is left is summarised.
+#[derive(Debug)]
+pub enum BranchSummary {
+    /// As usual.
+    Default,
+    /// As usual, with something to look at.
+    Focused(String),
+    /// By other instructions.
+    Replaced(String),
 }
 
 /// When a queued message is delivered.
@@ -96,6 +122,8 @@ pub enum Answer {
     Queues { steering: Vec<String>, follow_up: Vec<String> },
     Entries { entries: Vec<Value>, leaf_id: Option<String> },
     Tree { tree: Value, leaf_id: Option<String> },
+    /// The text of the user's message that was chosen, to be said again.
+    Navigated { text: Option<String> },
     Exported(String),
     Commands(Value),
 }

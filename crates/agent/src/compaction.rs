@@ -1,5 +1,6 @@
 //! Summarises the older part of a conversation so that the rest fits.
 
+mod branch;
 mod cut;
 mod files;
 mod instructions;
@@ -36,11 +37,15 @@ pub(crate) enum Failure {
     Prefix(String),
 }
 
-/// Which of the two summaries a request is for.
+/// How long the summary of a branch may be.
+const BRANCH_SUMMARY_TOKENS: u64 = 2048;
+
+/// Which summary a request is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     History,
     TurnPrefix,
+    Branch,
 }
 
 impl Core {
@@ -185,6 +190,7 @@ impl Core {
                 options.reasoning = model.reasoning.then_some(ThinkingLevel::High);
             }
             Part::TurnPrefix => options.max_tokens = Some((reserve * 0.5) as u64),
+            Part::Branch => options.max_tokens = Some(BRANCH_SUMMARY_TOKENS),
         }
         authorization.apply(&mut options);
         let request = Request {
@@ -201,7 +207,9 @@ impl Core {
             let error = || answer.error_message.clone().unwrap_or_else(|| "unknown error".into());
             return match (answer.stop_reason, part) {
                 (StopReason::Aborted, _) => Err(Failure::Cancelled),
-                (StopReason::Error, Part::History) => Err(Failure::Summary(error())),
+                (StopReason::Error, Part::History | Part::Branch) => {
+                    Err(Failure::Summary(error()))
+                }
                 (StopReason::Error, Part::TurnPrefix) => Err(Failure::Prefix(error())),
                 _ => Ok(answer.joined_text("\n")),
             };

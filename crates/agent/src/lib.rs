@@ -23,7 +23,7 @@ mod state;
 mod views;
 
 pub use command::{
-    Answer, Command, Cycled, Delivery, Disposition, Reply, StateView,
+    Answer, BranchSummary, Command, Cycled, Delivery, Disposition, Navigation, Reply, StateView,
 };
 pub use config::{
     Config, EngineSettings, Expanded, Expander, Models, Preferences, Steering, ToolOrder,

@@ -34,6 +34,8 @@ enum Next {
 impl Core {
     /// Runs `prompts` and everything that follows from them.
     pub async fn live(&self, prompts: Vec<Arc<Message>>, cancel: CancellationToken) {
+        let notices = self.state().store.take_notices();
+        self.report(notices);
         if let Some(reason) = self.compaction_due_before_prompt() {
             self.auto_compact(reason, &cancel).await;
         }

@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use crate::core::Core;
 use crate::state::Phase;
 use crate::{
-    Answer, Command, CompactionReason, Config, Delivery, Disposition, EngineError, Event, Reply,
+    Answer, Command, CompactionReason, Config, Delivery, Disposition, EngineError, Event,
+    Navigation, Reply,
 };
 
 /// How many commands may wait in the inbox.
@@ -83,6 +84,7 @@ struct Work {
 enum Waiting {
     Prompt(Vec<Block>, Reply),
     Compact(Option<String>, Reply),
+    Navigate(Navigation, Reply),
     /// A change of session.
     Replace(Command, Reply),
 }
@@ -117,6 +119,9 @@ impl Actor {
                 Some(Waiting::Prompt(blocks, reply)) => self.start_prompt(blocks, reply),
                 Some(Waiting::Compact(instructions, reply)) => {
                     self.start_compaction(instructions, reply);
+                }
+                Some(Waiting::Navigate(navigation, reply)) => {
+                    self.start_navigation(navigation, reply);
                 }
                 Some(Waiting::Replace(command, reply)) => self.replace(command, reply),
             }
@@ -190,6 +195,10 @@ impl Actor {
                 let messages = messages.into_iter().map(|(id, text)| (id.to_string(), text));
                 reply.send(Ok(Answer::ForkMessages(messages.collect())));
             }
+            Command::Navigate(navigation) => {
+                self.exclusively(Waiting::Navigate(navigation, reply));
+            }
+            Command::SetLabel { entry_id, label } => reply.send(core.set_label(entry_id, label)),
             Command::GetEntries { since } => reply.send(core.entries_view(since.as_deref())),
             Command::GetTree => reply.send(Ok(core.tree_view())),
             Command::ExportHtml { path } => reply.send(core.export_html(path)),
@@ -354,6 +363,18 @@ impl Actor {
                 Ok(result) => Ok(Answer::Compacted(result)),
                 Err(failure) => Err(EngineError::Compaction(failure.to_string())),
             });
+        });
+    }
+
+    fn start_navigation(&mut self, navigation: Navigation, reply: Reply) {
+        if navigation.summary.is_some() {
+            self.core.set_phase(Phase::Compacting);
+        }
+        let core = Arc::clone(&self.core);
+        self.start_work(|cancel| async move {
+            let result = core.navigate(navigation, &cancel).await;
+            core.set_phase(Phase::Between);
+            reply.send(result);
         });
     }
 

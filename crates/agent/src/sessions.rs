@@ -88,6 +88,15 @@ impl Core {
         Ok(Answer::Done)
     }
 
+    /// Names an entry, or takes its name away.
+    pub fn set_label(&self, entry_id: String, label: Option<String>) -> Result<Answer, EngineError> {
+        if self.state().store.entry(&entry_id).is_none() {
+            return Err(pinion_session::SessionError::EntryNotFound(entry_id).into());
+        }
+        self.log(NewEntry::Label { target_id: entry_id, label });
+        Ok(Answer::Done)
+    }
+
     /// Writes the session as a page to read; gives the path as it was named.
     pub fn export_html(&self, path: Option<String>) -> Result<Answer, EngineError> {
         let extras = export::Extras {
@@ -118,7 +127,8 @@ impl Core {
         drop(before);
     }
 
-    fn report(&self, notices: Vec<Notice>) {
+    /// Tells what was found out about the session file.
+    pub fn report(&self, notices: Vec<Notice>) {
         for notice in notices {
             self.emit(Event::Fault {
                 source: "session".into(),

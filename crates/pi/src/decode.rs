@@ -1,6 +1,6 @@
 //! Lines as commands.
 
-use pinion_agent::{Command, Delivery};
+use pinion_agent::{BranchSummary, Command, Delivery, Navigation};
 use pinion_jsonl::{Line, json};
 use pinion_message::Block;
 use serde_json::{Map, Value};
@@ -121,9 +121,28 @@ fn command(name: &str, members: &mut Members) -> Result<Option<Command>, String>
         "set_session_name" => Command::SetName(members.text("name")?),
         "get_entries" => Command::GetEntries { since: members.optional_text("since")? },
         "get_tree" => Command::GetTree,
+        "navigate_tree" => Command::Navigate(navigation(members)?),
+        "set_label" => Command::SetLabel {
+            entry_id: members.text("entryId")?,
+            label: members.optional_text("label")?,
+        },
         "get_commands" => Command::GetCommands,
         _ => return Ok(None),
     }))
+}
+
+fn navigation(members: &mut Members) -> Result<Navigation, String> {
+    let instructions = members.optional_text("customInstructions")?;
+    let summary = match (members.truthy("summarize"), instructions) {
+        (false, _) => None,
+        (true, None) => Some(BranchSummary::Default),
+        (true, Some(text)) if members.truthy("replaceInstructions") => {
+            Some(BranchSummary::Replaced(text))
+        }
+        (true, Some(text)) => Some(BranchSummary::Focused(text)),
+    };
+    let label = members.optional_text("label")?;
+    Ok(Navigation { target_id: members.text("targetId")?, summary, label })
 }
 
 fn queued(members: &mut Members, delivery: Delivery) -> Result<Command, String> {

@@ -119,6 +119,9 @@ impl Asked {
                 self.data(&json!({ "tree": tree, "leafId": leaf_id }))
             }
             Answer::Commands(commands) => self.data(&json!({ "commands": commands })),
+            Answer::Navigated { text } => {
+                self.data(&json!({ "cancelled": false, "editorText": text }))
+            }
             Answer::Exported(path) => self.data(&json!({ "path": path })),
         }
     }

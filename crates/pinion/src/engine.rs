@@ -398,6 +398,7 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
         auto_compaction: compaction.enabled,
         reserve_tokens: compaction.reserve_tokens,
         keep_recent_tokens: compaction.keep_recent_tokens,
+        branch_summary_reserve_tokens: settings.branch_summary().reserve_tokens,
         auto_retry: retry.enabled,
         max_retries: clamp_u32(retry.max_retries),
         retry_base_delay: Duration::from_millis(retry.base_delay_ms),

@@ -1,5 +1,7 @@
 //! What a model is told when it summarises.
 
+use crate::command::BranchSummary;
+
 /// Who the model is while it summarises.
 pub(super) const ROLE: &str = "You write summaries of conversations between a user and a coding agent. \
 You read the conversation you are given and write the summary you are asked for, and nothing else. \
@@ -29,10 +31,15 @@ What the user wants to achieve; several goals if there are several.
 ## Next Steps
 1. What comes next, in order.
 
-## Critical Context
+";
+
+const CRITICAL_CONTEXT: &str = "## Critical Context
 - Data, examples and references needed to go on; `(none)` if nothing.
 
-Be brief. Keep file paths, names of functions and error messages exactly as they are.";
+";
+
+const BREVITY: &str =
+    "Be brief. Keep file paths, names of functions and error messages exactly as they are.";
 
 /// The request for a summary of whole turns.
 pub(super) fn history(
@@ -56,6 +63,8 @@ the summary alone.\n\n",
         ),
     }
     prompt.push_str(SECTIONS);
+    prompt.push_str(CRITICAL_CONTEXT);
+    prompt.push_str(BREVITY);
     if let Some(focus) = focus {
         prompt.push_str(&format!("\n\nAdditional focus: {focus}"));
     }
@@ -80,4 +89,24 @@ What the user asked for in this turn.
 
 Be brief."
     )
+}
+
+/// The request for a summary of a branch that is left.
+pub(super) fn branch(conversation: &str, wanted: &BranchSummary) -> String {
+    let mut prompt = format!("<conversation>\n{conversation}\n</conversation>\n\n");
+    match wanted {
+        BranchSummary::Replaced(instructions) => prompt.push_str(instructions),
+        BranchSummary::Default | BranchSummary::Focused(_) => {
+            prompt.push_str(
+                "Summarise this branch of a conversation. The user returns to an earlier point and \
+may need to know what was tried here and what came of it.\n\n",
+            );
+            prompt.push_str(SECTIONS);
+            prompt.push_str(BREVITY);
+        }
+    }
+    if let BranchSummary::Focused(focus) = wanted {
+        prompt.push_str(&format!("\n\nAdditional focus: {focus}"));
+    }
+    prompt
 }

@@ -1,0 +1,129 @@
+//! Going to another place in the session tree, with a summary of the branch that is left.
+
+use std::sync::Arc;
+
+use pinion_message::{Message, Model};
+use pinion_session::{Entry, EntryKind, NewEntry, Role, SessionError, Store};
+use tokio_util::sync::CancellationToken;
+
+use super::files::Files;
+use super::{Failure, Part, instructions, serialise};
+use crate::command::{BranchSummary, Navigation};
+use crate::core::Core;
+use crate::estimate::message_tokens;
+use crate::{Answer, EngineError};
+
+/// What a branch that was left is introduced with.
+const PREAMBLE: &str =
+    "The user explored another branch of this conversation and came back. A summary of that branch:\n\n";
+
+/// Where a navigation leads.
+struct Place {
+    leaf: Option<String>,
+    /// The text of the user's message that was chosen, to be said again.
+    text: Option<String>,
+}
+
+impl Core {
+    /// Goes to another entry; what is said next grows from there.
+    pub async fn navigate(
+        &self,
+        navigation: Navigation,
+        cancel: &CancellationToken,
+    ) -> Result<Answer, EngineError> {
+        let place = place(&self.state().store, &navigation.target_id)?;
+        if self.state().store.leaf() == Some(navigation.target_id.as_str()) {
+            return Ok(Answer::Navigated { text: None });
+        }
+        let summary = match &navigation.summary {
+            None => None,
+            Some(wanted) => Some(self.summarise_branch(&place, wanted, cancel).await?),
+        };
+        self.state().store.set_leaf(place.leaf.as_deref())?;
+        if let Some((summary, files)) = summary {
+            self.log(NewEntry::BranchSummary {
+                from_id: place.leaf.unwrap_or_else(|| "root".into()),
+                summary,
+                details: Some(files.details()),
+                from_hook: Some(false),
+            });
+        }
+        if let Some(label) = navigation.label {
+            let target_id = self.state().store.leaf().map(str::to_owned);
+            if let Some(target_id) = target_id {
+                self.log(NewEntry::Label { target_id, label: Some(label) });
+            }
+        }
+        self.state().rebuild_messages();
+        Ok(Answer::Navigated { text: place.text })
+    }
+
+    async fn summarise_branch(
+        &self,
+        place: &Place,
+        wanted: &BranchSummary,
+        cancel: &CancellationToken,
+    ) -> Result<(String, Files), EngineError> {
+        let failed = |failure: Failure| EngineError::Compaction(failure.to_string());
+        let model: Arc<Model> =
+            self.state().model.clone().ok_or_else(|| failed(Failure::NoModel))?;
+        let budget =
+            model.context_window.saturating_sub(self.settings.branch_summary_reserve_tokens);
+        let left = left_behind(&self.state().store, place.leaf.as_deref());
+        let messages = within(left, budget);
+        if messages.is_empty() {
+            return Err(EngineError::Compaction("No content to summarize".into()));
+        }
+        let prompt = instructions::branch(&serialise::conversation(&messages), wanted);
+        let text =
+            self.ask_for_summary(prompt, Part::Branch, &model, cancel).await.map_err(failed)?;
+        let mut files = Files::default();
+        files.add_messages(&messages);
+        Ok((format!("{PREAMBLE}{text}{}", files.listing()), files))
+    }
+}
+
+fn place(store: &Store, target: &str) -> Result<Place, SessionError> {
+    let entry =
+        store.entry(target).ok_or_else(|| SessionError::EntryNotFound(target.to_owned()))?;
+    let parent = || entry.parent_id().map(ToString::to_string);
+    Ok(match (entry.kind(), entry.context_message().as_deref()) {
+        (EntryKind::Message(Role::User), Some(Message::User(user))) => {
+            Place { leaf: parent(), text: Some(user.content.joined_text("")) }
+        }
+        (_, Some(Message::Custom(custom))) => {
+            Place { leaf: parent(), text: Some(custom.content.joined_text("")) }
+        }
+        _ => Place { leaf: Some(target.to_owned()), text: None },
+    })
+}
+
+/// The messages from the current leaf back to where the way to `to` parts, in order.
+fn left_behind(store: &Store, to: Option<&str>) -> Vec<Arc<Message>> {
+    let old = store.path();
+    let new = to.map(|to| store.path_to(to)).unwrap_or_default();
+    let shared = old.iter().zip(&new).take_while(|(old, new)| old.id() == new.id()).count();
+    let speaks = |entry: &&&Entry| !entry.is_message_of(Role::ToolResult);
+    old[shared..].iter().filter(speaks).filter_map(|entry| entry.context_message()).collect()
+}
+
+/// The newest messages that fit, in order; a summary may exceed the budget while most is free.
+fn within(messages: Vec<Arc<Message>>, budget: u64) -> Vec<Arc<Message>> {
+    let mut used = 0;
+    let mut kept = Vec::new();
+    for message in messages.into_iter().rev() {
+        let tokens = message_tokens(&message);
+        if used + tokens > budget {
+            let summary =
+                matches!(*message, Message::BranchSummary(_) | Message::CompactionSummary(_));
+            if summary && used * 10 < budget * 9 {
+                kept.push(message);
+            }
+            break;
+        }
+        used += tokens;
+        kept.push(message);
+    }
+    kept.reverse();
+    kept
+}
