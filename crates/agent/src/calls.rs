@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use pinion_message::{AssistantMessage, Block, Message, ToolCall, ToolResultMessage, now_millis};
-use pinion_tools::{Tool, ToolContext, ToolError, ToolOutput, UpdateSink, validate};
+use pinion_tools::{Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
@@ -95,7 +95,7 @@ impl Core {
         let Some(tool) = self.tools.iter().find(|tool| tool.spec().name == call.name) else {
             return Err(ToolError(format!("Tool {} not found", call.name)));
         };
-        let arguments = validate(tool.spec(), &call.arguments).map_err(ToolError)?;
+        let arguments = tool.validate(&call.arguments).map_err(ToolError)?;
         let gate = Arc::new(Gate::default());
         let result = self.call_guarded(&**tool, arguments, run, &gate, cancel).await;
         gate.close();
