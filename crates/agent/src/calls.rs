@@ -97,7 +97,9 @@ impl Core {
         };
         let arguments = tool.validate(&call.arguments).map_err(ToolError)?;
         let gate = Arc::new(Gate::default());
-        let result = self.call_guarded(&**tool, arguments, run, &gate, cancel).await;
+        let result = self
+            .call_guarded(&**tool, arguments, run, &gate, cancel)
+            .await;
         gate.close();
         result
     }
@@ -170,7 +172,10 @@ impl Core {
             newest = newer;
         }
         let output = self.masked(newest);
-        self.emit(Event::ToolUpdate { run: Arc::clone(run), output });
+        self.emit(Event::ToolUpdate {
+            run: Arc::clone(run),
+            output,
+        });
     }
 
     /// The output without known keys.
@@ -197,10 +202,7 @@ struct Gate {
 }
 
 impl Gate {
-    fn sink(
-        gate: &Arc<Self>,
-        sender: UnboundedSender<ToolOutput>,
-    ) -> UpdateSink {
+    fn sink(gate: &Arc<Self>, sender: UnboundedSender<ToolOutput>) -> UpdateSink {
         let gate = Arc::clone(gate);
         Arc::new(move |output| {
             let closed = gate.closed.lock().unwrap_or_else(PoisonError::into_inner);

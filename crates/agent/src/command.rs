@@ -23,7 +23,11 @@ pub enum Command {
         when_busy: Option<Delivery>,
     },
     /// Queues a message for delivery into the active or next run.
-    Queue { text: String, images: Vec<Block>, delivery: Delivery },
+    Queue {
+        text: String,
+        images: Vec<Block>,
+        delivery: Delivery,
+    },
     /// Stops whatever is going on. Answered when everything has settled.
     Abort,
     /// Stops waiting for a retry.
@@ -31,13 +35,21 @@ pub enum Command {
     /// Stops the newest shell command.
     AbortBash,
     ClearQueue,
-    Compact { instructions: Option<String> },
-    Bash { command: String, exclude_from_context: bool },
+    Compact {
+        instructions: Option<String>,
+    },
+    Bash {
+        command: String,
+        exclude_from_context: bool,
+    },
     GetState,
     GetMessages,
     GetStats,
     GetLastAssistantText,
-    SetModel { provider: String, id: String },
+    SetModel {
+        provider: String,
+        id: String,
+    },
     CycleModel,
     GetAvailableModels,
     SetThinkingLevel(Option<ThinkingLevel>),
@@ -48,18 +60,31 @@ pub enum Command {
     SetAutoCompaction(bool),
     SetAutoRetry(bool),
     SetName(String),
-    NewSession { parent: Option<String> },
-    SwitchSession { path: PathBuf },
-    Fork { entry_id: String },
+    NewSession {
+        parent: Option<String>,
+    },
+    SwitchSession {
+        path: PathBuf,
+    },
+    Fork {
+        entry_id: String,
+    },
     CloneSession,
     GetForkMessages,
     /// Goes to another entry of the session tree.
     Navigate(Navigation),
     /// Names an entry; without a label the name is taken away.
-    SetLabel { entry_id: String, label: Option<String> },
-    GetEntries { since: Option<String> },
+    SetLabel {
+        entry_id: String,
+        label: Option<String>,
+    },
+    GetEntries {
+        since: Option<String>,
+    },
     GetTree,
-    ExportHtml { path: Option<String> },
+    ExportHtml {
+        path: Option<String>,
+    },
     /// What can be called with `/`.
     GetCommands,
     /// Nothing: answered in its turn, so that an answer made elsewhere keeps its place.
@@ -117,13 +142,27 @@ pub enum Answer {
     Bash(BashOutcome),
     /// A session was replaced, or an extension said no.
     Cancelled(bool),
-    Forked { text: String, cancelled: bool },
+    Forked {
+        text: String,
+        cancelled: bool,
+    },
     ForkMessages(Vec<(String, String)>),
-    Queues { steering: Vec<String>, follow_up: Vec<String> },
-    Entries { entries: Vec<Value>, leaf_id: Option<String> },
-    Tree { tree: Value, leaf_id: Option<String> },
+    Queues {
+        steering: Vec<String>,
+        follow_up: Vec<String>,
+    },
+    Entries {
+        entries: Vec<Value>,
+        leaf_id: Option<String>,
+    },
+    Tree {
+        tree: Value,
+        leaf_id: Option<String>,
+    },
     /// The text of the user's message that was chosen, to be said again.
-    Navigated { text: Option<String> },
+    Navigated {
+        text: Option<String>,
+    },
     Exported(String),
     Commands(Value),
 }
@@ -180,7 +219,9 @@ type Deliver = Box<dyn FnOnce(Result<Answer, EngineError>) + Send>;
 impl Reply {
     /// A duty that is fulfilled by calling `deliver`. It must not block.
     pub fn new(deliver: impl FnOnce(Result<Answer, EngineError>) + Send + 'static) -> Self {
-        Self { deliver: Some(Box::new(deliver)) }
+        Self {
+            deliver: Some(Box::new(deliver)),
+        }
     }
 
     /// Answers.

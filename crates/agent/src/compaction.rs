@@ -50,11 +50,7 @@ enum Part {
 
 impl Core {
     /// Summarises because it is due, and tells everyone; says whether it worked.
-    pub async fn auto_compact(
-        &self,
-        reason: CompactionReason,
-        cancel: &CancellationToken,
-    ) -> bool {
+    pub async fn auto_compact(&self, reason: CompactionReason, cancel: &CancellationToken) -> bool {
         self.set_phase(Phase::AutoCompacting);
         self.emit(Event::CompactionStart { reason });
         let overflow = reason == CompactionReason::Overflow;
@@ -74,19 +70,32 @@ impl Core {
                 (None, false, None)
             }
             Err(failure) => {
-                let what =
-                    if overflow { "Context overflow recovery failed" } else { "Auto-compaction failed" };
+                let what = if overflow {
+                    "Context overflow recovery failed"
+                } else {
+                    "Auto-compaction failed"
+                };
                 (None, false, Some(format!("{what}: {failure}")))
             }
         };
         let will_retry = worked && overflow;
-        self.emit(Event::CompactionEnd { reason, result, aborted, will_retry, error });
+        self.emit(Event::CompactionEnd {
+            reason,
+            result,
+            aborted,
+            will_retry,
+            error,
+        });
         worked
     }
 
     fn drop_trailing_answer(&self) {
         let mut state = self.state();
-        if state.messages.last().is_some_and(|message| message.as_assistant().is_some()) {
+        if state
+            .messages
+            .last()
+            .is_some_and(|message| message.as_assistant().is_some())
+        {
             state.messages.pop();
         }
     }
@@ -94,7 +103,9 @@ impl Core {
     fn drop_trailing_error(&self) {
         let mut state = self.state();
         let failed = |message: &Arc<Message>| {
-            message.as_assistant().is_some_and(|answer| answer.stop_reason == StopReason::Error)
+            message
+                .as_assistant()
+                .is_some_and(|answer| answer.stop_reason == StopReason::Error)
         };
         if state.messages.last().is_some_and(failed) {
             state.messages.pop();
@@ -109,7 +120,9 @@ impl Core {
     ) -> Result<CompactionResult, Failure> {
         let model = self.state().model.clone().ok_or(Failure::NoModel)?;
         let (plan, tokens_before) = self.plan()?;
-        self.models.check_credentials(&model).map_err(Failure::NoKey)?;
+        self.models
+            .check_credentials(&model)
+            .map_err(Failure::NoKey)?;
         let summary = self.summarise(&plan, &model, instructions, cancel).await?;
         if cancel.is_cancelled() {
             return Err(Failure::Cancelled);
@@ -155,11 +168,14 @@ impl Core {
                 plan.previous_summary.as_deref(),
                 instructions,
             );
-            self.ask_for_summary(prompt, Part::History, model, cancel).await?
+            self.ask_for_summary(prompt, Part::History, model, cancel)
+                .await?
         };
         if plan.is_split() {
             let prompt = instructions::turn_prefix(&serialise::conversation(&plan.turn_prefix));
-            let prefix = self.ask_for_summary(prompt, Part::TurnPrefix, model, cancel).await?;
+            let prefix = self
+                .ask_for_summary(prompt, Part::TurnPrefix, model, cancel)
+                .await?;
             summary.push_str("\n\n---\n\n**Turn Context (split turn):**\n\n");
             summary.push_str(&prefix);
         }
@@ -196,24 +212,33 @@ impl Core {
         let request = Request {
             model: Arc::clone(model),
             system_prompt: Some(instructions::ROLE.into()),
-            messages: vec![Arc::new(Message::User(UserMessage::now(vec![Block::text(prompt)])))],
+            messages: vec![Arc::new(Message::User(UserMessage::now(vec![
+                Block::text(prompt),
+            ])))],
             tools: Arc::new([]),
             options,
             cancel: cancel.clone(),
         };
         let mut stream = self.models.provider(model).stream(request);
         while let Some(event) = stream.next().await {
-            let StreamEvent::End(answer) = event else { continue };
-            let error = || answer.error_message.clone().unwrap_or_else(|| "unknown error".into());
+            let StreamEvent::End(answer) = event else {
+                continue;
+            };
+            let error = || {
+                answer
+                    .error_message
+                    .clone()
+                    .unwrap_or_else(|| "unknown error".into())
+            };
             return match (answer.stop_reason, part) {
                 (StopReason::Aborted, _) => Err(Failure::Cancelled),
-                (StopReason::Error, Part::History | Part::Branch) => {
-                    Err(Failure::Summary(error()))
-                }
+                (StopReason::Error, Part::History | Part::Branch) => Err(Failure::Summary(error())),
                 (StopReason::Error, Part::TurnPrefix) => Err(Failure::Prefix(error())),
                 _ => Ok(answer.joined_text("\n")),
             };
         }
-        Err(Failure::Summary("the provider's stream ended without a result".into()))
+        Err(Failure::Summary(
+            "the provider's stream ended without a result".into(),
+        ))
     }
 }

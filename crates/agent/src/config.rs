@@ -159,6 +159,8 @@ pub struct Expanded {
 
 impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Config").field("model", &self.model).finish_non_exhaustive()
+        f.debug_struct("Config")
+            .field("model", &self.model)
+            .finish_non_exhaustive()
     }
 }

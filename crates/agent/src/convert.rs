@@ -146,7 +146,11 @@ mod tests {
     #[test]
     fn a_shell_command_becomes_a_user_message() {
         let sent = for_model(
-            &[bash("a\n", Some(2), false), bash("", Some(0), false), bash("", None, true)],
+            &[
+                bash("a\n", Some(2), false),
+                bash("", Some(0), false),
+                bash("", None, true),
+            ],
             Images::Sent,
         );
         let texts: Vec<String> = sent.iter().map(|message| text_of(message)).collect();
@@ -162,7 +166,10 @@ mod tests {
 
     #[test]
     fn blocked_images_leave_one_sentence_per_row() {
-        let image = || Block::Image { data: "AA".into(), mime_type: "image/png".into() };
+        let image = || Block::Image {
+            data: "AA".into(),
+            mime_type: "image/png".into(),
+        };
         let user = UserMessage::now(vec![Block::text("see"), image(), image(), Block::text("x")]);
         let sent = for_model(&[Arc::new(Message::User(user))], Images::Blocked);
         assert_eq!(text_of(&sent[0]), format!("see\n{IMAGE_BLOCKED}\nx"));

@@ -50,7 +50,11 @@ impl Core {
             retry_attempt: 0,
             overflow_handled: false,
         };
-        let specs = config.tools.iter().map(|tool| tool.spec().clone()).collect();
+        let specs = config
+            .tools
+            .iter()
+            .map(|tool| tool.spec().clone())
+            .collect();
         Self {
             state: Mutex::new(state),
             ordinal: Mutex::new(0),
@@ -139,6 +143,9 @@ impl Core {
         let steering = state.queued_texts(Delivery::Steer);
         let follow_up = state.queued_texts(Delivery::FollowUp);
         drop(state);
-        self.emit(Event::QueueUpdate { steering, follow_up });
+        self.emit(Event::QueueUpdate {
+            steering,
+            follow_up,
+        });
     }
 }

@@ -10,7 +10,9 @@ pub enum EngineError {
         "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
     )]
     Busy,
-    #[error("Cannot submit a prompt while compaction is in progress. Wait for compaction to finish and retry.")]
+    #[error(
+        "Cannot submit a prompt while compaction is in progress. Wait for compaction to finish and retry."
+    )]
     Compacting,
     #[error(
         "No model selected.\n\nName one with --model or set_model, or set an API key such as ANTHROPIC_API_KEY.\n\nRun `pinion --list-models` to see what is available."

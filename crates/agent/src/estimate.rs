@@ -30,9 +30,15 @@ pub(crate) fn context_tokens(messages: &[Arc<Message>]) -> ContextSize {
     match known {
         Some((at, tokens)) => {
             let tokens = tokens + estimate(&messages[at + 1..]);
-            ContextSize { tokens, from_usage: Some(tokens) }
+            ContextSize {
+                tokens,
+                from_usage: Some(tokens),
+            }
         }
-        None => ContextSize { tokens: estimate(messages), from_usage: None },
+        None => ContextSize {
+            tokens: estimate(messages),
+            from_usage: None,
+        },
     }
 }
 
@@ -40,10 +46,16 @@ pub(crate) fn context_tokens(messages: &[Arc<Message>]) -> ContextSize {
 pub(crate) fn message_tokens(message: &Message) -> u64 {
     let characters = match message {
         Message::User(user) => content(&user.content, 0),
-        Message::Assistant(answer) => answer.content.iter().map(|block| block_size(block, 0)).sum(),
-        Message::ToolResult(result) => {
-            result.content.iter().map(|block| block_size(block, IMAGE_CHARACTERS)).sum()
-        }
+        Message::Assistant(answer) => answer
+            .content
+            .iter()
+            .map(|block| block_size(block, 0))
+            .sum(),
+        Message::ToolResult(result) => result
+            .content
+            .iter()
+            .map(|block| block_size(block, IMAGE_CHARACTERS))
+            .sum(),
         Message::Custom(custom) => content(&custom.content, IMAGE_CHARACTERS),
         Message::BashExecution(bash) => utf16(&bash.command) + utf16(&bash.output),
         Message::CompactionSummary(summary) => utf16(&summary.summary),
@@ -70,5 +82,9 @@ fn block_size(block: &Block, image: usize) -> usize {
 
 /// Length as JavaScript counts it.
 pub(crate) fn utf16(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.encode_utf16().count()
+    }
 }

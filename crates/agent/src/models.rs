@@ -13,15 +13,20 @@ impl Core {
     /// Whether there is a model that can be asked.
     pub fn ready_to_ask(&self) -> Result<(), EngineError> {
         let model = self.state().model.clone().ok_or(EngineError::NoModel)?;
-        self.models.check_credentials(&model).map_err(EngineError::Credentials)
+        self.models
+            .check_credentials(&model)
+            .map_err(EngineError::Credentials)
     }
 
     /// Makes `provider`/`id` the model of the next run.
     pub fn set_model(&self, provider: &str, id: &str) -> Result<Answer, EngineError> {
-        let model = self.models.find(provider, id).ok_or_else(|| EngineError::ModelNotFound {
-            provider: provider.to_owned(),
-            id: id.to_owned(),
-        })?;
+        let model = self
+            .models
+            .find(provider, id)
+            .ok_or_else(|| EngineError::ModelNotFound {
+                provider: provider.to_owned(),
+                id: id.to_owned(),
+            })?;
         self.use_model(&model, None)?;
         Ok(Answer::Model(model))
     }
@@ -33,20 +38,30 @@ impl Core {
         let candidates = if is_scoped {
             scoped
         } else {
-            self.models.available().into_iter().map(|model| (model, None)).collect()
+            self.models
+                .available()
+                .into_iter()
+                .map(|model| (model, None))
+                .collect()
         };
         if candidates.len() < 2 {
             return Ok(Answer::Cycled(None));
         }
         let current = self.state().model.clone();
         let at = current.and_then(|current| {
-            candidates.iter().position(|(model, _)| same(model, &current))
+            candidates
+                .iter()
+                .position(|(model, _)| same(model, &current))
         });
         let next = (at.unwrap_or(0) + 1) % candidates.len();
         let (model, level) = &candidates[next];
         self.use_model(model, *level)?;
         let thinking_level = self.state().thinking_level;
-        Ok(Answer::Cycled(Some(Cycled { model: Arc::clone(model), thinking_level, is_scoped })))
+        Ok(Answer::Cycled(Some(Cycled {
+            model: Arc::clone(model),
+            thinking_level,
+            is_scoped,
+        })))
     }
 
     fn use_model(

@@ -20,7 +20,11 @@ const AFTER_COMPACTION: Duration = Duration::from_millis(100);
 /// What to do when a run is over.
 enum Next {
     /// Make the failed request again after a pause.
-    Retry { attempt: u32, delay: Duration, error: String },
+    Retry {
+        attempt: u32,
+        delay: Duration,
+        error: String,
+    },
     /// The retries are used up; then go on with the second.
     GiveUp { error: String, then: Box<Next> },
     /// Summarise, then perhaps run again.
@@ -70,7 +74,10 @@ impl Core {
         state.phase = Phase::Between;
         state.store.sync();
         drop(state);
-        self.emit(Event::AgentEnd { messages: end.messages, will_retry });
+        self.emit(Event::AgentEnd {
+            messages: end.messages,
+            will_retry,
+        });
     }
 
     /// Decides what follows a run.
@@ -91,7 +98,11 @@ impl Core {
                 if attempt <= self.settings.max_retries {
                     let factor = 1u32.checked_shl(attempt - 1).unwrap_or(u32::MAX);
                     let delay = self.settings.retry_base_delay.saturating_mul(factor);
-                    return Next::Retry { attempt, delay, error };
+                    return Next::Retry {
+                        attempt,
+                        delay,
+                        error,
+                    };
                 }
                 let then = Box::new(self.compaction_step(answer, model));
                 return Next::GiveUp { error, then };
@@ -112,12 +123,21 @@ impl Core {
     async fn follow(&self, next: Next, cancel: &CancellationToken) -> Option<Vec<Arc<Message>>> {
         match next {
             Next::Settle => None,
-            Next::Retry { attempt, delay, error } => {
-                self.wait_for_retry(attempt, delay, error, cancel).await.then(Vec::new)
-            }
+            Next::Retry {
+                attempt,
+                delay,
+                error,
+            } => self
+                .wait_for_retry(attempt, delay, error, cancel)
+                .await
+                .then(Vec::new),
             Next::GiveUp { error, then } => {
                 let attempt = std::mem::take(&mut self.state().retry_attempt);
-                self.emit(Event::RetryEnd { success: false, attempt, final_error: Some(error) });
+                self.emit(Event::RetryEnd {
+                    success: false,
+                    attempt,
+                    final_error: Some(error),
+                });
                 Box::pin(self.follow(*then, cancel)).await
             }
             Next::StillTooLong => {
@@ -157,7 +177,11 @@ impl Core {
             return Vec::new();
         }
         let steering = self.take_queued(Delivery::Steer);
-        if steering.is_empty() { self.take_queued(Delivery::FollowUp) } else { steering }
+        if steering.is_empty() {
+            self.take_queued(Delivery::FollowUp)
+        } else {
+            steering
+        }
     }
 
     /// Waits before a retry; says whether to go on.
@@ -173,13 +197,22 @@ impl Core {
             let mut state = self.state();
             state.retry_attempt = attempt;
             // The failed answer stays in the file but the model does not see it again.
-            if state.messages.last().is_some_and(|message| message.as_assistant().is_some()) {
+            if state
+                .messages
+                .last()
+                .is_some_and(|message| message.as_assistant().is_some())
+            {
                 state.messages.pop();
             }
             state.phase = Phase::RetryWait(wait.clone());
         }
         let max_attempts = self.settings.max_retries;
-        self.emit(Event::RetryStart { attempt, max_attempts, delay, error });
+        self.emit(Event::RetryStart {
+            attempt,
+            max_attempts,
+            delay,
+            error,
+        });
         let cancelled = tokio::select! {
             biased;
             () = wait.cancelled() => true,
@@ -189,7 +222,11 @@ impl Core {
         if cancelled {
             self.state().retry_attempt = 0;
             let final_error = Some("Retry cancelled".to_owned());
-            self.emit(Event::RetryEnd { success: false, attempt, final_error });
+            self.emit(Event::RetryEnd {
+                success: false,
+                attempt,
+                final_error,
+            });
         }
         !cancelled
     }
@@ -229,7 +266,9 @@ impl Core {
         } else {
             Some(answer.usage.context_tokens())
         };
-        let limit = model.context_window.saturating_sub(self.settings.reserve_tokens);
+        let limit = model
+            .context_window
+            .saturating_sub(self.settings.reserve_tokens);
         match tokens {
             Some(tokens) if tokens > limit => Due::Yes(CompactionReason::Threshold),
             _ => Due::No,
@@ -239,8 +278,11 @@ impl Core {
     fn compaction_due_before_prompt(&self) -> Option<CompactionReason> {
         let (answer, model) = {
             let state = self.state();
-            let answer =
-                state.messages.iter().rev().find(|message| message.as_assistant().is_some())?;
+            let answer = state
+                .messages
+                .iter()
+                .rev()
+                .find(|message| message.as_assistant().is_some())?;
             (Arc::clone(answer), state.model.clone()?)
         };
         match self.compaction_due(answer.as_assistant()?, &model) {
@@ -250,7 +292,11 @@ impl Core {
     }
 
     /// Whether `answer` was made before the newest compaction: its token count means nothing now.
-    fn predates_compaction(&self, store: &pinion_session::Store, answer: &AssistantMessage) -> bool {
+    fn predates_compaction(
+        &self,
+        store: &pinion_session::Store,
+        answer: &AssistantMessage,
+    ) -> bool {
         let newest = store
             .path()
             .into_iter()

@@ -37,7 +37,13 @@ pub(crate) struct RunEnd {
 impl<'a> Run<'a> {
     pub fn new(core: &'a Core, model: Arc<Model>, cancel: CancellationToken) -> Self {
         let thinking_level = core.state().thinking_level;
-        Self { core, model, thinking_level, cancel, produced: Vec::new() }
+        Self {
+            core,
+            model,
+            thinking_level,
+            cancel,
+            produced: Vec::new(),
+        }
     }
 
     /// Runs until the model is done, fails or is stopped. The caller tells that it is over.
@@ -62,16 +68,24 @@ impl<'a> Run<'a> {
                 let message = Arc::new(Message::Assistant(answer));
                 self.keep_answer(&message);
                 last = Some(Arc::clone(&message));
-                let Message::Assistant(answer) = &*message else { break };
+                let Message::Assistant(answer) = &*message else {
+                    break;
+                };
                 if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
-                    self.core.emit(Event::TurnEnd { message, tool_results: Arc::new([]) });
+                    self.core.emit(Event::TurnEnd {
+                        message,
+                        tool_results: Arc::new([]),
+                    });
                     return self.end(last);
                 }
                 let calls = self.core.execute_calls(answer, &self.cancel).await;
                 has_calls = !calls.results.is_empty();
                 self.produced.extend(calls.results.iter().cloned());
                 let tool_results = calls.results.into();
-                self.core.emit(Event::TurnEnd { message: Arc::clone(&message), tool_results });
+                self.core.emit(Event::TurnEnd {
+                    message: Arc::clone(&message),
+                    tool_results,
+                });
                 pending = calls.steering;
                 if pending.is_empty() {
                     pending = self.core.take_queued(Delivery::Steer);
@@ -85,7 +99,10 @@ impl<'a> Run<'a> {
     }
 
     fn end(self, last: Option<Arc<Message>>) -> RunEnd {
-        RunEnd { messages: self.produced.into(), last }
+        RunEnd {
+            messages: self.produced.into(),
+            last,
+        }
     }
 
     fn take_in(&mut self, messages: Vec<Arc<Message>>) {
@@ -103,15 +120,20 @@ impl<'a> Run<'a> {
         self.core.keep(message);
         self.produced.push(Arc::clone(message));
         self.core.emit(Event::MessageEnd(Arc::clone(message)));
-        let failed =
-            message.as_assistant().is_none_or(|answer| answer.stop_reason == StopReason::Error);
+        let failed = message
+            .as_assistant()
+            .is_none_or(|answer| answer.stop_reason == StopReason::Error);
         if !failed {
             let mut state = self.core.state();
             state.overflow_handled = false;
             let attempt = std::mem::take(&mut state.retry_attempt);
             drop(state);
             if attempt > 0 {
-                let success = Event::RetryEnd { success: true, attempt, final_error: None };
+                let success = Event::RetryEnd {
+                    success: true,
+                    attempt,
+                    final_error: None,
+                };
                 self.core.emit(success);
             }
         }
@@ -120,13 +142,16 @@ impl<'a> Run<'a> {
     /// Asks the model and passes on what it answers, piece by piece.
     async fn ask(&self) -> AssistantMessage {
         let mut started = false;
-        let answer = AssertUnwindSafe(self.stream_answer(&mut started)).catch_unwind().await;
+        let answer = AssertUnwindSafe(self.stream_answer(&mut started))
+            .catch_unwind()
+            .await;
         let answer = answer.unwrap_or_else(|_| {
             self.failure("The provider's code failed unexpectedly (internal error).")
         });
         if !started {
             let first = self.first_sight(&answer);
-            self.core.emit(Event::MessageStart(Arc::new(Message::Assistant(first))));
+            self.core
+                .emit(Event::MessageStart(Arc::new(Message::Assistant(first))));
         }
         answer
     }
@@ -137,7 +162,10 @@ impl<'a> Run<'a> {
     /// the failed one.
     fn first_sight(&self, answer: &AssistantMessage) -> AssistantMessage {
         if self.model.api == "anthropic-messages" {
-            AssistantMessage { timestamp: answer.timestamp, ..self.blank() }
+            AssistantMessage {
+                timestamp: answer.timestamp,
+                ..self.blank()
+            }
         } else {
             answer.clone()
         }
@@ -167,10 +195,14 @@ impl<'a> Run<'a> {
             match event {
                 StreamEvent::Start(message) => {
                     *started = true;
-                    self.core.emit(Event::MessageStart(Arc::new(Message::Assistant(message))));
+                    self.core
+                        .emit(Event::MessageStart(Arc::new(Message::Assistant(message))));
                 }
                 StreamEvent::BlockStart { index, block } => {
-                    self.core.emit(Event::BlockStart { index, block: Arc::new(block) });
+                    self.core.emit(Event::BlockStart {
+                        index,
+                        block: Arc::new(block),
+                    });
                 }
                 StreamEvent::Delta { index, delta } => {
                     self.core.emit(Event::BlockDelta { index, delta });
@@ -181,7 +213,10 @@ impl<'a> Run<'a> {
                     }
                 }
                 StreamEvent::BlockEnd { index, block } => {
-                    self.core.emit(Event::BlockEnd { index, block: Arc::new(block) });
+                    self.core.emit(Event::BlockEnd {
+                        index,
+                        block: Arc::new(block),
+                    });
                 }
                 StreamEvent::Usage(usage) => self.core.emit(Event::UsageUpdate(usage)),
                 StreamEvent::End(message) => return message,
@@ -193,8 +228,11 @@ impl<'a> Run<'a> {
     fn request(&self, mut options: RequestOptions) -> Request {
         let state = self.core.state();
         options.session_id = Some(state.store.id().to_owned());
-        let images =
-            if self.core.settings.block_images { Images::Blocked } else { Images::Sent };
+        let images = if self.core.settings.block_images {
+            Images::Blocked
+        } else {
+            Images::Sent
+        };
         Request {
             model: Arc::clone(&self.model),
             system_prompt: Some(Arc::clone(&self.core.system_prompt)),

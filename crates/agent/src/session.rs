@@ -131,10 +131,18 @@ impl Actor {
     fn handle(&mut self, command: Command, reply: Reply) {
         let core = &self.core;
         match command {
-            Command::Prompt { text, images, when_busy } => {
+            Command::Prompt {
+                text,
+                images,
+                when_busy,
+            } => {
                 self.prompt(&text, images, when_busy, reply);
             }
-            Command::Queue { text, images, delivery } => {
+            Command::Queue {
+                text,
+                images,
+                delivery,
+            } => {
                 let blocks = self.expand(&text, images);
                 self.queue(blocks, delivery, reply);
             }
@@ -148,7 +156,10 @@ impl Actor {
             Command::Compact { instructions } => {
                 self.exclusively(Waiting::Compact(instructions, reply));
             }
-            Command::Bash { command, exclude_from_context } => {
+            Command::Bash {
+                command,
+                exclude_from_context,
+            } => {
                 self.start_bash(command, exclude_from_context, reply);
             }
             Command::GetState => reply.send(Ok(Answer::State(Box::new(core.state_view())))),
@@ -170,7 +181,11 @@ impl Actor {
                 reply.send(Ok(Answer::Level(core.cycle_thinking_level())));
             }
             Command::GetThinkingLevels => {
-                let levels = core.state().model.as_ref().map(|model| model.thinking_levels());
+                let levels = core
+                    .state()
+                    .model
+                    .as_ref()
+                    .map(|model| model.thinking_levels());
                 reply.send(Ok(Answer::Levels(levels.unwrap_or_default())));
             }
             Command::SetSteeringMode(mode) => {
@@ -192,7 +207,9 @@ impl Actor {
             Command::SetName(name) => reply.send(core.set_name(&name)),
             Command::GetForkMessages => {
                 let messages = core.state().store.user_messages();
-                let messages = messages.into_iter().map(|(id, text)| (id.to_string(), text));
+                let messages = messages
+                    .into_iter()
+                    .map(|(id, text)| (id.to_string(), text));
                 reply.send(Ok(Answer::ForkMessages(messages.collect())));
             }
             Command::Navigate(navigation) => {
@@ -219,7 +236,11 @@ impl Actor {
     fn expand(&self, text: &str, images: Vec<Block>) -> Vec<Block> {
         let expanded = self.core.expander.expand(text);
         if let Some((source, error)) = expanded.fault {
-            self.core.emit(Event::Fault { source, during: "skill_expansion", error });
+            self.core.emit(Event::Fault {
+                source,
+                during: "skill_expansion",
+                error,
+            });
         }
         let mut blocks = vec![Block::text(expanded.text)];
         blocks.extend(images);
@@ -287,7 +308,10 @@ impl Actor {
         if !steering.is_empty() || !follow_up.is_empty() {
             self.core.emit_queues();
         }
-        reply.send(Ok(Answer::Queues { steering, follow_up }));
+        reply.send(Ok(Answer::Queues {
+            steering,
+            follow_up,
+        }));
     }
 
     fn abort(&mut self, reply: Reply) {
@@ -316,7 +340,8 @@ impl Actor {
         let core = Arc::clone(&self.core);
         let cancel = self.bash_cancel.clone();
         self.bash.push(Box::pin(async move {
-            core.run_bash(command, exclude_from_context, cancel, reply).await;
+            core.run_bash(command, exclude_from_context, cancel, reply)
+                .await;
         }));
     }
 
@@ -350,7 +375,10 @@ impl Actor {
         self.start_work(|cancel| async move {
             let reason = CompactionReason::Manual;
             core.emit(Event::CompactionStart { reason });
-            let result = core.compact(instructions.as_deref(), &cancel).await.map(Arc::new);
+            let result = core
+                .compact(instructions.as_deref(), &cancel)
+                .await
+                .map(Arc::new);
             core.set_phase(Phase::Between);
             core.emit(Event::CompactionEnd {
                 reason,
@@ -383,7 +411,10 @@ impl Actor {
         F: Future<Output = ()> + Send + 'static,
     {
         let cancel = CancellationToken::new();
-        self.work = Some(Work { job: Box::pin(work(cancel.clone())), cancel });
+        self.work = Some(Work {
+            job: Box::pin(work(cancel.clone())),
+            cancel,
+        });
     }
 }
 

@@ -52,9 +52,14 @@ impl Core {
         {
             self.state().model = Some(model);
         }
-        let wanted = context.thinking_level.unwrap_or(self.settings.default_thinking_level);
+        let wanted = context
+            .thinking_level
+            .unwrap_or(self.settings.default_thinking_level);
         let mut state = self.state();
-        let level = state.model.as_ref().map_or(wanted, |model| model.clamp_thinking(wanted));
+        let level = state
+            .model
+            .as_ref()
+            .map_or(wanted, |model| model.clamp_thinking(wanted));
         let changed = state.thinking_level != level || context.thinking_level.is_none();
         state.thinking_level = level;
         drop(state);
@@ -67,7 +72,10 @@ impl Core {
     pub fn fork(&self, entry_id: &str) -> Result<Answer, EngineError> {
         let (store, text) = self.state().store.fork_before(entry_id)?;
         self.change_store(store);
-        Ok(Answer::Forked { text, cancelled: false })
+        Ok(Answer::Forked {
+            text,
+            cancelled: false,
+        })
     }
 
     /// Copies the branch up to the current entry into a new session.
@@ -83,17 +91,26 @@ impl Core {
         if name.is_empty() {
             return Err(EngineError::EmptyName);
         }
-        self.log(NewEntry::SessionInfo { name: name.to_owned() });
+        self.log(NewEntry::SessionInfo {
+            name: name.to_owned(),
+        });
         self.emit(Event::SessionInfoChanged(Some(name.to_owned())));
         Ok(Answer::Done)
     }
 
     /// Names an entry, or takes its name away.
-    pub fn set_label(&self, entry_id: String, label: Option<String>) -> Result<Answer, EngineError> {
+    pub fn set_label(
+        &self,
+        entry_id: String,
+        label: Option<String>,
+    ) -> Result<Answer, EngineError> {
         if self.state().store.entry(&entry_id).is_none() {
             return Err(pinion_session::SessionError::EntryNotFound(entry_id).into());
         }
-        self.log(NewEntry::Label { target_id: entry_id, label });
+        self.log(NewEntry::Label {
+            target_id: entry_id,
+            label,
+        });
         Ok(Answer::Done)
     }
 
@@ -104,8 +121,7 @@ impl Core {
             tools: Some(&self.specs),
         };
         let path = path.map(PathBuf::from);
-        let written =
-            export::to_file(&self.state().store, path.as_deref(), &self.cwd, extras)?;
+        let written = export::to_file(&self.state().store, path.as_deref(), &self.cwd, extras)?;
         Ok(Answer::Exported(written.display().to_string()))
     }
 

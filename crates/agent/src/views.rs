@@ -31,7 +31,9 @@ impl Core {
     /// Counts and costs of the conversation as it stands.
     pub fn stats(&self) -> Stats {
         let state = self.state();
-        let mut stats = state.store.stats(state.messages.iter().map(|message| &**message));
+        let mut stats = state
+            .store
+            .stats(state.messages.iter().map(|message| &**message));
         stats.context_usage = state.model.as_ref().map(|model| {
             let tokens = context_tokens(&state.messages).from_usage;
             ContextUsage::new(tokens, model.context_window)
@@ -42,9 +44,14 @@ impl Core {
     /// The text of the last answer that says anything.
     pub fn last_assistant_text(&self) -> Option<String> {
         let state = self.state();
-        let answer = state.messages.iter().rev().filter_map(|message| message.as_assistant()).find(
-            |answer| answer.stop_reason != StopReason::Aborted || !answer.content.is_empty(),
-        )?;
+        let answer = state
+            .messages
+            .iter()
+            .rev()
+            .filter_map(|message| message.as_assistant())
+            .find(|answer| {
+                answer.stop_reason != StopReason::Aborted || !answer.content.is_empty()
+            })?;
         let text = answer.joined_text("");
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
@@ -70,15 +77,22 @@ impl Core {
         let known: std::collections::HashSet<&str> =
             entries.iter().map(|entry| entry.id().as_str()).collect();
         for (at, entry) in entries.iter().enumerate() {
-            let parent = entry.parent_id().map(|id| id.as_str()).filter(|id| known.contains(id));
+            let parent = entry
+                .parent_id()
+                .map(|id| id.as_str())
+                .filter(|id| known.contains(id));
             children.entry(parent).or_default().push(at);
         }
         // Children come after their parents in the file, so building from the end needs no recursion.
         let mut nodes: Vec<Option<Value>> = vec![None; entries.len()];
         for (at, entry) in entries.iter().enumerate().rev() {
-            let below = children.remove(&Some(entry.id().as_str())).unwrap_or_default();
-            let below: Vec<Value> =
-                below.into_iter().filter_map(|child| nodes[child].take()).collect();
+            let below = children
+                .remove(&Some(entry.id().as_str()))
+                .unwrap_or_default();
+            let below: Vec<Value> = below
+                .into_iter()
+                .filter_map(|child| nodes[child].take())
+                .collect();
             let mut node = json!({ "entry": entry.value(), "children": below });
             if let Some(label) = state.store.label(entry.id()) {
                 node["label"] = json!(label);
@@ -86,9 +100,15 @@ impl Core {
             nodes[at] = Some(node);
         }
         let roots = children.remove(&None).unwrap_or_default();
-        let tree: Vec<Value> = roots.into_iter().filter_map(|root| nodes[root].take()).collect();
+        let tree: Vec<Value> = roots
+            .into_iter()
+            .filter_map(|root| nodes[root].take())
+            .collect();
         let leaf_id = state.store.leaf().map(str::to_owned);
-        Answer::Tree { tree: Value::Array(tree), leaf_id }
+        Answer::Tree {
+            tree: Value::Array(tree),
+            leaf_id,
+        }
     }
 
     /// A copy of the conversation.

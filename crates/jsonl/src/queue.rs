@@ -134,7 +134,8 @@ impl<T: Outgoing> Queue<T> {
 
     /// Waits until a producer of progress may go on.
     pub async fn room(&self) {
-        self.until(|state| state.weight < FULL && state.items.len() < FULL_ITEMS).await;
+        self.until(|state| state.weight < FULL && state.items.len() < FULL_ITEMS)
+            .await;
     }
 
     /// Waits until there is room for the answers to more questions. The bound is far above that of

@@ -68,7 +68,11 @@ impl Writer {
     /// Waits as [`Writer::join`] does, but no longer than `patience`.
     pub fn join_within(self, patience: Duration) {
         let deadline = Instant::now() + patience;
-        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        while self
+            .thread
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+        {
             if Instant::now() >= deadline {
                 return;
             }

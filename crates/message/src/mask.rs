@@ -77,7 +77,10 @@ impl Mask {
 
     /// A mask for bytes that come in pieces.
     pub fn stream(&self) -> MaskStream {
-        MaskStream { mask: self.clone(), held: Vec::new() }
+        MaskStream {
+            mask: self.clone(),
+            held: Vec::new(),
+        }
     }
 }
 
@@ -92,13 +95,20 @@ pub struct MaskStream {
 impl MaskStream {
     /// Takes the next piece and gives what can be shown.
     pub fn push<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, [u8]> {
-        let secrets = self.mask.secrets.read().unwrap_or_else(PoisonError::into_inner);
+        let secrets = self
+            .mask
+            .secrets
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         if secrets.is_empty() {
             return Cow::Borrowed(piece);
         }
         let mut bytes = std::mem::take(&mut self.held);
         bytes.extend_from_slice(piece);
-        for secret in secrets.iter().map(|secret| secret.expose_secret().as_bytes()) {
+        for secret in secrets
+            .iter()
+            .map(|secret| secret.expose_secret().as_bytes())
+        {
             bytes = replaced(bytes, secret);
         }
         let hold = secrets
@@ -117,8 +127,14 @@ impl MaskStream {
 }
 
 fn replaced(bytes: Vec<u8>, secret: &[u8]) -> Vec<u8> {
-    let found = |bytes: &[u8]| bytes.windows(secret.len()).position(|window| window == secret);
-    let Some(mut at) = found(&bytes) else { return bytes };
+    let found = |bytes: &[u8]| {
+        bytes
+            .windows(secret.len())
+            .position(|window| window == secret)
+    };
+    let Some(mut at) = found(&bytes) else {
+        return bytes;
+    };
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = &bytes[..];
     loop {
@@ -137,7 +153,10 @@ fn replaced(bytes: Vec<u8>, secret: &[u8]) -> Vec<u8> {
 /// How many bytes at the end of `bytes` are the beginning of `secret`.
 fn begun(bytes: &[u8], secret: &[u8]) -> usize {
     let longest = bytes.len().min(secret.len() - 1);
-    (1..=longest).rev().find(|&length| bytes.ends_with(&secret[..length])).unwrap_or(0)
+    (1..=longest)
+        .rev()
+        .find(|&length| bytes.ends_with(&secret[..length]))
+        .unwrap_or(0)
 }
 
 #[cfg(test)]

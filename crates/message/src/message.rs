@@ -271,7 +271,10 @@ pub struct BranchSummaryMessage {
 impl Block {
     /// A text block without a signature.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(TextBlock { text: text.into(), text_signature: None })
+        Self::Text(TextBlock {
+            text: text.into(),
+            text_signature: None,
+        })
     }
 
     /// The text of a text block.
@@ -296,7 +299,11 @@ impl Content {
 impl UserMessage {
     /// A user message made of `blocks`, stamped now.
     pub fn now(blocks: Vec<Block>) -> Self {
-        Self { content: Content::Blocks(blocks), timestamp: crate::now_millis(), attachments: None }
+        Self {
+            content: Content::Blocks(blocks),
+            timestamp: crate::now_millis(),
+            attachments: None,
+        }
     }
 }
 

@@ -108,7 +108,11 @@ impl Model {
         if !self.reasoning {
             return vec![ThinkingLevel::Off];
         }
-        let mapped = |level| self.thinking_level_map.as_ref().and_then(|map| map.get(&level));
+        let mapped = |level| {
+            self.thinking_level_map
+                .as_ref()
+                .and_then(|map| map.get(&level))
+        };
         ThinkingLevel::ALL
             .into_iter()
             .filter(|&level| match mapped(level) {

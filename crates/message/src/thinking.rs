@@ -24,8 +24,15 @@ pub enum ThinkingLevel {
 
 impl ThinkingLevel {
     /// Every level, weakest first.
-    pub const ALL: [Self; 7] =
-        [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
+    pub const ALL: [Self; 7] = [
+        Self::Off,
+        Self::Minimal,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::Xhigh,
+        Self::Max,
+    ];
 
     /// The word used on the wire.
     pub fn as_str(self) -> &'static str {
@@ -63,6 +70,9 @@ impl FromStr for ThinkingLevel {
     type Err = UnknownThinkingLevel;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|level| level.as_str() == text).ok_or(UnknownThinkingLevel)
+        Self::ALL
+            .into_iter()
+            .find(|level| level.as_str() == text)
+            .ok_or(UnknownThinkingLevel)
     }
 }

@@ -63,7 +63,11 @@ enum State {
 
 impl Default for Arguments {
     fn default() -> Self {
-        Self { raw: String::new(), reader: Reader::default(), closing: b"{}".to_vec() }
+        Self {
+            raw: String::new(),
+            reader: Reader::default(),
+            closing: b"{}".to_vec(),
+        }
     }
 }
 
@@ -189,7 +193,11 @@ impl Reader {
     }
 
     fn value_is_over(&mut self) {
-        self.state = if self.open.is_empty() { State::Complete } else { State::AfterValue };
+        self.state = if self.open.is_empty() {
+            State::Complete
+        } else {
+            State::AfterValue
+        };
     }
 
     fn take_string(&mut self, character: char) -> bool {
@@ -282,14 +290,18 @@ impl Reader {
             self.pending.push(character);
             return true;
         }
-        let Ok(value) = serde_json::from_str::<Value>(&self.pending) else { return false };
+        let Ok(value) = serde_json::from_str::<Value>(&self.pending) else {
+            return false;
+        };
         self.print_value(&value);
         self.take(character)
     }
 
     fn take_word(&mut self, character: char) -> bool {
         self.pending.push(character);
-        let Some((word, value)) = word_of(&self.pending) else { return false };
+        let Some((word, value)) = word_of(&self.pending) else {
+            return false;
+        };
         if self.pending.len() == word.len() {
             self.print_value(&value);
         }
@@ -375,9 +387,13 @@ fn is_high_surrogate(digits: &[u8]) -> bool {
 
 /// The word that `text` begins, and its value.
 fn word_of(text: &str) -> Option<(&'static str, Value)> {
-    [("true", Value::Bool(true)), ("false", Value::Bool(false)), ("null", Value::Null)]
-        .into_iter()
-        .find(|(word, _)| word.starts_with(text))
+    [
+        ("true", Value::Bool(true)),
+        ("false", Value::Bool(false)),
+        ("null", Value::Null),
+    ]
+    .into_iter()
+    .find(|(word, _)| word.starts_with(text))
 }
 
 /// A number whose exponent may be cut off; a dangling point or sign means nothing yet.
@@ -405,7 +421,11 @@ mod tests {
         for character in text.chars() {
             so_far.push(character);
             arguments.push(character.encode_utf8(&mut [0; 4]));
-            assert_eq!(shown(&arguments), parse_arguments(&so_far), "after {so_far:?}");
+            assert_eq!(
+                shown(&arguments),
+                parse_arguments(&so_far),
+                "after {so_far:?}"
+            );
         }
     }
 

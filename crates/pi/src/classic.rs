@@ -84,7 +84,11 @@ struct CompactionEndLine<'a> {
 }
 
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
 enum Line<'a> {
     AgentStart,
     TurnStart,
@@ -129,21 +133,45 @@ impl Classic {
             Event::AgentStart => self.print(&Line::AgentStart, records),
             Event::TurnStart => self.print(&Line::TurnStart, records),
             Event::AgentEnd { messages, .. } => {
-                self.print(&Line::AgentEnd { messages: WireMessages(messages) }, records);
+                self.print(
+                    &Line::AgentEnd {
+                        messages: WireMessages(messages),
+                    },
+                    records,
+                );
             }
-            Event::TurnEnd { message, tool_results } => {
+            Event::TurnEnd {
+                message,
+                tool_results,
+            } => {
                 let message = WireMessage(message);
                 let tool_results = WireMessages(tool_results);
-                self.print(&Line::TurnEnd { message, tool_results }, records);
+                self.print(
+                    &Line::TurnEnd {
+                        message,
+                        tool_results,
+                    },
+                    records,
+                );
             }
             Event::MessageStart(message) => {
                 if let Message::Assistant(answer) = &**message {
                     self.growing.start(answer);
                 }
-                self.print(&Line::MessageStart { message: WireMessage(message) }, records);
+                self.print(
+                    &Line::MessageStart {
+                        message: WireMessage(message),
+                    },
+                    records,
+                );
             }
             Event::MessageEnd(message) => {
-                self.print(&Line::MessageEnd { message: WireMessage(message) }, records);
+                self.print(
+                    &Line::MessageEnd {
+                        message: WireMessage(message),
+                    },
+                    records,
+                );
             }
             Event::BlockStart { index, block } => self.block_start(*index, block, records),
             Event::BlockDelta { index, delta } => self.delta(*index, delta, records),
@@ -157,8 +185,10 @@ impl Classic {
                 self.print(&line, records);
             }
             Event::ToolUpdate { run, output } => {
-                let partial_result =
-                    OutputView { content: &output.content, details: output.details.as_ref() };
+                let partial_result = OutputView {
+                    content: &output.content,
+                    details: output.details.as_ref(),
+                };
                 let line = ToolLine {
                     args: Some(&run.arguments),
                     partial_result: Some(partial_result),
@@ -166,9 +196,16 @@ impl Classic {
                 };
                 self.print(&line, records);
             }
-            Event::ToolEnd { run, output, is_error, .. } => {
-                let result =
-                    OutputView { content: &output.content, details: output.details.as_ref() };
+            Event::ToolEnd {
+                run,
+                output,
+                is_error,
+                ..
+            } => {
+                let result = OutputView {
+                    content: &output.content,
+                    details: output.details.as_ref(),
+                };
                 let line = ToolLine {
                     result: Some(result),
                     is_error: Some(*is_error),
@@ -176,7 +213,12 @@ impl Classic {
                 };
                 self.print(&line, records);
             }
-            Event::RetryStart { attempt, max_attempts, delay, error } => {
+            Event::RetryStart {
+                attempt,
+                max_attempts,
+                delay,
+                error,
+            } => {
                 let line = Line::AutoRetryStart {
                     attempt: *attempt,
                     max_attempts: *max_attempts,
@@ -185,17 +227,32 @@ impl Classic {
                 };
                 self.print(&line, records);
             }
-            Event::RetryEnd { success, attempt, final_error } => {
+            Event::RetryEnd {
+                success,
+                attempt,
+                final_error,
+            } => {
                 let (success, attempt) = (*success, *attempt);
                 let final_error = final_error.as_deref();
-                self.print(&Line::AutoRetryEnd { success, attempt, final_error }, records);
+                self.print(
+                    &Line::AutoRetryEnd {
+                        success,
+                        attempt,
+                        final_error,
+                    },
+                    records,
+                );
             }
             Event::CompactionStart { reason } if *reason != CompactionReason::Manual => {
                 self.print(&Line::AutoCompactionStart { reason: *reason }, records);
             }
-            Event::CompactionEnd { reason, result, aborted, will_retry, error }
-                if *reason != CompactionReason::Manual =>
-            {
+            Event::CompactionEnd {
+                reason,
+                result,
+                aborted,
+                will_retry,
+                error,
+            } if *reason != CompactionReason::Manual => {
                 let line = CompactionEndLine {
                     r#type: "auto_compaction_end",
                     result: result.as_deref(),
@@ -205,8 +262,16 @@ impl Classic {
                 };
                 self.print(&line, records);
             }
-            Event::Fault { source, during, error } => {
-                let line = Line::ExtensionError { extension_path: source, event: during, error };
+            Event::Fault {
+                source,
+                during,
+                error,
+            } => {
+                let line = Line::ExtensionError {
+                    extension_path: source,
+                    event: during,
+                    error,
+                };
                 self.print(&line, records);
             }
             Event::CompactionStart { .. }
@@ -279,7 +344,8 @@ impl Classic {
 
     fn open_update(&mut self, kind: &str, index: usize) {
         self.line.clear();
-        self.line.extend_from_slice(br#"{"type":"message_update","assistantMessageEvent":{"type":""#);
+        self.line
+            .extend_from_slice(br#"{"type":"message_update","assistantMessageEvent":{"type":""#);
         self.line.extend_from_slice(kind.as_bytes());
         self.line.extend_from_slice(br#"","contentIndex":"#);
         json::append(&mut self.line, &index);

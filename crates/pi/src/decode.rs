@@ -45,12 +45,18 @@ pub(crate) fn decode(line: &Line) -> Decoded {
 }
 
 fn unparsed(words: &str) -> Decoded {
-    let asked = Asked { id: None, command: Some("parse".into()) };
+    let asked = Asked {
+        id: None,
+        command: Some("parse".into()),
+    };
     Decoded::Refused(asked.failure(&format!("Failed to parse command: {words}")))
 }
 
 fn decode_object(mut members: Map<String, Value>) -> Decoded {
-    let asked = Asked { id: members.remove("id"), command: members.remove("type") };
+    let asked = Asked {
+        id: members.remove("id"),
+        command: members.remove("type"),
+    };
     let name = match &asked.command {
         Some(Value::String(name)) => name.clone(),
         Some(other) => {
@@ -85,7 +91,9 @@ fn command(name: &str, members: &mut Members) -> Result<Option<Command>, String>
         "abort_retry" => Command::AbortRetry,
         "abort_bash" => Command::AbortBash,
         "clear_queue" => Command::ClearQueue,
-        "new_session" => Command::NewSession { parent: members.optional_text("parentSession")? },
+        "new_session" => Command::NewSession {
+            parent: members.optional_text("parentSession")?,
+        },
         "get_state" => Command::GetState,
         "get_messages" => Command::GetMessages,
         "set_model" => Command::SetModel {
@@ -104,22 +112,30 @@ fn command(name: &str, members: &mut Members) -> Result<Option<Command>, String>
         "set_follow_up_mode" => Command::SetFollowUpMode(members.mode()),
         "set_auto_compaction" => Command::SetAutoCompaction(members.truthy("enabled")),
         "set_auto_retry" => Command::SetAutoRetry(members.truthy("enabled")),
-        "compact" => {
-            Command::Compact { instructions: members.optional_text("customInstructions")? }
-        }
+        "compact" => Command::Compact {
+            instructions: members.optional_text("customInstructions")?,
+        },
         "bash" => Command::Bash {
             command: members.text("command")?,
             exclude_from_context: members.truthy("excludeFromContext"),
         },
         "get_session_stats" => Command::GetStats,
-        "export_html" => Command::ExportHtml { path: members.optional_text("outputPath")? },
-        "switch_session" => Command::SwitchSession { path: members.text("sessionPath")?.into() },
-        "fork" => Command::Fork { entry_id: members.lenient_text("entryId") },
+        "export_html" => Command::ExportHtml {
+            path: members.optional_text("outputPath")?,
+        },
+        "switch_session" => Command::SwitchSession {
+            path: members.text("sessionPath")?.into(),
+        },
+        "fork" => Command::Fork {
+            entry_id: members.lenient_text("entryId"),
+        },
         "clone" => Command::CloneSession,
         "get_fork_messages" => Command::GetForkMessages,
         "get_last_assistant_text" => Command::GetLastAssistantText,
         "set_session_name" => Command::SetName(members.text("name")?),
-        "get_entries" => Command::GetEntries { since: members.optional_text("since")? },
+        "get_entries" => Command::GetEntries {
+            since: members.optional_text("since")?,
+        },
         "get_tree" => Command::GetTree,
         "navigate_tree" => Command::Navigate(navigation(members)?),
         "set_label" => Command::SetLabel {
@@ -142,17 +158,26 @@ fn navigation(members: &mut Members) -> Result<Navigation, String> {
         (true, Some(text)) => Some(BranchSummary::Focused(text)),
     };
     let label = members.optional_text("label")?;
-    Ok(Navigation { target_id: members.text("targetId")?, summary, label })
+    Ok(Navigation {
+        target_id: members.text("targetId")?,
+        summary,
+        label,
+    })
 }
 
 fn queued(members: &mut Members, delivery: Delivery) -> Result<Command, String> {
     let text = members.text("message")?;
-    Ok(Command::Queue { text, images: members.images()?, delivery })
+    Ok(Command::Queue {
+        text,
+        images: members.images()?,
+        delivery,
+    })
 }
 
 impl Members {
     fn text(&mut self, name: &str) -> Result<String, String> {
-        self.optional_text(name)?.ok_or_else(|| format!("\"{name}\" is missing; it must be a string"))
+        self.optional_text(name)?
+            .ok_or_else(|| format!("\"{name}\" is missing; it must be a string"))
     }
 
     fn optional_text(&mut self, name: &str) -> Result<Option<String>, String> {
@@ -201,7 +226,11 @@ impl Members {
             Some(Value::Array(images)) => images,
             Some(other) => return Err(format!("\"images\" must be a list, not {}", kind(&other))),
         };
-        images.into_iter().enumerate().map(|(at, image)| decode_image(at, image)).collect()
+        images
+            .into_iter()
+            .enumerate()
+            .map(|(at, image)| decode_image(at, image))
+            .collect()
     }
 }
 
@@ -240,8 +269,14 @@ mod tests {
     #[test]
     fn a_wrong_line_gets_one_answer_that_says_what_is_wrong() {
         for (line, words) in [
-            (r#"{"id":1,"type":"prompt"}"#, r#"prompt: \"message\" is missing; it must be a string"#),
-            (r#"{"id":1,"type":"prompt","message":5}"#, r#"prompt: \"message\" must be a string, not a number"#),
+            (
+                r#"{"id":1,"type":"prompt"}"#,
+                r#"prompt: \"message\" is missing; it must be a string"#,
+            ),
+            (
+                r#"{"id":1,"type":"prompt","message":5}"#,
+                r#"prompt: \"message\" must be a string, not a number"#,
+            ),
             (r#"{"id":1,"type":"nope"}"#, "Unknown command: nope"),
             ("[1]", "Unknown command: undefined"),
             ("null", "Failed to parse command: Cannot read"),

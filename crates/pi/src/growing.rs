@@ -43,7 +43,10 @@ impl Growing {
     /// Begins a new answer.
     pub fn start(&mut self, message: &AssistantMessage) {
         self.blocks.clear();
-        self.message = Some(AssistantMessage { content: Vec::new(), ..message.clone() });
+        self.message = Some(AssistantMessage {
+            content: Vec::new(),
+            ..message.clone()
+        });
         self.print_tail();
     }
 
@@ -61,7 +64,8 @@ impl Growing {
             &pinion_message::Message::Assistant(message.clone()),
         ));
         self.tail.clear();
-        self.tail.extend_from_slice(printed.get(OPEN.len()..).unwrap_or(b"]}"));
+        self.tail
+            .extend_from_slice(printed.get(OPEN.len()..).unwrap_or(b"]}"));
     }
 
     /// A block begins.
@@ -96,7 +100,9 @@ impl Growing {
 
     /// A block grows.
     pub fn delta(&mut self, index: usize, delta: &str) {
-        let Some(block) = self.blocks.get_mut(index) else { return };
+        let Some(block) = self.blocks.get_mut(index) else {
+            return;
+        };
         match &mut block.kind {
             Kind::Text => json::append_escaped(&mut block.head, delta),
             Kind::Call(arguments) => arguments.push(delta),
@@ -107,7 +113,13 @@ impl Growing {
     /// A block is complete.
     pub fn block_end(&mut self, index: usize, block: &Block) {
         let head = json::to_vec(block);
-        self.put(index, GrowingBlock { head, kind: Kind::Complete });
+        self.put(
+            index,
+            GrowingBlock {
+                head,
+                kind: Kind::Complete,
+            },
+        );
     }
 
     fn put(&mut self, index: usize, block: GrowingBlock) {
@@ -119,12 +131,17 @@ impl Growing {
 
     /// What kind of block grows at `index`.
     pub fn grows_call(&self, index: usize) -> bool {
-        matches!(self.blocks.get(index).map(|block| &block.kind), Some(Kind::Call(_)))
+        matches!(
+            self.blocks.get(index).map(|block| &block.kind),
+            Some(Kind::Call(_))
+        )
     }
 
     /// Whether the block at `index` is thinking.
     pub fn grows_thinking(&self, index: usize) -> bool {
-        self.blocks.get(index).is_some_and(|block| block.head.starts_with(br#"{"type":"thinking""#))
+        self.blocks
+            .get(index)
+            .is_some_and(|block| block.head.starts_with(br#"{"type":"thinking""#))
     }
 
     /// Adds the slices of the message as it is now.

@@ -23,7 +23,10 @@ pub struct PiListener {
 impl PiListener {
     /// A listener that feeds `queue`.
     pub fn new(queue: Queue<Out>) -> Self {
-        Self { queue, growing: AtomicUsize::new(0) }
+        Self {
+            queue,
+            growing: AtomicUsize::new(0),
+        }
     }
 
     fn weigh(&self, event: &Event) -> usize {
@@ -33,9 +36,10 @@ impl PiListener {
                 FRAME + message_size(message)
             }
             Event::MessageEnd(message) => FRAME + message_size(message),
-            Event::TurnEnd { message, tool_results } => {
-                FRAME + message_size(message) + sizes(tool_results)
-            }
+            Event::TurnEnd {
+                message,
+                tool_results,
+            } => FRAME + message_size(message) + sizes(tool_results),
             Event::AgentEnd { messages, .. } => FRAME + sizes(messages),
             Event::BlockStart { .. } | Event::BlockEnd { .. } => {
                 FRAME + 2 * self.growing.load(Ordering::Relaxed)
@@ -54,9 +58,16 @@ impl Listener for PiListener {
             Event::BlockDelta { index, delta } => {
                 let growing = self.growing.fetch_add(delta.len(), Ordering::Relaxed) + delta.len();
                 let text = DeltaText::One(delta.clone());
-                Out::Delta { index: *index, text, weight: FRAME + 2 * growing }
+                Out::Delta {
+                    index: *index,
+                    text,
+                    weight: FRAME + 2 * growing,
+                }
             }
-            event => Out::Event { event: event.clone(), weight: self.weigh(event) },
+            event => Out::Event {
+                event: event.clone(),
+                weight: self.weigh(event),
+            },
         };
         self.queue.push(out);
     }

@@ -26,12 +26,21 @@ impl PrintListener {
     /// A listener, and where it tells that a prompt has settled.
     pub fn new() -> (Arc<Self>, mpsc::UnboundedReceiver<()>) {
         let (settled, receiver) = mpsc::unbounded_channel();
-        (Arc::new(Self { last: Mutex::new(None), settled }), receiver)
+        (
+            Arc::new(Self {
+                last: Mutex::new(None),
+                settled,
+            }),
+            receiver,
+        )
     }
 
     /// The last answer.
     pub fn last(&self) -> Option<Arc<Message>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -65,7 +74,16 @@ pub async fn ask_all(
             let _ = sender.send(result);
         });
         let images = std::mem::take(&mut images);
-        session.send(Command::Prompt { text, images, when_busy: None }, reply).await;
+        session
+            .send(
+                Command::Prompt {
+                    text,
+                    images,
+                    when_busy: None,
+                },
+                reply,
+            )
+            .await;
         answer.await.unwrap_or(Err(EngineError::Dropped))?;
         if settled.recv().await.is_none() {
             return Err(EngineError::Dropped);

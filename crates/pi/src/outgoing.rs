@@ -60,8 +60,16 @@ impl Outgoing for Out {
     fn absorb(&mut self, next: Self) -> Result<(), Self> {
         match (self, next) {
             (
-                Self::Delta { index, text, weight },
-                Self::Delta { index: next_index, text: more, weight: next_weight },
+                Self::Delta {
+                    index,
+                    text,
+                    weight,
+                },
+                Self::Delta {
+                    index: next_index,
+                    text: more,
+                    weight: next_weight,
+                },
             ) if *index == next_index => {
                 text.push(&more);
                 *weight = next_weight;
@@ -69,9 +77,16 @@ impl Outgoing for Out {
             }
             // A tool's update replaces the one before.
             (
-                Self::Event { event: Event::ToolUpdate { run, output }, weight },
                 Self::Event {
-                    event: Event::ToolUpdate { run: next_run, output: newer },
+                    event: Event::ToolUpdate { run, output },
+                    weight,
+                },
+                Self::Event {
+                    event:
+                        Event::ToolUpdate {
+                            run: next_run,
+                            output: newer,
+                        },
                     weight: next_weight,
                 },
             ) if Arc::ptr_eq(run, &next_run) => {

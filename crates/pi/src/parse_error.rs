@@ -3,7 +3,10 @@
 /// What is wrong with `text`, given that it is not JSON.
 pub(crate) fn describe(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
-    let mut parser = Parser { text: &characters, at: 0 };
+    let mut parser = Parser {
+        text: &characters,
+        at: 0,
+    };
     match parser.document() {
         Err(fault) => parser.words(fault),
         Ok(()) => "the line cannot be read as JSON".to_owned(),
@@ -34,11 +37,17 @@ impl Parser<'_> {
             Fault::End => "Unexpected end of JSON input".to_owned(),
             Fault::Token => {
                 let token = self.text.get(self.at).copied().unwrap_or(' ');
-                format!("Unexpected token '{token}', {} is not valid JSON", self.excerpt())
+                format!(
+                    "Unexpected token '{token}', {} is not valid JSON",
+                    self.excerpt()
+                )
             }
             Fault::At(sentence) => format!("{sentence} in JSON at position {}", self.at),
             Fault::After => {
-                format!("Unexpected non-whitespace character after JSON at position {}", self.at)
+                format!(
+                    "Unexpected non-whitespace character after JSON at position {}",
+                    self.at
+                )
             }
         }
     }
@@ -247,15 +256,30 @@ mod tests {
         for (line, words) in [
             ("", "Unexpected end of JSON input"),
             ("   ", "Unexpected end of JSON input"),
-            ("this is not json", "Unexpected token 'h', \"this is not json\" is not valid JSON"),
+            (
+                "this is not json",
+                "Unexpected token 'h', \"this is not json\" is not valid JSON",
+            ),
             (
                 "{\"type\":\"get_state\"",
                 "Expected ',' or '}' after property value in JSON at position 19",
             ),
-            ("{a:1}", "Expected property name or '}' in JSON at position 1"),
-            ("{\"a\":1,}", "Expected double-quoted property name in JSON at position 7"),
-            ("[1 2]", "Expected ',' or ']' after array element in JSON at position 3"),
-            ("{} x", "Unexpected non-whitespace character after JSON at position 3"),
+            (
+                "{a:1}",
+                "Expected property name or '}' in JSON at position 1",
+            ),
+            (
+                "{\"a\":1,}",
+                "Expected double-quoted property name in JSON at position 7",
+            ),
+            (
+                "[1 2]",
+                "Expected ',' or ']' after array element in JSON at position 3",
+            ),
+            (
+                "{} x",
+                "Unexpected non-whitespace character after JSON at position 3",
+            ),
             ("\"a", "Unterminated string in JSON at position 2"),
         ] {
             assert_eq!(describe(line), words);

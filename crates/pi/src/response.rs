@@ -82,7 +82,9 @@ impl Asked {
                 struct Data<'a> {
                     messages: WireMessages<'a>,
                 }
-                self.data(&Data { messages: WireMessages(messages) })
+                self.data(&Data {
+                    messages: WireMessages(messages),
+                })
             }
             Answer::Stats(stats) => self.data(stats),
             Answer::Text(text) => self.data(&json!({ "text": text })),
@@ -109,9 +111,10 @@ impl Asked {
                     .collect();
                 self.data(&json!({ "messages": messages }))
             }
-            Answer::Queues { steering, follow_up } => {
-                self.data(&json!({ "steering": steering, "followUp": follow_up }))
-            }
+            Answer::Queues {
+                steering,
+                follow_up,
+            } => self.data(&json!({ "steering": steering, "followUp": follow_up })),
             Answer::Entries { entries, leaf_id } => {
                 self.data(&json!({ "entries": entries, "leafId": leaf_id }))
             }

@@ -25,13 +25,20 @@ impl Choices {
         if let Some(notice) = notice {
             eprintln!("Warning: {notice}");
         }
-        Self { registry, scope, providers: Arc::new(providers), mask }
+        Self {
+            registry,
+            scope,
+            providers: Arc::new(providers),
+            mask,
+        }
     }
 }
 
 impl Models for Choices {
     fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
-        self.registry.find(provider, id).filter(|model| self.registry.has_credentials(&model.provider))
+        self.registry
+            .find(provider, id)
+            .filter(|model| self.registry.has_credentials(&model.provider))
     }
 
     fn available(&self) -> Vec<Arc<Model>> {
@@ -51,9 +58,15 @@ impl Models for Choices {
         let mask = self.mask.clone();
         let model = model.clone();
         Box::pin(async move {
-            let authorization =
-                registry.authorize(&model).await.map_err(|error| error.to_string())?;
-            for secret in authorization.api_key.iter().chain(authorization.headers.values()) {
+            let authorization = registry
+                .authorize(&model)
+                .await
+                .map_err(|error| error.to_string())?;
+            for secret in authorization
+                .api_key
+                .iter()
+                .chain(authorization.headers.values())
+            {
                 mask.learn(secret);
             }
             Ok(authorization)
@@ -65,6 +78,8 @@ impl Models for Choices {
     }
 
     fn check_credentials(&self, model: &Model) -> Result<(), String> {
-        self.registry.check_credentials(model).map_err(|error| error.to_string())
+        self.registry
+            .check_credentials(model)
+            .map_err(|error| error.to_string())
     }
 }

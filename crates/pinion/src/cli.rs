@@ -78,13 +78,46 @@ pub(crate) struct Flags {
 
 /// Every flag, for the nearest match.
 pub(crate) const FLAGS: &[&str] = &[
-    "--mode", "--provider", "--model", "--api-key", "--system-prompt", "--append-system-prompt",
-    "--continue", "--resume", "--session", "--session-id", "--fork", "--session-dir",
-    "--no-session", "--name", "--models", "--no-tools", "--no-builtin-tools", "--tools",
-    "--exclude-tools", "--thinking", "--print", "--export", "--extension", "--no-extensions",
-    "--skill", "--no-skills", "--prompt-template", "--no-prompt-templates", "--theme",
-    "--no-themes", "--no-context-files", "--list-models", "--approve", "--no-approve", "--verbose",
-    "--offline", "--exit-on-eof", "--no-coalesce", "--help", "--version",
+    "--mode",
+    "--provider",
+    "--model",
+    "--api-key",
+    "--system-prompt",
+    "--append-system-prompt",
+    "--continue",
+    "--resume",
+    "--session",
+    "--session-id",
+    "--fork",
+    "--session-dir",
+    "--no-session",
+    "--name",
+    "--models",
+    "--no-tools",
+    "--no-builtin-tools",
+    "--tools",
+    "--exclude-tools",
+    "--thinking",
+    "--print",
+    "--export",
+    "--extension",
+    "--no-extensions",
+    "--skill",
+    "--no-skills",
+    "--prompt-template",
+    "--no-prompt-templates",
+    "--theme",
+    "--no-themes",
+    "--no-context-files",
+    "--list-models",
+    "--approve",
+    "--no-approve",
+    "--verbose",
+    "--offline",
+    "--exit-on-eof",
+    "--no-coalesce",
+    "--help",
+    "--version",
 ];
 
 /// Reads the command line.
@@ -94,8 +127,12 @@ pub(crate) fn parse(program: Program, arguments: Vec<String>) -> Result<Action, 
     {
         return Ok(command);
     }
-    let mut parser =
-        Parser { program, rest: arguments.into(), flags: Flags::default(), action: None };
+    let mut parser = Parser {
+        program,
+        rest: arguments.into(),
+        flags: Flags::default(),
+        action: None,
+    };
     while let Some(argument) = parser.rest.pop_front() {
         parser.take(&argument)?;
     }
@@ -169,7 +206,9 @@ impl Parser {
             "--export" => self.export(flag)?,
             "--extension" | "-e" | "--theme" => {
                 let value = self.value(flag)?;
-                self.warn(format!("Warning: {flag} {value} is ignored: this build loads no extensions or themes."));
+                self.warn(format!(
+                    "Warning: {flag} {value} is ignored: this build loads no extensions or themes."
+                ));
             }
             "--no-extensions" | "-ne" | "--no-themes" => {}
             "--skill" => {
@@ -207,9 +246,9 @@ impl Parser {
             |nearest| format!("Did you mean {nearest}?"),
         );
         match self.program {
-            Program::Pinion => {
-                Err(Failure::usage(format!("Error: unknown option {flag}. {hint}")))
-            }
+            Program::Pinion => Err(Failure::usage(format!(
+                "Error: unknown option {flag}. {hint}"
+            ))),
             // pi leaves flags it does not know to extensions.
             Program::Pi => {
                 self.warn(format!("Warning: unknown option {flag} is ignored. {hint}"));
@@ -229,8 +268,15 @@ impl Parser {
     }
 
     fn optional_value(&mut self) -> Option<String> {
-        let is_value = self.rest.front().is_some_and(|next| !next.starts_with(['-', '@']));
-        if is_value { self.rest.pop_front() } else { None }
+        let is_value = self
+            .rest
+            .front()
+            .is_some_and(|next| !next.starts_with(['-', '@']));
+        if is_value {
+            self.rest.pop_front()
+        } else {
+            None
+        }
     }
 
     fn mode(&mut self) -> Result<(), Failure> {
@@ -256,9 +302,9 @@ impl Parser {
             let known = valid.contains(&name.as_str());
             if !known {
                 let valid = valid.join(", ");
-                self.flags
-                    .warnings
-                    .push(format!("Warning: Unknown tool \"{name}\". Valid tools: {valid}"));
+                self.flags.warnings.push(format!(
+                    "Warning: Unknown tool \"{name}\". Valid tools: {valid}"
+                ));
             }
             known
         });
@@ -270,8 +316,10 @@ impl Parser {
         match text.parse() {
             Ok(level) => self.flags.thinking = Some(level),
             Err(_) => {
-                let valid: Vec<&str> =
-                    ThinkingLevel::ALL[..6].iter().map(|level| level.as_str()).collect();
+                let valid: Vec<&str> = ThinkingLevel::ALL[..6]
+                    .iter()
+                    .map(|level| level.as_str())
+                    .collect();
                 let valid = valid.join(", ");
                 self.warn(format!(
                     "Warning: Invalid thinking level \"{text}\". Valid values: {valid}"
@@ -290,7 +338,10 @@ impl Parser {
 }
 
 fn list(text: &str) -> Vec<String> {
-    text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
+    text.split(',')
+        .map(|item| item.trim().to_owned())
+        .filter(|item| !item.is_empty())
+        .collect()
 }
 
 /// The candidate most like `text`, if any is like it at all.
@@ -334,7 +385,10 @@ mod tests {
 
     #[test]
     fn messages_files_and_flags_may_be_mixed() {
-        let flags = flags(Program::Pinion, &["-p", "one", "@a.txt", "--model=x/y", "two", "--", "--three"]);
+        let flags = flags(
+            Program::Pinion,
+            &["-p", "one", "@a.txt", "--model=x/y", "two", "--", "--three"],
+        );
         assert_eq!(flags.messages, ["one", "two", "--three"]);
         assert_eq!(flags.files, ["a.txt"]);
         assert_eq!(flags.model.as_deref(), Some("x/y"));
@@ -343,7 +397,10 @@ mod tests {
     #[test]
     fn an_unknown_flag_names_the_nearest_one() {
         let failure = parse(Program::Pinion, vec!["--sesion".into()]).unwrap_err();
-        assert!(format!("{failure:?}").contains("Did you mean --session?"), "{failure:?}");
+        assert!(
+            format!("{failure:?}").contains("Did you mean --session?"),
+            "{failure:?}"
+        );
     }
 
     #[test]

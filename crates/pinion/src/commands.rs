@@ -19,8 +19,13 @@ use crate::help::Topic;
 /// A command that answers a question and ends.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Export { input: String, output: Option<String> },
-    ListModels { search: Option<String> },
+    Export {
+        input: String,
+        output: Option<String>,
+    },
+    ListModels {
+        search: Option<String>,
+    },
     Sessions(Vec<String>),
     Trust(Vec<String>),
     Doctor,
@@ -28,18 +33,31 @@ pub(crate) enum Command {
 }
 
 /// The words that begin a command, for the nearest match and for completions.
-const WORDS: &[&str] = &["sessions", "models", "trust", "doctor", "completions", "help"];
+const WORDS: &[&str] = &[
+    "sessions",
+    "models",
+    "trust",
+    "doctor",
+    "completions",
+    "help",
+];
 
 /// The command `arguments` name, if they name one.
 pub(crate) fn parse(arguments: &[String]) -> Result<Option<Action>, Failure> {
-    let Some((word, rest)) = arguments.split_first() else { return Ok(None) };
-    let wants_help = rest.iter().any(|argument| argument == "--help" || argument == "-h");
+    let Some((word, rest)) = arguments.split_first() else {
+        return Ok(None);
+    };
+    let wants_help = rest
+        .iter()
+        .any(|argument| argument == "--help" || argument == "-h");
     let command = match word.as_str() {
         "help" => return Ok(Some(Action::Help(Topic::Overview))),
         "sessions" if wants_help => return Ok(Some(Action::Help(Topic::Sessions))),
         "trust" if wants_help => return Ok(Some(Action::Help(Topic::Trust))),
         "sessions" => Command::Sessions(rest.to_vec()),
-        "models" => Command::ListModels { search: rest.first().cloned() },
+        "models" => Command::ListModels {
+            search: rest.first().cloned(),
+        },
         "trust" => Command::Trust(rest.to_vec()),
         "doctor" => Command::Doctor,
         "completions" => match rest {
@@ -93,5 +111,8 @@ fn out(text: &str) -> Result<ExitCode, Failure> {
 /// Makes an image on the command line fit for a model.
 pub(crate) fn prepare_image(image: FileImage) -> PreparedImage {
     let (block, note) = pinion_tools::prepare_image(image.bytes).unzip();
-    PreparedImage { block, note: note.flatten() }
+    PreparedImage {
+        block,
+        note: note.flatten(),
+    }
 }

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use pinion_agent::{Config, EngineSettings, Expanded, Expander, Listener};
 use pinion_config::{
-    Dirs, Discovery, LazyResources, ProjectTrust, PromptParts, PromptTexts, ResourceFlags, Settings,
-    SettingsFile, Trust, TrustFlag, compose_system_prompt, load_context_files, migrate, today,
+    Dirs, Discovery, LazyResources, ProjectTrust, PromptParts, PromptTexts, ResourceFlags,
+    Settings, SettingsFile, Trust, TrustFlag, compose_system_prompt, load_context_files, migrate,
+    today,
 };
 use pinion_llm::{
-    CacheRetention, HttpRetry, InitialOptions, Registry, RegistryOptions, Resolved, ScopedModel, Timeouts,
-    initial_model, resolve_model, scope,
+    CacheRetention, HttpRetry, InitialOptions, Registry, RegistryOptions, Resolved, ScopedModel,
+    Timeouts, initial_model, resolve_model, scope,
 };
 use pinion_message::{Mask, Model, Secret, ThinkingLevel};
 use pinion_session::{NewEntry, NewSession, Opened, Store};
@@ -61,8 +62,18 @@ pub(crate) fn build(
     let scope = scoped_models(&registry, flags, &settings);
     let session_directory = session_directory(&dirs, flags, &settings);
     let mut store = open_session(&dirs, flags, session_directory.as_deref())?;
-    if let Some(name) = flags.name.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
-        append(&mut store, NewEntry::SessionInfo { name: name.to_owned() });
+    if let Some(name) = flags
+        .name
+        .as_deref()
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+    {
+        append(
+            &mut store,
+            NewEntry::SessionInfo {
+                name: name.to_owned(),
+            },
+        );
     }
     let (model, thinking_level) =
         choose_model(program, flags, &settings, &registry, &scope, &mut store)?;
@@ -71,8 +82,12 @@ pub(crate) fn build(
     let tool_names = tool_names(flags);
     let shell = tool_settings(&dirs, &settings);
     let tools = pinion_tools::builtin(&tool_names, shell.clone());
-    let resources =
-        Arc::new(LazyResources::new(dirs.clone(), settings.clone(), resource_flags(flags), trust));
+    let resources = Arc::new(LazyResources::new(
+        dirs.clone(),
+        settings.clone(),
+        resource_flags(flags),
+        trust,
+    ));
     let system_prompt = system_prompt(&dirs, flags, &tools, &resources, trust);
     let preferences = Arc::new(SavedPreferences::new(SettingsFile::global(&dirs)));
     let config = Config {
@@ -91,7 +106,10 @@ pub(crate) fn build(
         expander: Arc::new(ResourceExpander(resources)),
         listeners,
     };
-    Ok(Engine { config, preferences })
+    Ok(Engine {
+        config,
+        preferences,
+    })
 }
 
 fn tell<T: std::fmt::Display>(notices: &[T]) {
@@ -105,12 +123,19 @@ struct ResourceExpander(Arc<LazyResources>);
 impl Expander for ResourceExpander {
     fn expand(&self, text: &str) -> Expanded {
         if !text.starts_with('/') {
-            return Expanded { text: text.to_owned(), fault: None };
+            return Expanded {
+                text: text.to_owned(),
+                fault: None,
+            };
         }
         let expanded = self.0.get().expand(text);
-        let fault =
-            expanded.error.map(|error| (error.path.display().to_string(), error.message));
-        Expanded { text: expanded.text.into_owned(), fault }
+        let fault = expanded
+            .error
+            .map(|error| (error.path.display().to_string(), error.message));
+        Expanded {
+            text: expanded.text.into_owned(),
+            fault,
+        }
     }
 
     fn commands(&self) -> Value {
@@ -137,7 +162,10 @@ fn session_directory(dirs: &Dirs, flags: &Flags, settings: &Settings) -> Option<
     let directory =
         named.unwrap_or_else(|| pinion_session::project_directory(&dirs.agent_dir, &dirs.cwd));
     if let Err(error) = std::fs::create_dir_all(&directory) {
-        eprintln!("Warning: {}: {error}; sessions cannot be saved there", directory.display());
+        eprintln!(
+            "Warning: {}: {error}; sessions cannot be saved there",
+            directory.display()
+        );
     }
     Some(directory)
 }
@@ -176,9 +204,10 @@ fn open_session(dirs: &Dirs, flags: &Flags, directory: Option<&Path>) -> Result<
         None
     };
     match existing {
-        Some(path) if path.exists() => {
-            opened(Store::open(&path, &dirs.cwd).map_err(failed)?, flags.session_dir.as_deref())
-        }
+        Some(path) if path.exists() => opened(
+            Store::open(&path, &dirs.cwd).map_err(failed)?,
+            flags.session_dir.as_deref(),
+        ),
         Some(path) => Ok(Store::at_path(&path, &dirs.cwd)),
         None => Store::create(new(None)).map_err(failed),
     }
@@ -216,11 +245,18 @@ fn choose_model(
         };
         registry.set_runtime_key(&provider, Secret::from(key.clone()));
     }
-    let session =
-        context.model.as_ref().map(|(provider, id)| (provider.as_str(), id.as_str()));
+    let session = context
+        .model
+        .as_ref()
+        .map(|(provider, id)| (provider.as_str(), id.as_str()));
     let saved = settings.default_provider().zip(settings.default_model());
-    let options =
-        InitialOptions { chosen: chosen.as_ref(), scope, continuing, session, saved };
+    let options = InitialOptions {
+        chosen: chosen.as_ref(),
+        scope,
+        continuing,
+        session,
+        saved,
+    };
     let mut initial = initial_model(registry, &options);
     if initial.is_none() {
         initial = offline_instead(program, registry, &options)?;
@@ -351,8 +387,11 @@ fn system_prompt(
         trust,
     );
     tell(&notices);
-    let (context_files, notices) =
-        if flags.no_context_files { Default::default() } else { load_context_files(dirs, trust) };
+    let (context_files, notices) = if flags.no_context_files {
+        Default::default()
+    } else {
+        load_context_files(dirs, trust)
+    };
     tell(&notices);
     let skills = resources.get().skills();
     tell(resources.notices());
@@ -360,7 +399,11 @@ fn system_prompt(
         .iter()
         .map(|tool| {
             let spec = tool.spec();
-            let purpose = spec.description.split(". ").next().unwrap_or(&spec.description);
+            let purpose = spec
+                .description
+                .split(". ")
+                .next()
+                .unwrap_or(&spec.description);
             (spec.name.as_str(), purpose.trim_end_matches('.'))
         })
         .collect();
@@ -382,7 +425,10 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
     let retry = settings.retry();
     let budgets = settings.thinking_budgets();
     let http_retry = HttpRetry {
-        max_retries: retry.provider.max_retries.map_or(defaults.http_retry.max_retries, clamp_u32),
+        max_retries: retry
+            .provider
+            .max_retries
+            .map_or(defaults.http_retry.max_retries, clamp_u32),
         max_delay: Duration::from_millis(retry.max_delay_ms),
     };
     let first_byte = retry.provider.timeout_ms.map(Duration::from_millis);
@@ -427,7 +473,10 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
 }
 
 fn timeout(settings: &Settings, path: &str) -> Option<Duration> {
-    settings.get_global(path).and_then(Value::as_u64).map(Duration::from_millis)
+    settings
+        .get_global(path)
+        .and_then(Value::as_u64)
+        .map(Duration::from_millis)
 }
 
 fn clamp_u32(value: u64) -> u32 {

@@ -21,7 +21,10 @@ pub(crate) struct Failure {
 impl Failure {
     /// The command line is wrong.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { code: 2, message: message.into() }
+        Self {
+            code: 2,
+            message: message.into(),
+        }
     }
 
     /// The command line names something that does not exist. pi has one code for everything.
@@ -30,12 +33,18 @@ impl Failure {
             Program::Pinion => 2,
             Program::Pi => 1,
         };
-        Self { code, message: message.into() }
+        Self {
+            code,
+            message: message.into(),
+        }
     }
 
     /// It was tried and failed.
     pub fn failed(message: impl Into<String>) -> Self {
-        Self { code: 1, message: message.into() }
+        Self {
+            code: 1,
+            message: message.into(),
+        }
     }
 
     /// Says what happened and gives the exit code.

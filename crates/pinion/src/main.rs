@@ -22,8 +22,9 @@ use crate::program::Program;
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
     let program = Program::from_name(arguments.next());
-    let arguments: Vec<String> =
-        arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let arguments: Vec<String> = arguments
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
     if arguments.first().map(String::as_str) == Some(pinion_tools::GUARDIAN_ARGUMENT) {
         pinion_tools::guardian_main();
     }

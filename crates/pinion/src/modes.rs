@@ -22,7 +22,9 @@ use crate::{runtime, signals};
 /// Serves a client over lines of JSON until it closes its end.
 pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failure> {
     if !flags.files.is_empty() {
-        return Err(Failure::failed("Error: @file arguments are not supported in RPC mode"));
+        return Err(Failure::failed(
+            "Error: @file arguments are not supported in RPC mode",
+        ));
     }
     let stdout = stdio::claim_stdout()?;
     let queue = queue(&flags);
@@ -33,12 +35,18 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     let writer = Writer::spawn(stdout, Classic::default(), queue.clone())?;
     let input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
 
-    let Engine { config, preferences } = engine;
+    let Engine {
+        config,
+        preferences,
+    } = engine;
     let runtime = runtime::build()?;
     let end = runtime.block_on(async {
         let (session, mut task) = Session::spawn(config);
         let stop = session.clone();
-        let rpc = Rpc { session, out: queue.clone() };
+        let rpc = Rpc {
+            session,
+            out: queue.clone(),
+        };
         let end = tokio::select! {
             end = rpc.serve(input) => match end {
                 RpcEnd::EndOfInput => End::Input,
@@ -106,8 +114,10 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
     let stdout = stdio::claim_stdout()?;
     let queue = queue(&flags);
     let (printer, settled) = PrintListener::new();
-    let listeners: Vec<Arc<dyn Listener>> =
-        vec![Arc::new(PiListener::new(queue.clone())), Arc::clone(&printer) as _];
+    let listeners: Vec<Arc<dyn Listener>> = vec![
+        Arc::new(PiListener::new(queue.clone())),
+        Arc::clone(&printer) as _,
+    ];
     let prompts = prompts(&flags)?;
     let engine = engine::build(program, &flags, listeners)?;
     let mut header = engine.config.store.header().json().to_vec();
@@ -154,7 +164,11 @@ fn print_answer(printer: &PrintListener, stdout: &mut File) -> Result<ExitCode, 
 }
 
 fn queue(flags: &Flags) -> Queue<Out> {
-    Queue::new(if flags.no_coalesce { Coalesce::Never } else { Coalesce::WhenBehind })
+    Queue::new(if flags.no_coalesce {
+        Coalesce::Never
+    } else {
+        Coalesce::WhenBehind
+    })
 }
 
 /// Runs the conversation; gives the exit code of a signal, or 0.
@@ -165,7 +179,10 @@ fn converse(
     output: Option<&Queue<Out>>,
 ) -> Result<u8, Failure> {
     let runtime = runtime::build()?;
-    let Engine { config, preferences } = engine;
+    let Engine {
+        config,
+        preferences,
+    } = engine;
     let result = runtime.block_on(async {
         let (session, task) = Session::spawn(config);
         let broken = async {
@@ -199,8 +216,11 @@ fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
     let files = FileArguments::read(&flags.files, &resolve, &mut prepare)
         .map_err(|error| Failure::failed(format!("Error: {error}")))?;
     let has_prompt = !flags.messages.is_empty() || !files.text.is_empty();
-    let wanted =
-        if has_prompt && !flags.stdin { Wanted::IfPresent } else { Wanted::Required };
+    let wanted = if has_prompt && !flags.stdin {
+        Wanted::IfPresent
+    } else {
+        Wanted::Required
+    };
     let piped = read_prompt(wanted)?;
     let mut texts = flags.messages.clone();
     let mut first: Vec<String> = Vec::new();
@@ -219,5 +239,8 @@ fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
             "Error: there is no prompt. Give one as an argument or on standard input, or see `pinion --help`.",
         ));
     }
-    Ok(Prompts { texts, images: files.images })
+    Ok(Prompts {
+        texts,
+        images: files.images,
+    })
 }

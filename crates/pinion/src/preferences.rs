@@ -18,12 +18,19 @@ pub(crate) struct SavedPreferences {
 
 impl SavedPreferences {
     pub fn new(file: SettingsFile) -> Self {
-        Self { file, writer: Mutex::new(None) }
+        Self {
+            file,
+            writer: Mutex::new(None),
+        }
     }
 
     /// Waits until everything has been written.
     pub fn flush(&self) {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let writer = self
+            .writer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some((sender, thread)) = writer {
             drop(sender);
             // A writer that panicked has nothing more to write.

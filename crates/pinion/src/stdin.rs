@@ -39,7 +39,11 @@ pub(crate) fn read_prompt(wanted: Wanted) -> io::Result<Option<String>> {
 
 /// Whether a read would give something, or the end, within `patience`.
 fn is_readable(patience: Duration) -> bool {
-    let mut poll = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
+    let mut poll = libc::pollfd {
+        fd: 0,
+        events: libc::POLLIN,
+        revents: 0,
+    };
     // SAFETY: one valid pollfd, which lives across the call.
     let ready = unsafe { libc::poll(&mut poll, 1, patience.as_millis() as libc::c_int) };
     ready > 0

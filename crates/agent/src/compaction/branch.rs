@@ -14,8 +14,7 @@ use crate::estimate::message_tokens;
 use crate::{Answer, EngineError};
 
 /// What a branch that was left is introduced with.
-const PREAMBLE: &str =
-    "The user explored another branch of this conversation and came back. A summary of that branch:\n\n";
+const PREAMBLE: &str = "The user explored another branch of this conversation and came back. A summary of that branch:\n\n";
 
 /// Where a navigation leads.
 struct Place {
@@ -51,7 +50,10 @@ impl Core {
         if let Some(label) = navigation.label {
             let target_id = self.state().store.leaf().map(str::to_owned);
             if let Some(target_id) = target_id {
-                self.log(NewEntry::Label { target_id, label: Some(label) });
+                self.log(NewEntry::Label {
+                    target_id,
+                    label: Some(label),
+                });
             }
         }
         self.state().rebuild_messages();
@@ -65,18 +67,24 @@ impl Core {
         cancel: &CancellationToken,
     ) -> Result<(String, Files), EngineError> {
         let failed = |failure: Failure| EngineError::Compaction(failure.to_string());
-        let model: Arc<Model> =
-            self.state().model.clone().ok_or_else(|| failed(Failure::NoModel))?;
-        let budget =
-            model.context_window.saturating_sub(self.settings.branch_summary_reserve_tokens);
+        let model: Arc<Model> = self
+            .state()
+            .model
+            .clone()
+            .ok_or_else(|| failed(Failure::NoModel))?;
+        let budget = model
+            .context_window
+            .saturating_sub(self.settings.branch_summary_reserve_tokens);
         let left = left_behind(&self.state().store, place.leaf.as_deref());
         let messages = within(left, budget);
         if messages.is_empty() {
             return Err(EngineError::Compaction("No content to summarize".into()));
         }
         let prompt = instructions::branch(&serialise::conversation(&messages), wanted);
-        let text =
-            self.ask_for_summary(prompt, Part::Branch, &model, cancel).await.map_err(failed)?;
+        let text = self
+            .ask_for_summary(prompt, Part::Branch, &model, cancel)
+            .await
+            .map_err(failed)?;
         let mut files = Files::default();
         files.add_messages(&messages);
         Ok((format!("{PREAMBLE}{text}{}", files.listing()), files))
@@ -84,17 +92,23 @@ impl Core {
 }
 
 fn place(store: &Store, target: &str) -> Result<Place, SessionError> {
-    let entry =
-        store.entry(target).ok_or_else(|| SessionError::EntryNotFound(target.to_owned()))?;
+    let entry = store
+        .entry(target)
+        .ok_or_else(|| SessionError::EntryNotFound(target.to_owned()))?;
     let parent = || entry.parent_id().map(ToString::to_string);
     Ok(match (entry.kind(), entry.context_message().as_deref()) {
-        (EntryKind::Message(Role::User), Some(Message::User(user))) => {
-            Place { leaf: parent(), text: Some(user.content.joined_text("")) }
-        }
-        (_, Some(Message::Custom(custom))) => {
-            Place { leaf: parent(), text: Some(custom.content.joined_text("")) }
-        }
-        _ => Place { leaf: Some(target.to_owned()), text: None },
+        (EntryKind::Message(Role::User), Some(Message::User(user))) => Place {
+            leaf: parent(),
+            text: Some(user.content.joined_text("")),
+        },
+        (_, Some(Message::Custom(custom))) => Place {
+            leaf: parent(),
+            text: Some(custom.content.joined_text("")),
+        },
+        _ => Place {
+            leaf: Some(target.to_owned()),
+            text: None,
+        },
     })
 }
 
@@ -102,9 +116,17 @@ fn place(store: &Store, target: &str) -> Result<Place, SessionError> {
 fn left_behind(store: &Store, to: Option<&str>) -> Vec<Arc<Message>> {
     let old = store.path();
     let new = to.map(|to| store.path_to(to)).unwrap_or_default();
-    let shared = old.iter().zip(&new).take_while(|(old, new)| old.id() == new.id()).count();
+    let shared = old
+        .iter()
+        .zip(&new)
+        .take_while(|(old, new)| old.id() == new.id())
+        .count();
     let speaks = |entry: &&&Entry| !entry.is_message_of(Role::ToolResult);
-    old[shared..].iter().filter(speaks).filter_map(|entry| entry.context_message()).collect()
+    old[shared..]
+        .iter()
+        .filter(speaks)
+        .filter_map(|entry| entry.context_message())
+        .collect()
 }
 
 /// The newest messages that fit, in order; a summary may exceed the budget while most is free.
@@ -114,8 +136,10 @@ fn within(messages: Vec<Arc<Message>>, budget: u64) -> Vec<Arc<Message>> {
     for message in messages.into_iter().rev() {
         let tokens = message_tokens(&message);
         if used + tokens > budget {
-            let summary =
-                matches!(*message, Message::BranchSummary(_) | Message::CompactionSummary(_));
+            let summary = matches!(
+                *message,
+                Message::BranchSummary(_) | Message::CompactionSummary(_)
+            );
             if summary && used * 10 < budget * 9 {
                 kept.push(message);
             }

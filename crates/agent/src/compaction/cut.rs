@@ -33,15 +33,22 @@ impl Plan {
 
 /// Plans a compaction of `path`, keeping about `keep_recent` tokens.
 pub(super) fn plan(path: &[&Entry], keep_recent: u64) -> Result<Plan, Failure> {
-    let last = path.last().ok_or(Failure::Summary("the session is empty".into()))?;
+    let last = path
+        .last()
+        .ok_or(Failure::Summary("the session is empty".into()))?;
     if last.kind() == EntryKind::Compaction {
         return Err(Failure::AlreadyCompacted);
     }
-    let previous = path.iter().rposition(|entry| entry.kind() == EntryKind::Compaction);
+    let previous = path
+        .iter()
+        .rposition(|entry| entry.kind() == EntryKind::Compaction);
     let previous_entry = previous.and_then(|at| path[at].compaction());
     let start = previous.map_or(0, |at| {
-        let kept = previous_entry.as_ref().and_then(|entry| entry.first_kept_entry_id.as_deref());
-        kept.and_then(|id| path.iter().position(|entry| entry.id() == &id)).unwrap_or(at + 1)
+        let kept = previous_entry
+            .as_ref()
+            .and_then(|entry| entry.first_kept_entry_id.as_deref());
+        kept.and_then(|id| path.iter().position(|entry| entry.id() == &id))
+            .unwrap_or(at + 1)
     });
 
     let cut = find_cut(path, start, keep_recent);
@@ -79,10 +86,16 @@ fn find_cut(path: &[&Entry], start: usize, keep_recent: u64) -> usize {
     let mut cut = first_valid;
     let mut tokens = 0;
     for at in (start..path.len()).rev() {
-        let EntryKind::Message(_) = path[at].kind() else { continue };
-        tokens += path[at].message().map_or(0, |message| message_tokens(&message));
+        let EntryKind::Message(_) = path[at].kind() else {
+            continue;
+        };
+        tokens += path[at]
+            .message()
+            .map_or(0, |message| message_tokens(&message));
         if tokens >= keep_recent {
-            cut = (at..path.len()).find(|&at| valid(at)).unwrap_or(first_valid);
+            cut = (at..path.len())
+                .find(|&at| valid(at))
+                .unwrap_or(first_valid);
             break;
         }
     }
@@ -115,5 +128,8 @@ fn stops_backing_up(entry: &Entry) -> bool {
 }
 
 fn messages(entries: &[&Entry]) -> Vec<Arc<Message>> {
-    entries.iter().filter_map(|entry| entry.context_message()).collect()
+    entries
+        .iter()
+        .filter_map(|entry| entry.context_message())
+        .collect()
 }

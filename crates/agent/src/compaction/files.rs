@@ -18,7 +18,9 @@ impl Files {
     pub fn add_messages(&mut self, messages: &[Arc<Message>]) {
         let answers = messages.iter().filter_map(|message| message.as_assistant());
         for call in answers.flat_map(|answer| answer.tool_calls()) {
-            let Some(path) = call.arguments.get("path").and_then(Value::as_str) else { continue };
+            let Some(path) = call.arguments.get("path").and_then(Value::as_str) else {
+                continue;
+            };
             match call.name.as_str() {
                 "read" => self.read.insert(path.to_owned()),
                 "write" | "edit" => self.modified.insert(path.to_owned()),
@@ -30,7 +32,9 @@ impl Files {
     /// Adds the files an earlier compaction knew of.
     pub fn add_details(&mut self, details: Option<&Value>) {
         let add = |member: &str, into: &mut BTreeSet<String>| {
-            let paths = details.and_then(|details| details.get(member)).and_then(Value::as_array);
+            let paths = details
+                .and_then(|details| details.get(member))
+                .and_then(Value::as_array);
             let paths = paths.into_iter().flatten().filter_map(Value::as_str);
             into.extend(paths.map(str::to_owned));
         };
@@ -46,9 +50,10 @@ impl Files {
     /// The lists at the end of a summary.
     pub fn listing(&self) -> String {
         let mut text = String::new();
-        for (tag, paths) in
-            [("read-files", self.only_read()), ("modified-files", sorted(&self.modified))]
-        {
+        for (tag, paths) in [
+            ("read-files", self.only_read()),
+            ("modified-files", sorted(&self.modified)),
+        ] {
             if !paths.is_empty() {
                 text.push_str(&format!("\n\n<{tag}>\n{}\n</{tag}>", paths.join("\n")));
             }

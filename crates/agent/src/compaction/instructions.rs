@@ -50,7 +50,9 @@ pub(super) fn history(
     let mut prompt = format!("<conversation>\n{conversation}\n</conversation>\n\n");
     match previous_summary {
         Some(previous) => {
-            prompt.push_str(&format!("<previous-summary>\n{previous}\n</previous-summary>\n\n"));
+            prompt.push_str(&format!(
+                "<previous-summary>\n{previous}\n</previous-summary>\n\n"
+            ));
             prompt.push_str(
                 "The conversation above goes on where the previous summary ends. Bring the summary up \
 to date: keep everything that is still true, add what is new, move finished work to Done, revise the \

@@ -20,19 +20,35 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
     line("version", env!("CARGO_PKG_VERSION"));
     line("files", &dirs.agent_dir.display().to_string());
     let (trust, mut notices) = Trust::decide(&dirs, TrustFlag::Unset);
-    line("project", &format!("{} ({trust:?})", dirs.cwd.display()).to_lowercase());
+    line(
+        "project",
+        &format!("{} ({trust:?})", dirs.cwd.display()).to_lowercase(),
+    );
     let (_, found) = Settings::load(&dirs, trust);
     notices.extend(found);
     let (registry, found) = Registry::load(&dirs.agent_dir, RegistryOptions::default());
     let available = registry.available();
-    let mut providers: Vec<&str> = available.iter().map(|model| model.provider.as_str()).collect();
+    let mut providers: Vec<&str> = available
+        .iter()
+        .map(|model| model.provider.as_str())
+        .collect();
     providers.dedup();
     if providers.is_empty() {
-        line("models", "none configured: offline/demo answers. Set a key such as ANTHROPIC_API_KEY.");
+        line(
+            "models",
+            "none configured: offline/demo answers. Set a key such as ANTHROPIC_API_KEY.",
+        );
     } else {
-        line("models", &format!("{} from {}", available.len(), providers.join(", ")));
+        line(
+            "models",
+            &format!("{} from {}", available.len(), providers.join(", ")),
+        );
     }
-    for notice in notices.iter().map(ToString::to_string).chain(found.iter().map(ToString::to_string)) {
+    for notice in notices
+        .iter()
+        .map(ToString::to_string)
+        .chain(found.iter().map(ToString::to_string))
+    {
         problems += 1;
         line("problem", &notice);
     }
@@ -40,5 +56,9 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
         line("ok", "nothing wrong was found");
     }
     out(&report)?;
-    Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if problems == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
 }

@@ -26,8 +26,12 @@ pub(super) fn write_page(path: &Path, output: Option<String>) -> Result<String, 
         eprintln!("Warning: {notice}");
     }
     let output = output.map(PathBuf::from);
-    let written =
-        export::to_file(&opened.store, output.as_deref(), &cwd, export::Extras::default())
-            .map_err(|error| Failure::failed(format!("Error: {error}")))?;
+    let written = export::to_file(
+        &opened.store,
+        output.as_deref(),
+        &cwd,
+        export::Extras::default(),
+    )
+    .map_err(|error| Failure::failed(format!("Error: {error}")))?;
     Ok(written.display().to_string())
 }

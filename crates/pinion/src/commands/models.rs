@@ -12,14 +12,20 @@ use crate::failure::Failure;
 
 pub(super) fn run(search: Option<&str>) -> Result<ExitCode, Failure> {
     let dirs = Dirs::from_env()?;
-    let options = RegistryOptions { include_offline: true, ..RegistryOptions::default() };
+    let options = RegistryOptions {
+        include_offline: true,
+        ..RegistryOptions::default()
+    };
     let (registry, notices) = Registry::load(&dirs.agent_dir, options);
     for notice in &notices {
         eprintln!("Warning: {notice}");
     }
     let models = registry.available();
-    let wanted: Vec<&Model> =
-        models.iter().map(|model| &**model).filter(|model| fits(model, search)).collect();
+    let wanted: Vec<&Model> = models
+        .iter()
+        .map(|model| &**model)
+        .filter(|model| fits(model, search))
+        .collect();
     if models.len() == 1 {
         eprintln!(
             "Only the built-in offline model is configured. Set a key such as ANTHROPIC_API_KEY to see a provider's models."
@@ -45,8 +51,12 @@ fn fits(model: &Model, search: Option<&str>) -> bool {
 
 fn table(models: &[&Model]) -> String {
     let yes_no = |yes| if yes { "yes" } else { "no" };
-    let mut rows = vec![["provider", "model", "context", "max-out", "thinking", "images"]
-        .map(str::to_owned)];
+    let mut rows = vec![
+        [
+            "provider", "model", "context", "max-out", "thinking", "images",
+        ]
+        .map(str::to_owned),
+    ];
     rows.extend(models.iter().map(|model| {
         [
             model.provider.clone(),
@@ -64,8 +74,11 @@ fn table(models: &[&Model]) -> String {
     let widths: Vec<usize> = (0..6).map(width).collect();
     let mut text = String::new();
     for row in &rows {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
         text.push_str(cells.join("  ").trim_end());
         text.push('\n');
     }

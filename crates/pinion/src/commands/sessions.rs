@@ -49,7 +49,10 @@ fn places() -> Result<Places, Failure> {
     let project = dirs
         .session_dir(None, &settings)
         .unwrap_or_else(|| pinion_session::project_directory(&dirs.agent_dir, &dirs.cwd));
-    Ok(Places { root: dirs.agent_dir.join("sessions"), project })
+    Ok(Places {
+        root: dirs.agent_dir.join("sessions"),
+        project,
+    })
 }
 
 fn list(scope: Scope, shape: Shape) -> Result<ExitCode, Failure> {
@@ -59,7 +62,10 @@ fn list(scope: Scope, shape: Shape) -> Result<ExitCode, Failure> {
         Scope::All => all_sessions(&places.root),
     };
     match shape {
-        Shape::Json => out(&sessions.iter().map(|info| json_line(info) + "\n").collect::<String>()),
+        Shape::Json => out(&sessions
+            .iter()
+            .map(|info| json_line(info) + "\n")
+            .collect::<String>()),
         Shape::Table => {
             if sessions.is_empty() {
                 eprintln!("No sessions here yet. Use --all for those of other directories.");
@@ -71,8 +77,9 @@ fn list(scope: Scope, shape: Shape) -> Result<ExitCode, Failure> {
 
 fn all_sessions(root: &std::path::Path) -> Vec<SessionInfo> {
     let directories = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let mut sessions: Vec<SessionInfo> =
-        directories.flat_map(|entry| pinion_session::list(&entry.path())).collect();
+    let mut sessions: Vec<SessionInfo> = directories
+        .flat_map(|entry| pinion_session::list(&entry.path()))
+        .collect();
     sessions.sort_by_key(|info| std::cmp::Reverse(info.modified));
     sessions
 }
@@ -93,7 +100,13 @@ fn json_line(info: &SessionInfo) -> String {
 fn table_line(info: &SessionInfo) -> String {
     let id: String = info.id.chars().take(8).collect();
     let title = info.name.as_deref().unwrap_or(&info.first_message);
-    let title: String = title.lines().next().unwrap_or_default().chars().take(72).collect();
+    let title: String = title
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(72)
+        .collect();
     format!("{id}  {:>5} messages  {title}\n", info.message_count)
 }
 

@@ -17,8 +17,16 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
     for notice in &notices {
         eprintln!("Warning: {notice}");
     }
-    let changed = if revoke { trust.revoke(&directory) } else { trust.trust(&directory) };
+    let changed = if revoke {
+        trust.revoke(&directory)
+    } else {
+        trust.trust(&directory)
+    };
     changed.map_err(|error| Failure::failed(format!("Error: {error}")))?;
-    let word = if revoke { "No longer trusted" } else { "Trusted" };
+    let word = if revoke {
+        "No longer trusted"
+    } else {
+        "Trusted"
+    };
     out(&format!("{word}: {}\n", directory.display()))
 }
