@@ -48,12 +48,34 @@ struct AnswerModel {
     model: String,
 }
 
+/// Model and thinking level at a leaf, known without reading the conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// The last thinking level on the path; `None` if there was none.
+    pub thinking_level: Option<ThinkingLevel>,
+    /// Provider and model id of the last model change or answer on the path.
+    pub model: Option<(String, String)>,
+}
+
+impl Choices {
+    pub(crate) fn of(path: &[&Entry]) -> Self {
+        Self {
+            thinking_level: path.iter().rev().find_map(|entry| level(entry)),
+            model: path.iter().rev().find_map(|entry| model(entry)),
+        }
+    }
+}
+
 impl Context {
     /// Adds up a path from root to leaf.
     pub(crate) fn of(path: &[&Entry]) -> Self {
+        let Choices {
+            thinking_level,
+            model,
+        } = Choices::of(path);
         let mut context = Self {
-            thinking_level: path.iter().rev().find_map(|entry| level(entry)),
-            model: path.iter().rev().find_map(|entry| model(entry)),
+            thinking_level,
+            model,
             ..Self::default()
         };
         let compacted = path

@@ -53,7 +53,7 @@ mod store;
 mod stored;
 mod tree;
 
-pub use context::Context;
+pub use context::{Choices, Context};
 pub use durability::INTERVAL;
 pub use entry::{CompactionEntry, Entry, EntryId, EntryKind, Role};
 pub use error::{Notice, SessionError};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pinion_message::now_millis;
 
-use crate::context::Context;
+use crate::context::{Choices, Context};
 use crate::disk::Disk;
 use crate::entry::{Entry, EntryId, Role};
 use crate::quick::Verification;
@@ -74,7 +74,12 @@ impl Store {
         } = options;
         let header = Header::now(id, &cwd, parent_session);
         let place = match &directory {
-            Some(directory) => Place::Later(directory.join(header.file_name())),
+            Some(directory) => {
+                // Like pi, the directory is there from the start; if it cannot be made, the
+                // first write says so.
+                drop(std::fs::create_dir_all(directory));
+                Place::Later(directory.join(header.file_name()))
+            }
             None => Place::Memory,
         };
         Ok(Self::around(header, cwd, Tree::default(), place, directory))
@@ -281,6 +286,11 @@ impl Store {
     /// The conversation at the current leaf. Messages read from the file are parsed here.
     pub fn context(&self) -> Context {
         Context::of(&self.path())
+    }
+
+    /// Model and thinking level at the current leaf, without reading the conversation.
+    pub fn choices(&self) -> Choices {
+        Choices::of(&self.path())
     }
 
     /// The conversation at another entry.

@@ -153,13 +153,13 @@ fn conversations_are_the_ones_pi_reported() {
     assert!(compacted[1].starts_with("More. ") && compacted[2].starts_with("Answer two."));
     assert_eq!(compacted[3..], ["After", "After."]);
     assert_eq!(vector("session-continue-0.52.12").name(), Some("kept-name"));
-    let context = vector("session-continue-0.52.12").context();
+    let choices = vector("session-continue-0.52.12").choices();
     assert_eq!(
-        context.thinking_level.map(|level| level.as_str()),
+        choices.thinking_level.map(|level| level.as_str()),
         Some("low")
     );
     assert_eq!(
-        context.model,
+        choices.model,
         Some(("mock".to_owned(), "mock-1".to_owned()))
     );
 }

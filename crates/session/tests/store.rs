@@ -25,7 +25,7 @@ fn nothing_is_written_before_the_first_answer_and_then_everything_at_once() {
         .append(NewEntry::ThinkingLevelChange(ThinkingLevel::Medium))
         .unwrap();
     store.append(user("hello")).unwrap();
-    assert!(!path.exists() && !store.is_on_disk());
+    assert!(directory.is_dir() && !path.exists() && !store.is_on_disk());
     store.append(answer("hi")).unwrap();
     let written = lines(&path);
     let types: Vec<&str> = written

@@ -21,6 +21,7 @@ const HEADING = /^ {0,3}(#{1,6})(?:\s+(.*?))?(?:\s+#+)?\s*$/;
 const RULE = /^ {0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$/;
 const ITEM = /^( *)([-*+]|\d{1,9}[.)])(?:\s+(.*)|)$/;
 const QUOTE = /^ {0,3}> ?(.*)$/;
+const UNDERLINE = /^ {0,3}=+\s*$/;
 const TABLE_RULE = /^ *\|? *:?-+:? *(?:\| *:?-+:? *)*\|? *$/;
 
 function blocks(lines, depth) {
@@ -64,7 +65,12 @@ function blocks(lines, depth) {
       at = end;
     } else {
       let end = at + 1;
-      while (end < lines.length && lines[end].trim() && !startsBlock(lines[end])) end += 1;
+      while (end < lines.length && lines[end].trim() && !startsBlock(lines[end]) && !UNDERLINE.test(lines[end])) end += 1;
+      if (end < lines.length && UNDERLINE.test(lines[end])) {
+        out.push(make("h1", null, ...inline(lines.slice(at, end).join(" ").trim())));
+        at = end + 1;
+        continue;
+      }
       out.push(make("p", null, ...inline(lines.slice(at, end).map((part) => part.trimStart()).join("\n"))));
       at = end;
     }
@@ -160,10 +166,11 @@ function inline(text, depth = 0) {
       break;
     }
     const before = text.slice(0, match.index);
-    const inWord = /\w$/.test(before) && (match[8] === "__" || match[10] === "_");
-    if (inWord) {
-      out.push(text.slice(0, match.index + match[0].length));
-      text = text.slice(match.index + match[0].length);
+    const mark = match[8] || match[10];
+    if (mark && /\w$/.test(before)) {
+      // Inside a word these are just characters: 2*3*4, snake_case.
+      out.push(before + mark);
+      text = text.slice(match.index + mark.length);
       continue;
     }
     if (before) out.push(before);

@@ -6,7 +6,7 @@ const root = document.documentElement;
 const asked = new URLSearchParams(location.search);
 
 const FILTERS = [
-  ["Default", (row) => row.kind !== "setting"],
+  ["Default", (row) => row.kind !== "setting" && !row.silent],
   ["No-tools", (row) => !["setting", "tool", "tool failed"].includes(row.kind) && !row.silent],
   ["User", (row) => row.kind === "user"],
   ["Labeled", (row) => row.label],
@@ -110,6 +110,8 @@ function drawConversation() {
   }
   const place = find("messages");
   place.replaceChildren();
+  // Only what is near the window is laid out, where laying out everything would be felt.
+  place.classList.toggle("long", path.length > 400);
   const target = Math.max(path.findIndex((entry) => entry.id === state.target), 0);
   let at = 0;
   // Enough to read at once, the rest while it is read.
@@ -139,7 +141,14 @@ function showTarget() {
   }
   if (!node) return;
   node.classList.add("target");
-  node.scrollIntoView({ block: "start" });
+  // Parts that were not laid out before may have moved it; look again a few times.
+  let looks = find("messages").classList.contains("long") ? 6 : 1;
+  const scroll = () => {
+    node.scrollIntoView({ block: "start" });
+    looks -= 1;
+    if (looks > 0 && node.classList.contains("target")) requestAnimationFrame(scroll);
+  };
+  scroll();
 }
 
 function goTo(id) {
@@ -206,15 +215,19 @@ function treeRows() {
 function drawTree() {
   const place = find("tree");
   const rows = treeRows();
+  const path = pathIds();
   const drawing = (drawTree.count = (drawTree.count || 0) + 1);
   place.replaceChildren();
   let at = 0;
   const draw = () => {
     const nodes = document.createDocumentFragment();
     const end = Math.min(at + 400, rows.length);
-    for (; at < end; at += 1) nodes.append(treeNode(...rows[at], at === 0));
+    for (; at < end; at += 1) {
+      const node = treeNode(...rows[at], at === 0);
+      markNode(node, path);
+      nodes.append(node);
+    }
     place.append(nodes);
-    markTree();
     if (at < rows.length) setTimeout(() => { if (drawing === drawTree.count) draw(); });
   };
   draw();
@@ -232,15 +245,21 @@ function treeNode(id, row, depth, fork, first) {
   return node;
 }
 
+function pathIds() {
+  return new Set(session.pathTo(state.leaf).map((entry) => entry.id));
+}
+
+function markNode(node, path) {
+  const id = node.dataset.id;
+  node.classList.toggle("on-path", path.has(id));
+  node.classList.toggle("current", id === (state.target || state.leaf));
+  if (id === state.target) node.setAttribute("aria-current", "true");
+  else node.removeAttribute("aria-current");
+}
+
 function markTree() {
-  const path = new Set(session.pathTo(state.leaf).map((entry) => entry.id));
-  for (const node of find("tree").children) {
-    const id = node.dataset.id;
-    node.classList.toggle("on-path", path.has(id));
-    node.classList.toggle("current", id === (state.target || state.leaf));
-    if (id === state.target) node.setAttribute("aria-current", "true");
-    else node.removeAttribute("aria-current");
-  }
+  const path = pathIds();
+  for (const node of find("tree").children) markNode(node, path);
 }
 
 function focusRow(node) {

@@ -158,7 +158,7 @@ function renderEntry(session, entry, results, shownCalls, link) {
         case "toolResult":
           if (shownCalls.has(message.toolCallId)) return null;
           return article("assistant", "Tool result", toolCard({ name: message.toolName, arguments: {} }, message));
-        case "bashExecution": return article("user", "Command", bashCard(message));
+        case "bashExecution": return article("command", "Command", bashCard(message));
         case "custom": return message.display ? custom(message.customType, message.content) : null;
         default: return null;
       }
