@@ -1,6 +1,6 @@
 //! Models: the registry, the providers, and one stream of events per request.
 //!
-//! The four wire protocols, the offline model and cassettes all answer with the same
+//! The five wire protocols, the offline model and cassettes all answer with the same
 //! [`StreamEvent`]s. This crate knows nothing of sessions, tools that run, or agents.
 
 mod answer;
