@@ -16,17 +16,8 @@ use secrecy::ExposeSecret;
 use crate::catalog::{self, CatalogModel};
 use crate::credentials::{CredentialError, Credentials, Entries, Environment};
 use crate::models_file::{self, CustomModel, ProviderConfig, Providers};
+use crate::wire::SPOKEN_APIS;
 use crate::{Notice, RequestOptions, cassette, offline};
-
-/// The protocols of the built-in catalogue that this program speaks; see `wire`.
-const SPOKEN_APIS: [&str; 6] = [
-    "anthropic-messages",
-    "openai-completions",
-    "openai-responses",
-    "azure-openai-responses",
-    "google-generative-ai",
-    "google-vertex",
-];
 
 /// How a registry is opened.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,7 @@
 //! What is asked of a model, and what comes back.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use pinion_message::{AssistantMessage, Block, Message, Model, Secret, ThinkingLe
 use tokio_util::sync::CancellationToken;
 
 /// One request to a model.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Request {
     /// Who is asked.
     pub model: Arc<Model>,
@@ -26,8 +27,23 @@ pub struct Request {
     pub cancel: CancellationToken,
 }
 
+/// Shows who is asked and how much; texts and headers stay out of logs.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field(
+                "model",
+                &format_args!("{}/{}", self.model.provider, self.model.id),
+            )
+            .field("messages", &self.messages.len())
+            .field("tools", &self.tools.len())
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Everything optional about a request.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct RequestOptions {
     /// The key; absent for models that need none.
     pub api_key: Option<Secret>,
@@ -53,6 +69,20 @@ pub struct RequestOptions {
     pub retry: HttpRetry,
     /// How long each wait may take.
     pub timeouts: Timeouts,
+}
+
+/// Headers are shown by name: their values may be keys.
+impl fmt::Debug for RequestOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestOptions")
+            .field("reasoning", &self.reasoning)
+            .field("session_id", &self.session_id)
+            .field("max_tokens", &self.max_tokens)
+            .field("headers", &self.headers.keys())
+            .field("retry", &self.retry)
+            .field("timeouts", &self.timeouts)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How long a provider should keep the prompt cached.

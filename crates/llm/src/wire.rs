@@ -10,6 +10,17 @@ use crate::request::{EventStream, Provider, Request};
 use crate::responses::Flavour;
 use crate::{anthropic, completions, google, mistral, responses};
 
+/// The APIs that are spoken over HTTP.
+pub(crate) const SPOKEN_APIS: [&str; 7] = [
+    "anthropic-messages",
+    "openai-completions",
+    "openai-responses",
+    "azure-openai-responses",
+    "google-generative-ai",
+    "google-vertex",
+    "mistral-conversations",
+];
+
 /// Asks models over HTTP.
 ///
 /// Cheap to make: certificates, connections and everything else come with the first request that
@@ -61,5 +72,37 @@ pub fn build_request(request: &Request) -> Result<HttpRequest, String> {
         "google-vertex" => google::build(request, Host::Vertex),
         "mistral-conversations" => mistral::build(request),
         api => Err(format!("No API provider registered for api: {api}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use pinion_message::Model;
+
+    use super::*;
+    use crate::decoder::ResponseDecoder;
+    use crate::request::RequestOptions;
+
+    #[test]
+    fn every_spoken_api_can_be_written_and_read() {
+        for api in SPOKEN_APIS {
+            let model: Model = serde_json::from_value(serde_json::json!({
+                "id": "m", "name": "m", "api": api, "provider": "p", "baseUrl": "http://test",
+                "reasoning": false, "input": [], "cost": {}, "contextWindow": 1, "maxTokens": 1,
+            }))
+            .unwrap();
+            let request = Request {
+                model: Arc::new(model),
+                system_prompt: None,
+                messages: Vec::new(),
+                tools: Arc::new([]),
+                options: RequestOptions::default(),
+                cancel: tokio_util::sync::CancellationToken::new(),
+            };
+            assert!(build_request(&request).is_ok(), "{api}");
+            assert!(ResponseDecoder::new(&request).is_some(), "{api}");
+        }
     }
 }

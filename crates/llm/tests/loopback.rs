@@ -481,3 +481,18 @@ async fn deltas_arrive_one_by_one_as_they_are_sent() {
         .filter(|event| matches!(event, StreamEvent::Delta { .. }));
     assert_eq!(deltas.count(), 50);
 }
+
+#[tokio::test]
+async fn an_answer_that_is_compressed_all_the_same_is_read() {
+    let body = std::fs::read(vectors().join("openai-completions/01-text-plain.sse.gz")).unwrap();
+    let reply = Reply::stream(&[&body]).header("content-encoding", "gzip");
+    let server = Server::start(vec![reply]);
+    let message = end(plain("openai-completions", &server.base)).await;
+    assert_eq!(
+        message.stop_reason,
+        StopReason::Stop,
+        "{:?}",
+        message.error_message
+    );
+    assert!(server.requests()[0].contains("accept-encoding: identity"));
+}

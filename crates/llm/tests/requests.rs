@@ -199,6 +199,59 @@ fn an_unknown_api_is_named() {
 #[test]
 fn printing_a_request_tells_no_secrets() {
     let vector = read(&files("requests/openai-completions", ".json")[0]);
-    let built = build_request(&request(&vector, &hello(), "http://test")).unwrap();
-    assert!(!format!("{built:?}").contains("test-key"));
+    let mut request = request(&vector, &hello(), "http://test");
+    request
+        .options
+        .headers
+        .insert("x-extra".to_owned(), "secret-value".to_owned());
+    let built = build_request(&request).unwrap();
+    let printed = format!("{built:?} {request:?}");
+    assert!(printed.contains("x-extra"));
+    assert!(
+        !printed.contains("test-key") && !printed.contains("secret-value"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn every_model_of_the_catalogue_can_be_asked_at_every_level() {
+    const SPOKEN: [&str; 7] = [
+        "anthropic-messages",
+        "azure-openai-responses",
+        "google-generative-ai",
+        "google-vertex",
+        "mistral-conversations",
+        "openai-completions",
+        "openai-responses",
+    ];
+    let nowhere = std::path::Path::new("/nonexistent");
+    let (registry, _) = pinion_llm::Registry::load(nowhere, pinion_llm::RegistryOptions::default());
+    let mut asked = 0;
+    for model in registry.all() {
+        if !SPOKEN.contains(&model.api.as_str()) {
+            continue;
+        }
+        let mut model = (*model).clone();
+        // Some addresses, or parts of them, are only known to the environment.
+        model.base_url = match model.base_url.as_str() {
+            "" => "http://test".to_owned(),
+            url => url.replace(['{', '}'], ""),
+        };
+        let model = std::sync::Arc::new(model);
+        let vector = read(&files("requests/openai-completions", ".json")[0]);
+        let mut request = request(&vector, &hello(), "http://test");
+        request.model = model.clone();
+        for level in pinion_message::ThinkingLevel::ALL {
+            request.options.reasoning = Some(level);
+            let built = build_request(&request).unwrap();
+            let body: Value = serde_json::from_slice(&built.body).unwrap();
+            assert!(
+                body.is_object() && !body.to_string().contains("null,"),
+                "{}",
+                model.id
+            );
+            asked += 1;
+        }
+    }
+    assert!(asked > 5000, "{asked}");
 }

@@ -23,6 +23,12 @@ pub(super) fn azure_url(model: &Model) -> Result<String, String> {
         .map(|name| format!("https://{name}.openai.azure.com/openai/v1"));
     let base = environment("AZURE_OPENAI_BASE_URL").or(resource);
     let base = base.unwrap_or_else(|| model.base_url.clone());
+    if base.is_empty() {
+        let name = "Set AZURE_OPENAI_BASE_URL or AZURE_OPENAI_RESOURCE_NAME";
+        return Err(format!(
+            "The address of the Azure resource is not known. {name}."
+        ));
+    }
     let mut base = reqwest::Url::parse(&base)
         .map_err(|error| format!("The Azure base URL {base:?} is not valid: {error}"))?;
     let host = base.host_str().unwrap_or_default();
