@@ -80,7 +80,7 @@ pub(crate) fn build(
 
     let mask = Mask::default();
     let tool_names = tool_names(flags);
-    let shell = tool_settings(&dirs, &settings);
+    let shell = tool_settings(&dirs, &settings, &mask);
     let tools = pinion_tools::builtin(&tool_names, shell.clone());
     let resources = Arc::new(LazyResources::new(
         dirs.clone(),
@@ -349,16 +349,14 @@ fn tool_names(flags: &Flags) -> Vec<String> {
     names
 }
 
-fn tool_settings(dirs: &Dirs, settings: &Settings) -> ToolSettings {
+fn tool_settings(dirs: &Dirs, settings: &Settings, mask: &Mask) -> ToolSettings {
     ToolSettings {
         shell_path: settings.shell_path().map(|path| dirs.resolve(path)),
         shell_command_prefix: settings.shell_command_prefix().map(str::to_owned),
         bin_dir: Some(dirs.agent_dir.join("bin")),
         auto_resize_images: settings.images().auto_resize,
-        env: vec![
-            ("PI_CODING_AGENT".into(), "true".into()),
-            ("AI_AGENT".into(), "pinion".into()),
-        ],
+        env: vec![("AI_AGENT".into(), "pinion".into())],
+        mask: mask.clone(),
         ..ToolSettings::default()
     }
 }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pinion_message::Mask;
+
 /// Settings of the built-in tools.
 #[derive(Debug, Clone)]
 pub struct ToolSettings {
@@ -18,6 +20,8 @@ pub struct ToolSettings {
     pub env: Vec<(String, String)>,
     /// The least time between two progress updates of one command.
     pub update_interval: Duration,
+    /// Keys that must not be shown or kept in what commands print.
+    pub mask: Mask,
 }
 
 impl Default for ToolSettings {
@@ -29,6 +33,7 @@ impl Default for ToolSettings {
             auto_resize_images: true,
             env: Vec::new(),
             update_interval: Duration::from_millis(100),
+            mask: Mask::default(),
         }
     }
 }

@@ -64,6 +64,7 @@ pub async fn run_shell(
     }
     let (mut running, mut pipe) = start(command, &options).await?;
     let mut piece = vec![0; PIECE];
+    let mut masked = options.settings.mask.stream();
     let mut open = true;
     let mut exit = None;
     let mut killed = None;
@@ -91,10 +92,14 @@ pub async fn run_shell(
             }
             read = pipe.read(&mut piece), if open => match read {
                 Ok(0) | Err(_) => open = false,
-                Ok(count) => on_chunk(&piece[..count]),
+                Ok(count) => on_chunk(&masked.push(&piece[..count])),
             },
             () = at(deadline) => break,
         }
+    }
+    let held = masked.finish();
+    if !held.is_empty() {
+        on_chunk(&held);
     }
     Ok(match (killed, exit) {
         (Some(outcome), _) => outcome,
