@@ -33,7 +33,7 @@ Usage:
 
 Examples:
   pinion -p --model offline/demo \"list the files\"
-  git diff | pinion -p \"Review this change\"
+  git diff | pinion -p - \"Review this change\"
   echo '{\"type\":\"prompt\",\"message\":\"hello\"}' | pinion --mode rpc --no-session
 
 Model:

@@ -1,7 +1,7 @@
 //! The ways a run talks: RPC, events as JSON lines, or just the answer.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -216,6 +216,14 @@ fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
     let files = FileArguments::read(&flags.files, &resolve, &mut prepare)
         .map_err(|error| Failure::failed(format!("Error: {error}")))?;
     let has_prompt = !flags.messages.is_empty() || !files.text.is_empty();
+    let nothing_to_say = || {
+        Failure::usage(
+            "Error: there is no prompt. Give one as an argument or on standard input, or see `pinion --help`.",
+        )
+    };
+    if !has_prompt && !flags.stdin && std::io::stdin().is_terminal() {
+        return Err(nothing_to_say());
+    }
     let wanted = if has_prompt && !flags.stdin {
         Wanted::IfPresent
     } else {
@@ -235,9 +243,7 @@ fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
         texts.insert(0, first.join("\n"));
     }
     if texts.is_empty() {
-        return Err(Failure::usage(
-            "Error: there is no prompt. Give one as an argument or on standard input, or see `pinion --help`.",
-        ));
+        return Err(nothing_to_say());
     }
     Ok(Prompts {
         texts,

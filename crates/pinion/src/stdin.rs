@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read};
 use std::time::Duration;
 
 /// How long a pipe may take to show its first byte when there is a prompt already.
-const FIRST_BYTE: Duration = Duration::from_millis(200);
+const FIRST_BYTE: Duration = Duration::from_millis(500);
 
 /// Whether standard input must be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
