@@ -2,6 +2,9 @@
 
 use pinion_session::SessionError;
 
+/// How many messages may wait in each queue.
+pub(crate) const QUEUE_LIMIT: usize = 1000;
+
 /// Why a command failed. The texts are those pi's clients know.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
@@ -10,6 +13,10 @@ pub enum EngineError {
         "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
     )]
     Busy,
+    #[error(
+        "The queue is full: {QUEUE_LIMIT} messages wait already. Let the agent work, or send clear_queue."
+    )]
+    QueueFull,
     #[error(
         "Cannot submit a prompt while compaction is in progress. Wait for compaction to finish and retry."
     )]
@@ -43,6 +50,7 @@ impl EngineError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Busy => "busy",
+            Self::QueueFull => "queue_full",
             Self::Compacting => "compacting",
             Self::NoModel => "no_model",
             Self::Credentials(_) => "no_credentials",

@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::core::Core;
+use crate::error::QUEUE_LIMIT;
 use crate::state::Phase;
 use crate::{
     Answer, Command, CompactionReason, Config, Delivery, Disposition, EngineError, Event,
@@ -289,10 +290,14 @@ impl Actor {
         let message = Arc::new(Message::User(UserMessage::now(blocks)));
         {
             let mut state = self.core.state();
-            match delivery {
-                Delivery::Steer => state.steering.push_back(message),
-                Delivery::FollowUp => state.follow_up.push_back(message),
+            let queue = match delivery {
+                Delivery::Steer => &mut state.steering,
+                Delivery::FollowUp => &mut state.follow_up,
+            };
+            if queue.len() >= QUEUE_LIMIT {
+                return reply.send(Err(EngineError::QueueFull));
             }
+            queue.push_back(message);
         }
         self.core.emit_queues();
         reply.send(Ok(Answer::Taken(Disposition::Queued)));
