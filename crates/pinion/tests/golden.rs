@@ -24,7 +24,6 @@ const AT_A_TIME: usize = 4;
 const ATTEMPTS: usize = 3;
 
 #[test]
-#[ignore = "until the binary speaks the protocol"]
 fn behaves_like_the_reference_except_where_we_say_so() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
     let differences = Differences::read(&root.join("differences.json"));

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pinion_testkit::transcript::compare::{difference, leaves};
 use pinion_testkit::{Exit, ModelServer, Process, Program, Sandbox};
 use serde_json::{Value, json};
 
@@ -126,6 +127,13 @@ impl Visit {
     }
 }
 
+/// Fails with the lines that differ.
+fn same(found: &Value, expected: &Value, about: &str) {
+    if let Some(text) = difference(&leaves(expected), &leaves(found)) {
+        panic!("{about}:\n{text}");
+    }
+}
+
 /// The model thinks, calls a tool, and answers; summaries are told by the missing tools.
 fn scenario() -> Value {
     json!({"turns": [
@@ -159,10 +167,10 @@ fn take_turns(first: &Party, second: &Party) {
         };
         let mut visit = Visit::start(reader, &sandbox, &["--session", &file]);
         let (wrote, read) = (&writer.name, &reader.name);
-        assert_eq!(
-            visit.view(),
-            seen,
-            "round {round}: what {wrote} wrote and {read} read"
+        same(
+            &visit.view(),
+            &seen,
+            &format!("round {round}: what {wrote} wrote and {read} read"),
         );
         visit.prompt(&format!("Round {round}, with Grüße and 🦀."));
         if round == 1 {
@@ -191,12 +199,10 @@ fn fork_and_continue(first: &Party, second: &Party) {
     let seen = visit.view();
     visit.end();
     let mut visit = Visit::start(second, &sandbox, &["--continue"]);
-    assert_eq!(
-        visit.view(),
-        seen,
-        "{} continues what {} forked",
-        second.name,
-        first.name
+    same(
+        &visit.view(),
+        &seen,
+        &format!("{} continues what {} forked", second.name, first.name),
     );
     visit.end();
 }
@@ -218,12 +224,10 @@ fn tools(first: &Party, second: &Party) {
     let seen = visit.view();
     visit.end();
     let mut visit = Visit::start(second, &sandbox, &["--session", &file]);
-    assert_eq!(
-        visit.view(),
-        seen,
-        "{} reads the tool calls of {}",
-        second.name,
-        first.name
+    same(
+        &visit.view(),
+        &seen,
+        &format!("{} reads the tool calls of {}", second.name, first.name),
     );
     visit.end();
 }

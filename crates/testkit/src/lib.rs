@@ -18,8 +18,10 @@ pub mod sandbox;
 pub mod transcript;
 
 mod process;
+mod stage;
 
 pub use model::ModelServer;
 pub use nix::sys::signal::Signal;
 pub use process::{Exit, Line, Process, Program};
 pub use sandbox::Sandbox;
+pub use stage::Stage;

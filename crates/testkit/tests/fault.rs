@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pinion_testkit::fault::disk::{SmallDisk, full_file};
 use pinion_testkit::fault::limits::{Limit, limited};
 use pinion_testkit::fault::pipe::{Reader, Reading, write_torn};
-use pinion_testkit::fault::proc::{left_behind, marked, open_files, resident_bytes};
+use pinion_testkit::fault::proc::{end, left_behind, marked, open_files, resident_bytes};
 use pinion_testkit::{Exit, Program, Sandbox};
 
 const LONG: Duration = Duration::from_secs(10);
@@ -154,8 +154,8 @@ fn children_are_found_wherever_they_went() {
             .filter(|p| p.command == "sleep 60")
             .count()
     };
-    let end = Instant::now() + LONG;
-    while sleeping() < 2 && Instant::now() < end {
+    let latest = Instant::now() + LONG;
+    while sleeping() < 2 && Instant::now() < latest {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(sleeping(), 2);
@@ -166,11 +166,7 @@ fn children_are_found_wherever_they_went() {
     let left = left_behind(sandbox.marker(), Duration::from_millis(50));
     assert_eq!(left.len(), 2, "{left:?}");
     for found in left {
-        let kill = Command::new("kill")
-            .arg("-9")
-            .arg(found.pid.to_string())
-            .status();
-        assert!(kill.expect("kill").success());
+        end(found.pid);
     }
     assert_eq!(left_behind(sandbox.marker(), LONG), []);
 }

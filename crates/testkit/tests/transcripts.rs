@@ -84,7 +84,7 @@ fn a_program_that_ignores_the_end_of_its_input_does_not_pass() {
 
 #[test]
 fn files_are_laid_out_and_looked_at() {
-    let transcript = "file in.txt:\n    one\n\n    two\nagent file x.txt:\n    y\n---\nexits 0\n\
+    let transcript = "file in.txt:\n    one\n\n    two\nagent file x.txt:\n  y\n---\nexits 0\n\
                       file out.txt has \"one\\n…two\\n\"\n";
     let copy = "cp in.txt out.txt && test -f \"$PI_CODING_AGENT_DIR/x.txt\"";
     assert_eq!(play(&shell(copy), transcript), Ok(()));

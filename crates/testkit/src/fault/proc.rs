@@ -5,6 +5,9 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 use crate::sandbox::MARKER_VARIABLE;
 
 /// A process that belongs to a test.
@@ -49,6 +52,11 @@ pub fn left_behind(marker: &str, time: Duration) -> Vec<Found> {
         }
         thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Ends a process at once.
+pub fn end(pid: u32) {
+    let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
 }
 
 /// How many files a process has open.

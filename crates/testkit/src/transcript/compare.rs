@@ -71,7 +71,7 @@ fn output_line(line: &Value) -> (String, bool) {
         _ => {
             let mut line = line.clone();
             if let Some(fields) = line.as_object_mut() {
-                fields.shift_remove("id");
+                fields.retain(|name, value| name != "id" && !value.is_null());
             }
             sorted(&line)
         }
@@ -133,6 +133,13 @@ pub fn data(expected: &[Value], found: &[Value]) -> (Vec<String>, Vec<String>) {
     (whole, show(&found, &expected))
 }
 
+/// A value as one line per leaf, each with its path, to be compared with [`difference`].
+pub fn leaves(value: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    flatten("", value, None, &mut out);
+    out
+}
+
 /// Writes each value with its path; in objects only fields that `known` has too, if it is an object.
 fn flatten(path: &str, value: &Value, known: Option<&Value>, out: &mut Vec<String>) {
     match value {
@@ -141,7 +148,8 @@ fn flatten(path: &str, value: &Value, known: Option<&Value>, out: &mut Vec<Strin
             let known_fields = known.and_then(Value::as_object);
             let mut names: Vec<&String> = fields.keys().collect();
             names.sort();
-            for name in names {
+            // Later releases of the reference show it; all keep it in the session.
+            for name in names.into_iter().filter(|name| *name != "responseId") {
                 match known_fields.map(|known| known.get(name)) {
                     Some(None) => {}
                     known => flatten(

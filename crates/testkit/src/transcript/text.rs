@@ -22,7 +22,7 @@
 //! | `file NAME:`, `agent file NAME:` | a file in the working or agent directory; its text follows, indented |
 //! | `answer: …` | the next answer of the model: a text, a list of steps, or a whole turn ([`crate::model`]) |
 //! | `pace: 5 ms` | pause between two events of the model |
-//! | `scenario: {…}` | other fields of the scenario |
+//! | `scenario: {…}` | other fields of the scenario, and more turns |
 //! | `patience: 30 s` | how long to wait for a line |
 //!
 //! Below it stands what happens, in order:
@@ -36,7 +36,7 @@
 //! | `remember NAME = data.path.0.id` | keep a value of the line just waited for; `${NAME}` puts it in |
 //! | `never {…}` | from here to the end of the process no such line comes |
 //! | `model sees {…}` | the next request to the model has a body with these fields |
-//! | `file NAME has "text…"` | a file of the working directory holds this text |
+//! | `file NAME has "…text…"` | a file of the working directory holds this text; null: there is none |
 //! | `open GATE` | lets the model go on that waits at `{"gate": "GATE"}` |
 //! | `wait 200 ms` | does nothing for a while |
 //! | `close input`, `signal SIGTERM` | what it says |
@@ -127,9 +127,9 @@ struct Entry<'a> {
 fn entries(text: &str) -> Vec<Entry<'_>> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        let indented = line.starts_with("    ") || line.is_empty();
+        let indented = line.starts_with("  ") || line.is_empty();
         match entries.last_mut() {
-            Some(entry) if indented => entry.block.push(line.get(4..).unwrap_or_default()),
+            Some(entry) if indented => entry.block.push(line),
             _ if line.starts_with('#') || line.trim().is_empty() => {}
             _ => entries.push(Entry {
                 number: index + 1,
@@ -145,6 +145,14 @@ fn entries(text: &str) -> Vec<Entry<'_>> {
             .is_some_and(|line| line.trim().is_empty())
         {
             entry.block.pop();
+        }
+        // The first line says how far the block is indented; more than that belongs to the text.
+        let first = entry
+            .block
+            .first()
+            .map_or(0, |line| line.len() - line.trim_start().len());
+        for line in &mut entry.block {
+            *line = line.get(first..).unwrap_or_default();
         }
     }
     entries
@@ -191,7 +199,10 @@ fn head(text: &str, block: &[&str], case: &mut Case, turns: &mut Vec<Value>) -> 
         "pace" => case.scenario["pace_ms"] = json!(duration(value)?.as_millis() as u64),
         "scenario" => {
             for (name, value) in parsed(value)?.as_object().into_iter().flatten() {
-                case.scenario[name] = value.clone();
+                match (name.as_str(), value.as_array()) {
+                    ("turns", Some(more)) => turns.extend(more.iter().cloned()),
+                    _ => case.scenario[name] = value.clone(),
+                }
             }
         }
         "patience" => case.patience = duration(value)?,
