@@ -19,7 +19,7 @@ pub use model::{CostTier, Model, ModelCost, ToolSpec};
 pub use thinking::{ThinkingLevel, UnknownThinkingLevel};
 pub use usage::{Cost, Usage};
 
-/// A secret that prints as `***` and is never serialised.
+/// A secret: its value is never printed or serialised.
 pub type Secret = secrecy::SecretString;
 
 /// Milliseconds since the Unix epoch, as pi writes message timestamps.
