@@ -8,6 +8,7 @@ use pinion_session::Stats;
 use pinion_tools::BashOutcome;
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::{CompactionResult, EngineError};
 
@@ -156,7 +157,7 @@ pub enum Answer {
         leaf_id: Option<String>,
     },
     Tree {
-        tree: Value,
+        tree: Box<RawValue>,
         leaf_id: Option<String>,
     },
     /// The text of the user's message that was chosen, to be said again.

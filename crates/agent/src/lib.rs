@@ -20,6 +20,7 @@ mod run;
 mod session;
 mod sessions;
 mod state;
+mod tree;
 mod views;
 
 pub use command::{

@@ -28,10 +28,8 @@ impl Core {
     /// Goes on with the session in `path`; a missing file becomes a new session stored there.
     pub fn switch_session(&self, path: &Path) -> Result<Answer, EngineError> {
         let path = self.cwd.join(path);
-        let current = self.state().store.file().map(Path::to_owned);
-        if current.as_deref() == Some(&*path) {
-            self.state().rebuild_messages();
-            return Ok(Answer::Cancelled(false));
+        if self.state().store.file() == Some(&*path) {
+            return self.reload(&path);
         }
         if path.exists() {
             let Opened { store, notices } = Store::open(&path, &self.cwd)?;
@@ -44,15 +42,32 @@ impl Core {
         Ok(Answer::Cancelled(false))
     }
 
+    /// Reads the session's own file again: another program may have added to it.
+    fn reload(&self, path: &Path) -> Result<Answer, EngineError> {
+        let placeholder = Store::create(NewSession {
+            cwd: (*self.cwd).clone(),
+            directory: None,
+            id: None,
+            parent_session: None,
+        })?;
+        let store = std::mem::replace(&mut self.state().store, placeholder);
+        let reloaded = store.reload().or_else(|_| Store::open(path, &self.cwd));
+        let Opened { store, notices } = reloaded?;
+        self.replace_store(store);
+        self.report(notices);
+        self.restore_choices();
+        Ok(Answer::Cancelled(false))
+    }
+
     /// Takes model and thinking level from the session that was opened.
     fn restore_choices(&self) {
-        let context = self.state().store.context();
-        if let Some((provider, id)) = &context.model
+        let choices = self.state().store.choices();
+        if let Some((provider, id)) = &choices.model
             && let Some(model) = self.models.find(provider, id)
         {
             self.state().model = Some(model);
         }
-        let wanted = context
+        let wanted = choices
             .thinking_level
             .unwrap_or(self.settings.default_thinking_level);
         let mut state = self.state();
@@ -60,10 +75,10 @@ impl Core {
             .model
             .as_ref()
             .map_or(wanted, |model| model.clamp_thinking(wanted));
-        let changed = state.thinking_level != level || context.thinking_level.is_none();
+        let changed = state.thinking_level != level || choices.thinking_level.is_none();
         state.thinking_level = level;
         drop(state);
-        if changed && context.thinking_level != Some(level) {
+        if changed && choices.thinking_level != Some(level) {
             self.log(NewEntry::ThinkingLevelChange(level));
         }
     }

@@ -2,10 +2,10 @@
 
 use pinion_message::{Message, StopReason};
 use pinion_session::{ContextUsage, Stats};
-use serde_json::{Value, json};
 
 use crate::core::Core;
 use crate::estimate::context_tokens;
+use crate::tree;
 use crate::{Answer, EngineError, StateView};
 
 impl Core {
@@ -72,41 +72,9 @@ impl Core {
     /// The entries of the session file as a tree.
     pub fn tree_view(&self) -> Answer {
         let state = self.state();
-        let entries: Vec<_> = state.store.entries().collect();
-        let mut children: std::collections::HashMap<Option<&str>, Vec<usize>> = Default::default();
-        let known: std::collections::HashSet<&str> =
-            entries.iter().map(|entry| entry.id().as_str()).collect();
-        for (at, entry) in entries.iter().enumerate() {
-            let parent = entry
-                .parent_id()
-                .map(|id| id.as_str())
-                .filter(|id| known.contains(id));
-            children.entry(parent).or_default().push(at);
-        }
-        // Children come after their parents in the file, so building from the end needs no recursion.
-        let mut nodes: Vec<Option<Value>> = vec![None; entries.len()];
-        for (at, entry) in entries.iter().enumerate().rev() {
-            let below = children
-                .remove(&Some(entry.id().as_str()))
-                .unwrap_or_default();
-            let below: Vec<Value> = below
-                .into_iter()
-                .filter_map(|child| nodes[child].take())
-                .collect();
-            let mut node = json!({ "entry": entry.value(), "children": below });
-            if let Some(label) = state.store.label(entry.id()) {
-                node["label"] = json!(label);
-            }
-            nodes[at] = Some(node);
-        }
-        let roots = children.remove(&None).unwrap_or_default();
-        let tree: Vec<Value> = roots
-            .into_iter()
-            .filter_map(|root| nodes[root].take())
-            .collect();
         let leaf_id = state.store.leaf().map(str::to_owned);
         Answer::Tree {
-            tree: Value::Array(tree),
+            tree: tree::print(&state.store),
             leaf_id,
         }
     }

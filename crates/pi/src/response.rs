@@ -3,6 +3,7 @@
 use pinion_agent::{Answer, BashOutcome, EngineError};
 use pinion_jsonl::json;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::wire::WireMessages;
@@ -119,7 +120,14 @@ impl Asked {
                 self.data(&json!({ "entries": entries, "leafId": leaf_id }))
             }
             Answer::Tree { tree, leaf_id } => {
-                self.data(&json!({ "tree": tree, "leafId": leaf_id }))
+                #[derive(Serialize)]
+                #[serde(rename_all = "camelCase")]
+                struct Data<'a> {
+                    tree: &'a RawValue,
+                    leaf_id: Option<&'a str>,
+                }
+                let leaf_id = leaf_id.as_deref();
+                self.data(&Data { tree, leaf_id })
             }
             Answer::Commands(commands) => self.data(&json!({ "commands": commands })),
             Answer::Navigated { text } => {

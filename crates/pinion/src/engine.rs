@@ -16,7 +16,7 @@ use pinion_llm::{
     Timeouts, initial_model, resolve_model, scope,
 };
 use pinion_message::{Mask, Model, Secret, ThinkingLevel};
-use pinion_session::{NewEntry, NewSession, Opened, Store};
+use pinion_session::{EntryKind, NewEntry, NewSession, Opened, Store};
 use pinion_tools::ToolSettings;
 use serde_json::{Value, json};
 
@@ -231,8 +231,10 @@ fn choose_model(
     scope: &[ScopedModel],
     store: &mut Store,
 ) -> Result<(Option<Arc<Model>>, ThinkingLevel), Failure> {
-    let context = store.context();
-    let continuing = !context.messages.is_empty();
+    let choices = store.choices();
+    let continuing = store
+        .entries()
+        .any(|entry| matches!(entry.kind(), EntryKind::Message(_)));
     let chosen = named_model(program, flags, registry)?;
     if let Some(key) = &flags.api_key {
         let provider = match &chosen {
@@ -269,7 +271,7 @@ fn choose_model(
     let wanted = flags
         .thinking
         .or(initial.thinking)
-        .or(context.thinking_level)
+        .or(choices.thinking_level)
         .or(settings.default_thinking_level())
         .unwrap_or(ThinkingLevel::Medium);
     let level = model.clamp_thinking(wanted);
@@ -282,7 +284,7 @@ fn choose_model(
             },
         );
         append(store, NewEntry::ThinkingLevelChange(level));
-    } else if context.thinking_level.is_none() {
+    } else if choices.thinking_level.is_none() {
         append(store, NewEntry::ThinkingLevelChange(level));
     }
     Ok((Some(model), level))
