@@ -247,7 +247,7 @@ fn choose_model(
         };
         registry.set_runtime_key(&provider, Secret::from(key.clone()));
     }
-    let session = context
+    let session = choices
         .model
         .as_ref()
         .map(|(provider, id)| (provider.as_str(), id.as_str()));
