@@ -28,8 +28,9 @@ fn behaves_like_the_reference_except_where_we_say_so() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
     let differences = Differences::read(&root.join("differences.json"));
     let cases = cases(&root.join("pi"));
-    differences.name_only(&cases);
-    let program = Program::new(env!("CARGO_BIN_EXE_pinion"));
+    differences.are_documented(&cases, &root.join("../../docs/pi.md"));
+    // By this name it takes the reference's place.
+    let program = Program::linked(env!("CARGO_BIN_EXE_pinion"), "pi");
 
     let mut verdicts = play(&cases, &program);
     for (name, verdict) in &mut verdicts {
@@ -109,11 +110,12 @@ impl Differences {
         Self(serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
     }
 
-    /// A name that is no case would never be noticed otherwise.
-    fn name_only(&self, cases: &Cases) {
+    /// Every name is that of a case, has a reason, and is explained to users.
+    fn are_documented(&self, cases: &Cases, page: &Path) {
         if std::env::var_os("GOLDEN").is_some() {
             return;
         }
+        let page = fs::read_to_string(page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
         for (name, entry) in self.0.as_object().into_iter().flatten() {
             assert!(
                 cases.contains_key(name),
@@ -122,6 +124,10 @@ impl Differences {
             assert!(
                 entry["reason"].is_string(),
                 "differences.json: {name} needs a reason"
+            );
+            assert!(
+                page.contains(name),
+                "docs/pi.md does not say how {name} differs"
             );
         }
     }

@@ -3,6 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::symlink;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::sandbox::Sandbox;
 use crate::transcript::fits;
@@ -26,6 +28,8 @@ pub struct Program {
     pub environment: Vec<(String, String)>,
     /// Where it is installed; such paths are taken out of its output before comparing.
     pub installed_in: Vec<PathBuf>,
+    /// Holds the link of [`Program::linked`].
+    _link: Option<Arc<TempDir>>,
 }
 
 impl Program {
@@ -43,6 +47,18 @@ impl Program {
                 .collect(),
             environment: Vec::new(),
             installed_in: Vec::new(),
+            _link: None,
+        }
+    }
+
+    /// A binary called through a link of another name.
+    pub fn linked(path: impl AsRef<OsStr>, name: &str) -> Self {
+        let directory = tempfile::tempdir().expect("a directory for a link");
+        let link = directory.path().join(name);
+        symlink(path.as_ref(), &link).expect("a link");
+        Self {
+            _link: Some(Arc::new(directory)),
+            ..Self::new(link)
         }
     }
 
