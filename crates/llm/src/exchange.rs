@@ -20,7 +20,7 @@ use crate::request::{EventStream, Request, StreamEvent};
 use crate::transport::{Failure, backoff, send, status_failure};
 use crate::wire::build_request;
 
-/// Said when the caller gives up before the answer begins.
+/// Said when the caller gives up before the answer begins; over Anthropic's protocol, always.
 const ABORTED_EARLY: &str = "Request was aborted.";
 /// Said when the caller gives up while the answer is read.
 const ABORTED: &str = "Request was aborted";
@@ -249,7 +249,14 @@ impl Exchange {
                 self.decoder.finish();
             }
             Ok(Err(_)) => self.decoder.fail("terminated".to_owned()),
-            Err(Interruption::Cancelled) => self.decoder.abort(ABORTED),
+            Err(Interruption::Cancelled) => {
+                // Clients know these texts apart by protocol.
+                let text = match self.request.model.api.as_str() {
+                    "anthropic-messages" => ABORTED_EARLY,
+                    _ => ABORTED,
+                };
+                self.decoder.abort(text);
+            }
             Err(Interruption::Slow) => {
                 let seconds = idle.as_secs_f64();
                 self.decoder.fail(format!(
