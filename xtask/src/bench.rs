@@ -1,56 +1,117 @@
-//! `cargo xtask bench`: runs the programs in `benches/` against an optimised build. Each is a script that reads
-//! `PINION` (the binary) and `MOCK_MODEL` (the model server) and prints its results itself.
+//! `cargo xtask bench`: builds the release and the programs in `benches/`, fetches the reference agent
+//! if that is possible, and measures. What is measured, and how, is said in `benches/README.md`.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
 
-use crate::shell::{self, Outcome, root, run_command, target};
+use crate::shell::{self, Outcome, present, root, run_command, target};
 
-/// Runs all benchmarks, or the named ones.
-pub fn run(names: &[&str]) -> Outcome {
-    let programs = programs(names)?;
-    build()?;
-    let built = target().join("fast-release");
-    for program in programs {
-        let mut command = std::process::Command::new(&program);
-        command
-            .current_dir(root())
-            .env("PINION", built.join("pinion"))
-            .env("MOCK_MODEL", built.join("mock-model"));
-        run_command(&mut command, &program.display().to_string())?;
-    }
-    Ok(())
+/// The newest release of the reference agent that was recorded.
+const RELEASE: &str = "0.73.1";
+const SCRIPT: &str = "node_modules/@mariozechner/pi-coding-agent/dist/cli.js";
+
+/// What the command line asks for.
+#[derive(Debug, Default)]
+struct Wanted<'a> {
+    profile: Option<&'a str>,
+    clean_build: bool,
+    /// Arguments of the benchmark program: names of measurements, `--quick`.
+    passed_on: Vec<&'a str>,
 }
 
-fn build() -> Outcome {
-    shell::run(&[
-        "cargo",
-        "build",
-        "--profile",
-        "fast-release",
-        "-p",
-        "pinion",
-        "-p",
-        "pinion-testkit",
-    ])
+/// Runs all benchmarks and writes the page of results, or runs the named ones and shows theirs.
+pub fn run(arguments: &[&str]) -> Outcome {
+    let mut wanted = Wanted::default();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match *argument {
+            "--clean-build" => wanted.clean_build = true,
+            "--profile" => wanted.profile = arguments.next().copied(),
+            other => wanted.passed_on.push(other),
+        }
+    }
+    let place = target().join("bench");
+    fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+    if wanted.clean_build {
+        time_clean_build(&place)?;
+    }
+    let profile = wanted.profile.unwrap_or("release");
+    build(profile, &["pinion", "pinion-bench", "pinion-testkit"])?;
+    let built = target().join(profile);
+
+    let mut command = Command::new(built.join("pinion-bench"));
+    command
+        .current_dir(root())
+        .env("PINION", built.join("pinion"))
+        .env("MOCK_MODEL", built.join("mock-model"));
+    match reference_agent(&place) {
+        Ok(script) => drop(command.env("PI", script)),
+        Err(reason) => eprintln!("\nwithout the reference agent: {reason}"),
+    }
+    if let Ok(seconds) = fs::read_to_string(place.join("clean-build-seconds")) {
+        command.env("CLEAN_BUILD_SECONDS", seconds);
+    }
+    // Results are those of all measurements on the binary people get.
+    if wanted.passed_on.is_empty() && profile == "release" {
+        command.args(["--write", "benches/RESULTS.md"]);
+    }
+    command.args(&wanted.passed_on);
+    run_command(&mut command, "pinion-bench")
 }
 
-fn programs(names: &[&str]) -> Result<Vec<PathBuf>, String> {
-    let entries =
-        fs::read_dir(root().join("benches")).map_err(|error| format!("benches: {error}"))?;
-    let wanted = |path: &PathBuf| {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        names.is_empty() || names.contains(&&*name)
-    };
-    let executable = |path: &PathBuf| {
-        fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-    };
-    let paths = entries.flatten().map(|entry| entry.path());
-    let mut programs: Vec<PathBuf> = paths.filter(executable).filter(wanted).collect();
-    programs.sort();
-    if programs.is_empty() {
-        return Err("there is no such program in benches/".into());
+fn build(profile: &str, packages: &[&str]) -> Outcome {
+    let mut line = vec!["cargo", "build", "--locked", "--profile", profile];
+    line.extend(packages.iter().flat_map(|package| ["-p", package]));
+    shell::run(&line)
+}
+
+/// Builds the release with nothing built before, and keeps the time for the page of results.
+fn time_clean_build(place: &Path) -> Outcome {
+    let directory = place.join("clean");
+    let _ = fs::remove_dir_all(&directory);
+    let line = ["cargo", "build", "--locked", "--release", "-p", "pinion"];
+    let begin = Instant::now();
+    let mut command = shell::command(&line);
+    run_command(command.env("CARGO_TARGET_DIR", &directory), &line.join(" "))?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let _ = fs::remove_dir_all(&directory);
+    fs::write(place.join("clean-build-seconds"), format!("{seconds:.1}"))
+        .map_err(|error| format!("clean-build-seconds: {error}"))
+}
+
+/// The script of the reference agent, from an earlier run or from npm.
+fn reference_agent(place: &Path) -> Result<PathBuf, String> {
+    if !present("node") {
+        return Err("node is not installed".into());
     }
-    Ok(programs)
+    let name = format!("pi-{RELEASE}");
+    let places = [target().join("interop").join(&name), place.join(&name)];
+    let found = places
+        .iter()
+        .map(|place| place.join(SCRIPT))
+        .find(|script| script.exists());
+    if let Some(script) = found {
+        return Ok(script);
+    }
+    let [_, place] = places;
+    fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+    let prefix = place.to_string_lossy();
+    let package = format!("@mariozechner/pi-coding-agent@{RELEASE}");
+    let npm = [
+        "npm",
+        "install",
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+    ];
+    shell::run(
+        &[
+            &npm[..],
+            &["--loglevel=error", "--prefix", &prefix, &package],
+        ]
+        .concat(),
+    )?;
+    Ok(place.join(SCRIPT))
 }

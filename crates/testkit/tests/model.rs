@@ -248,6 +248,15 @@ fn tens_of_thousands_of_deltas_go_out() {
 }
 
 #[test]
+fn a_delta_can_carry_the_time_of_its_sending() {
+    let server = ModelServer::start(json!({"turns": [{"steps": [
+        {"text": ["{now_ns} ", {"delay_ms": 5}, "{now_ns}"]}]}]}));
+    let text = text_of(&data(&stream(&server, "/messages")));
+    let times: Vec<u64> = text.split(' ').map(|time| time.parse().unwrap()).collect();
+    assert!(times[0] + 5_000_000 <= times[1], "{times:?}");
+}
+
+#[test]
 fn another_process_can_change_the_scenario() {
     let server = ModelServer::start(json!({}));
     let scenario = json!({"turns": [{"steps": ["changed"]}]});

@@ -1,6 +1,7 @@
 //! Speaks a turn in one of the four wire formats. The shapes follow what the providers send; numbers
 //! such as ids count requests, so that a recording of the answers is the same every time.
 
+use nix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use super::inspect::Dialect;
@@ -317,7 +318,18 @@ pub(super) fn each(
     mut send: impl FnMut(&mut Outlet<'_>, &str) -> Result<(), Ended>,
 ) -> Result<(), Ended> {
     deltas.into_iter().try_for_each(|delta| match delta {
+        Delta::Piece(piece) if piece.contains(NOW) => send(out, &stamped(&piece)),
         Delta::Piece(piece) => send(out, &piece),
         Delta::Control(control) => out.control(&control),
     })
+}
+
+/// In a piece of text: the time at which it is sent, for measuring how long it takes to arrive.
+const NOW: &str = "{now_ns}";
+
+/// Puts the time of the monotonic clock in, which is the same in all processes of a machine.
+fn stamped(piece: &str) -> String {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every system has this clock");
+    let nanoseconds = now.tv_sec() * 1_000_000_000 + now.tv_nsec();
+    piece.replace(NOW, &nanoseconds.to_string())
 }

@@ -25,6 +25,7 @@
 //! | `"text"`, `{"text": "…", "chunk": n}` | a text block, in pieces of n characters |
 //! | `{"text": ["a", {"delay_ms": 5}, "b"]}` | the same in given pieces, with pauses or gates between |
 //! | `{"text": {"delta": "word ", "count": 20000}}` | the same piece many times, `{i}` counts |
+//! | `{"text": ["{now_ns}"]}` | the monotonic clock at the time of sending; pause with `delay_ms`, not `pace_ms` |
 //! | `{"thinking": "…", "signature": "…"}` | a reasoning block |
 //! | `{"tool": "name", "args": {…}, "id": "…", "chunk": n}` | a tool call; `raw_args` is sent as it is |
 //! | `{"error": {…}}` | an error event, which ends the stream |

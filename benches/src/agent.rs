@@ -1,0 +1,77 @@
+//! Who is measured, and how each is started.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::Fallible;
+use crate::home::Home;
+use crate::process::Process;
+
+/// A program that speaks the protocol.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    command: Vec<PathBuf>,
+    /// How it is named in the table.
+    pub name: String,
+}
+
+impl Agent {
+    /// An agent started by this command line.
+    pub fn new(name: &str, command: Vec<PathBuf>) -> Self {
+        Self {
+            command,
+            name: name.to_owned(),
+        }
+    }
+
+    /// The same agent with one more argument.
+    pub fn with(&self, argument: &str) -> Self {
+        let mut agent = self.clone();
+        agent.command.push(argument.into());
+        agent.name = format!("{} {argument}", self.name);
+        agent
+    }
+
+    /// Starts it in `home`.
+    pub fn start(&self, home: &Home, arguments: &[&str]) -> Fallible<Process> {
+        let (program, first) = self
+            .command
+            .split_first()
+            .ok_or("an agent without a program")?;
+        let mut command = Command::new(program);
+        // The interpreter's script comes before the mode, our own flags may come after.
+        command.args(first.iter().take_while(|part| !is_flag(part)));
+        command.args(["--mode", "rpc"]);
+        command.args(first.iter().skip_while(|part| !is_flag(part)));
+        command.args(arguments);
+        home.furnish(&mut command);
+        Process::start(&mut command)
+    }
+
+    /// Starts it and waits until it answers.
+    pub fn start_ready(&self, home: &Home, arguments: &[&str]) -> Fallible<Process> {
+        let mut process = self.start(home, arguments)?;
+        process.ask("ready", "get_state")?;
+        Ok(process)
+    }
+}
+
+fn is_flag(part: &std::path::Path) -> bool {
+    part.to_string_lossy().starts_with("--")
+}
+
+/// Everyone who takes part.
+#[derive(Debug)]
+pub struct Agents {
+    /// Our own program.
+    pub pinion: Agent,
+    /// The reference agent, if it could be installed.
+    pub pi: Option<Agent>,
+}
+
+impl Agents {
+    /// Our program, and the reference if there is one.
+    pub fn both(&self) -> impl Iterator<Item = &Agent> {
+        std::iter::once(&self.pinion).chain(&self.pi)
+    }
+}

@@ -1,0 +1,129 @@
+//! The measurements, one file per promise. Each plays its scenario to every agent in turn, several
+//! times around, and adds rows to the table; none of them knows another.
+
+mod latency;
+mod open;
+mod pause;
+mod probe;
+mod start;
+mod stream;
+mod turns;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::Fallible;
+use crate::agent::Agents;
+use crate::home::Home;
+use crate::lines::Line;
+use crate::model::Model;
+use crate::table::Table;
+
+/// What every measurement needs.
+#[derive(Debug)]
+pub struct Bench {
+    /// Who is measured.
+    pub agents: Agents,
+    /// Who answers.
+    pub model: Model,
+    /// Where results go.
+    pub table: Table,
+    /// How often.
+    pub rounds: Rounds,
+}
+
+/// How often things are repeated.
+#[derive(Debug, Clone, Copy)]
+pub struct Rounds {
+    /// Our program, and what the machine allows.
+    pub ours: usize,
+    /// The reference agent, which takes longer.
+    pub reference: usize,
+    /// How long the reference agent may try what it is known not to finish.
+    pub give_up: Duration,
+}
+
+type Measure = fn(&mut Bench) -> Fallible<()>;
+
+/// The measurements by name, in the order of the table.
+pub const ALL: &[(&str, Measure)] = &[
+    ("start", start::run),
+    ("stream", stream::run),
+    ("latency", latency::run),
+    ("probe", probe::run),
+    ("pause", pause::run),
+    ("turns", turns::run),
+    ("open", open::run),
+];
+
+impl Bench {
+    fn home(&self) -> Fallible<Home> {
+        Home::new(self.model.port)
+    }
+
+    /// Lets the model stream so many deltas at full speed; gives the text they make.
+    fn play_deltas(&self, count: usize) -> Fallible<String> {
+        let text = json!({"delta": "token {i} ", "count": count});
+        self.model.play(&one_turn(&json!({"text": text})))?;
+        Ok((0..count)
+            .map(|number| format!("token {number} "))
+            .collect())
+    }
+}
+
+/// A scenario in which every request gets the same answer, sent as fast as it can be taken.
+fn one_turn(step: &Value) -> Value {
+    json!({"flush": "block", "on_exhausted": "repeat_last", "turns": [{"steps": [step]}]})
+}
+
+/// The line that starts a run.
+const PROMPT: &str = r#"{"id":"go","type":"prompt","message":"Go"}"#;
+
+/// What a client hears while an answer streams.
+#[derive(Debug, Default)]
+struct Heard {
+    updates: usize,
+    /// The lengths of all lines.
+    lengths: Vec<u32>,
+    /// All deltas, put together.
+    text: Vec<u8>,
+    /// The answer as it was told at its end.
+    answer: Option<String>,
+    /// The run is over.
+    ended: bool,
+}
+
+impl Heard {
+    fn hear(&mut self, line: &Line<'_>) {
+        self.lengths
+            .push(u32::try_from(line.length).unwrap_or(u32::MAX));
+        if line.is_update() {
+            self.updates += 1;
+            self.text
+                .extend_from_slice(line.delta().unwrap_or_default());
+        } else if line.is("message_end") {
+            let message: Value = serde_json::from_slice(line.head).unwrap_or_default();
+            let message = &message["message"];
+            if message["role"] == "assistant" {
+                self.answer = message["content"][0]["text"].as_str().map(str::to_owned);
+            }
+        } else if line.is("agent_end") {
+            self.ended = true;
+        }
+    }
+
+    /// Whether the deltas and the final answer are both the whole text.
+    fn complete(&self, expected: &str) -> bool {
+        self.ended && self.answer.as_deref() == Some(expected) && self.text == expected.as_bytes()
+    }
+}
+
+/// 20000 as `20,000`.
+fn thousands(number: usize) -> String {
+    if number < 1000 {
+        number.to_string()
+    } else {
+        format!("{},{:03}", number / 1000, number % 1000)
+    }
+}

@@ -1,0 +1,169 @@
+//! A program under measurement: started with pipes, spoken to in lines, watched from outside.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Fallible;
+use crate::lines::{Line, Lines, Pumped};
+use crate::os;
+
+/// How long any single step may take before a run counts as failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running program.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    /// What it prints.
+    pub lines: Lines,
+    /// When it was started.
+    pub started: Instant,
+}
+
+impl Process {
+    /// Starts a program. Its errors are not shown: an agent may warn about a machine's peculiarities.
+    pub fn start(command: &mut Command) -> Fallible<Self> {
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let started = Instant::now();
+        let mut child = command.spawn()?;
+        let stdout = child
+            .stdout
+            .take()
+            .ok_or("the program has no standard output")?;
+        let stdin = child.stdin.take();
+        let lines = Lines::new(File::from(OwnedFd::from(stdout)));
+        Ok(Self {
+            child,
+            stdin,
+            lines,
+            started,
+        })
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Writes one line.
+    pub fn send(&mut self, line: &str) -> Fallible<()> {
+        let stdin = self.stdin.as_mut().ok_or("standard input is closed")?;
+        Ok(stdin.write_all(format!("{line}\n").as_bytes())?)
+    }
+
+    /// Reads until `done` says so.
+    pub fn read_until(&mut self, mut done: impl FnMut(&Line<'_>) -> bool) -> Fallible<()> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut found = false;
+        while !found {
+            if Instant::now() > deadline {
+                return Err("no answer within a minute".into());
+            }
+            match self.lines.pump(PATIENCE, &mut |line| found |= done(line))? {
+                Pumped::Bytes => {}
+                Pumped::Nothing => return Err("no answer within a minute".into()),
+                Pumped::Closed => return Err("the program ended too early".into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a command with this id and waits for its response; gives the whole line.
+    pub fn ask(&mut self, id: &str, kind: &str) -> Fallible<Vec<u8>> {
+        self.send(&format!(r#"{{"id":"{id}","type":"{kind}"}}"#))?;
+        let mut answer = Vec::new();
+        self.read_until(|line| {
+            let found = line.answers(id);
+            if found {
+                answer = line.head.to_vec();
+            }
+            found
+        })?;
+        Ok(answer)
+    }
+
+    /// Processor time used so far.
+    pub fn processor_time(&self) -> Duration {
+        os::processor_time(self.pid()).unwrap_or_default()
+    }
+
+    /// Highest resident memory so far, in bytes.
+    pub fn peak_memory(&self) -> u64 {
+        kilobytes(&format!("/proc/{}/status", self.pid()), "VmHWM:")
+    }
+
+    /// Resident memory now, in bytes.
+    pub fn memory(&self) -> u64 {
+        kilobytes(&format!("/proc/{}/status", self.pid()), "VmRSS:")
+    }
+
+    /// Its share of memory now, in bytes, with that of all its children.
+    pub fn proportional_memory(&self) -> u64 {
+        family(self.pid())
+            .into_iter()
+            .map(|pid| kilobytes(&format!("/proc/{pid}/smaps_rollup"), "Pss:"))
+            .sum()
+    }
+
+    /// Closes its input and waits for its end; ends it after a while if it does not.
+    pub fn finish(mut self) -> Fallible<()> {
+        self.stdin = None;
+        let deadline = Instant::now() + Duration::from_secs(5);
+        loop {
+            if self.child.try_wait()?.is_some() {
+                return Ok(());
+            }
+            let wait = Duration::from_millis(5);
+            if self.lines.pump(wait, &mut |_| {})? == Pumped::Closed {
+                thread::sleep(Duration::from_millis(1));
+            }
+            if Instant::now() > deadline {
+                return Ok(self.kill()?);
+            }
+        }
+    }
+
+    fn kill(&mut self) -> io::Result<()> {
+        self.child.kill()?;
+        self.child.wait().map(drop)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Fails if it has ended already, which is what is wanted.
+        let _ = self.kill();
+    }
+}
+
+/// A process and its descendants.
+fn family(pid: u32) -> Vec<u32> {
+    let mut all = vec![pid];
+    let mut next = 0;
+    while let Some(parent) = all.get(next) {
+        let path = format!("/proc/{parent}/task/{parent}/children");
+        let children = fs::read_to_string(path).unwrap_or_default();
+        all.extend(
+            children
+                .split_whitespace()
+                .filter_map(|id| id.parse::<u32>().ok()),
+        );
+        next += 1;
+    }
+    all
+}
+
+fn kilobytes(path: &str, name: &str) -> u64 {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    number.unwrap_or(0) * 1024
+}
