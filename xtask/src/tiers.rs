@@ -1,5 +1,5 @@
-//! Tests that need more than Rust. They are marked `#[ignore]` and live in test targets of their own; a tier
-//! names the targets and brings about what they need. Without `--all` a tier whose needs are not there is left
+//! Tests that need more than Rust. They are marked `#[ignore]`, which is for them alone, and live in test targets
+//! of their own; a tier names the targets and brings about what they need. Without `--all` a tier whose needs are not there is left
 //! out, with a line that says so.
 
 use std::env;

@@ -71,11 +71,12 @@ fn serve_tls() -> String {
     base
 }
 
-/// Not a test by itself: the child of the tests below.
+/// Not a test by itself: the child of the tests below, which give it an address.
 #[tokio::test]
-#[ignore = "run by the other tests, with an address in the environment"]
 async fn ask() {
-    let base = std::env::var(BASE).unwrap();
+    let Ok(base) = std::env::var(BASE) else {
+        return;
+    };
     let vector = read(&files("openai-completions", "01-text-plain.expected.json")[0]);
     let events: Vec<StreamEvent> = HttpProvider::new()
         .stream(request(&vector, &hello(), &base))
@@ -92,7 +93,7 @@ async fn ask() {
 fn outcome(base: &str, variables: &[(&str, &str)]) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child
-        .args(["--exact", "ask", "--ignored", "--nocapture"])
+        .args(["--exact", "ask", "--nocapture"])
         .env(BASE, base);
     for name in [
         "SSL_CERT_FILE",
