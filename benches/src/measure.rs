@@ -74,7 +74,7 @@ impl Bench {
 
 /// A scenario in which every request gets the same answer, sent as fast as it can be taken.
 fn one_turn(step: &Value) -> Value {
-    json!({"flush": "block", "on_exhausted": "repeat_last", "turns": [{"steps": [step]}]})
+    json!({"blind": true, "flush": "block", "on_exhausted": "repeat_last", "turns": [{"steps": [step]}]})
 }
 
 /// The line that starts a run.

@@ -54,7 +54,7 @@ pub fn run(bench: &mut Bench) -> Fallible<()> {
 fn converse(bench: &Bench, agent: &Agent, samples: &mut Samples) -> Fallible<()> {
     let call = json!({"steps": [{"tool": "bash", "args": {"command": "true"}}]});
     let last = json!({"steps": [{"text": "Done."}]});
-    let scenario = json!({"turns": [{"repeat_turn": TURNS, "turn": call}, last]});
+    let scenario = json!({"blind": true, "turns": [{"repeat_turn": TURNS, "turn": call}, last]});
     bench.model.play(&scenario)?;
     let home = bench.home()?;
     let mut process = agent.start_ready(&home, &[])?;

@@ -18,7 +18,8 @@
 //! Turns answer requests in order. A turn with `match` (`{"no_tools": true}`, or `{"contains": "…",
 //! "in": "last_user" | "system" | "any"}`) answers the first request that fits, once unless `sticky`.
 //! When the turns are used up the answer is a short text, or as `on_exhausted` says: `repeat_last`, `error`.
-//! `{"repeat_turn": n, "turn": {…}}` stands for n turns in which `{i}` counts.
+//! `{"repeat_turn": n, "turn": {…}}` stands for n turns in which `{i}` counts. With `blind: true` requests
+//! are neither read nor kept, which is for benchmarks: a long conversation then costs the server nothing.
 //!
 //! | step | sends |
 //! |---|---|

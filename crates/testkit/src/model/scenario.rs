@@ -108,6 +108,11 @@ impl Scenario {
         self.cursors.clear();
     }
 
+    /// Whether turns are answered in order without a look at the requests.
+    pub(super) fn is_blind(&self) -> bool {
+        self.spec["blind"] == json!(true)
+    }
+
     /// A setting of the turn, else of the scenario.
     pub(super) fn setting<'a>(&'a self, turn: &'a Value, name: &str) -> &'a Value {
         turn.get(name).unwrap_or(&self.spec[name])

@@ -141,8 +141,13 @@ struct Asked {
 
 impl Asked {
     fn note(shared: &Shared, dialect: Dialect, request: &HttpRequest) -> Self {
-        let raw = String::from_utf8_lossy(&request.body).into_owned();
-        let body: Value = serde_json::from_str(&raw).unwrap_or_else(|_| json!({}));
+        let (raw, body) = if shared.lock().scenario.is_blind() {
+            (String::new(), json!({"stream": true}))
+        } else {
+            let raw = String::from_utf8_lossy(&request.body).into_owned();
+            let body: Value = serde_json::from_str(&raw).unwrap_or_else(|_| json!({}));
+            (raw, body)
+        };
         let view = RequestView::new(dialect, &body, raw);
         let last = request.path.rsplit('/').next().unwrap_or_default();
         let in_path = last.split(':').next().unwrap_or_default();
