@@ -37,6 +37,8 @@ pub enum EngineError {
     Compaction(String),
     #[error("{0}")]
     Bash(String),
+    #[error("The prompt was aborted before it began.")]
+    AbortedEarly,
     #[error("Entry not found: {0}")]
     EntryNotFound(String),
     #[error(transparent)]
@@ -59,6 +61,7 @@ impl EngineError {
             Self::EmptyName => "empty_name",
             Self::Compaction(_) => "compaction_failed",
             Self::Bash(_) => "bash_failed",
+            Self::AbortedEarly => "aborted",
             Self::EntryNotFound(_) => "entry_not_found",
             Self::Session(error) => error.code(),
             Self::Dropped => "dropped",

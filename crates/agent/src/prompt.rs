@@ -38,8 +38,7 @@ enum Next {
 impl Core {
     /// Runs `prompts` and everything that follows from them.
     pub async fn live(&self, prompts: Vec<Arc<Message>>, cancel: CancellationToken) {
-        let notices = self.state().store.take_notices();
-        self.report(notices);
+        self.tell_notices();
         if let Some(reason) = self.compaction_due_before_prompt() {
             self.auto_compact(reason, &cancel).await;
         }
@@ -57,8 +56,33 @@ impl Core {
             }
         }
         self.state().store.sync();
+        self.tell_notices();
         self.set_phase(Phase::Idle);
         self.emit(Event::Settled { aborted });
+    }
+
+    /// Tells what was found out about the session file since the last time.
+    fn tell_notices(&self) {
+        let notices = self.state().store.take_notices();
+        self.report(notices);
+    }
+
+    /// Ends a run that broke in our own code, so that no client waits for its end.
+    pub fn close_broken_run(&self) {
+        let was_running = self.state().is_streaming();
+        self.set_phase(Phase::Idle);
+        self.emit(Event::Fault {
+            source: "engine".into(),
+            during: "run",
+            error: "the run failed unexpectedly; the session goes on".into(),
+        });
+        if was_running {
+            self.emit(Event::AgentEnd {
+                messages: Arc::new([]),
+                will_retry: false,
+            });
+        }
+        self.emit(Event::Settled { aborted: false });
     }
 
     fn current_model(&self) -> Option<Arc<Model>> {

@@ -173,6 +173,7 @@ impl<'a> Run<'a> {
 
     async fn stream_answer(&self, started: &mut bool) -> AssistantMessage {
         let authorization = tokio::select! {
+            biased;
             () = self.cancel.cancelled() => return self.aborted(),
             authorization = self.core.models.access(&self.model) => authorization,
         };

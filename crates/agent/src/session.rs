@@ -6,9 +6,11 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use pinion_message::{Block, Message, ThinkingLevel, UserMessage};
 use tokio::sync::mpsc;
@@ -213,9 +215,10 @@ impl Actor {
                     .map(|(id, text)| (id.to_string(), text));
                 reply.send(Ok(Answer::ForkMessages(messages.collect())));
             }
-            Command::Navigate(navigation) => {
-                self.exclusively(Waiting::Navigate(navigation, reply));
-            }
+            Command::Navigate(navigation) => match core.entry_exists(&navigation.target_id) {
+                Ok(()) => self.exclusively(Waiting::Navigate(navigation, reply)),
+                Err(error) => reply.send(Err(error)),
+            },
             Command::SetLabel { entry_id, label } => reply.send(core.set_label(entry_id, label)),
             Command::GetEntries { since } => reply.send(core.entries_view(since.as_deref())),
             Command::GetTree => reply.send(Ok(core.tree_view())),
@@ -225,7 +228,10 @@ impl Actor {
             command @ (Command::NewSession { .. }
             | Command::SwitchSession { .. }
             | Command::Fork { .. }
-            | Command::CloneSession) => self.exclusively(Waiting::Replace(command, reply)),
+            | Command::CloneSession) => match core.can_replace(&command) {
+                Ok(()) => self.exclusively(Waiting::Replace(command, reply)),
+                Err(error) => reply.send(Err(error)),
+            },
         }
     }
 
@@ -258,16 +264,18 @@ impl Actor {
     ) {
         let blocks = self.expand(text, images);
         let phase = self.core.state().phase.clone();
-        match (phase, when_busy) {
+        match (&phase, when_busy) {
             (Phase::Running, Some(delivery)) => return self.queue(blocks, delivery, reply),
             (Phase::Running, None) => return reply.send(Err(EngineError::Busy)),
             (Phase::Compacting, _) => return reply.send(Err(EngineError::Compacting)),
-            // The prompt takes the place of the retry, which ends first.
-            (Phase::RetryWait(wait), _) => wait.cancel(),
-            (Phase::Between | Phase::AutoCompacting | Phase::Idle, _) => {}
+            (Phase::RetryWait(_) | Phase::Between | Phase::AutoCompacting | Phase::Idle, _) => {}
         }
         if let Err(error) = self.core.ready_to_ask() {
             return reply.send(Err(error));
+        }
+        if let Phase::RetryWait(wait) = phase {
+            // The prompt takes the place of the retry, which ends first.
+            wait.cancel();
         }
         if self.work.is_some() {
             self.waiting.push_back(Waiting::Prompt(blocks, reply));
@@ -325,6 +333,17 @@ impl Actor {
             Some(work) => {
                 work.cancel.cancel();
                 self.aborts.push(reply);
+                self.refuse_held_prompts();
+            }
+        }
+    }
+
+    /// An abort settles everything, also prompts that wait for their turn.
+    fn refuse_held_prompts(&mut self) {
+        for waiting in std::mem::take(&mut self.waiting) {
+            match waiting {
+                Waiting::Prompt(_, reply) => reply.send(Err(EngineError::AbortedEarly)),
+                other => self.waiting.push_back(other),
             }
         }
     }
@@ -416,10 +435,14 @@ impl Actor {
         F: Future<Output = ()> + Send + 'static,
     {
         let cancel = CancellationToken::new();
-        self.work = Some(Work {
-            job: Box::pin(work(cancel.clone())),
-            cancel,
+        let work = AssertUnwindSafe(work(cancel.clone())).catch_unwind();
+        let core = Arc::clone(&self.core);
+        let job = Box::pin(async move {
+            if work.await.is_err() {
+                core.close_broken_run();
+            }
         });
+        self.work = Some(Work { job, cancel });
     }
 }
 

@@ -2,12 +2,39 @@
 
 use std::path::{Path, PathBuf};
 
-use pinion_session::{NewEntry, NewSession, Notice, Opened, Store, export};
+use pinion_session::{NewEntry, NewSession, Notice, Opened, Role, SessionError, Store, export};
 
 use crate::core::Core;
-use crate::{Answer, EngineError, Event};
+use crate::{Answer, Command, EngineError, Event};
 
 impl Core {
+    /// Whether a change of session can be made at all; asked before a run is stopped for it.
+    pub fn can_replace(&self, command: &Command) -> Result<(), EngineError> {
+        let state = self.state();
+        match command {
+            Command::Fork { entry_id } => {
+                let entry = state.store.entry(entry_id);
+                if entry.is_some_and(|entry| entry.is_message_of(Role::User)) {
+                    Ok(())
+                } else {
+                    Err(SessionError::InvalidFork.into())
+                }
+            }
+            Command::CloneSession if state.store.leaf().is_none() => {
+                Err(SessionError::NothingToClone.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether there is such an entry.
+    pub fn entry_exists(&self, entry_id: &str) -> Result<(), EngineError> {
+        match self.state().store.entry(entry_id) {
+            Some(_) => Ok(()),
+            None => Err(SessionError::EntryNotFound(entry_id.to_owned()).into()),
+        }
+    }
+
     /// Begins a new session; model and thinking level carry over.
     pub fn new_session(&self, parent: Option<String>) -> Result<Answer, EngineError> {
         let (directory, level) = {
@@ -119,9 +146,7 @@ impl Core {
         entry_id: String,
         label: Option<String>,
     ) -> Result<Answer, EngineError> {
-        if self.state().store.entry(&entry_id).is_none() {
-            return Err(pinion_session::SessionError::EntryNotFound(entry_id).into());
-        }
+        self.entry_exists(&entry_id)?;
         self.log(NewEntry::Label {
             target_id: entry_id,
             label,

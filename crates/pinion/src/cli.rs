@@ -134,7 +134,9 @@ pub(crate) fn parse(program: Program, arguments: Vec<String>) -> Result<Action, 
         action: None,
     };
     while let Some(argument) = parser.rest.pop_front() {
-        parser.take(&argument)?;
+        parser
+            .take(&argument)
+            .map_err(|failure| failure.for_program(program))?;
     }
     Ok(parser.action.unwrap_or(Action::Run(Box::new(parser.flags))))
 }
@@ -316,7 +318,7 @@ impl Parser {
         match text.parse() {
             Ok(level) => self.flags.thinking = Some(level),
             Err(_) => {
-                let valid: Vec<&str> = ThinkingLevel::ALL[..6]
+                let valid: Vec<&str> = ThinkingLevel::ALL
                     .iter()
                     .map(|level| level.as_str())
                     .collect();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pinion_agent::{Config, EngineSettings, Expanded, Expander, Listener};
+use pinion_agent::{Config, EngineSettings, Expanded, Expander, Listener, Steering};
 use pinion_config::{
     Dirs, Discovery, LazyResources, ProjectTrust, PromptParts, PromptTexts, ResourceFlags,
     Settings, SettingsFile, Trust, TrustFlag, compose_system_prompt, load_context_files, migrate,
@@ -311,7 +311,7 @@ fn named_model(
         (None, None) => return Ok(None),
     };
     let resolved = resolve_model(registry, flags.provider.as_deref(), &pattern)
-        .map_err(|error| Failure::unknown(program, error.to_string()))?;
+        .map_err(|error| Failure::usage(error.to_string()).for_program(program))?;
     if flags.api_key.is_none()
         && program == Program::Pinion
         && let Err(error) = registry.check_credentials(&resolved.model)
@@ -464,6 +464,10 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
             .get_global("tools.timeoutSeconds")
             .and_then(Value::as_u64)
             .map_or(defaults.tool_timeout, Duration::from_secs),
+        steering: match settings.get("steeringDelivery").and_then(Value::as_str) {
+            Some("after-turn") => Steering::WaitsForTurn,
+            _ => Steering::SkipsCalls,
+        },
         block_images: settings.images().block_images,
         default_thinking_level: settings
             .default_thinking_level()

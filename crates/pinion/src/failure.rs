@@ -27,15 +27,11 @@ impl Failure {
         }
     }
 
-    /// The command line names something that does not exist. pi has one code for everything.
-    pub fn unknown(program: Program, message: impl Into<String>) -> Self {
-        let code = match program {
-            Program::Pinion => 2,
-            Program::Pi => 1,
-        };
-        Self {
-            code,
-            message: message.into(),
+    /// The same failure with the exit code `program` uses: pi has one code for everything.
+    pub fn for_program(self, program: Program) -> Self {
+        match program {
+            Program::Pinion => self,
+            Program::Pi => Self { code: 1, ..self },
         }
     }
 

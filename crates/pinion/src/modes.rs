@@ -131,6 +131,10 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
     if let WriterEnd::Broken(error) = end {
         return Err(Failure::failed(format!("Error: standard output: {error}")));
     }
+    // pi ends with 0 whatever became of the answer, which is in the events.
+    if code == 0 && program == Program::Pinion {
+        return failed_answer(&printer).map_or(Ok(ExitCode::SUCCESS), Err);
+    }
     Ok(ExitCode::from(code))
 }
 
@@ -148,19 +152,31 @@ pub(crate) fn print(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fai
 }
 
 fn print_answer(printer: &PrintListener, stdout: &mut File) -> Result<ExitCode, Failure> {
+    if let Some(failure) = failed_answer(printer) {
+        return Err(failure);
+    }
     let last = printer.last();
     let Some(answer) = last.as_deref().and_then(|message| message.as_assistant()) else {
-        return Err(Failure::failed("Error: the model gave no answer."));
+        return Ok(ExitCode::FAILURE);
     };
-    if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
-        let error = answer.error_message.clone();
-        let error = error.unwrap_or_else(|| format!("Request {}", answer.stop_reason.as_str()));
-        return Err(Failure::failed(error));
-    }
     let texts = answer.content.iter().filter_map(|block| block.as_text());
     let lines: String = texts.map(|text| format!("{text}\n")).collect();
     stdout.write_all(lines.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why there is no good answer to show.
+fn failed_answer(printer: &PrintListener) -> Option<Failure> {
+    let last = printer.last();
+    let Some(answer) = last.as_deref().and_then(|message| message.as_assistant()) else {
+        return Some(Failure::failed("Error: the model gave no answer."));
+    };
+    if !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
+        return None;
+    }
+    let error = answer.error_message.clone();
+    let error = error.unwrap_or_else(|| format!("Request {}", answer.stop_reason.as_str()));
+    Some(Failure::failed(error))
 }
 
 fn queue(flags: &Flags) -> Queue<Out> {

@@ -19,7 +19,7 @@ pub enum SessionError {
     },
     /// Another process writes this session.
     #[error(
-        "session {} is in use by {}; close it there, fork it, or open it read-only",
+        "session {} is in use by {}; close it there, or work on a copy with --fork",
         path.display(),
         holder(*pid)
     )]

@@ -47,7 +47,7 @@ pub(super) fn plan(path: &[&Entry], keep_recent: u64) -> Result<Plan, Failure> {
         let kept = previous_entry
             .as_ref()
             .and_then(|entry| entry.first_kept_entry_id.as_deref());
-        kept.and_then(|id| path.iter().position(|entry| entry.id() == &id))
+        kept.and_then(|id| path.iter().position(|entry| entry.id() == id))
             .unwrap_or(at + 1)
     });
 

@@ -106,6 +106,13 @@ const KEYS: &[Key] = &[
         Members(&[("autoResize", Switch), ("blockImages", Switch)]),
         Allowed,
     ),
+    key(
+        "timeouts",
+        Members(&[("connectMs", Count), ("idleMs", Count), ("totalMs", Count)]),
+        Ignored,
+    ),
+    key("tools", Members(&[("timeoutSeconds", Count)]), Ignored),
+    key("steeringDelivery", Text, Allowed),
     key("shellPath", Text, Ignored),
     key("shellCommandPrefix", Text, Ignored),
     key("enabledModels", TextList, Allowed),

@@ -22,7 +22,11 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
     let (trust, mut notices) = Trust::decide(&dirs, TrustFlag::Unset);
     line(
         "project",
-        &format!("{} ({trust:?})", dirs.cwd.display()).to_lowercase(),
+        &format!(
+            "{} ({})",
+            dirs.cwd.display(),
+            format!("{trust:?}").to_lowercase()
+        ),
     );
     let (_, found) = Settings::load(&dirs, trust);
     notices.extend(found);

@@ -37,16 +37,11 @@ pub(super) fn run(search: Option<&str>) -> Result<ExitCode, Failure> {
     out(&table(&wanted))
 }
 
-/// Whether every letter of the search occurs in order in `provider/id`.
+/// Whether every word of the search occurs in `provider/id` or in the name.
 fn fits(model: &Model, search: Option<&str>) -> bool {
-    let name = format!("{}/{}", model.provider, model.id).to_lowercase();
-    let mut letters = name.chars();
-    search
-        .unwrap_or_default()
-        .to_lowercase()
-        .chars()
-        .filter(|wanted| !wanted.is_whitespace())
-        .all(|wanted| letters.any(|letter| letter == wanted))
+    let name = format!("{}/{} {}", model.provider, model.id, model.name).to_lowercase();
+    let search = search.unwrap_or_default().to_lowercase();
+    search.split_whitespace().all(|word| name.contains(word))
 }
 
 fn table(models: &[&Model]) -> String {
