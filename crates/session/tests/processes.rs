@@ -92,7 +92,7 @@ fn a_second_process_is_told_who_has_the_session_and_may_read_or_fork() {
     if let Some(pid) = *pid {
         assert_eq!(pid, holder.id());
     }
-    assert!(refused.to_string().contains("fork it"), "{refused}");
+    assert!(refused.to_string().contains("--fork"), "{refused}");
     let mut reader = Store::open_read_only(&path, Path::new("/")).unwrap().store;
     assert_eq!(texts(&reader).len(), 4);
     assert_eq!(
