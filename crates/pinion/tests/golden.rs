@@ -12,6 +12,7 @@ use std::thread;
 
 use pinion_testkit::Program;
 use pinion_testkit::golden::{Verdict, judge};
+use pinion_testkit::schema::Schema;
 use serde_json::Value;
 
 const RELEASES: [&str; 2] = ["pi-0.52.12", "pi-0.73.1"];
@@ -30,7 +31,7 @@ fn behaves_like_the_reference_except_where_we_say_so() {
     let cases = cases(&root.join("pi"));
     differences.are_documented(&cases, &root.join("../../docs/pi.md"));
     // By this name it takes the reference's place.
-    let program = Program::linked(env!("CARGO_BIN_EXE_pinion"), "pi");
+    let program = Program::linked(env!("CARGO_BIN_EXE_pinion"), "pi").promising(Schema::PiClassic);
 
     let mut verdicts = play(&cases, &program);
     for (name, verdict) in &mut verdicts {

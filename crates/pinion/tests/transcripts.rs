@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pinion_testkit::Program;
+use pinion_testkit::schema::Schema;
 use pinion_testkit::transcript::text::check;
 
 #[test]
@@ -19,7 +20,7 @@ fn every_transcript_is_as_written() {
         .collect();
     files.sort();
     assert!(!files.is_empty(), "there are no transcripts");
-    let program = Program::new(env!("CARGO_BIN_EXE_pinion"));
+    let program = Program::new(env!("CARGO_BIN_EXE_pinion")).promising(Schema::PiClassic);
     let next = AtomicUsize::new(0);
     let reports = Mutex::new(Vec::new());
     std::thread::scope(|scope| {

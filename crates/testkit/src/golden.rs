@@ -29,10 +29,12 @@ pub enum Level {
     Sessions,
     /// Files in the working directory.
     Files,
+    /// Lines that are not as the program promises; nothing is compared.
+    Promises,
 }
 
 impl Level {
-    /// All levels, the most important first.
+    /// All levels that are compared, the most important first.
     pub const ALL: [Self; 5] = [
         Self::Output,
         Self::Data,
@@ -49,6 +51,7 @@ impl Level {
             Self::Requests => "requests",
             Self::Sessions => "sessions",
             Self::Files => "files",
+            Self::Promises => "promises",
         }
     }
 }
@@ -104,7 +107,10 @@ pub fn judge(directory: &Path, releases: &[&str], program: &Program) -> Verdict 
         if !recorded.is_dir() {
             continue;
         }
-        let differences = differences(&recorded, &found);
+        let mut differences = differences(&recorded, &found);
+        if !recording.broken_promises.is_empty() {
+            differences.push((Level::Promises, recording.broken_promises.join("\n")));
+        }
         let verdict = Verdict {
             case: case.name.clone(),
             release: (*release).to_owned(),
@@ -140,6 +146,7 @@ fn differences(recorded: &Path, found: &Normal) -> Vec<(Level, String)> {
             compare::sessions(&found.sessions),
         ),
         Level::Files => (file_lines(&files), file_lines(&found.files)),
+        Level::Promises => Default::default(),
     };
     let differing = Level::ALL.into_iter().filter_map(|level| {
         let (expected, found) = compared(level);

@@ -15,6 +15,7 @@ pub mod fault;
 pub mod golden;
 pub mod model;
 pub mod sandbox;
+pub mod schema;
 pub mod transcript;
 
 mod process;

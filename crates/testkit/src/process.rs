@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::sandbox::Sandbox;
+use crate::schema::Schema;
 use crate::transcript::fits;
 
 /// The command line of the program under test.
@@ -26,6 +27,8 @@ pub struct Program {
     pub command: Vec<OsString>,
     /// Added to the environment of the sandbox.
     pub environment: Vec<(String, String)>,
+    /// What it promises about its lines; a runner that plays cases holds it to that.
+    pub promises: Option<Schema>,
     /// Where it is installed; such paths are taken out of its output before comparing.
     pub installed_in: Vec<PathBuf>,
     /// Holds the link of [`Program::linked`].
@@ -46,6 +49,7 @@ impl Program {
                 .map(|part| part.as_ref().to_owned())
                 .collect(),
             environment: Vec::new(),
+            promises: None,
             installed_in: Vec::new(),
             _link: None,
         }
@@ -60,6 +64,12 @@ impl Program {
             _link: Some(Arc::new(directory)),
             ..Self::new(link)
         }
+    }
+
+    /// The same program, held to a promise about its lines.
+    pub fn promising(mut self, schema: Schema) -> Self {
+        self.promises = Some(schema);
+        self
     }
 
     /// The command, ready to be changed further and spawned, in its own process group.

@@ -6,5 +6,6 @@
 
 pub mod disk;
 pub mod limits;
+pub mod net;
 pub mod pipe;
 pub mod proc;

@@ -13,6 +13,8 @@ pub enum Reading {
     Steady,
     /// So many bytes per second.
     Slow(u64),
+    /// So many bytes per second, until it is told to go on.
+    SlowAtFirst(u64),
     /// Stops reading after so many bytes, with the pipe open.
     StopAfter(u64),
     /// Closes the pipe after so many bytes.
@@ -38,10 +40,13 @@ impl Reader {
             let mut total = 0_u64;
             let mut manner = manner;
             loop {
+                if matches!(manner, Reading::SlowAtFirst(_)) && held.try_recv().is_ok() {
+                    manner = Reading::Steady;
+                }
                 let room = match manner {
                     Reading::Steady => buffer.len() as u64,
                     // Small bites, so that the speed is even.
-                    Reading::Slow(rate) => (rate / 20).max(1),
+                    Reading::Slow(rate) | Reading::SlowAtFirst(rate) => (rate / 20).max(1),
                     Reading::StopAfter(limit) | Reading::CloseAfter(limit) => {
                         limit.saturating_sub(total)
                     }
@@ -56,7 +61,9 @@ impl Reader {
                         manner = Reading::Steady;
                         continue;
                     }
-                    Reading::Slow(_) => thread::sleep(Duration::from_millis(50)),
+                    Reading::Slow(_) | Reading::SlowAtFirst(_) => {
+                        thread::sleep(Duration::from_millis(50))
+                    }
                     _ => {}
                 }
                 let room = buffer.len().min(room as usize);
@@ -76,7 +83,7 @@ impl Reader {
         }
     }
 
-    /// Lets a reader that stopped read the rest.
+    /// Lets a reader that stopped, or was slow at first, read the rest.
     pub fn go_on(&self) {
         if let Some(go_on) = &self.go_on {
             let _ = go_on.send(());

@@ -169,6 +169,8 @@ pub enum Reach {
 pub struct Recording {
     /// What went wrong, in words.
     pub problems: Vec<String>,
+    /// Lines that are not as the program promises, in words.
+    pub broken_promises: Vec<String>,
     /// Lines of standard output and what the runner did, in order.
     pub output: Vec<Value>,
     /// The requests the model server received.

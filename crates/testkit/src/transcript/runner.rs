@@ -309,8 +309,12 @@ impl Run<'_> {
             let bytes = fs::read(self.sandbox.work().join(name)).ok();
             files[name] = json!(bytes.map(|b| String::from_utf8_lossy(&b).into_owned()));
         }
+        let lines = self.past.iter().map(|(_, value)| value);
+        let promised = self.program.promises;
+        let broken_promises = promised.map_or_else(Vec::new, |schema| schema.complaints(lines));
         Recording {
             problems: self.problems,
+            broken_promises,
             output: self.past.into_iter().map(|(_, value)| value).collect(),
             requests: self.server.requests(),
             sessions,

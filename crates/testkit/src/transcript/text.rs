@@ -73,6 +73,7 @@ pub fn check_text(name: &str, text: &str, program: &Program) -> Result<(), Strin
         .any(|p| matches!(p.step, Step::WaitExit(..)));
     let recording = run(&case, program);
     let mut problems = recording.problems;
+    problems.extend(recording.broken_promises);
     let last = recording
         .output
         .last()
