@@ -133,10 +133,9 @@ impl Core {
         if name.is_empty() {
             return Err(EngineError::EmptyName);
         }
-        self.log(NewEntry::SessionInfo {
-            name: name.to_owned(),
-        });
-        self.emit(Event::SessionInfoChanged(Some(name.to_owned())));
+        let name = self.mask.text(name).into_owned();
+        self.log(NewEntry::SessionInfo { name: name.clone() });
+        self.emit(Event::SessionInfoChanged(Some(name)));
         Ok(Answer::Done)
     }
 
