@@ -9,6 +9,7 @@ mod help;
 mod modes;
 mod preferences;
 mod program;
+mod reader;
 mod runtime;
 mod signals;
 mod stdin;

@@ -11,13 +11,15 @@ use pinion_config::FileArguments;
 use pinion_jsonl::{Coalesce, DEFAULT_LINE_LIMIT, Queue, Writer, WriterEnd, read_lines, stdio};
 use pinion_message::StopReason;
 use pinion_pi::{Classic, Out, PiListener, PrintListener, Prompts, Rpc, RpcEnd, ask_all};
+use tokio::runtime::Runtime;
 
 use crate::cli::{Flags, OnEof};
 use crate::engine::{self, Engine};
 use crate::failure::Failure;
 use crate::program::Program;
+use crate::signals::Ending;
 use crate::stdin::{Wanted, read_prompt};
-use crate::{runtime, signals};
+use crate::{reader, runtime};
 
 /// Serves a client over lines of JSON until it closes its end.
 pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failure> {
@@ -32,6 +34,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     let engine = engine::build(program, &flags, vec![listener])?;
     let on_eof = flags.on_eof;
     drop(flags);
+    let watched = stdout.try_clone()?;
     let writer = Writer::spawn(stdout, Classic::default(), queue.clone())?;
     let input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
 
@@ -40,6 +43,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         preferences,
     } = engine;
     let runtime = runtime::build()?;
+    let mut ending = Ending::listen(&runtime)?;
     let end = runtime.block_on(async {
         let (session, mut task) = Session::spawn(config);
         let stop = session.clone();
@@ -47,32 +51,42 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
             session,
             out: queue.clone(),
         };
+        let gone = reader::gone(watched);
+        tokio::pin!(gone);
         let end = tokio::select! {
             end = rpc.serve(input) => match end {
                 RpcEnd::EndOfInput => End::Input,
                 RpcEnd::OutputClosed => End::Output,
             },
-            code = signals::terminated() => End::Signal(code?),
+            () = &mut gone => End::Output,
+            code = ending.signalled() => End::Signal(code),
         };
         if end == End::Input && on_eof == OnEof::Drain {
             // Without a handle the session ends when its work has.
             drop(stop);
-            return Ok::<End, Failure>(tokio::select! {
+            return tokio::select! {
                 _ = &mut task => End::Input,
                 () = queue.broken() => End::Output,
-                code = signals::terminated() => End::Signal(code?),
-            });
+                () = gone => End::Output,
+                code = ending.signalled() => End::Signal(code),
+            };
         }
         stop_session(stop, task).await;
-        Ok(end)
-    })?;
+        end
+    });
     pinion_tools::kill_all();
     preferences.flush();
     queue.close();
-    match end {
-        End::Input => drop(writer.join()),
-        End::Output | End::Signal(_) => writer.join_within(LAST_WORDS),
-    }
+    let end = match end {
+        End::Input => match last_words(&runtime, &mut ending, writer) {
+            Ok(_) => End::Input,
+            Err(code) => End::Signal(code),
+        },
+        End::Output | End::Signal(_) => {
+            writer.join_within(LAST_WORDS);
+            end
+        }
+    };
     // Threads that still wait for something must not keep the process.
     runtime.shutdown_background();
     Ok(ExitCode::from(match end {
@@ -80,6 +94,19 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         End::Output => 1,
         End::Signal(code) => code,
     }))
+}
+
+/// Waits until everything has been read, or cannot be; a reader that takes for ever is ended by a
+/// signal, whose exit code is the error.
+fn last_words(runtime: &Runtime, ending: &mut Ending, writer: Writer) -> Result<WriterEnd, u8> {
+    runtime.block_on(async {
+        tokio::select! {
+            end = tokio::task::spawn_blocking(move || writer.join()) => {
+                Ok(end.unwrap_or_else(|error| WriterEnd::Broken(error.into())))
+            }
+            code = ending.signalled() => Err(code),
+        }
+    })
 }
 
 /// Why serving ended.
@@ -123,19 +150,35 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
     let mut header = engine.config.store.header().json().to_vec();
     header.push(b'\n');
     queue.push(Out::Record(header));
+    let watched = stdout.try_clone()?;
     let writer = Writer::spawn(stdout, Classic::default(), queue.clone())?;
-    let outcome = converse(engine, prompts, settled, Some(&queue));
+    let runtime = runtime::build()?;
+    let mut ending = Ending::listen(&runtime)?;
+    let broken = async {
+        tokio::select! {
+            () = reader::gone(watched) => {}
+            () = queue.broken() => {}
+        }
+    };
+    let outcome = converse(&runtime, &mut ending, engine, prompts, settled, broken);
     queue.close();
-    let end = writer.join();
-    let code = outcome?;
-    if let WriterEnd::Broken(error) = end {
-        return Err(Failure::failed(format!("Error: standard output: {error}")));
+    let end = match outcome {
+        Ok(code @ 1..) => {
+            writer.join_within(LAST_WORDS);
+            Err(code)
+        }
+        _ => last_words(&runtime, &mut ending, writer),
+    };
+    runtime.shutdown_background();
+    match (outcome?, end) {
+        (_, Err(code)) => Ok(ExitCode::from(code)),
+        (_, Ok(WriterEnd::Broken(error))) => {
+            Err(Failure::failed(format!("Error: standard output: {error}")))
+        }
+        // pi ends with 0 whatever became of the answer, which is in the events.
+        (_, Ok(WriterEnd::Complete)) if program == Program::Pi => Ok(ExitCode::SUCCESS),
+        (_, Ok(WriterEnd::Complete)) => failed_answer(&printer).map_or(Ok(ExitCode::SUCCESS), Err),
     }
-    // pi ends with 0 whatever became of the answer, which is in the events.
-    if code == 0 && program == Program::Pinion {
-        return failed_answer(&printer).map_or(Ok(ExitCode::SUCCESS), Err);
-    }
-    Ok(ExitCode::from(code))
 }
 
 /// Prints the last answer of one conversation.
@@ -144,7 +187,11 @@ pub(crate) fn print(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fai
     let (printer, settled) = PrintListener::new();
     let prompts = prompts(&flags)?;
     let engine = engine::build(program, &flags, vec![Arc::clone(&printer) as _])?;
-    let code = converse(engine, prompts, settled, None)?;
+    let runtime = runtime::build()?;
+    let mut ending = Ending::listen(&runtime)?;
+    let gone = reader::gone(stdout.try_clone()?);
+    let code = converse(&runtime, &mut ending, engine, prompts, settled, gone)?;
+    runtime.shutdown_background();
     if code != 0 {
         return Ok(ExitCode::from(code));
     }
@@ -187,32 +234,27 @@ fn queue(flags: &Flags) -> Queue<Out> {
     })
 }
 
-/// Runs the conversation; gives the exit code of a signal, or 0.
+/// Runs the conversation; gives the exit code of a signal, 1 if nobody reads, or 0.
 fn converse(
+    runtime: &Runtime,
+    ending: &mut Ending,
     engine: Engine,
     prompts: Prompts,
     mut settled: tokio::sync::mpsc::UnboundedReceiver<()>,
-    output: Option<&Queue<Out>>,
+    unread: impl Future<Output = ()>,
 ) -> Result<u8, Failure> {
-    let runtime = runtime::build()?;
     let Engine {
         config,
         preferences,
     } = engine;
     let result = runtime.block_on(async {
         let (session, task) = Session::spawn(config);
-        let broken = async {
-            match output {
-                Some(queue) => queue.broken().await,
-                None => std::future::pending().await,
-            }
-        };
         let result = tokio::select! {
             asked = ask_all(&session, prompts, &mut settled) => {
                 asked.map(|()| 0).map_err(|error| Failure::failed(error.to_string()))
             }
-            () = broken => Ok(1),
-            code = signals::terminated() => Ok(code?),
+            () = unread => Ok(1),
+            code = ending.signalled() => Ok(code),
         };
         // Nothing is going on after an answer; otherwise it is stopped, so that it is saved.
         stop_session(session, task).await;
@@ -220,7 +262,6 @@ fn converse(
     });
     pinion_tools::kill_all();
     preferences.flush();
-    runtime.shutdown_background();
     result
 }
 
