@@ -1,0 +1,125 @@
+//! What the program said has happened is on disk, also when it is killed the next moment.
+
+use std::collections::HashSet;
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use pinion_testkit::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{Client, HANG, Random, script};
+
+/// Messages told as complete, by their JSON. Before the first answer nothing is written, as in pi: a session of
+/// nothing but questions leaves no file.
+fn told(lines: &[Value]) -> Vec<Value> {
+    let ended: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["type"] == "message_end")
+        .map(|line| &line["message"])
+        .collect();
+    match ended
+        .iter()
+        .rposition(|message| message["role"] == "assistant")
+    {
+        Some(_) => ended.into_iter().cloned().collect(),
+        None => Vec::new(),
+    }
+}
+
+fn saved(client: &Client) -> Vec<Value> {
+    let files = client.sandbox.session_files();
+    let texts = files
+        .iter()
+        .map(|(_, path)| fs::read_to_string(path).unwrap());
+    let mut messages = Vec::new();
+    for text in texts {
+        for line in text
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+        {
+            let entry: Value = serde_json::from_str(line).unwrap();
+            if entry["type"] == "message" {
+                messages.push(entry["message"].clone());
+            }
+        }
+    }
+    messages
+}
+
+fn killed_at_random(seed: u64) {
+    let mut random = Random::new(seed);
+    let mut client = Client::offline();
+    for _ in 0..3 {
+        client.send(json!({"type": "prompt", "streamingBehavior": "followUp", "message": script(&json!({"turns": [
+            [{"text": "look"}, {"tool": "bash", "args": {"command": "echo one; sleep 0.02"}},
+             {"tool": "bash", "args": {"command": "echo two"}}],
+            {"deltas": 20, "size": 9, "paceMs": 1}]}))}));
+    }
+    client.wait_for(0, &json!({"type": "agent_start"}));
+    thread::sleep(Duration::from_millis(random.below(400)));
+    client.process.signal(Signal::SIGKILL);
+    assert!(client.process.wait(HANG).is_some());
+    client.process.drain(HANG);
+    let lines: Vec<Value> = client
+        .lines()
+        .into_iter()
+        .filter(|line| line.get("__unparsed").is_none())
+        .collect();
+    let on_disk: HashSet<String> = saved(&client).iter().map(Value::to_string).collect();
+    let told = told(&lines);
+    for message in &told {
+        assert!(
+            on_disk.contains(&message.to_string()),
+            "seed {seed}: told, but not saved: {message}"
+        );
+    }
+    // And it opens, with all of it in place.
+    let mut client = client.restart(&["--mode", "rpc", "--model", "offline/demo", "--continue"]);
+    let messages = client.data("get_messages");
+    let found = messages["messages"].as_array().unwrap();
+    let begins = found.iter().zip(&told).all(|(found, told)| found == told);
+    assert!(
+        begins && found.len() >= told.len(),
+        "seed {seed}: {} messages for {}",
+        found.len(),
+        told.len()
+    );
+    let from = client.prompt(&script(&json!({"text": "and on"})));
+    client.wait_end(from);
+}
+
+#[test]
+fn d4_what_was_told_survives_a_kill_at_any_moment() {
+    for round in 0..3 {
+        thread::scope(|scope| {
+            for seed in 1..=8 {
+                scope.spawn(move || killed_at_random(round * 100 + seed));
+            }
+        });
+    }
+}
+
+#[test]
+fn d4_what_was_answered_survives_a_kill() {
+    let mut client = Client::offline();
+    let from = client.prompt(&script(&json!({"text": "one"})));
+    client.wait_end(from);
+    assert_eq!(
+        client
+            .process
+            .ask(json!({"type": "set_session_name", "name": "kept"}))["success"],
+        true
+    );
+    assert_eq!(
+        client
+            .process
+            .ask(json!({"type": "bash", "command": "echo noted"}))["success"],
+        true
+    );
+    client.process.signal(Signal::SIGKILL);
+    assert!(client.process.wait(HANG).is_some());
+    let mut client = client.restart(&["--mode", "rpc", "--model", "offline/demo", "--continue"]);
+    assert_eq!(client.data("get_state")["sessionName"], "kept");
+    assert!(client.data("get_messages").to_string().contains("noted"));
+}

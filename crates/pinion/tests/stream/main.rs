@@ -1,0 +1,16 @@
+//! The stream of lines: whole, in order, in time, and nobody else's. Test names begin with the number of the
+//! promise they show.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod lines;
+mod pace;
+mod schema;
