@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn dirs(variables: &[(&str, &str)]) -> Dirs {
-        Dirs::new("/work".into(), |name| {
+        Dirs::new("/proj".into(), |name| {
             let all = [("HOME", "/home/u")];
             let found = variables.iter().chain(&all).find(|(key, _)| *key == name);
             found.map(|(_, value)| value.into())
@@ -104,14 +104,14 @@ mod tests {
             ("~", "/home/u"),
             ("~/agents/a", "/home/u/agents/a"),
             ("/srv/agent", "/srv/agent"),
-            ("rel", "/work/rel"),
+            ("rel", "/proj/rel"),
         ] {
             assert_eq!(
                 dirs(&[("PI_CODING_AGENT_DIR", value)]).agent_dir,
                 Path::new(expected)
             );
         }
-        assert_eq!(dirs(&[]).project_dir, Path::new("/work/.pi"));
+        assert_eq!(dirs(&[]).project_dir, Path::new("/proj/.pi"));
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(plain.session_dir(None, &settings), Some("/home/u/s".into()));
         assert_eq!(
             with_variable.session_dir(None, &settings),
-            Some("/work/env".into())
+            Some("/proj/env".into())
         );
         assert_eq!(
             with_variable.session_dir(Some("/flag"), &settings),

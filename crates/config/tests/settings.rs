@@ -213,7 +213,7 @@ fn a_write_touches_only_what_it_changes() {
 fn a_write_creates_the_file_and_its_directory() {
     let root = tempfile::tempdir().unwrap();
     let home = root.path().join("home");
-    let dirs = Dirs::new("/work".into(), |name| {
+    let dirs = Dirs::new("/proj".into(), |name| {
         (name == "HOME").then(|| home.clone().into())
     });
     SettingsFile::global(&dirs)

@@ -251,7 +251,7 @@ fn a_file_without_its_header_is_opened_from_a_repaired_copy() {
     );
     assert_eq!(
         opened.store.cwd(),
-        Path::new("/work/place"),
+        Path::new("/proj/place"),
         "read from what is left of the header"
     );
     assert_eq!(texts(&opened.store).len(), 5);

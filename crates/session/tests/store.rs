@@ -95,7 +95,7 @@ fn what_was_appended_is_there_after_opening_again() {
         (store.id(), store.leaf(), store.name()),
         (&*id, Some(&*leaf), Some("my work"))
     );
-    assert_eq!(store.cwd(), Path::new("/work/place"));
+    assert_eq!(store.cwd(), Path::new("/proj/place"));
     assert_eq!(texts(&store), ["one", "first", "two", "second"]);
     assert_eq!(store.context().model, Some(("mock".into(), "m1".into())));
     assert_eq!(store.context().thinking_level, None);

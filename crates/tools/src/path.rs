@@ -125,21 +125,21 @@ mod tests {
     #[test]
     fn paths_go_where_the_model_means() {
         for (written, meant) in [
-            ("a.txt", "/work/a.txt"),
-            ("@a.txt", "/work/a.txt"),
-            ("@@a.txt", "/work/@a.txt"),
-            ("./a/../b", "/work/b"),
+            ("a.txt", "/proj/a.txt"),
+            ("@a.txt", "/proj/a.txt"),
+            ("@@a.txt", "/proj/@a.txt"),
+            ("./a/../b", "/proj/b"),
             ("../../../x", "/x"),
-            (".", "/work"),
-            ("", "/work"),
+            (".", "/proj"),
+            ("", "/proj"),
             ("/abs/../kept", "/abs/../kept"),
             ("~", "/home/me"),
             ("~/n\u{a0}b", "/home/me/n b"),
-            ("~other/x", "/work/~other/x"),
-            ("wide\u{3000}space", "/work/wide space"),
+            ("~other/x", "/proj/~other/x"),
+            ("wide\u{3000}space", "/proj/wide space"),
         ] {
             let resolved =
-                resolve_from_home(written, Path::new("/work"), Some(Path::new("/home/me")));
+                resolve_from_home(written, Path::new("/proj"), Some(Path::new("/home/me")));
             assert_eq!(resolved, Path::new(meant), "{written}");
         }
     }
@@ -173,7 +173,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_resolved_path_is_absolute_and_resolves_to_itself(written in "[a-z./~ @é]{0,20}") {
-            let cwd = Path::new("/work/here");
+            let cwd = Path::new("/proj/here");
             let once = resolve_from_home(&written, cwd, None);
             prop_assert!(once.is_absolute());
             let text = once.to_str().unwrap();

@@ -34,7 +34,7 @@ pub fn parse(value: Value) -> Message {
 
 pub fn new_session(directory: &Path) -> Store {
     Store::create(NewSession {
-        cwd: PathBuf::from("/work/place"),
+        cwd: PathBuf::from("/proj/place"),
         directory: Some(directory.to_owned()),
         ..NewSession::default()
     })

@@ -1,0 +1,92 @@
+//! Opens or begins the session the command line names.
+
+use std::path::{Path, PathBuf};
+
+use pinion_config::{Dirs, Settings};
+use pinion_session::{NewEntry, NewSession, Opened, Store};
+
+use super::tell;
+use crate::cli::Flags;
+use crate::failure::Failure;
+
+pub(super) fn session_directory(
+    dirs: &Dirs,
+    flags: &Flags,
+    settings: &Settings,
+) -> Option<PathBuf> {
+    if flags.no_session {
+        return None;
+    }
+    let named = dirs.session_dir(flags.session_dir.as_deref(), settings);
+    let directory =
+        named.unwrap_or_else(|| pinion_session::project_directory(&dirs.agent_dir, &dirs.cwd));
+    if let Err(error) = std::fs::create_dir_all(&directory) {
+        eprintln!(
+            "Warning: {}: {error}; sessions cannot be saved there",
+            directory.display()
+        );
+    }
+    Some(directory)
+}
+
+/// Opens or begins the session the flags name.
+pub(super) fn open_session(
+    dirs: &Dirs,
+    flags: &Flags,
+    directory: Option<&Path>,
+) -> Result<Store, Failure> {
+    let new = |id: Option<String>| NewSession {
+        cwd: dirs.cwd.clone(),
+        directory: directory.map(Path::to_owned),
+        id,
+        parent_session: None,
+    };
+    let failed = |error: pinion_session::SessionError| Failure::failed(format!("Error: {error}"));
+    let Some(directory) = directory else {
+        return Store::create(new(None)).map_err(failed);
+    };
+    let sessions_root = dirs.agent_dir.join("sessions");
+    let find = |argument: &str| {
+        pinion_session::find(&sessions_root, directory, argument)
+            .map(|found| dirs.cwd.join(found.into_path()))
+            .map_err(|error| Failure::failed(error.to_string()))
+    };
+    let existing = if let Some(argument) = &flags.session {
+        Some(find(argument)?)
+    } else if let Some(id) = &flags.session_id {
+        match pinion_session::find_id(directory, id) {
+            Some(path) => Some(path),
+            None => return Store::create(new(Some(id.clone()))).map_err(failed),
+        }
+    } else if let Some(argument) = &flags.fork {
+        let source = find(argument)?;
+        return opened(Store::copy_of(&source, new(None)).map_err(failed)?, None);
+    } else if flags.continue_last {
+        pinion_session::most_recent(directory)
+    } else {
+        None
+    };
+    match existing {
+        Some(path) if path.exists() => opened(
+            Store::open(&path, &dirs.cwd).map_err(failed)?,
+            flags.session_dir.as_deref(),
+        ),
+        Some(path) => Ok(Store::at_path(&path, &dirs.cwd)),
+        None => Store::create(new(None)).map_err(failed),
+    }
+}
+
+fn opened(opened: Opened, directory: Option<&str>) -> Result<Store, Failure> {
+    tell(&opened.notices);
+    let mut store = opened.store;
+    if let Some(directory) = directory {
+        store.set_directory(directory.into());
+    }
+    Ok(store)
+}
+
+pub(super) fn append(store: &mut Store, entry: NewEntry) {
+    if let Err(error) = store.append(entry) {
+        eprintln!("Warning: {error}");
+    }
+}
