@@ -1,6 +1,6 @@
 //! Front: pi's protocols over the engine.
 //!
-//! Two pure halves around the engine: [`decode`](decode::decode) turns a line into a command, and
+//! Two pure halves around the engine: `decode` turns a line into a command, and
 //! [`Classic`] turns events and responses into lines. The RPC loop, json mode and print mode put
 //! them together. No truth of its own: everything it tells it was told by the engine.
 
