@@ -165,6 +165,8 @@ impl Yard {
         let mark = start.variables.iter().find(|(name, _)| name == sweep::MARK);
         let mark = mark.map(|(_, mark)| mark.to_string_lossy().into_owned());
         let mut children = self.children();
+        // A command may kill us before we can say that it runs. It must not be run again then.
+        self.report(id, Report::Taken);
         match spawn(start) {
             Ok(pid) => {
                 children.insert(pid, id);

@@ -25,6 +25,10 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(6);
 /// Set for a guardian. A program that has it and wants a guardian of its own does not know how to be one.
 pub(crate) const RECURSION_GUARD: &str = "PINION_GUARDIAN";
 
+/// What becomes of a command whose guardian dies.
+pub(crate) const KILLED: &str =
+    "the process that watches over commands was killed, perhaps by the command itself";
+
 static PROGRAM: Mutex<Option<(PathBuf, Vec<OsString>)>> = Mutex::new(None);
 static LINK: Mutex<Option<Arc<Link>>> = Mutex::new(None);
 /// A guardian was tried and does not work here.
@@ -112,6 +116,8 @@ struct Waiting {
 
 #[derive(Debug)]
 struct Call {
+    /// The guardian has the order and may have carried it out.
+    taken: bool,
     started: Option<oneshot::Sender<io::Result<i32>>>,
     exited: oneshot::Sender<Exit>,
 }
@@ -161,7 +167,7 @@ impl Link {
                 while let Ok((id, report)) = wire::receive_report(&reader.stream) {
                     reader.take(id, report);
                 }
-                let calls = {
+                let mut calls = {
                     let mut waiting = lock(&reader.waiting);
                     waiting.closed = true;
                     std::mem::take(&mut waiting.calls)
@@ -170,6 +176,12 @@ impl Link {
                 if !calls.is_empty() {
                     // The guardian died on its own: what it left is known by its marks only.
                     sweep::kill_marked(&OWNER);
+                }
+                // Who only hears that nobody answers may ask somebody else.
+                for call in calls.values_mut().filter(|call| call.taken) {
+                    if let Some(started) = call.started.take() {
+                        let _ = started.send(Err(io::Error::other(KILLED)));
+                    }
                 }
                 drop(calls);
                 lock(&reader.waiting).over = true;
@@ -187,15 +199,15 @@ impl Link {
         let Some(call) = waiting.calls.get_mut(&id) else {
             return;
         };
+        self.proven.store(true, Ordering::Relaxed);
         match report {
+            Report::Taken => call.taken = true,
             Report::Started(pid) => {
-                self.proven.store(true, Ordering::Relaxed);
                 if let Some(started) = call.started.take() {
                     let _ = started.send(Ok(pid));
                 }
             }
             Report::Failed(error) => {
-                self.proven.store(true, Ordering::Relaxed);
                 let call = waiting.calls.remove(&id);
                 if let Some(started) = call.and_then(|call| call.started) {
                     let _ = started.send(Err(io::Error::from_raw_os_error(error)));
@@ -224,6 +236,7 @@ impl Link {
             return None;
         }
         let call = Call {
+            taken: false,
             started: Some(started_sender),
             exited: exited_sender,
         };

@@ -288,6 +288,19 @@ async fn a_command_whose_guardian_is_killed_fails_and_the_next_one_works() {
 }
 
 #[tokio::test]
+async fn a_command_that_kills_its_guardian_runs_once_and_the_next_one_works() {
+    let place = Place::new(&[]);
+    for round in 1..=10 {
+        let line = "echo run >> runs; kill -9 $PPID; sleep 5";
+        let error = place.error("bash", json!({"command": line})).await;
+        assert!(error.contains("watches over commands was killed"), "{error}");
+        let line = "wc -l < runs";
+        let runs = place.text("bash", json!({"command": line})).await;
+        assert_eq!(runs.trim(), round.to_string());
+    }
+}
+
+#[tokio::test]
 async fn without_a_guardian_commands_still_run_and_end() {
     let place = Place::new(&[]);
     pinion_tools::set_guardian("/bin/false".into(), Vec::new());

@@ -19,6 +19,7 @@ const STARTED: u8 = 3;
 const FAILED: u8 = 4;
 const EXITED: u8 = 5;
 const FORGET: u8 = 6;
+const TAKEN: u8 = 7;
 const REPORT_LENGTH: usize = 13;
 /// More than any argument list a kernel takes.
 const MAX_ORDER: usize = 16 * 1024 * 1024;
@@ -48,6 +49,8 @@ pub(crate) enum Order {
 /// From the guardian to the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
+    /// The order was understood: from now on it may have been carried out.
+    Taken,
     /// It runs, under this process id.
     Started(i32),
     /// It could not be started: an error number of the operating system.
@@ -193,6 +196,7 @@ fn parse_start(body: &[u8], stdio: Vec<OwnedFd>) -> Option<Start> {
 
 pub(crate) fn send_report(mut stream: &UnixStream, id: u64, report: Report) -> io::Result<()> {
     let (kind, number) = match report {
+        Report::Taken => (TAKEN, 0),
         Report::Started(pid) => (STARTED, pid),
         Report::Failed(error) => (FAILED, error),
         Report::Exited(code) => (EXITED, code),
@@ -211,6 +215,7 @@ pub(crate) fn receive_report(mut stream: &UnixStream) -> io::Result<(u64, Report
     let id = u64::from_le_bytes(message[1..9].try_into().map_err(io::Error::other)?);
     let number = i32::from_le_bytes(message[9..].try_into().map_err(io::Error::other)?);
     let report = match message[0] {
+        TAKEN => Report::Taken,
         STARTED => Report::Started(number),
         FAILED => Report::Failed(number),
         EXITED => Report::Exited(number),
