@@ -200,6 +200,7 @@ fn l7_signals_end_every_mode_with_their_code_and_take_the_children_along() {
     for (signal, exit) in [
         (Signal::SIGTERM, Exit::Code(143)),
         (Signal::SIGHUP, Exit::Code(129)),
+        (Signal::SIGINT, Exit::Signal(2)),
     ] {
         for mode in ["rpc", "json", "text"] {
             let sandbox = offline_sandbox(&json!({}));

@@ -1,13 +1,15 @@
 //! Random interleavings of everything that changes what the agent is doing, at random times. Whatever the
 //! order: each command is answered once, each run ends, and the session is idle afterwards.
 
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::thread;
 use std::time::Duration;
 
 use pinion_testkit::Exit;
 use serde_json::{Value, json};
 
-use crate::support::{Client, HANG, Random, answers_by_id, check_runs, script};
+use crate::support::{Client, HANG, Random, answers_by_id, check_runs, kind, script};
 
 /// What the model does in a run; each takes a while, so that something can come in between.
 fn anything_slow(random: &mut Random) -> String {
@@ -42,7 +44,8 @@ fn any_change(random: &mut Random, forks: &[String]) -> Value {
     }
 }
 
-fn play(seed: u64) {
+/// Plays one game; gives the kinds of lines that came, and for responses whether they were successes.
+fn play(seed: u64) -> HashSet<String> {
     let mut random = Random::new(seed);
     let settings = json!({"retry": {"maxRetries": 2, "baseDelayMs": 30},
                           "compaction": {"keepRecentTokens": 10}});
@@ -98,6 +101,11 @@ fn play(seed: u64) {
         ended <= begun,
         "seed {seed}: {ended} retries ended, {begun} began"
     );
+    let outcome = |line: &Value| match line["success"].as_bool() {
+        Some(success) if line["type"] == "response" => format!("{}:{success}", kind(line)),
+        _ => kind(line),
+    };
+    lines.iter().map(outcome).collect()
 }
 
 /// Waits until the session is idle for good.
@@ -124,17 +132,46 @@ fn settle(client: &mut Client, seed: u64) {
 #[test]
 fn l1_l2_any_interleaving_settles() {
     // A seed that failed can be played alone: PINION_TEST_SEED=n.
-    let seeds: Vec<u64> = match std::env::var("PINION_TEST_SEED") {
-        Ok(seed) => vec![seed.parse().unwrap()],
-        Err(_) => (1..=6).collect(),
-    };
-    thread::scope(|scope| {
-        let games: Vec<_> = seeds
-            .into_iter()
-            .map(|seed| scope.spawn(move || play(seed)))
-            .collect();
-        for game in games {
-            game.join().unwrap();
+    if let Ok(seed) = std::env::var("PINION_TEST_SEED") {
+        play(seed.parse().unwrap());
+        return;
+    }
+    // Whatever the order was, the games must have been about something. What happens in a game depends on
+    // the machine too, so more are played until everything has happened.
+    let mut seen = HashSet::new();
+    for round in 0..10 {
+        seen.extend(play_all(round * 6 + 1..=round * 6 + 6));
+        if WANTED.iter().all(|wanted| seen.contains(*wanted)) {
+            return;
         }
-    });
+    }
+    panic!("not everything happened: {seen:?}");
+}
+
+/// What must have happened in some game.
+const WANTED: [&str; 14] = [
+    "prompt:response:true",
+    "prompt:response:false",
+    "steer:response:true",
+    "abort:response:true",
+    "compact:response:true",
+    "compact:response:false",
+    "new_session:response:true",
+    "fork:response:true",
+    "clone:response:true",
+    "bash:response:true",
+    "tool_execution_end",
+    "auto_retry_start",
+    "auto_retry_end",
+    "auto_compaction_end",
+];
+
+fn play_all(seeds: RangeInclusive<u64>) -> HashSet<String> {
+    thread::scope(|scope| {
+        let games: Vec<_> = seeds.map(|seed| scope.spawn(move || play(seed))).collect();
+        games
+            .into_iter()
+            .flat_map(|game| game.join().unwrap())
+            .collect()
+    })
 }

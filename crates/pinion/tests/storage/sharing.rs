@@ -27,6 +27,7 @@ fn d2_the_second_process_is_told_who_has_the_session() {
     for arguments in [&["--session", file.as_str()][..], &["--continue"][..]] {
         let mut second = start(&first.sandbox, arguments);
         let exit = second.wait(HANG);
+        second.drain(HANG);
         assert_eq!(
             exit,
             Some(Exit::Code(1)),
