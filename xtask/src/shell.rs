@@ -25,6 +25,15 @@ pub fn command(line: &[&str]) -> Command {
         "cargo" => Command::new(cargo),
         program => Command::new(program),
     };
+    // What `cargo run` says of this package would make other packages look changed, and be built anew.
+    let ours = |name: &str| {
+        ["CARGO_PKG_", "CARGO_MANIFEST_"]
+            .iter()
+            .any(|p| name.starts_with(p))
+    };
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(ours)) {
+        command.env_remove(name);
+    }
     command.args(&line[1..]).current_dir(root());
     command
 }

@@ -259,7 +259,7 @@ fn a_delta_can_carry_the_time_of_its_sending() {
 #[test]
 fn a_blind_server_answers_in_order_and_keeps_no_bodies() {
     let server = ModelServer::start(json!({"blind": true, "turns": [
-        {"match": {"contains": "hi"}, "steps": ["matched"]}, {"steps": ["first"]}]}));
+        {"match": {"contains": "stream", "in": "any"}, "steps": ["matched"]}, {"steps": ["first"]}]}));
     assert_eq!(text_of(&data(&stream(&server, "/messages"))), "first");
     assert_eq!(server.requests()[0]["body"], json!({"stream": true}));
 }
