@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::compaction;
 use crate::core::Core;
 use crate::error::QUEUE_LIMIT;
 use crate::state::Phase;
@@ -333,17 +334,21 @@ impl Actor {
             Some(work) => {
                 work.cancel.cancel();
                 self.aborts.push(reply);
-                self.refuse_held_prompts();
+                self.refuse_waiting();
             }
         }
     }
 
-    /// An abort settles everything, also prompts that wait for their turn.
-    fn refuse_held_prompts(&mut self) {
+    /// What stops the work also stops what waits for its turn and would take as long.
+    fn refuse_waiting(&mut self) {
         for waiting in std::mem::take(&mut self.waiting) {
             match waiting {
                 Waiting::Prompt(_, reply) => reply.send(Err(EngineError::AbortedEarly)),
-                other => self.waiting.push_back(other),
+                Waiting::Compact(_, reply) | Waiting::Navigate(_, reply) => {
+                    let cancelled = compaction::Failure::Cancelled.to_string();
+                    reply.send(Err(EngineError::Compaction(cancelled)));
+                }
+                other @ Waiting::Replace(..) => self.waiting.push_back(other),
             }
         }
     }
@@ -374,6 +379,7 @@ impl Actor {
         match &self.work {
             Some(work) => {
                 work.cancel.cancel();
+                self.refuse_waiting();
                 self.waiting.push_back(what);
             }
             None => {

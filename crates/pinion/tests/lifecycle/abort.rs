@@ -290,3 +290,48 @@ fn l5_replacing_the_session_ends_the_run_before_it_is_answered() {
         goes_on(client, &script(&json!({"text": "on"})));
     }
 }
+
+/// A session whose compaction does not end by itself, a prompt that waits for it, and the prompt's id.
+fn held_prompt() -> (ModelServer, Client, String) {
+    let summary = json!({"match": {"no_tools": true}, "sticky": true,
+        "steps": [{"text": ["half", {"gate": "never"}]}]});
+    let large = json!({"steps": ["one"], "usage": {"input": 190_000, "output": 10}});
+    let endless = json!({"steps": [{"text": ["b", {"gate": "never"}]}]});
+    let server = ModelServer::start(json!({"turns": [large, summary, endless]}));
+    let mut client = Client::of(&server, &json!({"compaction": {"keepRecentTokens": 1}}));
+    let from = client.prompt("go");
+    client.wait_for(from, &json!({"type": "auto_compaction_start"}));
+    let held = client.send(json!({"type": "prompt", "message": "held"}));
+    (server, client, held)
+}
+
+#[test]
+fn l5_an_abort_reaches_a_prompt_that_waits_for_a_compaction() {
+    let (_server, mut client, held) = held_prompt();
+    let abort = client.send(json!({"type": "abort"}));
+    client.wait_answer(&abort);
+    client.wait_answer(&held);
+    assert_eq!(client.data("get_state")["isStreaming"], false);
+    assert_eq!(client.finish(), Exit::Code(0));
+    check_runs(&client.lines()).unwrap();
+}
+
+#[test]
+fn l5_a_prompt_that_waits_for_a_compaction_does_not_hold_up_a_new_session() {
+    for command in ["new_session", "compact", "clone"] {
+        let (_server, mut client, held) = held_prompt();
+        let id = client.send(json!({"type": command}));
+        if command == "compact" {
+            // This one is endless itself, once it has begun.
+            client.wait_answer(&held);
+            let abort = client.send(json!({"type": "abort"}));
+            client.wait_answer(&abort);
+        }
+        client.wait_answer(&id);
+        client.wait_answer(&held);
+        let abort = client.send(json!({"type": "abort"}));
+        client.wait_answer(&abort);
+        assert_eq!(client.finish(), Exit::Code(0), "{command}");
+        check_runs(&client.lines()).unwrap();
+    }
+}
