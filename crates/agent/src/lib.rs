@@ -32,4 +32,4 @@ pub use config::{
 pub use error::EngineError;
 pub use event::{CompactionReason, CompactionResult, Event, Listener, ToolRun};
 pub use pinion_tools::{BashOutcome, ToolOutput};
-pub use session::{Handle, Session};
+pub use session::{Handle, Session, Stopper};

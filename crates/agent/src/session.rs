@@ -37,13 +37,28 @@ pub struct Session;
 #[derive(Debug, Clone)]
 pub struct Handle {
     inbox: mpsc::Sender<(Command, Reply)>,
+    stop: CancellationToken,
+}
+
+/// How to stop a running session. Unlike a handle, it does not keep the session waiting for commands.
+#[derive(Debug, Clone)]
+pub struct Stopper(CancellationToken);
+
+impl Stopper {
+    /// Aborts everything. Commands that were not taken yet are answered with an error, and the
+    /// session ends when it has settled.
+    pub fn stop(&self) {
+        self.0.cancel();
+    }
 }
 
 impl Session {
     /// Starts a session. The task ends when every handle is gone and its work has settled.
     pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
         let (inbox, commands) = mpsc::channel(INBOX);
+        let stop = CancellationToken::new();
         let actor = Actor {
+            stop: stop.clone(),
             core: Arc::new(Core::new(config)),
             work: None,
             bash: FuturesUnordered::new(),
@@ -51,7 +66,7 @@ impl Session {
             waiting: VecDeque::new(),
             aborts: Vec::new(),
         };
-        (Handle { inbox }, tokio::spawn(actor.run(commands)))
+        (Handle { inbox, stop }, tokio::spawn(actor.run(commands)))
     }
 }
 
@@ -61,12 +76,19 @@ impl Handle {
         // A session that is gone drops the reply, which answers it.
         let _ = self.inbox.send((command, reply)).await;
     }
+
+    /// How to stop the session, also when every handle is gone.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.stop.clone())
+    }
 }
 
 type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 struct Actor {
     core: Arc<Core>,
+    /// Stops everything for good: the parent of all other tokens.
+    stop: CancellationToken,
     /// What the session is busy with.
     work: Option<Work>,
     /// Shell commands of the user; they run beside everything else.
@@ -99,6 +121,10 @@ impl Actor {
         while open || self.work.is_some() || !self.bash.is_empty() {
             tokio::select! {
                 biased;
+                () = self.stop.cancelled(), if open => {
+                    open = false;
+                    self.refuse_waiting();
+                }
                 command = commands.recv(), if open => match command {
                     Some((command, reply)) => self.handle(command, reply),
                     None => open = false,
@@ -365,7 +391,7 @@ impl Actor {
     }
 
     fn start_bash(&mut self, command: String, exclude_from_context: bool, reply: Reply) {
-        self.bash_cancel = CancellationToken::new();
+        self.bash_cancel = self.stop.child_token();
         let core = Arc::clone(&self.core);
         let cancel = self.bash_cancel.clone();
         self.bash.push(Box::pin(async move {
@@ -440,7 +466,7 @@ impl Actor {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let cancel = CancellationToken::new();
+        let cancel = self.stop.child_token();
         let work = AssertUnwindSafe(work(cancel.clone())).catch_unwind();
         let core = Arc::clone(&self.core);
         let job = Box::pin(async move {

@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pinion_agent::{Command, Handle, Listener, Reply, Session};
+use pinion_agent::{Listener, Session, Stopper};
 use pinion_config::FileArguments;
 use pinion_jsonl::{Coalesce, DEFAULT_LINE_LIMIT, Queue, Writer, WriterEnd, read_lines, stdio};
 use pinion_message::StopReason;
 use pinion_pi::{Classic, Out, PiListener, PrintListener, Prompts, Rpc, RpcEnd, ask_all};
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 
 use crate::cli::{Flags, OnEof};
 use crate::engine::{self, Engine};
@@ -46,14 +47,14 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     let mut ending = Ending::listen(&runtime)?;
     let end = runtime.block_on(async {
         let (session, mut task) = Session::spawn(config);
-        let stop = session.clone();
+        let stopper = session.stopper();
         let rpc = Rpc {
             session,
             out: queue.clone(),
         };
         let gone = reader::gone(watched);
         tokio::pin!(gone);
-        let end = tokio::select! {
+        let mut end = tokio::select! {
             end = rpc.serve(input) => match end {
                 RpcEnd::EndOfInput => End::Input,
                 RpcEnd::OutputClosed => End::Output,
@@ -63,15 +64,14 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         };
         if end == End::Input && on_eof == OnEof::Drain {
             // Without a handle the session ends when its work has.
-            drop(stop);
-            return tokio::select! {
-                _ = &mut task => End::Input,
+            end = tokio::select! {
+                _ = &mut task => return End::Input,
                 () = queue.broken() => End::Output,
                 () = gone => End::Output,
                 code = ending.signalled() => End::Signal(code),
             };
         }
-        stop_session(stop, task).await;
+        stop_session(&stopper, task).await;
         end
     });
     pinion_tools::kill_all();
@@ -124,16 +124,10 @@ enum End {
 const LAST_WORDS: Duration = Duration::from_millis(800);
 
 /// Stops what is going on and waits a moment, so that what was said is saved.
-async fn stop_session(session: Handle, task: tokio::task::JoinHandle<()>) {
-    let stopping = async {
-        // Nobody waits for the answer; the task below is what counts.
-        session.send(Command::AbortBash, Reply::new(|_| ())).await;
-        session.send(Command::Abort, Reply::new(|_| ())).await;
-        drop(session);
-        let _ = task.await;
-    };
+async fn stop_session(stopper: &Stopper, task: JoinHandle<()>) {
+    stopper.stop();
     // A session that does not settle in time is left behind; its file is whole at any moment.
-    let _ = tokio::time::timeout(LAST_WORDS, stopping).await;
+    let _ = tokio::time::timeout(LAST_WORDS, task).await;
 }
 
 /// Prints every event of one conversation as a line of JSON.
@@ -257,7 +251,7 @@ fn converse(
             code = ending.signalled() => Ok(code),
         };
         // Nothing is going on after an answer; otherwise it is stopped, so that it is saved.
-        stop_session(session, task).await;
+        stop_session(&session.stopper(), task).await;
         result
     });
     pinion_tools::kill_all();

@@ -292,3 +292,22 @@ fn l7_a_run_that_ends_while_its_server_hangs_does_not_keep_the_process() {
     client.wait_answer(&abort);
     assert_eq!(client.finish(), Exit::Code(0));
 }
+
+#[test]
+fn l7_a_signal_after_the_end_of_input_stops_the_run_in_order() {
+    let mut client = Client::offline();
+    let from = client.prompt(&script(&json!({"text": "the first answer"})));
+    client.wait_end(from);
+    let from = client.prompt(&script(&json!({"deltas": 10_000, "size": 5, "paceMs": 5})));
+    client.wait_for(from, &json!({"type": "message_update"}));
+    client.process.close_stdin();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    client.process.signal(Signal::SIGTERM);
+    assert_eq!(client.process.wait(HANG), Some(Exit::Code(143)));
+    client.process.drain(HANG);
+    let last = client.wait_end(from).pop().unwrap();
+    assert_eq!(last["stopReason"], "aborted", "{last}");
+    let mut client = client.restart(&["--mode", "rpc", "--model", "offline/demo", "--continue"]);
+    let saved = client.data("get_messages");
+    assert_eq!(saved["messages"][3]["stopReason"], "aborted", "{saved}");
+}

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pinion_testkit::fault::proc;
-use pinion_testkit::{Exit, Signal};
+use pinion_testkit::{Exit, Sandbox, Signal};
 use serde_json::json;
 
 use crate::support::{Client, HANG, Random, script};
@@ -122,6 +122,28 @@ fn l8_nothing_outlives_a_polite_end() {
             scope.spawn(move || killed_during(escape, Duration::from_millis(20), Signal::SIGTERM));
         }
     });
+}
+
+#[test]
+fn l8_a_command_that_fetches_a_key_does_not_outlive_a_kill() {
+    let sandbox =
+        Sandbox::with_settings(1, &json!({"defaultProvider": "slow", "defaultModel": "m"}));
+    let models = |command: &str| {
+        json!({"models.json": {"providers": {"slow": {"baseUrl": "http://127.0.0.1:1",
+            "api": "anthropic-messages", "apiKey": command,
+            "models": [{"id": "m", "name": "M", "contextWindow": 1000, "maxTokens": 100}]}}}})
+    };
+    sandbox.add_agent_files(&models("!touch begun; exec sleep 600"));
+    let mut client = Client::start(sandbox, &["--mode", "rpc"]);
+    client.send(json!({"type": "prompt", "message": "go"}));
+    let end = Instant::now() + HANG;
+    while !client.sandbox.work().join("begun").exists() {
+        assert!(Instant::now() < end, "{}", client.report(0));
+        thread::sleep(Duration::from_millis(2));
+    }
+    client.process.signal(Signal::SIGKILL);
+    assert!(client.process.wait(HANG).is_some());
+    assert_eq!(left(client.sandbox.marker(), HANG), Vec::<String>::new());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A reader that goes away ends the process: it stops, saves what was said, and takes its children along.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
@@ -124,23 +124,32 @@ fn l9_a_reader_behind_a_socket_is_missed_as_well() {
 }
 
 #[test]
-fn l9_json_mode_ends_when_nobody_reads_it() {
-    let sandbox = offline_sandbox(&json!({}));
-    let prompt = script(&json!({"deltas": 100_000, "size": 5, "paceMs": 5}));
-    let mut command = pinion().command(
-        &sandbox,
-        &args(&["--mode", "json", "--model", "offline/demo", &prompt]),
-    );
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let mut stdout = child.stdout.take().unwrap();
-    stdout.read_exact(&mut [0; 500]).unwrap();
-    drop(stdout);
-    assert!(is_gone(&mut child), "still running without a reader");
-    assert_eq!(Exit::of(child.wait().unwrap()), Exit::Code(1));
+fn l9_every_mode_ends_when_nobody_reads_it() {
+    for mode in ["json", "text"] {
+        let sandbox = offline_sandbox(&json!({}));
+        let begin = json!({"tool": "bash", "args": {"command": "touch begun; sleep 600"}});
+        let mut command = pinion().command(
+            &sandbox,
+            &args(&["--mode", mode, "--model", "offline/demo", &script(&begin)]),
+        );
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let end = Instant::now() + HANG;
+        while !sandbox.work().join("begun").exists() {
+            assert!(Instant::now() < end, "{mode}: it never began");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(child.stdout.take());
+        assert!(
+            is_gone(&mut child),
+            "{mode}: still running without a reader"
+        );
+        assert_eq!(Exit::of(child.wait().unwrap()), Exit::Code(1), "{mode}");
+        assert_eq!(proc::left_behind(sandbox.marker(), HANG), [], "{mode}");
+    }
 }
 
 /// Children that are easily missed.

@@ -111,6 +111,22 @@ fn l4_a_pause_shorter_than_the_limit_is_no_failure() {
 }
 
 #[test]
+fn l4_a_compaction_that_stalls_ends_with_a_named_error() {
+    let summary = json!({"match": {"no_tools": true}, "steps": ["half", {"stall": true}]});
+    let server = ModelServer::start(json!({"turns": [{"steps": ["one"]}, summary]}));
+    let mut settings = settings(&json!({"idleMs": 300}), 60_000);
+    settings["compaction"] = json!({"keepRecentTokens": 1});
+    let mut client = Client::of(&server, &settings);
+    let from = client.prompt("go");
+    client.wait_end(from);
+    let answer = client.process.ask(json!({"type": "compact"}));
+    assert_eq!(answer["success"], false, "{answer}");
+    let error = answer["error"].as_str().unwrap();
+    assert!(error.contains("idle timeout"), "{error}");
+    assert_eq!(client.data("get_state")["isCompacting"], false);
+}
+
+#[test]
 fn l4_a_server_that_asks_to_wait_for_hours_is_not_waited_for() {
     let busy = json!({"http": {"status": 429, "headers": {"retry-after": "7200"}}});
     let server = ModelServer::start(json!({"on_exhausted": "repeat_last", "turns": [busy]}));
