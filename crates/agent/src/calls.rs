@@ -95,10 +95,9 @@ impl Core {
         let Some(tool) = self.tools.iter().find(|tool| tool.spec().name == call.name) else {
             return Err(ToolError(format!("Tool {} not found", call.name)));
         };
-        let arguments = tool.validate(&call.arguments).map_err(ToolError)?;
         let gate = Arc::new(Gate::default());
         let result = self
-            .call_guarded(&**tool, arguments, run, &gate, cancel)
+            .call_guarded(&**tool, &call.arguments, run, &gate, cancel)
             .await;
         gate.close();
         result
@@ -108,7 +107,7 @@ impl Core {
     async fn call_guarded(
         &self,
         tool: &dyn Tool,
-        arguments: Value,
+        arguments: &Value,
         run: &Arc<ToolRun>,
         gate: &Arc<Gate>,
         cancel: &CancellationToken,
@@ -121,7 +120,11 @@ impl Core {
             cancel: cancel.clone(),
             updates: Gate::sink(gate, sender),
         };
-        let call = AssertUnwindSafe(tool.call(arguments, &context)).catch_unwind();
+        let call = AssertUnwindSafe(async {
+            let arguments = tool.validate(arguments).map_err(ToolError)?;
+            tool.call(arguments, &context).await
+        });
+        let call = call.catch_unwind();
         let overdue = async {
             cancel.cancelled().await;
             tokio::time::sleep(ABORT_GRACE).await;

@@ -1,0 +1,341 @@
+//! Parts that break inside the process: tools and providers that panic, tools that never end. Whatever breaks,
+//! the run ends exactly once and the session goes on.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream;
+use pinion_agent::{
+    Answer, Command, Config, EngineError, EngineSettings, Event, Expanded, Expander, Handle,
+    Listener, Models, Preferences, Reply, Session,
+};
+use pinion_llm::{
+    Authorization, EventStream, OfflineProvider, Provider, Registry, RegistryOptions, Request,
+};
+use pinion_message::{Message, Model, StopReason, ThinkingLevel, ToolSpec};
+use pinion_session::{NewSession, Store};
+use pinion_tools::{Tool, ToolContext, ToolError, ToolOutput, ToolSettings};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+/// How a tool breaks.
+#[derive(Debug, Clone, Copy)]
+enum Breaks {
+    WhenChecked,
+    WhenCalled,
+    Later,
+    ByNeverEnding,
+}
+
+struct BrokenTool {
+    breaks: Breaks,
+    spec: ToolSpec,
+}
+
+impl BrokenTool {
+    fn new(name: &str, breaks: Breaks) -> Arc<dyn Tool> {
+        let spec = ToolSpec {
+            name: name.to_owned(),
+            description: "Breaks.".to_owned(),
+            parameters: json!({"type": "object"}),
+        };
+        Arc::new(Self { breaks, spec })
+    }
+}
+
+impl Tool for BrokenTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<Value, String> {
+        match self.breaks {
+            Breaks::WhenChecked => panic!("broken when checked"),
+            _ => Ok(arguments.clone()),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        _: Value,
+        _: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        match self.breaks {
+            Breaks::WhenChecked | Breaks::WhenCalled => panic!("broken when called"),
+            Breaks::Later => Box::pin(async {
+                tokio::task::yield_now().await;
+                panic!("broken later")
+            }),
+            // Not even an abort ends it.
+            Breaks::ByNeverEnding => Box::pin(std::future::pending()),
+        }
+    }
+}
+
+/// Answers as the offline model does, but panics when the last prompt asks for it.
+struct BrokenProvider(AtomicUsize);
+
+impl Provider for BrokenProvider {
+    fn stream(&self, request: Request) -> EventStream {
+        let asked = request.messages.last().map(|message| match &**message {
+            Message::User(user) => user.content.joined_text(""),
+            _ => String::new(),
+        });
+        match asked.as_deref() {
+            Some("panic at once") => panic!("broken at once"),
+            Some("panic later") => Box::pin(stream::poll_fn(|_| panic!("broken later"))),
+            Some("end without an end") => Box::pin(stream::empty()),
+            _ => {
+                self.0.fetch_add(1, Ordering::Relaxed);
+                OfflineProvider.stream(request)
+            }
+        }
+    }
+}
+
+struct OneModel {
+    model: Arc<Model>,
+    provider: Arc<dyn Provider>,
+}
+
+impl Models for OneModel {
+    fn find(&self, _: &str, _: &str) -> Option<Arc<Model>> {
+        Some(Arc::clone(&self.model))
+    }
+    fn available(&self) -> Vec<Arc<Model>> {
+        vec![Arc::clone(&self.model)]
+    }
+    fn scoped(&self) -> Vec<(Arc<Model>, Option<ThinkingLevel>)> {
+        Vec::new()
+    }
+    fn access(&self, _: &Model) -> BoxFuture<'static, Result<Authorization, String>> {
+        Box::pin(std::future::ready(Ok(Authorization::default())))
+    }
+    fn provider(&self, _: &Model) -> Arc<dyn Provider> {
+        Arc::clone(&self.provider)
+    }
+    fn check_credentials(&self, _: &Model) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Keeps nothing and expands nothing.
+struct Plain;
+
+impl Preferences for Plain {
+    fn remember(&self, _: Vec<(&'static str, Option<Value>)>) {}
+}
+
+impl Expander for Plain {
+    fn expand(&self, text: &str) -> Expanded {
+        Expanded {
+            text: text.to_owned(),
+            fault: None,
+        }
+    }
+    fn commands(&self) -> Value {
+        json!([])
+    }
+}
+
+struct Ear {
+    events: Mutex<Vec<Event>>,
+    settled: mpsc::UnboundedSender<()>,
+    started: mpsc::UnboundedSender<()>,
+}
+
+impl Listener for Ear {
+    fn notice(&self, _: u64, event: &Event) {
+        self.events.lock().unwrap().push(event.clone());
+        match event {
+            Event::Settled { .. } => drop(self.settled.send(())),
+            Event::ToolStart(_) => drop(self.started.send(())),
+            _ => {}
+        }
+    }
+}
+
+struct Bench {
+    session: Handle,
+    ear: Arc<Ear>,
+    settled: mpsc::UnboundedReceiver<()>,
+    started: mpsc::UnboundedReceiver<()>,
+}
+
+fn bench(tool_timeout: Duration) -> Bench {
+    let directory = std::env::temp_dir();
+    let options = RegistryOptions {
+        include_offline: true,
+        ..RegistryOptions::default()
+    };
+    let (registry, _) = Registry::load(&directory.join("no-such-directory"), options);
+    let model = registry
+        .find("offline", "demo")
+        .expect("the built-in model");
+    let (settled_sender, settled) = mpsc::unbounded_channel();
+    let (started_sender, started) = mpsc::unbounded_channel();
+    let ear = Arc::new(Ear {
+        events: Mutex::default(),
+        settled: settled_sender,
+        started: started_sender,
+    });
+    let new = NewSession {
+        cwd: directory.clone(),
+        directory: None,
+        id: None,
+        parent_session: None,
+    };
+    let config = Config {
+        store: Store::create(new).unwrap(),
+        cwd: directory,
+        session_directory: None,
+        model: Some(Arc::clone(&model)),
+        thinking_level: ThinkingLevel::Off,
+        models: Arc::new(OneModel {
+            model,
+            provider: Arc::new(BrokenProvider(AtomicUsize::new(0))),
+        }),
+        tools: vec![
+            BrokenTool::new("checked", Breaks::WhenChecked),
+            BrokenTool::new("called", Breaks::WhenCalled),
+            BrokenTool::new("later", Breaks::Later),
+            BrokenTool::new("endless", Breaks::ByNeverEnding),
+        ],
+        shell: ToolSettings::default(),
+        system_prompt: "".into(),
+        mask: Default::default(),
+        settings: EngineSettings {
+            auto_retry: false,
+            tool_timeout,
+            ..EngineSettings::default()
+        },
+        preferences: Arc::new(Plain),
+        expander: Arc::new(Plain),
+        listeners: vec![Arc::clone(&ear) as Arc<dyn Listener>],
+    };
+    let (session, _task) = Session::spawn(config);
+    Bench {
+        session,
+        ear,
+        settled,
+        started,
+    }
+}
+
+impl Bench {
+    async fn ask(&self, command: Command) -> Result<Answer, EngineError> {
+        let (sender, answer) = oneshot::channel();
+        let reply = Reply::new(move |result| drop(sender.send(result)));
+        self.session.send(command, reply).await;
+        answer.await.expect("an answer")
+    }
+
+    async fn prompt(&self, text: &str) {
+        let command = Command::Prompt {
+            text: text.to_owned(),
+            images: Vec::new(),
+            when_busy: None,
+        };
+        self.ask(command)
+            .await
+            .expect("an idle session takes a prompt");
+    }
+
+    /// Says something, waits until nothing more happens, and gives what happened.
+    async fn live(&mut self, text: &str) -> Vec<Event> {
+        self.prompt(text).await;
+        self.settled.recv().await.expect("it settles");
+        std::mem::take(&mut self.ear.events.lock().unwrap())
+    }
+
+    /// The session still answers.
+    async fn is_alive(&mut self) {
+        let events = self.live("offline: {\"text\": \"still here\"}").await;
+        ends_once(&events);
+        assert_eq!(answer(&events).0, StopReason::Stop);
+    }
+}
+
+fn ends_once(events: &[Event]) {
+    let count = |wanted: fn(&Event) -> bool| events.iter().filter(|event| wanted(event)).count();
+    assert_eq!(count(|event| matches!(event, Event::AgentStart)), 1);
+    assert_eq!(count(|event| matches!(event, Event::AgentEnd { .. })), 1);
+}
+
+/// How the last answer ended.
+fn answer(events: &[Event]) -> (StopReason, Option<String>) {
+    let answers = events.iter().rev().filter_map(|event| match event {
+        Event::MessageEnd(message) => message.as_assistant().cloned(),
+        _ => None,
+    });
+    let answer = answers.into_iter().next().expect("an answer");
+    (answer.stop_reason, answer.error_message)
+}
+
+fn call(tool: &str) -> String {
+    let script = json!({"turns": [{"tool": tool, "args": {}}, {"text": "over"}]});
+    format!("offline: {script}")
+}
+
+#[tokio::test]
+async fn l2_a_tool_that_panics_is_a_tool_that_fails() {
+    let mut bench = bench(Duration::from_secs(600));
+    for tool in ["checked", "called", "later"] {
+        let events = bench.live(&call(tool)).await;
+        ends_once(&events);
+        let failed = events
+            .iter()
+            .any(|event| matches!(event, Event::ToolEnd { is_error: true, .. }));
+        assert!(failed, "{tool}");
+        assert_eq!(
+            answer(&events).0,
+            StopReason::Stop,
+            "{tool}: the model is told"
+        );
+        bench.is_alive().await;
+    }
+}
+
+#[tokio::test]
+async fn l2_a_provider_that_panics_is_an_answer_that_failed() {
+    let mut bench = bench(Duration::from_secs(600));
+    for prompt in ["panic at once", "panic later", "end without an end"] {
+        let events = bench.live(prompt).await;
+        ends_once(&events);
+        let (reason, error) = answer(&events);
+        assert_eq!(reason, StopReason::Error, "{prompt}");
+        assert!(error.is_some_and(|error| error.len() > 10), "{prompt}");
+        bench.is_alive().await;
+    }
+}
+
+#[tokio::test]
+async fn l2_a_tool_that_never_ends_is_ended_by_its_time_limit_or_by_an_abort() {
+    let mut impatient = bench(Duration::from_millis(200));
+    let events = impatient.live(&call("endless")).await;
+    ends_once(&events);
+    assert_eq!(answer(&events).0, StopReason::Stop);
+    impatient.is_alive().await;
+
+    let mut bench = bench(Duration::from_secs(600));
+    bench.prompt(&call("endless")).await;
+    bench.started.recv().await.expect("the tool begins");
+    bench
+        .ask(Command::Abort)
+        .await
+        .expect("an abort is answered");
+    bench.settled.recv().await.expect("it settles");
+    let events = std::mem::take(&mut *bench.ear.events.lock().unwrap());
+    ends_once(&events);
+    assert_eq!(answer(&events).0, StopReason::Aborted);
+    bench.is_alive().await;
+}
