@@ -41,15 +41,13 @@ struct BrokenTool {
     spec: ToolSpec,
 }
 
-impl BrokenTool {
-    fn new(name: &str, breaks: Breaks) -> Arc<dyn Tool> {
-        let spec = ToolSpec {
-            name: name.to_owned(),
-            description: "Breaks.".to_owned(),
-            parameters: json!({"type": "object"}),
-        };
-        Arc::new(Self { breaks, spec })
-    }
+fn broken(name: &str, breaks: Breaks) -> Arc<dyn Tool> {
+    let spec = ToolSpec {
+        name: name.to_owned(),
+        description: "Breaks.".to_owned(),
+        parameters: json!({"type": "object"}),
+    };
+    Arc::new(BrokenTool { breaks, spec })
 }
 
 impl Tool for BrokenTool {
@@ -205,10 +203,10 @@ fn bench(tool_timeout: Duration) -> Bench {
             provider: Arc::new(BrokenProvider(AtomicUsize::new(0))),
         }),
         tools: vec![
-            BrokenTool::new("checked", Breaks::WhenChecked),
-            BrokenTool::new("called", Breaks::WhenCalled),
-            BrokenTool::new("later", Breaks::Later),
-            BrokenTool::new("endless", Breaks::ByNeverEnding),
+            broken("checked", Breaks::WhenChecked),
+            broken("called", Breaks::WhenCalled),
+            broken("later", Breaks::Later),
+            broken("endless", Breaks::ByNeverEnding),
         ],
         shell: ToolSettings::default(),
         system_prompt: "".into(),
