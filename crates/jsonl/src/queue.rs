@@ -34,6 +34,9 @@ pub enum Coalesce {
 const BEHIND: usize = 64 * 1024;
 /// Waiting output, in wire bytes, from which producers are asked to wait.
 const FULL: usize = 1024 * 1024;
+/// Waiting output, in wire bytes, below which producers are woken. Half of what stops them, so that
+/// they make many items in a row instead of being woken for each.
+const EASED: usize = FULL / 2;
 /// Waiting output, in wire bytes, from which no more questions should be read.
 const OVERFULL: usize = 64 * 1024 * 1024;
 /// Waiting items from which producers are asked to wait.
@@ -73,6 +76,8 @@ struct State<T> {
     broken: bool,
     /// The consumer sleeps and must be woken.
     waiting: bool,
+    /// Somebody waits until less than this is left; zero if nobody does.
+    starved: usize,
 }
 
 impl<T: Outgoing> Queue<T> {
@@ -84,6 +89,7 @@ impl<T: Outgoing> Queue<T> {
             closed: false,
             broken: false,
             waiting: false,
+            starved: 0,
         };
         let shared = Shared {
             state: Mutex::new(state),
@@ -134,32 +140,36 @@ impl<T: Outgoing> Queue<T> {
 
     /// Waits until a producer of progress may go on.
     pub async fn room(&self) {
-        self.until(|state| state.weight < FULL && state.items.len() < FULL_ITEMS)
-            .await;
+        self.until(EASED, |state| {
+            state.weight < FULL && state.items.len() < FULL_ITEMS
+        })
+        .await;
     }
 
     /// Waits until there is room for the answers to more questions. The bound is far above that of
     /// progress, so that a client which does not read can still say stop.
     pub async fn room_for_answers(&self) {
-        self.until(|state| state.weight < OVERFULL).await;
+        self.until(OVERFULL, |state| state.weight < OVERFULL).await;
     }
 
     /// Waits until the consumer is gone.
     pub async fn broken(&self) {
-        self.until(|_| false).await;
+        self.until(0, |_| false).await;
     }
 
-    /// Waits until the state is as wanted, or the consumer is gone.
-    async fn until(&self, wanted: impl Fn(&State<T>) -> bool) {
+    /// Waits until the state is as wanted, or the consumer is gone. Looks again each time less than
+    /// `eased` is left.
+    async fn until(&self, eased: usize, wanted: impl Fn(&State<T>) -> bool) {
         loop {
             let drained = self.shared.drained.notified();
             tokio::pin!(drained);
             drained.as_mut().enable();
             {
-                let state = self.lock();
+                let mut state = self.lock();
                 if state.broken || wanted(&state) {
                     return;
                 }
+                state.starved = state.starved.max(eased);
             }
             drained.await;
         }
@@ -179,13 +189,16 @@ impl<T: Outgoing> Queue<T> {
         let mut flushed = false;
         loop {
             if let Some(item) = state.items.pop_front() {
-                let was_full = state.weight >= FULL || state.items.len() + 1 >= FULL_ITEMS;
                 state.weight = state.weight.saturating_sub(item.weight());
                 if state.items.is_empty() {
                     state.weight = 0;
                 }
+                let eased = state.weight < state.starved;
+                if eased {
+                    state.starved = 0;
+                }
                 drop(state);
-                if was_full {
+                if eased {
                     self.shared.drained.notify_waiters();
                 }
                 return Some(item);
@@ -292,9 +305,36 @@ mod tests {
             queue.push(Item::Progress("x".into()));
         }
         let consumer = queue.clone();
-        let thread = std::thread::spawn(move || consumer.pop(|| true));
+        let many = queue.lock().items.len() - 1;
+        let thread =
+            std::thread::spawn(move || (0..many).filter_map(|_| consumer.pop(|| true)).count());
         queue.room().await;
-        assert!(thread.join().unwrap().is_some());
+        assert_eq!(thread.join().unwrap(), many);
+    }
+
+    #[tokio::test]
+    async fn a_producer_is_woken_when_half_is_gone() {
+        let queue = Queue::new(Coalesce::Never);
+        while queue.has_room() {
+            queue.push(Item::Progress("x".into()));
+        }
+        let mut room = room_of(queue.clone());
+        assert!(!room().await);
+        queue.pop(|| true);
+        assert!(!room().await, "one item less is no reason to wake anybody");
+        while queue.lock().weight >= EASED {
+            queue.pop(|| true);
+        }
+        assert!(room().await);
+    }
+
+    /// Asks, without waiting, whether the one call of `room` made at first has come back.
+    fn room_of(queue: Queue<Item>) -> impl AsyncFnMut() -> bool {
+        let task = tokio::spawn(async move { queue.room().await });
+        async move || {
+            tokio::task::yield_now().await;
+            task.is_finished()
+        }
     }
 
     proptest! {

@@ -5,8 +5,9 @@ use std::io::{self, IoSlice, Write};
 
 /// Small records are gathered up to this many bytes before they are written.
 const BATCH: usize = 64 * 1024;
-/// A record of at least this size is written from its slices without being copied.
-const DIRECT: usize = 16 * 1024;
+/// A record of at least this size is written from its slices without being copied. Copying a smaller
+/// one costs less than a write of its own.
+const DIRECT: usize = BATCH;
 
 /// The outgoing side of a stream of records.
 #[derive(Debug)]
