@@ -1,6 +1,7 @@
 //! The measurements, one file per promise. Each plays its scenario to every agent in turn, several
 //! times around, and adds rows to the table; none of them knows another.
 
+mod flow;
 mod latency;
 mod open;
 mod pause;

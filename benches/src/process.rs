@@ -113,6 +113,18 @@ impl Process {
             .sum()
     }
 
+    /// How it ended, in words.
+    pub fn ending(&mut self) -> String {
+        use std::os::unix::process::ExitStatusExt;
+        match self.child.wait() {
+            Ok(status) => match status.signal() {
+                Some(signal) => format!("ended by signal {signal}"),
+                None => format!("ended with {}", status.code().unwrap_or_default()),
+            },
+            Err(error) => error.to_string(),
+        }
+    }
+
     /// Closes its input and waits for its end; ends it after a while if it does not.
     pub fn finish(mut self) -> Fallible<()> {
         self.stdin = None;

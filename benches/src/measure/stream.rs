@@ -1,15 +1,14 @@
 //! A long answer in many deltas, sent as fast as the agent takes them: time, processor time, bytes
 //! and peak memory, against the reference agent and against a program that only writes the bytes.
 
-use std::time::{Duration, Instant};
+use std::fs;
+use std::time::Duration;
 
-use super::{Bench, Heard, PROMPT, thousands};
+use serde_json::json;
+
+use super::flow::{Cost, Outcome, add, stream, write_plainly};
+use super::{Bench, thousands};
 use crate::Fallible;
-use crate::agent::Agent;
-use crate::home::Home;
-use crate::lines::Pumped;
-use crate::plain;
-use crate::process::Process;
 use crate::samples::{Samples, at_least, size, time, times};
 use crate::table::Row;
 
@@ -20,113 +19,13 @@ const WATCHED: usize = 4000;
 /// Deltas of the run the reference agent is known not to finish.
 const LONG: usize = 20_000;
 
-/// What one agent needed.
-#[derive(Debug, Default)]
-struct Cost {
-    wall: Samples,
-    processor: Samples,
-    peak: Samples,
-    /// Bytes written, per byte of the answer.
-    swelling: Samples,
-    updates: Samples,
-}
-
-/// One run that went through.
-struct Streamed {
-    wall: Duration,
-    processor: Duration,
-    peak: u64,
-    bytes: u64,
-    heard: Heard,
-}
-
-/// One run.
-enum Outcome {
-    Complete(Box<Streamed>),
-    /// What happened instead.
-    Not(String),
-}
-
 pub fn run(bench: &mut Bench) -> Fallible<()> {
     for count in TIMED {
         timed(bench, count)?;
     }
     long(bench)?;
+    built_in(bench)?;
     watched(bench)
-}
-
-/// Streams once; gives up after `limit`.
-fn stream(agent: &Agent, home: &Home, expected: &str, limit: Duration) -> Fallible<Outcome> {
-    let mut process = agent.start_ready(home, &[])?;
-    let mut heard = Heard::default();
-    let processor = process.processor_time();
-    let bytes = process.lines.bytes;
-    let begin = Instant::now();
-    process.send(PROMPT)?;
-    while !heard.ended {
-        let left = limit.saturating_sub(begin.elapsed());
-        let pumped = process.lines.pump(left, &mut |line| heard.hear(line))?;
-        let what = match pumped {
-            Pumped::Bytes if !left.is_zero() => continue,
-            Pumped::Closed => "ended by itself".to_owned(),
-            _ => format!("not finished after {}", time(limit.as_secs_f64())),
-        };
-        let done = format!("{} of the updates came", thousands(heard.updates));
-        let memory = size(process.peak_memory() as f64);
-        return Ok(Outcome::Not(format!("{what}; {done}, peak {memory}")));
-    }
-    let wall = begin.elapsed();
-    let processor = process.processor_time().saturating_sub(processor);
-    let peak = process.peak_memory();
-    let bytes = process.lines.bytes - bytes;
-    process.finish()?;
-    if !heard.complete(expected) {
-        return Ok(Outcome::Not(
-            "the text that came is not the text that was sent".into(),
-        ));
-    }
-    Ok(Outcome::Complete(Box::new(Streamed {
-        wall,
-        processor,
-        peak,
-        bytes,
-        heard,
-    })))
-}
-
-/// Streams and adds up; gives the lengths of the lines.
-fn add(cost: &mut Cost, bench: &Bench, agent: &Agent, expected: &str) -> Fallible<Vec<u32>> {
-    let limit = Duration::from_secs(120);
-    match stream(agent, &bench.home()?, expected, limit)? {
-        Outcome::Not(what) => Err(format!("{}: {what}", agent.name).into()),
-        Outcome::Complete(run) => {
-            cost.wall.add_time(run.wall);
-            cost.processor.add_time(run.processor);
-            cost.peak.add(run.peak as f64);
-            cost.swelling.add(run.bytes as f64 / expected.len() as f64);
-            cost.updates.add(run.heard.updates as f64);
-            Ok(run.heard.lengths)
-        }
-    }
-}
-
-/// Writes lines of these lengths and does nothing else.
-fn write_plainly(cost: &mut Cost, bench: &Bench, lengths: &[u32]) -> Fallible<()> {
-    let home = bench.home()?;
-    let file = home.root().join("lengths");
-    plain::save_lengths(&file, lengths)?;
-    let mut process = Process::start(&mut plain::command(plain::WRITE, &file.to_string_lossy())?)?;
-    let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
-    let begin = Instant::now();
-    process.send("go")?;
-    while process.lines.bytes < total {
-        if process.lines.pump(Duration::from_secs(30), &mut |_| {})? != Pumped::Bytes {
-            return Err("the plain program stopped".into());
-        }
-    }
-    cost.wall.add_time(begin.elapsed());
-    cost.processor.add_time(process.processor_time());
-    process.finish()
 }
 
 fn timed(bench: &mut Bench, count: usize) -> Fallible<()> {
@@ -241,6 +140,39 @@ fn long(bench: &mut Bench) -> Fallible<()> {
         met: Some(true),
     });
     against_plain(bench, &deltas, &apart, &plain);
+    Ok(())
+}
+
+/// The same with the model that is built in: what is left without a network and another process.
+fn built_in(bench: &mut Bench) -> Fallible<()> {
+    const SIZE: usize = 11;
+    let pinion = bench.agents.pinion.with("--model");
+    let pinion = pinion.with("offline/scenario:deltas.json");
+    let expected: String = (1..=LONG)
+        .map(|number| format!("{number:.<width$} ", width = SIZE - 1))
+        .collect();
+    let [mut wall, mut processor] = [const { Samples::new() }; 2];
+    for _ in 0..bench.rounds.ours {
+        let home = bench.home()?;
+        let script = json!([{"deltas": LONG, "size": SIZE}]);
+        fs::write(home.work().join("deltas.json"), script.to_string())?;
+        match stream(&pinion, &home, &expected, Duration::from_secs(60))? {
+            Outcome::Not(what) => return Err(what.into()),
+            Outcome::Complete(run) => {
+                wall.add_time(run.wall);
+                processor.add_time(run.processor);
+            }
+        }
+    }
+    bench.table.add(Row {
+        what: format!(
+            "{} deltas of the built-in model: wall time",
+            thousands(LONG)
+        ),
+        pinion: time(wall.median()),
+        ratio: format!("processor {}", time(processor.median())),
+        ..Row::default()
+    });
     Ok(())
 }
 

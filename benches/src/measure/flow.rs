@@ -1,0 +1,133 @@
+//! One long answer, streamed and measured: how long, how much work, how many bytes, how much memory.
+//! Whether that is good is for others to say.
+
+use std::time::{Duration, Instant};
+
+use super::{Bench, Heard, PROMPT, thousands};
+use crate::Fallible;
+use crate::agent::Agent;
+use crate::home::Home;
+use crate::lines::Pumped;
+use crate::plain;
+use crate::process::Process;
+use crate::samples::{Samples, size, time};
+
+/// How often memory is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What one agent needed.
+#[derive(Debug, Default)]
+pub struct Cost {
+    /// From the prompt to the last line.
+    pub wall: Samples,
+    /// The agent's processor time meanwhile.
+    pub processor: Samples,
+    /// Its highest resident memory.
+    pub peak: Samples,
+    /// Bytes written, per byte of the answer.
+    pub swelling: Samples,
+    /// Lines that repeat the growing answer.
+    pub updates: Samples,
+}
+
+/// One run that went through.
+#[derive(Debug)]
+pub struct Streamed {
+    pub wall: Duration,
+    pub processor: Duration,
+    peak: u64,
+    bytes: u64,
+    heard: Heard,
+}
+
+/// One run.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The whole text came.
+    Complete(Box<Streamed>),
+    /// What happened instead.
+    Not(String),
+}
+
+/// Streams once; gives up after `limit`.
+pub fn stream(agent: &Agent, home: &Home, expected: &str, limit: Duration) -> Fallible<Outcome> {
+    let mut process = agent.start_ready(home, &[])?;
+    let mut heard = Heard::default();
+    let processor = process.processor_time();
+    let bytes = process.lines.bytes;
+    let begin = Instant::now();
+    // Looked at now and then, because there is nothing left to look at when a process has died.
+    let mut peak = 0;
+    process.send(PROMPT)?;
+    while !heard.ended {
+        let elapsed = begin.elapsed();
+        let left = limit.saturating_sub(elapsed);
+        let wait = left.min(LOOK);
+        let pumped = process.lines.pump(wait, &mut |line| heard.hear(line))?;
+        if begin.elapsed().as_millis() / LOOK.as_millis() > elapsed.as_millis() / LOOK.as_millis() {
+            peak = process.peak_memory().max(peak);
+        }
+        let what = match pumped {
+            Pumped::Bytes | Pumped::Nothing if !left.is_zero() => continue,
+            Pumped::Closed => process.ending(),
+            _ => format!("not finished after {}", time(limit.as_secs_f64())),
+        };
+        let done = format!("{} updates came", thousands(heard.updates));
+        return Ok(Outcome::Not(format!(
+            "{what}; {done}, peak {}",
+            size(peak as f64)
+        )));
+    }
+    let wall = begin.elapsed();
+    let processor = process.processor_time().saturating_sub(processor);
+    let peak = process.peak_memory().max(peak);
+    let bytes = process.lines.bytes - bytes;
+    process.finish()?;
+    if !heard.complete(expected) {
+        return Ok(Outcome::Not(
+            "the text that came is not the text that was sent".into(),
+        ));
+    }
+    Ok(Outcome::Complete(Box::new(Streamed {
+        wall,
+        processor,
+        peak,
+        bytes,
+        heard,
+    })))
+}
+
+/// Streams and adds up; gives the lengths of the lines.
+pub fn add(cost: &mut Cost, bench: &Bench, agent: &Agent, expected: &str) -> Fallible<Vec<u32>> {
+    let limit = Duration::from_secs(120);
+    match stream(agent, &bench.home()?, expected, limit)? {
+        Outcome::Not(what) => Err(format!("{}: {what}", agent.name).into()),
+        Outcome::Complete(run) => {
+            cost.wall.add_time(run.wall);
+            cost.processor.add_time(run.processor);
+            cost.peak.add(run.peak as f64);
+            cost.swelling.add(run.bytes as f64 / expected.len() as f64);
+            cost.updates.add(run.heard.updates as f64);
+            Ok(run.heard.lengths)
+        }
+    }
+}
+
+/// Writes lines of these lengths and does nothing else.
+pub fn write_plainly(cost: &mut Cost, bench: &Bench, lengths: &[u32]) -> Fallible<()> {
+    let home = bench.home()?;
+    let file = home.root().join("lengths");
+    plain::save_lengths(&file, lengths)?;
+    let mut process = Process::start(&mut plain::command(plain::WRITE, &file.to_string_lossy())?)?;
+    let total: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
+    let begin = Instant::now();
+    process.send("go")?;
+    while process.lines.bytes < total {
+        if process.lines.pump(Duration::from_secs(30), &mut |_| {})? != Pumped::Bytes {
+            return Err("the plain program stopped".into());
+        }
+    }
+    cost.wall.add_time(begin.elapsed());
+    cost.processor.add_time(process.processor_time());
+    process.finish()
+}
