@@ -293,7 +293,10 @@ async fn a_command_that_kills_its_guardian_runs_once_and_the_next_one_works() {
     for round in 1..=10 {
         let line = "echo run >> runs; kill -9 $PPID; sleep 5";
         let error = place.error("bash", json!({"command": line})).await;
-        assert!(error.contains("watches over commands was killed"), "{error}");
+        assert!(
+            error.contains("watches over commands was killed"),
+            "{error}"
+        );
         let line = "wc -l < runs";
         let runs = place.text("bash", json!({"command": line})).await;
         assert_eq!(runs.trim(), round.to_string());
