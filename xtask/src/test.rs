@@ -2,6 +2,7 @@
 //! last, so that its summary is the last thing on the screen.
 
 use crate::lockfile;
+use crate::runner;
 use crate::shell::{self, Outcome, present, run_command};
 use crate::tiers::{self, Effort};
 
@@ -59,30 +60,5 @@ fn tests(filters: &[&str], ready: &tiers::Ready) -> Outcome {
         line.extend(filters);
         return ready.run(&line);
     }
-    for (package, test) in &ready.tests {
-        if filters.is_empty() {
-            ready.run(&[
-                "cargo",
-                "test",
-                "-p",
-                package,
-                "--test",
-                test,
-                "--",
-                "--ignored",
-            ])?;
-        }
-    }
-    let mut line = vec![
-        "cargo",
-        "test",
-        "--workspace",
-        "--lib",
-        "--bins",
-        "--tests",
-        "--no-fail-fast",
-        "--",
-    ];
-    line.extend(filters);
-    ready.run(&line)
+    runner::run(filters, ready)
 }

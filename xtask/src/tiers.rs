@@ -40,8 +40,6 @@ const RELEASES: [&str; 2] = ["0.52.12", "0.73.1"];
 /// The tiers that can run.
 #[derive(Debug, Default)]
 pub struct Ready {
-    /// Their test targets, as package and name.
-    pub tests: Vec<(&'static str, &'static str)>,
     left_out: Vec<&'static str>,
     environment: Environment,
 }
@@ -50,8 +48,18 @@ impl Ready {
     /// Runs a command line with the environment the tiers need.
     pub fn run(&self, line: &[&str]) -> Outcome {
         let mut command = shell::command(line);
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.envs(self.environment());
         run_command(&mut command, &line.join(" "))
+    }
+
+    /// What the tests of the tiers need to know.
+    pub fn environment(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        self.environment.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// Whether this test target belongs to a tier that cannot run.
+    pub fn leaves_out(&self, target: &str) -> bool {
+        self.left_out.contains(&target)
     }
 
     /// Everything but the targets of tiers that were left out.
@@ -71,7 +79,6 @@ pub fn prepare(effort: Effort) -> Result<Ready, String> {
     for tier in &TIERS {
         match (tier.prepare)(effort) {
             Ok(environment) => {
-                ready.tests.extend(tier.tests);
                 ready.environment.extend(environment);
             }
             Err(reason) if effort == Effort::UsePresent => {
@@ -94,7 +101,6 @@ pub fn run_one(name: &str) -> Outcome {
         .ok_or("there is no such tier")?;
     let environment = (tier.prepare)(Effort::InstallMissing)?;
     let ready = Ready {
-        tests: tier.tests.to_vec(),
         environment,
         ..Ready::default()
     };
