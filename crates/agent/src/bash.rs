@@ -13,7 +13,7 @@ impl Core {
     /// Runs `command`, remembers it, and answers.
     pub async fn run_bash(
         &self,
-        command: String,
+        mut command: String,
         exclude_from_context: bool,
         cancel: CancellationToken,
         reply: Reply,
@@ -21,6 +21,7 @@ impl Core {
         match user_bash(&command, &self.cwd, &self.shell, &cancel).await {
             Ok(mut outcome) => {
                 self.mask.string(&mut outcome.output);
+                self.mask.string(&mut command);
                 self.remember_bash(command, exclude_from_context, &outcome);
                 reply.send(Ok(Answer::Bash(outcome)));
             }
