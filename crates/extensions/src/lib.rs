@@ -1,0 +1,1 @@
+//! TypeScript extensions in an embedded JavaScript engine.
