@@ -17,6 +17,7 @@ pub mod model;
 pub mod sandbox;
 pub mod schema;
 pub mod transcript;
+pub mod vectors;
 
 mod process;
 mod stage;

@@ -46,6 +46,10 @@ pub(super) struct RequestView {
     pub last_user: String,
     pub system: String,
     pub assistant_count: usize,
+    /// What users said since the last answer or tool result.
+    pub unanswered: Vec<String>,
+    /// Whether tool results came after the last answer.
+    pub after_tools: bool,
     pub raw: String,
 }
 
@@ -100,7 +104,15 @@ impl RequestView {
 
     fn read_message(&mut self, message: &Value) {
         match message["role"].as_str() {
-            Some("assistant") => self.assistant_count += 1,
+            Some("assistant") => {
+                self.assistant_count += 1;
+                self.unanswered.clear();
+                self.after_tools = false;
+            }
+            Some("tool") => {
+                self.unanswered.clear();
+                self.after_tools = true;
+            }
             Some("user") => self.user_said(text(&message["content"])),
             Some("system" | "developer") => self.system.push_str(&text(&message["content"])),
             _ => {}
@@ -114,6 +126,7 @@ impl RequestView {
         if self.first_user.is_empty() {
             self.first_user.clone_from(&text);
         }
+        self.unanswered.push(text.clone());
         self.last_user = text;
     }
 }

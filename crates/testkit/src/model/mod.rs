@@ -20,6 +20,8 @@
 //! When the turns are used up the answer is a short text, or as `on_exhausted` says: `repeat_last`, `error`.
 //! `{"repeat_turn": n, "turn": {…}}` stands for n turns in which `{i}` counts. With `blind: true` requests
 //! are neither read nor kept, which is for benchmarks: a long conversation then costs the server nothing.
+//! With `directives: true` there are no turns: the prompt itself says what the model answers, as `CALL tool {…}`, `SAY text`
+//! or `SLOW ms` (Chat Completions only).
 //!
 //! | step | sends |
 //! |---|---|
@@ -43,6 +45,7 @@
 //! "reset"}`. The last four can be set for the whole scenario.
 
 mod dialect;
+mod directive;
 mod http;
 mod inspect;
 mod outlet;

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
+use super::directive;
 use super::inspect::RequestView;
 
 /// One thing the model does within a turn.
@@ -120,6 +121,13 @@ impl Scenario {
 
     /// The turn that answers this request: the first fitting matcher, else the next in order.
     pub(super) fn pick(&mut self, view: &RequestView) -> Pick {
+        if self.spec["directives"] == json!(true) {
+            return Pick {
+                list: String::new(),
+                index: -1,
+                turn: directive::turn(view),
+            };
+        }
         let name = named_list(&view.last_user)
             .filter(|name| self.lists.contains_key(*name))
             .unwrap_or_default()

@@ -302,7 +302,7 @@ fn word(value: &Value) -> &str {
 }
 
 /// JSON with the fields in order of their names.
-fn sorted(value: &Value) -> String {
+pub fn sorted(value: &Value) -> String {
     fn sort(value: &Value) -> Value {
         match value {
             Value::Array(items) => items.iter().map(sort).collect(),
