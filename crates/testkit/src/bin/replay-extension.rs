@@ -1,32 +1,33 @@
-//! Plays recordings of extensions against any program and shows what differs:
-//! `replay-extension RECORDING… -- PROGRAM ARGUMENT…`. `PINION_EXAMPLES` names the directory of the reference's examples,
-//! for the recordings that need them.
+//! Plays recordings of extensions against any program and shows what differs, or makes a recording:
+//!
+//! `replay-extension RECORDING… -- PROGRAM ARGUMENT…` compares;
+//! `replay-extension --record SCRIPT -- PROGRAM ARGUMENT…` plays the `in` lines of a file and prints the recording.
+//!
+//! `PINION_EXAMPLES` names the directory of the reference's examples, for the recordings that need them.
 
-#![allow(
-    clippy::expect_used,
-    clippy::print_stdout,
-    reason = "a tool for people who write tests"
-)]
+#![allow(clippy::print_stdout, reason = "a tool for people who write tests")]
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use pinion_testkit::Program;
-use pinion_testkit::vectors::{Places, Recording, judge};
+use pinion_testkit::vectors::{Places, Recording, judge, record};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let Some(split) = arguments.iter().position(|argument| argument == "--") else {
-        eprintln!("usage: replay-extension RECORDING… -- PROGRAM ARGUMENT…");
+        eprintln!("usage: replay-extension [--record] RECORDING… -- PROGRAM ARGUMENT…");
         return ExitCode::from(2);
     };
     let program = Program::from_command(&arguments[split + 1..]);
-    let probes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/extensions/probes");
-    let places = Places {
-        examples: env::var_os("PINION_EXAMPLES").map(PathBuf::from),
-        probes: probes.canonicalize().expect("the probes are there"),
-    };
+    let places = Places::new(env::var_os("PINION_EXAMPLES").map(PathBuf::from));
+    if let [flag, script] = &arguments[..split]
+        && flag == "--record"
+    {
+        print!("{}", record(Path::new(script), &program, &places));
+        return ExitCode::SUCCESS;
+    }
     let mut differing = 0;
     for path in &arguments[..split] {
         let outcome = judge(&Recording::read(Path::new(path)), &program, &places);

@@ -23,12 +23,14 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Program;
 use crate::transcript::compare;
+use play::Pace;
 
 pub use names::Places;
+pub use play::sandbox;
 
 /// What a recording says, in the order in which it happens.
 #[derive(Debug, Clone)]
@@ -146,7 +148,7 @@ impl fmt::Display for Outcome {
 
 /// Plays a recording against a program and compares.
 pub fn judge(recording: &Recording, program: &Program, places: &Places) -> Outcome {
-    let played = play::play(recording, program, places);
+    let played = play::play(recording, program, places, Pace::AsRecorded);
     let mut differences = Vec::new();
     let mut compare = |part: &'static str, expected: Vec<String>, found: Vec<String>| {
         if let Some(text) = compare::difference(&expected, &found) {
@@ -175,6 +177,39 @@ pub fn judge(recording: &Recording, program: &Program, places: &Places) -> Outco
         case: recording.case.clone(),
         differences,
     }
+}
+
+/// Plays the `in` lines of a file and gives the file back with everything that came; how recordings are made.
+pub fn record(script: &Path, program: &Program, places: &Places) -> String {
+    let recording = Recording::read(script);
+    let played = play::play(&recording, program, places, Pace::WhenQuiet);
+    let mut lines = Vec::new();
+    let text = fs::read_to_string(script).unwrap_or_default();
+    lines.extend(text.lines().next().map(str::to_owned));
+    let inputs = recording.traffic.iter().zip(&played.sent_after);
+    let mut told = 0;
+    let mut tell = |lines: &mut Vec<String>, upto: usize| {
+        for line in &played.out[told..upto] {
+            lines.push(json!({"dir": "out", "msg": line}).to_string());
+        }
+        told = upto;
+    };
+    for (step, before) in inputs {
+        tell(&mut lines, *before);
+        match step {
+            Traffic::In(line) => lines.push(json!({"dir": "in", "msg": line}).to_string()),
+            Traffic::EndOfInput => lines.push(json!({"dir": "in-eof"}).to_string()),
+            Traffic::Out(_) => {}
+        }
+    }
+    tell(&mut lines, played.out.len());
+    lines.push(json!({"dir": "exit", "code": played.exit}).to_string());
+    lines.extend(played.provider.iter().map(Value::to_string));
+    if !played.stderr.is_empty() {
+        let text = played.stderr.trim_end();
+        lines.push(json!({"dir": "stderr", "text": text}).to_string());
+    }
+    lines.join("\n") + "\n"
 }
 
 fn shown(exit: Option<i64>) -> String {

@@ -15,6 +15,25 @@ pub struct Places {
     pub examples: Option<PathBuf>,
     /// Our own probes.
     pub probes: PathBuf,
+    /// Our own examples.
+    pub own: PathBuf,
+}
+
+impl Places {
+    /// The extensions of this project, and the examples of the reference if they were fetched.
+    pub fn new(examples: Option<PathBuf>) -> Self {
+        let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let place = |name: &str| {
+            let path = project.join(name);
+            path.canonicalize()
+                .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+        };
+        Self {
+            examples,
+            probes: place("tests/extensions/probes"),
+            own: place("examples/extensions"),
+        }
+    }
 }
 
 /// The names of one run, and what they stand for; grows as lines are read.
@@ -31,6 +50,7 @@ impl Names {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let mut directories = vec![
             ("<PROBES>".to_owned(), text(&places.probes)),
+            ("<OWN>".to_owned(), text(&places.own)),
             (
                 "<SESSION_DIR>".to_owned(),
                 text(&sandbox.root().join("sessions")),

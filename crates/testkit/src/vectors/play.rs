@@ -18,14 +18,33 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(super) struct Played {
     pub(super) out: Vec<Value>,
+    /// For each line sent, how many had come before.
+    pub(super) sent_after: Vec<usize>,
     pub(super) exit: Option<i64>,
     pub(super) provider: Vec<Value>,
     pub(super) stderr: String,
 }
 
-pub(super) fn play(recording: &Recording, program: &Program, places: &Places) -> Played {
+/// How long nothing must come before a recording goes on.
+const QUIET: Duration = Duration::from_millis(700);
+
+/// When the next line is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// When everything recorded before it has come.
+    AsRecorded,
+    /// When nothing comes any more: there is no recording yet.
+    WhenQuiet,
+}
+
+pub(super) fn play(
+    recording: &Recording,
+    program: &Program,
+    places: &Places,
+    pace: Pace,
+) -> Played {
     let server = ModelServer::start(json!({"directives": true}));
-    let sandbox = stage(&server);
+    let sandbox = sandbox(&server, &json!({}));
     let names = Names::new(&sandbox, places);
     for (path, text) in &recording.files {
         let path = names.real_text(path);
@@ -51,8 +70,12 @@ pub(super) fn play(recording: &Recording, program: &Program, places: &Places) ->
         seen: 0,
         out: Vec::new(),
         names,
+        sent_after: Vec::new(),
     };
-    session.follow(&recording.traffic);
+    match pace {
+        Pace::AsRecorded => session.follow(&recording.traffic),
+        Pace::WhenQuiet => session.explore(&recording.traffic),
+    }
     let exit = session.process.wait(PATIENCE);
     session.process.drain(PATIENCE);
     session.take_all();
@@ -60,11 +83,16 @@ pub(super) fn play(recording: &Recording, program: &Program, places: &Places) ->
         process,
         out,
         mut names,
+        sent_after,
         ..
     } = session;
     let stderr = names.named_text(&process.stderr());
     Played {
-        out: settle(out),
+        out: match pace {
+            Pace::AsRecorded => settle(out),
+            Pace::WhenQuiet => out,
+        },
+        sent_after,
         exit: exit.map(|exit| i64::from(exit.number())),
         provider: provider::told(
             &server.requests(),
@@ -76,11 +104,13 @@ pub(super) fn play(recording: &Recording, program: &Program, places: &Places) ->
     }
 }
 
-/// A sandbox with two models behind the scripted server.
-fn stage(server: &ModelServer) -> Sandbox {
-    let settings =
-        json!({"defaultModel": "m1", "defaultThinkingLevel": null, "quietStartup": null});
-    let sandbox = Sandbox::with_settings(server.port(), &settings);
+/// A sandbox with two models, `m1` and the reasoning `m2`, behind a server that does as the prompt says.
+pub fn sandbox(server: &ModelServer, settings: &Value) -> Sandbox {
+    let mut all = json!({"defaultModel": "m1", "defaultThinkingLevel": null, "quietStartup": null});
+    for (name, value) in settings.as_object().into_iter().flatten() {
+        all[name] = value.clone();
+    }
+    let sandbox = Sandbox::with_settings(server.port(), &all);
     let model = |id: &str, reasoning: bool| {
         json!({"id": id, "name": id, "reasoning": reasoning, "input": ["text"], "contextWindow": 200_000,
             "maxTokens": 8192, "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}})
@@ -97,6 +127,7 @@ struct Session {
     seen: usize,
     out: Vec<Value>,
     names: Names,
+    sent_after: Vec<usize>,
 }
 
 impl Session {
@@ -129,6 +160,25 @@ impl Session {
             }
         }
         self.process.close_stdin();
+    }
+
+    /// Sends each line when the program has nothing more to say.
+    fn explore(&mut self, traffic: &[Traffic]) {
+        for step in traffic {
+            while self.process.find(self.seen, 1, QUIET, |_| true).is_some() {
+                self.take_all();
+            }
+            self.sent_after.push(self.out.len());
+            match step {
+                Traffic::In(line) => {
+                    let line = self.names.real(line);
+                    self.process.send(&line);
+                    self.process.find(self.seen, 1, PATIENCE, |_| true);
+                }
+                Traffic::EndOfInput => self.process.close_stdin(),
+                Traffic::Out(_) => {}
+            }
+        }
     }
 
     fn wait_for(&mut self, count: usize) -> bool {
