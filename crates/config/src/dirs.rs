@@ -70,7 +70,7 @@ impl Dirs {
         paths::resolve(text, &self.cwd, &self.home)
     }
 
-    /// The user's settings file, the only one that is ever written.
+    /// The user's settings file, the only one that is written without being asked to.
     pub fn global_settings(&self) -> PathBuf {
         self.agent_dir.join("settings.json")
     }

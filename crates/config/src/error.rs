@@ -50,6 +50,16 @@ pub enum ConfigError {
         /// The path.
         path: PathBuf,
     },
+    /// A key of the file is not what it must be, and what it holds would be lost.
+    #[error("{}: {key} must be {expected}; correct it and try again", path.display())]
+    WrongType {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: &'static str,
+        /// What it must be.
+        expected: &'static str,
+    },
     /// A file named on the command line does not exist.
     #[error("File not found: {}", path.display())]
     FileNotFound {
@@ -74,6 +84,7 @@ impl ConfigError {
             Self::Broken { .. } => "broken_file",
             Self::Locked { .. } => "locked",
             Self::PathNotText { .. } => "path_not_text",
+            Self::WrongType { .. } => "wrong_type",
             Self::FileNotFound { .. } => "file_not_found",
             Self::Unreadable { .. } => "unreadable_file",
         }

@@ -8,35 +8,44 @@ mod context_files;
 mod dirs;
 mod discovery;
 mod error;
+mod extensions;
 mod fence;
 mod file_arguments;
 mod frontmatter;
 mod json_file;
 mod migrations;
 mod notice;
+mod packages;
 mod path_list;
 mod paths;
 mod resources;
 mod settings;
 mod skills;
+mod source_info;
 mod system_prompt;
 mod templates;
 mod text_file;
 mod trust;
+mod walk;
 
 pub use context_files::{ContextFile, load_context_files};
 pub use dirs::Dirs;
-pub use discovery::{Discovery, Location, ResourceFlags, SourceInfo};
+pub use discovery::{Discovery, Location, ResourceFlags};
 pub use error::ConfigError;
+pub use extensions::{ExtensionEntry, ExtensionFlags, FoundExtensions, find_extensions};
 pub use file_arguments::{FileArguments, FileImage, PreparedImage};
 pub use migrations::migrate;
 pub use notice::Notice;
+pub use packages::{
+    GitSource, Package, PackageSource, SourceKind, forget_package, list_packages, record_package,
+};
 pub use resources::{CommandInfo, Expanded, LazyResources, Resources};
 pub use settings::{
     BranchSummary, Compaction, Images, ProviderRetry, ResourceKind, Retry, Settings, SettingsFile,
     ThinkingBudgets,
 };
 pub use skills::{ExpansionError, Skill, SkillVisibility};
+pub use source_info::{Scope, SourceInfo};
 pub use system_prompt::{PromptParts, PromptTexts, compose_system_prompt, today};
 pub use templates::PromptTemplate;
 pub use trust::{ProjectTrust, Trust, TrustFlag, filter_untrusted};

@@ -31,6 +31,16 @@ impl Notice {
         }
     }
 
+    /// A notice about no file in particular.
+    pub(crate) fn general(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            path: None,
+            position: None,
+            message: message.into(),
+        }
+    }
+
     /// The same notice with a place in the file.
     pub(crate) fn at(mut self, line: usize, column: usize) -> Self {
         self.position = Some((line, column));

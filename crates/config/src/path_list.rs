@@ -82,6 +82,20 @@ impl PathList {
         (selected || forced) && self.keeps(file)
     }
 
+    /// Whether a file of the package in `root` is meant, where the list narrows what the package brings.
+    pub(crate) fn narrows_to(&self, file: &Path, root: &Path) -> bool {
+        let named = |path: &PathBuf| {
+            let by_name = path.parent() == Some(root) && path.file_name() == file.file_name();
+            by_name || file.starts_with(path)
+        };
+        let names = Names::of(file);
+        let selected = !self.adds_files()
+            || self.plain.iter().any(named)
+            || self.selected.iter().any(|pattern| pattern.matches(&names))
+            || self.forced_in.iter().any(|path| names.is(path));
+        selected && self.keeps(file)
+    }
+
     /// Whether the list can name a file that was not found by itself.
     pub(crate) fn adds_files(&self) -> bool {
         !self.plain.is_empty() || !self.selected.is_empty()
@@ -97,7 +111,7 @@ impl PathList {
     }
 }
 
-/// The ways to name a file: itself and, for a skill, its directory.
+/// The ways to name a file: itself and, for what a directory is known by, the directory.
 struct Names<'a> {
     file: &'a Path,
     directory: Option<&'a Path>,
@@ -105,10 +119,16 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn of(file: &'a Path) -> Self {
-        let is_skill = file.file_name().is_some_and(|name| name == "SKILL.md");
+        let stands_for_directory = file
+            .file_name()
+            .is_some_and(|name| name == "SKILL.md" || name == "index.ts" || name == "index.js");
         Self {
             file,
-            directory: if is_skill { file.parent() } else { None },
+            directory: if stands_for_directory {
+                file.parent()
+            } else {
+                None
+            },
         }
     }
 

@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 
 use serde::Serialize;
 
-use crate::discovery::{Inputs, Location, ResourceFlags, SourceInfo};
+use crate::discovery::{Inputs, Location, ResourceFlags};
 use crate::skills::{self, ExpansionError, Skill};
 use crate::templates::{self, PromptTemplate};
-use crate::{Dirs, Notice, ProjectTrust, Settings, paths};
+use crate::{Dirs, Notice, ProjectTrust, Settings, SourceInfo, paths};
 
 /// Everything a user can call with `/`.
 #[derive(Debug, Clone, Default)]

@@ -40,7 +40,8 @@ pub enum ResourceKind {
 }
 
 impl ResourceKind {
-    fn key(self) -> &'static str {
+    /// Its name in settings and manifests, and of the directory it is looked for in.
+    pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Extensions => "extensions",
             Self::Skills => "skills",
@@ -250,6 +251,21 @@ impl Settings {
             .get(kind.key())
             .map_or_else(Vec::new, text_list)
     }
+
+    /// The entries of the user's `packages`; relative paths stand in the agent directory.
+    pub(crate) fn user_packages(&self) -> &[Value] {
+        entries(&self.global, "packages")
+    }
+
+    /// The entries of the project's `packages`; relative paths stand in `.pi`.
+    pub(crate) fn project_packages(&self) -> &[Value] {
+        entries(&self.project, "packages")
+    }
+}
+
+fn entries<'a>(layer: &'a Layer, key: &str) -> &'a [Value] {
+    let list = layer.get(key).and_then(Value::as_array);
+    list.map_or(&[], Vec::as_slice)
 }
 
 fn text_list(value: &Value) -> Vec<&str> {
@@ -322,7 +338,7 @@ pub struct SettingsFile {
 }
 
 impl SettingsFile {
-    /// The user's file; a project's file is never written.
+    /// The user's file; a project's is written only to record a package, when asked to.
     pub fn global(dirs: &Dirs) -> Self {
         Self {
             path: Arc::new(dirs.global_settings()),

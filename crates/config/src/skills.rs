@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::discovery::{self, Candidate, Inputs, Location, Sought, SourceInfo};
-use crate::{Notice, frontmatter, text_file};
+use crate::discovery::{self, Candidate, Inputs, Location, Sought};
+use crate::{Notice, SourceInfo, frontmatter, text_file};
 
 const NAME_LIMIT: usize = 64;
 const DESCRIPTION_LIMIT: usize = 1024;

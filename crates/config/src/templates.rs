@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::discovery::{self, Candidate, Inputs, Location, Sought, SourceInfo};
-use crate::{Notice, arguments, frontmatter, text_file};
+use crate::discovery::{self, Candidate, Inputs, Location, Sought};
+use crate::{Notice, SourceInfo, arguments, frontmatter, text_file};
 
 /// A template, read and ready.
 #[derive(Debug, Clone)]

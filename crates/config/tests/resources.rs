@@ -184,7 +184,7 @@ fn the_first_definition_of_a_name_counts() {
     );
     let info = &resources.templates()[2].source_info;
     assert_eq!(
-        (info.source, info.scope, &info.base_dir),
+        (&*info.source, info.scope, &info.base_dir),
         ("cli", "temporary", &None)
     );
     assert_eq!(info.path, z);
@@ -351,7 +351,7 @@ fn settings_add_and_take_away() {
     let added = resources.commands().pop().unwrap();
     assert_eq!(added.description, "a (path:a2)");
     assert_eq!(
-        (added.source_info.source, added.source_info.scope),
+        (&*added.source_info.source, added.source_info.scope),
         ("local", "user")
     );
 }

@@ -1,5 +1,7 @@
 //! The command line of pi, which is also ours.
 
+mod unknown;
+
 use std::collections::VecDeque;
 
 use pinion_message::ThinkingLevel;
@@ -58,6 +60,14 @@ pub(crate) struct Flags {
     pub tools: Option<Vec<String>>,
     pub exclude_tools: Vec<String>,
     pub thinking: Option<ThinkingLevel>,
+    /// `-e`: files, directories, `npm:` and `git:` packages.
+    pub extensions: Vec<String>,
+    pub no_extensions: bool,
+    /// Flags that are not ours, without their dashes: extensions may know them.
+    pub unknown: Vec<(String, Option<String>)>,
+    /// Values of unknown flags that would be messages if no extension knew the flag: where they stood
+    /// among the messages.
+    taken: Vec<(usize, String)>,
     pub skills: Vec<String>,
     pub no_skills: bool,
     pub prompt_templates: Vec<String>,
@@ -131,6 +141,7 @@ pub(crate) fn parse(program: Program, arguments: Vec<String>) -> Result<Action, 
         program,
         rest: arguments.into(),
         flags: Flags::default(),
+        attached: false,
         action: None,
     };
     while let Some(argument) = parser.rest.pop_front() {
@@ -145,6 +156,8 @@ struct Parser {
     program: Program,
     rest: VecDeque<String>,
     flags: Flags,
+    /// The next argument was joined to its flag with `=`.
+    attached: bool,
     /// Something that ends the program instead of a run.
     action: Option<Action>,
 }
@@ -171,8 +184,10 @@ impl Parser {
             && flag.starts_with("--")
         {
             self.rest.push_front(value.to_owned());
+            self.attached = true;
             return self.flag(flag);
         }
+        self.attached = false;
         self.flag(argument)
     }
 
@@ -206,13 +221,18 @@ impl Parser {
             "--thinking" => self.thinking(flag)?,
             "--print" | "-p" => {}
             "--export" => self.export(flag)?,
-            "--extension" | "-e" | "--theme" => {
+            "--extension" | "-e" => {
+                let source = self.value(flag)?;
+                self.flags.extensions.push(source);
+            }
+            "--no-extensions" | "-ne" => self.flags.no_extensions = true,
+            "--theme" => {
                 let value = self.value(flag)?;
                 self.warn(format!(
-                    "Warning: {flag} {value} is ignored: this build loads no extensions or themes."
+                    "Warning: {flag} {value} is ignored: this build loads no themes."
                 ));
             }
-            "--no-extensions" | "-ne" | "--no-themes" => {}
+            "--no-themes" => {}
             "--skill" => {
                 let path = self.value(flag)?;
                 self.flags.skills.push(path);
@@ -239,24 +259,6 @@ impl Parser {
             _ => return self.unknown(flag),
         }
         Ok(())
-    }
-
-    fn unknown(&mut self, flag: &str) -> Result<(), Failure> {
-        let nearest = nearest(flag, FLAGS.iter().copied());
-        let hint = nearest.map_or_else(
-            || "Run `pinion --help` for the flags there are.".to_owned(),
-            |nearest| format!("Did you mean {nearest}?"),
-        );
-        match self.program {
-            Program::Pinion => Err(Failure::usage(format!(
-                "Error: unknown option {flag}. {hint}"
-            ))),
-            // pi leaves flags it does not know to extensions.
-            Program::Pi => {
-                self.warn(format!("Warning: unknown option {flag} is ignored. {hint}"));
-                Ok(())
-            }
-        }
     }
 
     fn warn(&mut self, warning: String) {
@@ -346,34 +348,6 @@ fn list(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The candidate most like `text`, if any is like it at all.
-pub(crate) fn nearest<'a>(
-    text: &str,
-    candidates: impl Iterator<Item = &'a str>,
-) -> Option<&'a str> {
-    candidates
-        .map(|candidate| (distance(text, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.len() / 3)
-        .min()
-        .map(|(_, candidate)| candidate)
-}
-
-/// How many letters must change to make one text the other.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, left) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, right) in right.iter().enumerate() {
-            let substituted = diagonal + usize::from(left != *right);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -397,18 +371,46 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_flag_names_the_nearest_one() {
-        let failure = parse(Program::Pinion, vec!["--sesion".into()]).unwrap_err();
-        assert!(
-            format!("{failure:?}").contains("Did you mean --session?"),
-            "{failure:?}"
-        );
+    fn unknown_flags_are_kept_for_extensions() {
+        for program in [Program::Pinion, Program::Pi] {
+            let flags = flags(
+                program,
+                &[
+                    "one",
+                    "--plan",
+                    "two",
+                    "--level=-3",
+                    "--dry",
+                    "--who",
+                    "@a",
+                    "-e",
+                    "x.ts",
+                    "three",
+                    "--on",
+                ],
+            );
+            let some = |text: &str| Some(text.to_owned());
+            assert_eq!(
+                flags.unknown,
+                [
+                    ("plan".to_owned(), some("two")),
+                    ("level".to_owned(), some("-3")),
+                    ("dry".to_owned(), None),
+                    ("who".to_owned(), None),
+                    ("on".to_owned(), None),
+                ]
+            );
+            assert_eq!(flags.messages, ["one", "three"]);
+            assert_eq!(flags.files, ["a"]);
+        }
     }
 
     #[test]
-    fn as_pi_an_unknown_flag_is_only_a_warning() {
-        let flags = flags(Program::Pi, &["--mode", "rpc", "--no-such-flag"]);
-        assert_eq!(flags.mode, Mode::Rpc);
-        assert_eq!(flags.warnings.len(), 1);
+    fn an_unknown_short_flag_names_the_nearest_one() {
+        let failure = parse(Program::Pinion, vec!["-model".into()]).unwrap_err();
+        assert!(
+            format!("{failure:?}").contains("Did you mean --model?"),
+            "{failure:?}"
+        );
     }
 }

@@ -12,9 +12,10 @@ use std::process::ExitCode;
 
 use pinion_config::{FileImage, PreparedImage};
 
-use crate::cli::{Action, nearest};
+use crate::cli::Action;
 use crate::failure::Failure;
 use crate::help::Topic;
+use crate::nearest::nearest;
 
 /// A command that answers a question and ends.
 #[derive(Debug)]

@@ -160,6 +160,7 @@ fn resource_flags(flags: &Flags) -> ResourceFlags {
         skill_discovery: discovery(flags.no_skills),
         prompt_templates: flags.prompt_templates.clone(),
         prompt_discovery: discovery(flags.no_prompt_templates),
+        extensions: flags.extensions.clone(),
     }
 }
 

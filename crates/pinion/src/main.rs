@@ -7,6 +7,7 @@ mod engine;
 mod failure;
 mod help;
 mod modes;
+mod nearest;
 mod preferences;
 mod program;
 mod reader;
@@ -41,10 +42,13 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
         Action::Help(topic) => commands::help(topic),
         Action::Version => commands::version(),
         Action::Command(command) => commands::run(command),
-        Action::Run(flags) => match flags.mode {
-            Mode::Rpc => modes::rpc(program, flags),
-            Mode::Json => modes::json(program, flags),
-            Mode::Text => modes::print(program, flags),
-        },
+        Action::Run(mut flags) => {
+            flags.decide_unknown(program)?;
+            match flags.mode {
+                Mode::Rpc => modes::rpc(program, flags),
+                Mode::Json => modes::json(program, flags),
+                Mode::Text => modes::print(program, flags),
+            }
+        }
     }
 }

@@ -1,0 +1,357 @@
+//! Gathers the files of one kind from directories, lists, flags and packages: each real file once, in the
+//! order they are added, with a word about where each came from.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Location, Place};
+use crate::extensions::directory;
+use crate::fence::Fence;
+use crate::packages::Manifest;
+use crate::path_list::PathList;
+use crate::walk::{EntryKind, IgnoreFiles, walk};
+use crate::{Dirs, Notice, Package, PackageSource, ProjectTrust, ResourceKind, Scope, SourceInfo};
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sought {
+    Prompts,
+    Skills,
+    Extensions,
+}
+
+impl Sought {
+    pub(crate) fn kind(self) -> ResourceKind {
+        match self {
+            Self::Prompts => ResourceKind::Prompts,
+            Self::Skills => ResourceKind::Skills,
+            Self::Extensions => ResourceKind::Extensions,
+        }
+    }
+}
+
+/// A file that may turn out to be what is sought.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) path: PathBuf,
+    pub(crate) location: Location,
+    /// What a listing says about it: `user`, `project`, `path:<stem>` or a package's source.
+    pub(crate) label: String,
+    pub(crate) info: SourceInfo,
+}
+
+/// The files found so far.
+pub(crate) struct Collector<'a> {
+    sought: Sought,
+    home: &'a Path,
+    /// Real paths, so that a file reached twice counts once.
+    seen: HashSet<PathBuf>,
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) notices: &'a mut Vec<Notice>,
+}
+
+impl<'a> Collector<'a> {
+    pub(crate) fn new(sought: Sought, home: &'a Path, notices: &'a mut Vec<Notice>) -> Self {
+        Self {
+            sought,
+            home,
+            seen: HashSet::new(),
+            candidates: Vec::new(),
+            notices,
+        }
+    }
+
+    fn add(&mut self, candidate: Candidate, fence: &Fence) {
+        if !fence.admits(&candidate.path) {
+            self.notices.push(Fence::notice(&candidate.path));
+            return;
+        }
+        let real = fs::canonicalize(&candidate.path).unwrap_or_else(|_| candidate.path.clone());
+        if self.seen.insert(real) {
+            self.candidates.push(candidate);
+        }
+    }
+
+    /// Adds what lies in a place, as far as the overrides of its scope let it.
+    pub(crate) fn add_place(&mut self, place: &Place, overrides: &PathList, trust: ProjectTrust) {
+        if !place.directory.is_dir() {
+            return;
+        }
+        let fence = match &place.root {
+            Some(root) => Fence::around(root, trust),
+            None => Fence::Open,
+        };
+        let scope = match place.location {
+            Location::User => "user",
+            Location::Project | Location::Path => "project",
+        };
+        for path in files_in(&place.directory, self.sought, IgnoreFiles::Honoured) {
+            if !overrides.keeps(&path) {
+                continue;
+            }
+            let info = SourceInfo {
+                path: path.clone(),
+                source: "auto".into(),
+                scope,
+                origin: "top-level",
+                base_dir: Some(place.base_dir.clone()),
+            };
+            let candidate = Candidate {
+                path,
+                location: place.location,
+                label: scope.to_owned(),
+                info,
+            };
+            self.add(candidate, &fence);
+        }
+    }
+
+    /// Adds what a list of the settings names.
+    pub(crate) fn add_listed(&mut self, list: &PathList, scope: &'static str, fence: &Fence) {
+        for file in self.files_of_list(list) {
+            let label = path_label(&file);
+            self.add(explicit(file, label, "local", scope), fence);
+        }
+    }
+
+    /// Adds what a flag names.
+    pub(crate) fn add_named(&mut self, path: &Path) {
+        let label = path_label(path);
+        for file in self.files_at(path) {
+            self.add_explicit(file, label.clone());
+        }
+    }
+
+    fn add_explicit(&mut self, file: PathBuf, label: String) {
+        let candidate = explicit(file, label, "cli", Scope::Temporary.as_str());
+        self.add(candidate, &Fence::Open);
+    }
+
+    /// Adds what is of this kind in the package `-e` names; a plain file is only an extension.
+    pub(crate) fn add_named_package(&mut self, text: &str, dirs: &Dirs, trust: ProjectTrust) {
+        let Ok(source) = PackageSource::parse(text, &dirs.cwd, &dirs.home) else {
+            return;
+        };
+        let root = locate_named(&source, dirs, trust);
+        if let Some(root) = root.filter(|root| root.is_dir()) {
+            let label = path_label(&root);
+            let package = Package::temporary(source, Some(root));
+            for file in self.files_of_package(&package) {
+                self.add_explicit(file, label.clone());
+            }
+        }
+    }
+
+    /// Adds the file `-e` names, also if it is not there: its loading fails, which is said then.
+    pub(crate) fn add_named_file(&mut self, path: PathBuf) {
+        let label = path_label(&path);
+        self.add_explicit(path, label);
+    }
+
+    /// Adds what is of this kind in a package.
+    pub(crate) fn add_package(&mut self, package: &Package) {
+        let Some(root) = &package.root else { return };
+        let base_dir = match root.is_file() {
+            true => root.parent(),
+            false => Some(root.as_path()),
+        };
+        let location = match package.scope {
+            Scope::User => Location::User,
+            Scope::Project => Location::Project,
+            Scope::Temporary => Location::Path,
+        };
+        for path in self.files_of_package(package) {
+            let info = SourceInfo {
+                path: path.clone(),
+                source: package.source.text().to_owned().into(),
+                scope: package.scope.as_str(),
+                origin: "package",
+                base_dir: base_dir.map(Path::to_owned),
+            };
+            let candidate = Candidate {
+                path,
+                location,
+                label: package.source.text().to_owned(),
+                info,
+            };
+            self.add(candidate, &Fence::Open);
+        }
+    }
+
+    fn files_of_package(&mut self, package: &Package) -> Vec<PathBuf> {
+        let Some(root) = &package.root else {
+            return Vec::new();
+        };
+        if root.is_file() {
+            return match self.sought {
+                Sought::Extensions => vec![root.clone()],
+                Sought::Prompts | Sought::Skills => Vec::new(),
+            };
+        }
+        let kind = self.sought.kind();
+        let filter = package.filter(kind);
+        if filter.as_ref().is_some_and(Vec::is_empty) {
+            return Vec::new();
+        }
+        let mut unread = Vec::new();
+        let manifest = match self.sought {
+            Sought::Extensions => Manifest::read(root, self.notices),
+            // What is wrong with it is said once.
+            Sought::Prompts | Sought::Skills => Manifest::read(root, &mut unread),
+        };
+        let file = root.join("package.json");
+        let mut files = if manifest.names_resources() {
+            let entries = manifest.entries(kind);
+            let list = PathList::parse(&entries, root, self.home, &file, self.notices);
+            self.files_of_list(&list)
+        } else {
+            conventional_files(root, self.sought)
+        };
+        if let Some(filter) = filter {
+            let list = PathList::parse(&filter, root, self.home, &file, self.notices);
+            files.retain(|file| list.narrows_to(file, root));
+        }
+        files
+    }
+
+    fn files_of_list(&mut self, list: &PathList) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for path in &list.plain {
+            files.extend(self.files_at(path));
+        }
+        for root in list.search_roots() {
+            files.extend(files_below(root, self.sought));
+        }
+        files.retain(|file| list.selects(file));
+        files
+    }
+
+    /// A file as itself, a directory as what is in it.
+    fn files_at(&mut self, path: &Path) -> Vec<PathBuf> {
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => {
+                let own = path.join("SKILL.md");
+                if self.sought == Sought::Skills && own.is_file() {
+                    return vec![own];
+                }
+                let ignore_files = match self.sought {
+                    Sought::Prompts => IgnoreFiles::Disregarded,
+                    Sought::Skills | Sought::Extensions => IgnoreFiles::Honoured,
+                };
+                files_in(path, self.sought, ignore_files)
+            }
+            // An extension that is named may have any name.
+            Ok(_) if self.sought == Sought::Extensions || has_markdown_name(path) => {
+                vec![path.to_owned()]
+            }
+            Ok(_) => {
+                let message = "is not a Markdown file (*.md); it is ignored";
+                self.notices
+                    .push(Notice::about(path, "not_markdown", message));
+                Vec::new()
+            }
+            Err(error) => {
+                let message = format!("cannot be used ({error}); it is ignored");
+                self.notices
+                    .push(Notice::about(path, "unreadable_file", message));
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// Where what `-e` names is: a path, or a package installed for the user or for a trusted project.
+pub(crate) fn locate_named(
+    source: &PackageSource,
+    dirs: &Dirs,
+    trust: ProjectTrust,
+) -> Option<PathBuf> {
+    let user = source.locate(dirs, Scope::Temporary);
+    user.or_else(|| match trust {
+        ProjectTrust::Trusted => source.locate(dirs, Scope::Project),
+        ProjectTrust::Untrusted => None,
+    })
+}
+
+/// What a package without a manifest brings: the directory named after the kind, or, for a package that
+/// has no such directory of any kind, the module it is.
+fn conventional_files(root: &Path, sought: Sought) -> Vec<PathBuf> {
+    let directory = root.join(sought.kind().key());
+    if directory.is_dir() {
+        return files_in(&directory, sought, IgnoreFiles::Honoured);
+    }
+    let kinds = ["skills", "prompts", "themes"];
+    let is_module = || !kinds.iter().any(|kind| root.join(kind).is_dir());
+    match sought {
+        Sought::Extensions if is_module() => directory::module(root).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn explicit(path: PathBuf, label: String, source: &'static str, scope: &'static str) -> Candidate {
+    let info = SourceInfo {
+        path: path.clone(),
+        source: source.into(),
+        scope,
+        origin: "top-level",
+        base_dir: None,
+    };
+    Candidate {
+        path,
+        location: Location::Path,
+        label,
+        info,
+    }
+}
+
+fn path_label(path: &Path) -> String {
+    let name = path
+        .file_name()
+        .map_or_else(Default::default, |name| name.to_string_lossy());
+    let stem = name.strip_suffix(".md").unwrap_or(&name);
+    format!("path:{}", if stem.is_empty() { "path" } else { stem })
+}
+
+/// The files of a directory that are sought, by name: templates only directly in it, skills also
+/// as `SKILL.md` at any depth, extensions by the rules for them.
+fn files_in(directory: &Path, sought: Sought, ignore_files: IgnoreFiles) -> Vec<PathBuf> {
+    let depth = match sought {
+        Sought::Prompts => Some(1),
+        Sought::Skills => None,
+        Sought::Extensions => return directory::entries(directory),
+    };
+    let files = markdown_files(directory, depth, ignore_files);
+    files
+        .filter(|file| file.parent() == Some(directory) || is_wanted(file, sought))
+        .collect()
+}
+
+/// The files at any depth that a pattern may select.
+fn files_below(directory: &Path, sought: Sought) -> Vec<PathBuf> {
+    match sought {
+        Sought::Extensions => directory::scripts_below(directory),
+        Sought::Prompts | Sought::Skills => markdown_files(directory, None, IgnoreFiles::Honoured)
+            .filter(|file| is_wanted(file, sought))
+            .collect(),
+    }
+}
+
+/// Whether a Markdown file somewhere below a directory is one.
+fn is_wanted(file: &Path, sought: Sought) -> bool {
+    sought == Sought::Prompts || file.file_name().is_some_and(|name| name == "SKILL.md")
+}
+
+fn markdown_files(
+    directory: &Path,
+    depth: Option<usize>,
+    ignore_files: IgnoreFiles,
+) -> impl Iterator<Item = PathBuf> {
+    walk(directory, depth, ignore_files)
+        .filter(|(path, kind)| *kind == EntryKind::File && has_markdown_name(path))
+        .map(|(path, _)| path)
+}
+
+fn has_markdown_name(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "md")
+}

@@ -1,0 +1,118 @@
+//! Packages: directories that bring extensions, skills and prompt templates together.
+//!
+//! The `packages` lists of the settings name them; here it is found out which there are and what they
+//! say about themselves. Installing one is not done here, and nothing here starts a process.
+
+mod manifest;
+mod record;
+mod source;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+pub(crate) use manifest::Manifest;
+pub use record::{forget_package, record_package};
+pub use source::{GitSource, PackageSource, SourceKind};
+
+use crate::{Dirs, Notice, ResourceKind, Scope, Settings};
+
+/// A package that settings or a flag name.
+#[derive(Debug, Clone)]
+pub struct Package {
+    /// Where it comes from.
+    pub source: PackageSource,
+    /// Whose settings name it.
+    pub scope: Scope,
+    /// Where it is; `None` if it is not there.
+    pub root: Option<PathBuf>,
+    /// The members of its entry that narrow what is used of it.
+    filters: Map<String, Value>,
+}
+
+impl Package {
+    /// A package of this run only.
+    pub(crate) fn temporary(source: PackageSource, root: Option<PathBuf>) -> Self {
+        Self {
+            source,
+            scope: Scope::Temporary,
+            root,
+            filters: Map::new(),
+        }
+    }
+
+    /// The version its `package.json` states.
+    pub fn version(&self) -> Option<String> {
+        Manifest::read(self.root.as_deref()?, &mut Vec::new()).version
+    }
+
+    /// Whether its entry narrows what is used of it.
+    pub fn is_filtered(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
+    /// What its entry says about one kind: `None` means all of it.
+    pub(crate) fn filter(&self, kind: ResourceKind) -> Option<Vec<&str>> {
+        let entries = self.filters.get(kind.key())?.as_array()?;
+        Some(entries.iter().filter_map(Value::as_str).collect())
+    }
+}
+
+/// The packages of the settings: the project's, then the user's. Each once; the project's entry wins.
+pub fn list_packages(dirs: &Dirs, settings: &Settings) -> (Vec<Package>, Vec<Notice>) {
+    let mut notices = Vec::new();
+    let mut seen = HashSet::new();
+    let mut packages = Vec::new();
+    for (scope, entries, base, file) in [
+        (
+            Scope::Project,
+            settings.project_packages(),
+            &dirs.project_dir,
+            dirs.project_settings(),
+        ),
+        (
+            Scope::User,
+            settings.user_packages(),
+            &dirs.agent_dir,
+            dirs.global_settings(),
+        ),
+    ] {
+        for entry in entries {
+            match read_entry(entry, base, &dirs.home) {
+                Ok((source, filters)) => {
+                    if seen.insert(source.identity()) {
+                        packages.push(Package {
+                            root: source.locate(dirs, scope),
+                            source,
+                            scope,
+                            filters,
+                        });
+                    }
+                }
+                Err(message) => {
+                    let message = format!("package {entry} is ignored: {message}");
+                    notices.push(Notice::about(&file, "bad_package", message));
+                }
+            }
+        }
+    }
+    (packages, notices)
+}
+
+fn read_entry(
+    entry: &Value,
+    base: &Path,
+    home: &Path,
+) -> Result<(PackageSource, Map<String, Value>), String> {
+    let (text, mut filters) = match entry {
+        Value::String(text) => (text.as_str(), Map::new()),
+        Value::Object(members) => {
+            let source = members.get("source").and_then(Value::as_str);
+            (source.ok_or("it has no source")?, members.clone())
+        }
+        _ => return Err("it is neither a string nor an object".into()),
+    };
+    filters.shift_remove("source");
+    Ok((PackageSource::parse(text, base, home)?, filters))
+}

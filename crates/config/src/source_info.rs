@@ -1,0 +1,52 @@
+//! Where a resource was found, in the words clients know.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::paths;
+
+/// Where a template, a skill or an extension was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceInfo {
+    /// The file.
+    #[serde(serialize_with = "paths::lossy")]
+    pub path: PathBuf,
+    /// `auto` (found), `local` (settings), `cli` (flag), or the source of a package as it was written.
+    pub source: Cow<'static, str>,
+    /// `user`, `project` or `temporary`.
+    pub scope: &'static str,
+    /// `top-level` or `package`.
+    pub origin: &'static str,
+    /// The directory whose conventions led to it: `.pi`, the agent directory or the package's root.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "paths::lossy_if_some"
+    )]
+    pub base_dir: Option<PathBuf>,
+}
+
+/// Whose a resource is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// The user's: the agent directory.
+    User,
+    /// The project's: `.pi` in the working directory.
+    Project,
+    /// Of this run only: a flag.
+    Temporary,
+}
+
+impl Scope {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Temporary => "temporary",
+        }
+    }
+}
