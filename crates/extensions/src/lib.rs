@@ -1,1 +1,17 @@
 //! TypeScript extensions in an embedded JavaScript engine.
+//!
+//! A [`Script`] is one thread with one engine on it. Extensions live in generations: a realm with
+//! globals of its own, whose modules are evaluated afresh. What the program and an extension say to
+//! each other crosses as JSON text; what an extension may ask of the machine is a native operation
+//! in `ops`, and what it may ask of the program is [`Services`].
+
+#[allow(dead_code, unused_imports)]
+mod ops;
+#[allow(dead_code)]
+mod script;
+mod services;
+
+pub use script::{
+    Generation, Script, ScriptError, ScriptOptions, Uncaught, UncaughtKind, readable_message,
+};
+pub use services::{NoServices, Services};

@@ -1,0 +1,106 @@
+//! The names a module of ours exports, read from its text.
+//!
+//! Our own modules begin each `export` at the start of a line; that is all this understands. A test
+//! of the crate compares the result with what each module really exports.
+
+/// What a module exports by name, and the modules it passes on whole.
+pub(crate) struct Exports {
+    pub(crate) names: Vec<String>,
+    pub(crate) stars: Vec<String>,
+}
+
+/// Reads the `export` statements of `source`.
+pub(crate) fn scan(source: &str) -> Exports {
+    let mut found = Exports {
+        names: Vec::new(),
+        stars: Vec::new(),
+    };
+    let mut rest = source;
+    loop {
+        if let Some(statement) = rest.strip_prefix("export") {
+            if statement.starts_with([' ', '{', '*']) {
+                take(statement.trim_start(), &mut found);
+            }
+        }
+        match rest.find('\n') {
+            Some(end) => rest = &rest[end + 1..],
+            None => break,
+        }
+    }
+    found.names.sort();
+    found.names.dedup();
+    found
+}
+
+fn take(statement: &str, found: &mut Exports) {
+    if let Some(star) = statement.strip_prefix('*') {
+        match star.trim_start().strip_prefix("as ") {
+            Some(name) => found.names.push(identifier(name)),
+            None => found.stars.extend(quoted(star)),
+        }
+        return;
+    }
+    if let Some(list) = statement.strip_prefix('{') {
+        let list = list.split('}').next().unwrap_or_default();
+        for item in list.split(',') {
+            let item = item.split("//").next().unwrap_or_default().trim();
+            let name = item.rsplit(" as ").next().unwrap_or(item).trim();
+            if !name.is_empty() {
+                found.names.push(name.to_owned());
+            }
+        }
+        return;
+    }
+    let mut words = statement;
+    loop {
+        let word = identifier(words);
+        if word == "default" {
+            found.names.push(word);
+            return;
+        }
+        let after = words[word.len()..].trim_start_matches(['*', ' ']);
+        match word.as_str() {
+            "async" | "function" => words = after,
+            "class" => {
+                found.names.push(identifier(after));
+                return;
+            }
+            "const" | "let" | "var" => {
+                declared(after, found);
+                return;
+            }
+            _ => {
+                found.names.push(word);
+                return;
+            }
+        }
+    }
+}
+
+/// The names of `const a = 1` and of `const { a, b: c } = value`.
+fn declared(text: &str, found: &mut Exports) {
+    let Some(pattern) = text.strip_prefix('{') else {
+        found.names.push(identifier(text));
+        return;
+    };
+    for item in pattern.split('}').next().unwrap_or_default().split(',') {
+        let item = item.split('=').next().unwrap_or_default();
+        let name = item.rsplit(':').next().unwrap_or(item).trim();
+        if !name.is_empty() {
+            found.names.push(name.to_owned());
+        }
+    }
+}
+
+fn identifier(text: &str) -> String {
+    text.chars()
+        .take_while(|character| character.is_alphanumeric() || matches!(character, '_' | '$'))
+        .collect()
+}
+
+fn quoted(text: &str) -> Option<String> {
+    let start = text.find(['"', '\''])?;
+    let rest = &text[start + 1..];
+    let end = rest.find(['"', '\''])?;
+    Some(rest[..end].to_owned())
+}

@@ -1,0 +1,110 @@
+//! How exceptions leave the engine.
+
+use rquickjs::{Ctx, Value};
+
+/// Why a call of a script failed. Shown as the message alone.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScriptError {
+    /// The script threw.
+    #[error("{message}")]
+    Thrown {
+        /// The message of the error, or the thrown value as text.
+        message: String,
+        /// `TypeError` and the like; empty when something else than an error was thrown.
+        name: String,
+        /// The error's own `code`, as Node's errors have.
+        code: Option<String>,
+        /// Where it was thrown.
+        stack: Option<String>,
+    },
+    /// The script did not return, or held too much memory.
+    #[error("{0}")]
+    Interrupted(String),
+    /// Nobody waits for the call any more.
+    #[error("The call was aborted")]
+    Aborted,
+    /// The generation is closed.
+    #[error("The extension generation is closed")]
+    Closed,
+    /// The engine has ended or could not be made.
+    #[error("The script engine has ended")]
+    Ended,
+}
+
+impl ScriptError {
+    /// A stable name for the kind of failure.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Thrown { .. } => "script_threw",
+            Self::Interrupted(_) => "script_interrupted",
+            Self::Aborted => "script_aborted",
+            Self::Closed => "script_closed",
+            Self::Ended => "script_ended",
+        }
+    }
+}
+
+/// What `value`, once thrown, says.
+pub(crate) fn describe<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> ScriptError {
+    let Some(object) = value.as_object().filter(|_| value.is_error()) else {
+        return ScriptError::Thrown {
+            message: as_text(ctx, value),
+            name: String::new(),
+            code: None,
+            stack: None,
+        };
+    };
+    let member = |name: &str| -> Option<String> {
+        match object.get::<_, Value<'js>>(name) {
+            Ok(value) if value.is_string() => value.get().ok(),
+            Ok(_) => None,
+            Err(_) => {
+                ctx.catch();
+                None
+            }
+        }
+    };
+    let stack = member("stack");
+    ScriptError::Thrown {
+        message: readable_message(&member("message").unwrap_or_default(), stack.as_deref()),
+        name: member("name").unwrap_or_default(),
+        code: member("code"),
+        stack,
+    }
+}
+
+fn as_text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
+    if value.is_symbol() {
+        return "Symbol()".to_owned();
+    }
+    match value.get::<rquickjs::Coerced<String>>() {
+        Ok(text) => text.0,
+        Err(_) => {
+            ctx.catch();
+            "[thrown value]".to_owned()
+        }
+    }
+}
+
+/// `message` in the words extensions expect: the engine names a failed property access differently
+/// from the engine extensions are written for.
+#[must_use]
+pub fn readable_message(message: &str, _stack: Option<&str>) -> String {
+    for (start, verb) in [
+        ("cannot read property '", "read"),
+        ("cannot set property '", "set"),
+    ] {
+        if let Some(rest) = message.strip_prefix(start)
+            && let Some((property, object)) = rest.rsplit_once("' of ")
+            && matches!(object, "undefined" | "null")
+        {
+            return if verb == "read" {
+                format!("Cannot read properties of {object} (reading '{property}')")
+            } else {
+                format!("Cannot set properties of {object} (setting '{property}')")
+            };
+        }
+    }
+    message.to_owned()
+}

@@ -1,0 +1,146 @@
+//! What a script may not exceed: time without returning, memory, and the patience of its caller.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::errors::ScriptError;
+
+/// How far above the limit memory may go before it is refused. An interrupted script ends cleanly; a
+/// refused allocation is an exception at a place of the script's choosing.
+const HEADROOM: usize = 64 << 20;
+
+/// Ends the engine from outside.
+#[derive(Debug, Default)]
+pub(crate) struct Stop(AtomicBool);
+
+impl Stop {
+    /// Interrupts whatever runs, now and from now on.
+    pub(crate) fn now(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Busy,
+    Memory,
+    Aborted,
+    Stopped,
+}
+
+/// Watches one engine from its own thread.
+pub(crate) struct Watch {
+    busy_limit: Duration,
+    memory_limit: usize,
+    used: Arc<AtomicUsize>,
+    stop: Arc<Stop>,
+    turn: Cell<Instant>,
+    reason: Cell<Option<Reason>>,
+    running: RefCell<Option<Running>>,
+}
+
+#[derive(Clone)]
+struct Running {
+    label: String,
+    cancel: CancellationToken,
+}
+
+impl Watch {
+    pub(crate) fn new(busy_limit: Duration, memory_limit: Option<usize>, stop: Arc<Stop>) -> Self {
+        Self {
+            busy_limit,
+            memory_limit: memory_limit.unwrap_or(isize::MAX as usize - HEADROOM),
+            used: Arc::default(),
+            stop,
+            turn: Cell::new(Instant::now()),
+            reason: Cell::new(None),
+            running: RefCell::new(None),
+        }
+    }
+
+    /// Where the allocator counts, and what it must not exceed.
+    pub(crate) fn memory(&self) -> (Arc<AtomicUsize>, usize) {
+        (Arc::clone(&self.used), self.memory_limit + HEADROOM)
+    }
+
+    /// A new turn of the loop begins: the script starts with all its time.
+    pub(crate) fn begin(&self) {
+        self.turn.set(Instant::now());
+    }
+
+    /// The script runs on behalf of `label` until [`Watch::leave`].
+    pub(crate) fn enter(&self, label: &str, cancel: &CancellationToken) {
+        self.begin();
+        *self.running.borrow_mut() = Some(Running {
+            label: label.to_owned(),
+            cancel: cancel.clone(),
+        });
+    }
+
+    pub(crate) fn leave(&self) {
+        *self.running.borrow_mut() = None;
+    }
+
+    /// Asked by the engine every few thousand steps: whether to interrupt.
+    pub(crate) fn must_stop(&self) -> bool {
+        let reason = if self.stop.is_set() {
+            Reason::Stopped
+        } else if self.turn.get().elapsed() > self.busy_limit {
+            Reason::Busy
+        } else if self.used.load(Ordering::Relaxed) > self.memory_limit {
+            Reason::Memory
+        } else if self
+            .running
+            .borrow()
+            .as_ref()
+            .is_some_and(|call| call.cancel.is_cancelled())
+        {
+            Reason::Aborted
+        } else {
+            return false;
+        };
+        self.reason.set(Some(reason));
+        true
+    }
+
+    /// Whether memory is still over the limit.
+    pub(crate) fn is_full(&self) -> bool {
+        self.used.load(Ordering::Relaxed) > self.memory_limit
+    }
+
+    /// Why the script was interrupted a moment ago. `place` is where it was, as its stack tells.
+    pub(crate) fn interruption(&self, place: Option<&str>) -> Option<ScriptError> {
+        let reason = self.reason.take()?;
+        let running = self
+            .running
+            .borrow()
+            .as_ref()
+            .map(|call| call.label.clone());
+        let during = match (place, running) {
+            (Some(place), Some(label)) => format!(" ({label}, at {place})"),
+            (Some(place), None) => format!(" (at {place})"),
+            (None, Some(label)) => format!(" ({label})"),
+            (None, None) => String::new(),
+        };
+        Some(match reason {
+            Reason::Busy => ScriptError::Interrupted(format!(
+                "The script was interrupted: it ran for more than {} s without returning{during}",
+                self.busy_limit.as_secs_f64(),
+            )),
+            Reason::Memory => ScriptError::Interrupted(format!(
+                "The script was interrupted: it holds more than {} MB of memory{during}",
+                self.memory_limit >> 20,
+            )),
+            Reason::Aborted => ScriptError::Aborted,
+            Reason::Stopped => ScriptError::Ended,
+        })
+    }
+}

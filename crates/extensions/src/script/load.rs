@@ -1,0 +1,292 @@
+//! Modules for the engine: found, made ready, declared.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::WriteOptions;
+use rquickjs::prelude::Func;
+use rquickjs::{Ctx, Error, Exception, Module, Object, Result};
+
+use super::cache::Cache;
+use super::facade::Facades;
+use super::packages::Wanted;
+use super::raw::{Bytecode, load_module};
+use super::resolve::{Request, Target, internal, resolve};
+use super::transform::{Facts, Kind, transform};
+use super::{commonjs, embedded};
+
+/// What the engine knows about modules, for all generations.
+pub(crate) struct Loading {
+    cache: Option<Cache>,
+    facades: Facades,
+    wanted: RefCell<HashMap<String, Vec<(String, Vec<String>)>>>,
+    /// Modules written here around a CommonJS file: they may import ours.
+    around_common: RefCell<HashSet<String>>,
+    counted: RefCell<u64>,
+}
+
+/// A file, ready to be declared or wrapped.
+pub(crate) struct Prepared {
+    pub(crate) facts: Facts,
+    code: Code,
+}
+
+enum Code {
+    Text { text: String, key: Option<String> },
+    Compiled(Vec<u8>),
+}
+
+impl Prepared {
+    /// The code as text; modules that come compiled have none.
+    pub(crate) fn text(&self) -> &str {
+        match &self.code {
+            Code::Text { text, .. } => text,
+            Code::Compiled(_) => "",
+        }
+    }
+}
+
+impl Loading {
+    pub(crate) fn new(cache_dir: Option<PathBuf>) -> Self {
+        Self {
+            cache: cache_dir.map(Cache::new),
+            facades: Facades::default(),
+            wanted: RefCell::default(),
+            around_common: RefCell::default(),
+            counted: RefCell::new(0),
+        }
+    }
+
+    /// Keeps the cache within bounds; for when there is nothing else to do.
+    pub(crate) fn tidy(&self) {
+        if std::mem::take(&mut *self.counted.borrow_mut()) > 0
+            && let Some(cache) = &self.cache
+        {
+            cache.trim();
+        }
+    }
+
+    /// Reads `path` and makes it ready: from the cache, or through the transform.
+    pub(crate) fn prepare(&self, ctx: &Ctx<'_>, path: &Path) -> Result<Prepared> {
+        let source = fs::read(path).map_err(|error| {
+            Exception::throw_message(ctx, &format!("Cannot read '{}': {error}", path.display()))
+        })?;
+        let key = self
+            .cache
+            .as_ref()
+            .map(|cache| (cache, Cache::key(path, &source)));
+        if let Some(kept) = key.as_ref().and_then(|(cache, key)| cache.get(key)) {
+            let code = match kept.facts.kind {
+                Kind::Module => Code::Compiled(kept.code),
+                Kind::CommonJs | Kind::Json => Code::Text {
+                    text: String::from_utf8_lossy(&kept.code).into_owned(),
+                    key: None,
+                },
+            };
+            return Ok(Prepared {
+                facts: kept.facts,
+                code,
+            });
+        }
+        let text = String::from_utf8_lossy(&source);
+        let done = transform(path, text.trim_start_matches('\u{feff}'))
+            .map_err(|message| Exception::throw_syntax(ctx, &message))?;
+        let key = key.map(|(cache, key)| {
+            // Plain text is kept only when making it took a transform.
+            if done.facts.kind == Kind::CommonJs && done.code.as_bytes() != source {
+                cache.put(&key, &done.facts, done.code.as_bytes());
+            }
+            key
+        });
+        Ok(Prepared {
+            facts: done.facts,
+            code: Code::Text {
+                text: done.code,
+                key,
+            },
+        })
+    }
+
+    fn declare<'js>(&self, ctx: &Ctx<'js>, name: &str, prepared: &Prepared) -> Result<Module<'js>> {
+        match &prepared.code {
+            Code::Compiled(code) => load_module(ctx, Bytecode::trusted(code)),
+            Code::Text { text, key } => {
+                let module = Module::declare(ctx.clone(), name, text.as_str())?;
+                if let (Some(key), Some(cache)) = (key, &self.cache) {
+                    let options = WriteOptions {
+                        strip_source: false,
+                        ..WriteOptions::default()
+                    };
+                    cache.put(key, &prepared.facts, &module.write(options)?);
+                    *self.counted.borrow_mut() += 1;
+                }
+                Ok(module)
+            }
+        }
+    }
+
+    /// What `request` means, as the name of a module.
+    pub(crate) fn name_of(&self, ctx: &Ctx<'_>, request: Request<'_>) -> Result<String> {
+        match resolve(request) {
+            Ok(Target::Builtin(place)) => Ok(format!("pinion:{place}")),
+            Ok(Target::File(path, query)) => Ok(format!("{}{query}", path.to_string_lossy())),
+            Err(missing) => Err(not_found(ctx, &missing.message)),
+        }
+    }
+
+    fn load_file<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js>> {
+        let path = path_of(name);
+        let prepared = self.prepare(ctx, &path)?;
+        if prepared.facts.kind != Kind::Module {
+            self.around_common.borrow_mut().insert(name.to_owned());
+            return commonjs::as_module(ctx, name, &path);
+        }
+        let uses_require = prepared.facts.uses_require;
+        self.wanted
+            .borrow_mut()
+            .insert(name.to_owned(), prepared.facts.imports.clone());
+        let module = self.declare(ctx, name, &prepared)?;
+        let meta = module.meta()?;
+        let query = &name[path.to_string_lossy().len().min(name.len())..];
+        meta.set("url", format!("{}{query}", source_url(&path)))?;
+        meta.set("filename", path.to_string_lossy().as_ref())?;
+        meta.set(
+            "dirname",
+            path.parent().unwrap_or(&path).to_string_lossy().as_ref(),
+        )?;
+        if uses_require {
+            meta.set("require", commonjs::require_for(ctx, &path)?)?;
+        }
+        let from = path.clone();
+        meta.set(
+            "resolve",
+            Func::from(move |ctx: Ctx<'_>, name: String| -> Result<String> {
+                let request = Request {
+                    name: &name,
+                    from: &from,
+                    wanted: Wanted::Import,
+                };
+                match resolve(request) {
+                    Ok(Target::Builtin(_)) => Ok(name),
+                    Ok(Target::File(path, query)) => Ok(format!("{}{query}", source_url(&path))),
+                    Err(missing) => Err(not_found(&ctx, &missing.message)),
+                }
+            }),
+        )?;
+        Ok(module)
+    }
+}
+
+/// The file a module name stands for.
+pub(crate) fn path_of(name: &str) -> PathBuf {
+    let path = Path::new(name);
+    if path.exists() {
+        return path.to_owned();
+    }
+    match name.find(['?', '#']) {
+        Some(end) => PathBuf::from(&name[..end]),
+        None => path.to_owned(),
+    }
+}
+
+/// `path` as a `file:` address.
+pub(crate) fn source_url(path: &Path) -> String {
+    url::Url::from_file_path(path)
+        .map_or_else(|()| format!("file://{}", path.display()), String::from)
+}
+
+fn not_found(ctx: &Ctx<'_>, message: &str) -> Error {
+    let error = Exception::from_message(ctx.clone(), message).and_then(|exception| {
+        exception.as_object().set("code", "MODULE_NOT_FOUND")?;
+        Ok(exception)
+    });
+    match error {
+        Ok(exception) => exception.throw(),
+        Err(error) => error,
+    }
+}
+
+/// The namespace of a module, evaluated here and now. Fails when the module waits for something.
+pub(crate) fn import_now<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>> {
+    let source = format!("export * as all from {name:?};");
+    let gate = Module::declare(ctx.clone(), format!("pinion:now/{name}"), source)?;
+    let (gate, promise) = gate.eval()?;
+    match promise.result::<()>() {
+        Some(result) => result?,
+        None => {
+            return Err(Exception::throw_message(
+                ctx,
+                &format!("'{name}' awaits something while it loads: import it instead of require"),
+            ));
+        }
+    }
+    gate.get("all")
+}
+
+/// The [`Resolver`] of the engine.
+pub(crate) struct Names(pub(crate) Rc<Loading>);
+
+impl Resolver for Names {
+    fn resolve<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<String> {
+        let inside = base.starts_with("pinion:") || self.0.around_common.borrow().contains(base);
+        if inside && let Some(name) = internal(base, name) {
+            return Ok(name);
+        }
+        if name.starts_with("pinion:") {
+            return Err(not_found(ctx, &format!("Cannot find module '{name}'")));
+        }
+        let from = path_of(base);
+        let request = Request {
+            name,
+            from: &from,
+            wanted: Wanted::Import,
+        };
+        let found = self.0.name_of(ctx, request)?;
+        let Some(module) = embedded::find(&found) else {
+            return Ok(found);
+        };
+        let wanted = self.0.wanted.borrow();
+        let names = wanted
+            .get(base)
+            .and_then(|imports| imports.iter().find(|(module, _)| module == name))
+            .map(|(_, names)| names.as_slice())
+            .unwrap_or_default();
+        Ok(self.0.facades.covering(module, names))
+    }
+}
+
+/// The [`Loader`] of the engine.
+pub(crate) struct Modules(pub(crate) Rc<Loading>);
+
+impl Loader for Modules {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js>> {
+        // The engine comes back here while a CommonJS file runs below, so nothing of `self` may
+        // change; all state is in `Loading`.
+        let loading = Rc::clone(&self.0);
+        if let Some(module) = embedded::find(name) {
+            return load_module(ctx, Bytecode::trusted(module.code));
+        }
+        if let Some(source) = loading.facades.source(name) {
+            return Module::declare(ctx.clone(), name, source);
+        }
+        if name.starts_with("pinion:") {
+            return Err(not_found(ctx, &format!("Cannot find module '{name}'")));
+        }
+        loading.load_file(ctx, name)
+    }
+}

@@ -1,0 +1,192 @@
+//! `package.json`: what a package calls its entry, and which files its `exports` open.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// Who asks: an `import` or a `require`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Wanted {
+    /// An `import`.
+    Import,
+    /// A `require`.
+    Require,
+}
+
+impl Wanted {
+    fn accepts(self, condition: &str) -> bool {
+        match condition {
+            "default" | "node" | "module-sync" => true,
+            "import" => self == Self::Import,
+            "require" => self == Self::Require,
+            _ => false,
+        }
+    }
+
+    fn other(self) -> Self {
+        match self {
+            Self::Import => Self::Require,
+            Self::Require => Self::Import,
+        }
+    }
+}
+
+/// A package that was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Package {
+    pub(crate) directory: PathBuf,
+    manifest: Value,
+}
+
+/// What `exports` says about a subpath.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Exported {
+    /// There is no `exports`: any file may be asked for.
+    Open,
+    /// This file.
+    File(PathBuf),
+    /// Not for us.
+    Refused,
+}
+
+impl Package {
+    /// The package whose manifest lies in `directory`.
+    pub(crate) fn read(directory: &Path) -> Option<Self> {
+        let text = fs::read(directory.join("package.json")).ok()?;
+        let manifest = serde_json::from_slice(&text).ok()?;
+        Some(Self {
+            directory: directory.to_owned(),
+            manifest,
+        })
+    }
+
+    /// The package `file` belongs to: the nearest manifest above it.
+    pub(crate) fn around(file: &Path) -> Option<Self> {
+        for directory in file.ancestors().skip(1) {
+            if directory
+                .file_name()
+                .is_some_and(|name| name == "node_modules")
+            {
+                return None;
+            }
+            if let Some(package) = Self::read(directory) {
+                return Some(package);
+            }
+        }
+        None
+    }
+
+    /// `type`, as it says how to read `.js`.
+    pub(crate) fn kind(&self) -> Option<&str> {
+        self.text("type")
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.text("name")
+    }
+
+    /// The files to try for the package itself, in order, when there is no `exports`.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        ["main", "module"]
+            .into_iter()
+            .filter_map(|field| self.text(field))
+            .map(|path| self.directory.join(path))
+    }
+
+    fn text(&self, field: &str) -> Option<&str> {
+        self.manifest.get(field).and_then(Value::as_str)
+    }
+
+    /// What `exports` says about `subpath` (`.` or `./x`).
+    pub(crate) fn exported(&self, subpath: &str, wanted: Wanted) -> Exported {
+        let Some(exports) = self
+            .manifest
+            .get("exports")
+            .filter(|exports| !exports.is_null())
+        else {
+            return Exported::Open;
+        };
+        let target = exports_target(exports, subpath, wanted)
+            .or_else(|| exports_target(exports, subpath, wanted.other()));
+        self.inside(target)
+    }
+
+    /// What `imports` says about `name` (`#x`).
+    pub(crate) fn imported(&self, name: &str, wanted: Wanted) -> Option<String> {
+        let imports = self.manifest.get("imports")?.as_object()?;
+        matching(imports, name, wanted)
+    }
+
+    fn inside(&self, target: Option<String>) -> Exported {
+        match target
+            .as_deref()
+            .and_then(|target| target.strip_prefix("./"))
+        {
+            Some(path) if !path.split('/').any(|part| part == "..") => {
+                Exported::File(self.directory.join(path))
+            }
+            _ => Exported::Refused,
+        }
+    }
+}
+
+/// The target `exports` names for `subpath`.
+pub(crate) fn exports_target(exports: &Value, subpath: &str, wanted: Wanted) -> Option<String> {
+    let subpaths = exports
+        .as_object()
+        .filter(|map| map.keys().next().is_some_and(|key| key.starts_with('.')));
+    match subpaths {
+        Some(map) => matching(map, subpath, wanted),
+        None if subpath == "." => conditional(exports, None, wanted),
+        None => None,
+    }
+}
+
+fn matching(map: &serde_json::Map<String, Value>, name: &str, wanted: Wanted) -> Option<String> {
+    if !name.contains('*')
+        && let Some(target) = map.get(name)
+    {
+        return conditional(target, None, wanted);
+    }
+    let mut best: Option<(&str, &Value, &str)> = None;
+    for (pattern, target) in map {
+        let Some(star) = star_part(pattern, name) else {
+            continue;
+        };
+        let prefix = pattern.split('*').next().unwrap_or_default();
+        if best.is_none_or(|(longest, ..)| prefix.len() > longest.len()) {
+            best = Some((prefix, target, star));
+        }
+    }
+    best.and_then(|(_, target, star)| conditional(target, Some(star), wanted))
+}
+
+/// What the `*` of `pattern` stands for in `name`; a pattern that ends in `/` has one at its end.
+fn star_part<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
+    let (prefix, suffix) = match pattern.split_once('*') {
+        Some(parts) => parts,
+        None if pattern.ends_with('/') => (pattern, ""),
+        None => return None,
+    };
+    let star = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
+    (!star.is_empty()).then_some(star)
+}
+
+fn conditional(target: &Value, star: Option<&str>, wanted: Wanted) -> Option<String> {
+    match target {
+        Value::String(path) => Some(match star {
+            Some(star) if path.contains('*') => path.replace('*', star),
+            Some(star) if path.ends_with('/') => format!("{path}{star}"),
+            _ => path.clone(),
+        }),
+        Value::Object(conditions) => conditions
+            .iter()
+            .filter(|(condition, _)| wanted.accepts(condition))
+            .find_map(|(_, target)| conditional(target, star, wanted)),
+        Value::Array(targets) => targets
+            .iter()
+            .find_map(|target| conditional(target, star, wanted)),
+        _ => None,
+    }
+}

@@ -1,0 +1,125 @@
+//! What the native operations of one generation share.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rquickjs::{Ctx, Function, Persistent, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::Generation;
+use super::errors::{ScriptError, describe};
+use super::limits::Watch;
+use super::load::Loading;
+use super::options::{ScriptOptions, Uncaught, UncaughtKind};
+use super::timers::Timers;
+use crate::services::Services;
+
+/// What the native operations of one generation share; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Shared(Rc<Inner>);
+
+struct Inner {
+    generation: Generation,
+    options: Rc<ScriptOptions>,
+    loading: Rc<Loading>,
+    watch: Rc<Watch>,
+    timers: RefCell<Timers>,
+    closed: CancellationToken,
+    uncaught: RefCell<Option<Persistent<Function<'static>>>>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        generation: Generation,
+        options: &Rc<ScriptOptions>,
+        loading: &Rc<Loading>,
+        watch: &Rc<Watch>,
+    ) -> Self {
+        Self(Rc::new(Inner {
+            generation,
+            options: Rc::clone(options),
+            loading: Rc::clone(loading),
+            watch: Rc::clone(watch),
+            timers: RefCell::default(),
+            closed: CancellationToken::new(),
+            uncaught: RefCell::default(),
+        }))
+    }
+
+    /// Which generation this is.
+    pub(crate) fn generation(&self) -> Generation {
+        self.0.generation
+    }
+
+    /// What the program offers.
+    pub(crate) fn services(&self) -> &Arc<dyn Services> {
+        &self.0.options.services
+    }
+
+    /// Cancelled when the generation is closed: operations that wait must end then.
+    pub(crate) fn closed(&self) -> &CancellationToken {
+        &self.0.closed
+    }
+
+    pub(crate) fn loading(&self) -> &Rc<Loading> {
+        &self.0.loading
+    }
+
+    pub(crate) fn timers(&self) -> &RefCell<Timers> {
+        &self.0.timers
+    }
+
+    /// Starts a new turn: an operation that came back to the script after blocking calls this, so
+    /// that the time it took is not held against the script.
+    pub(crate) fn new_turn(&self) {
+        self.0.watch.begin();
+    }
+
+    /// Names the function that is asked first about errors nobody caught; it answers `true` when
+    /// it took care of one.
+    pub(crate) fn set_uncaught_handler(&self, handler: Option<Persistent<Function<'static>>>) {
+        *self.0.uncaught.borrow_mut() = handler;
+    }
+
+    /// Reports an error nobody caught. Never fails and never ends the program.
+    pub(crate) fn report<'js>(&self, ctx: &Ctx<'js>, kind: UncaughtKind, value: &Value<'js>) {
+        let handler = self.0.uncaught.borrow().clone();
+        if let Some(handler) = handler.and_then(|handler| handler.restore(ctx).ok()) {
+            let kind = match kind {
+                UncaughtKind::Rejection => "unhandledRejection",
+                _ => "uncaughtException",
+            };
+            match handler.call::<_, bool>((value.clone(), kind)) {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(_) => {
+                    ctx.catch();
+                }
+            }
+        }
+        self.report_error(kind, describe(ctx, value));
+    }
+
+    /// Reports what is already out of the engine.
+    pub(crate) fn report_error(&self, kind: UncaughtKind, error: ScriptError) {
+        let message = error.to_string();
+        let stack = match error {
+            ScriptError::Thrown { stack, .. } => stack,
+            _ => None,
+        };
+        (self.0.options.on_uncaught)(Uncaught {
+            generation: self.0.generation,
+            kind,
+            message,
+            stack,
+        });
+    }
+
+    /// Lets go of everything that belongs to the realm.
+    pub(crate) fn close(&self) {
+        self.0.closed.cancel();
+        self.0.timers.borrow_mut().clear();
+        self.0.uncaught.borrow_mut().take();
+    }
+}

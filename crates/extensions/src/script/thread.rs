@@ -1,0 +1,329 @@
+//! The thread of one engine: a loop over requests, timers and whatever wakes up.
+//!
+//! One turn is one request or one timer, then every job it left behind. Everything happens in one
+//! task, so the engine is never entered twice.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use rquickjs::AsyncRuntime;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::Generation;
+use super::errors::ScriptError;
+use super::limits::{Stop, Watch};
+use super::load::{Loading, Modules, Names};
+use super::options::{ScriptOptions, UncaughtKind};
+use super::raw::Counted;
+use super::realm::{Realm, caught};
+use super::rejections::Rejections;
+use super::shared::Shared;
+
+/// What the handle asks of the thread.
+pub(crate) enum Request {
+    Open(oneshot::Sender<Result<Generation, ScriptError>>),
+    Call(Call),
+    Forget(Generation, u64),
+    Close(Generation),
+}
+
+/// One call of a function.
+pub(crate) struct Call {
+    pub(crate) id: u64,
+    pub(crate) generation: Generation,
+    pub(crate) function: String,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) reply: oneshot::Sender<Result<String, ScriptError>>,
+}
+
+/// Starts the thread.
+pub(crate) fn start(
+    options: ScriptOptions,
+    inbox: mpsc::UnboundedReceiver<Request>,
+    stop: Arc<Stop>,
+) -> io::Result<()> {
+    // Native functions called from deep inside a script need room of their own.
+    let stack = options.stack_size.saturating_mul(2).max(8 << 20);
+    std::thread::Builder::new()
+        .name("script".to_owned())
+        .stack_size(stack)
+        .spawn(move || {
+            let Ok(executor) = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+            else {
+                return;
+            };
+            let local = tokio::task::LocalSet::new();
+            local.block_on(&executor, async move {
+                if let Some(engine) = Engine::new(options, stop).await {
+                    engine.serve(inbox).await;
+                }
+            });
+            drop(local);
+            executor.shutdown_background();
+        })?;
+    Ok(())
+}
+
+struct Engine {
+    // Dropped before the runtime: realms keep values of it.
+    realms: BTreeMap<Generation, Realm>,
+    rejections: Rc<RefCell<Rejections>>,
+    runtime: AsyncRuntime,
+    options: Rc<ScriptOptions>,
+    loading: Rc<Loading>,
+    watch: Rc<Watch>,
+    opened: u64,
+    untidy: bool,
+}
+
+impl Engine {
+    async fn new(options: ScriptOptions, stop: Arc<Stop>) -> Option<Self> {
+        let watch = Rc::new(Watch::new(options.busy_limit, options.memory_limit, stop));
+        let (used, most) = watch.memory();
+        let runtime = AsyncRuntime::new_with_alloc(Counted::new(used, most)).ok()?;
+        runtime.set_max_stack_size(options.stack_size).await;
+        let loading = Rc::new(Loading::new(options.cache_dir.clone()));
+        runtime
+            .set_loader(Names(Rc::clone(&loading)), Modules(Rc::clone(&loading)))
+            .await;
+        let asked = Rc::clone(&watch);
+        runtime
+            .set_interrupt_handler(Some(Box::new(move || asked.must_stop())))
+            .await;
+        let rejections = Rc::new(RefCell::new(Rejections::default()));
+        let tracked = Rc::clone(&rejections);
+        runtime
+            .set_host_promise_rejection_tracker(Some(Box::new(
+                move |ctx, promise, reason, handled| {
+                    tracked.borrow_mut().track(&ctx, promise, reason, handled);
+                },
+            )))
+            .await;
+        Some(Self {
+            realms: BTreeMap::new(),
+            rejections,
+            runtime,
+            options: Rc::new(options),
+            loading,
+            watch,
+            opened: 0,
+            untidy: false,
+        })
+    }
+
+    async fn serve(mut self, mut inbox: mpsc::UnboundedReceiver<Request>) {
+        loop {
+            self.finish_jobs().await;
+            self.report_rejections().await;
+            self.drop_finished().await;
+            if self.fire_one().await {
+                // A chain of timers must not keep requests waiting.
+                if let Ok(request) = inbox.try_recv() {
+                    self.handle(request).await;
+                }
+                continue;
+            }
+            let due = self.next_timer();
+            tokio::select! {
+                biased;
+                () = self.progress() => {}
+                request = inbox.recv() => match request {
+                    Some(request) => self.handle(request).await,
+                    None => break,
+                },
+                () = sleep_until(due) => {}
+                () = tidy_later(self.untidy) => {
+                    self.untidy = false;
+                    self.loading.tidy();
+                    self.runtime.run_gc().await;
+                }
+            }
+        }
+        for realm in self.realms.values() {
+            realm.close();
+            realm.fail_all(&ScriptError::Ended);
+        }
+        self.rejections.borrow_mut().take();
+    }
+
+    async fn handle(&mut self, request: Request) {
+        match request {
+            Request::Open(reply) => {
+                let _ = reply.send(self.open().await);
+            }
+            Request::Call(call) => match self.realms.get(&call.generation) {
+                Some(realm) => realm.call(call).await,
+                None => {
+                    let _ = call.reply.send(Err(ScriptError::Closed));
+                }
+            },
+            Request::Forget(generation, call) => {
+                if let Some(realm) = self.realms.get(&generation) {
+                    realm.forget(call);
+                }
+            }
+            Request::Close(generation) => {
+                if let Some(realm) = self.realms.get(&generation) {
+                    realm.close();
+                }
+            }
+        }
+        if self.watch.is_full() {
+            self.runtime.run_gc().await;
+        }
+    }
+
+    async fn open(&mut self) -> Result<Generation, ScriptError> {
+        self.opened += 1;
+        let generation = Generation(self.opened);
+        self.watch.begin();
+        let shared = Shared::new(generation, &self.options, &self.loading, &self.watch);
+        let realm = Realm::open(&self.runtime, shared, Rc::clone(&self.watch)).await?;
+        self.realms.insert(generation, realm);
+        self.untidy = true;
+        Ok(generation)
+    }
+
+    /// Runs jobs and native operations until none can go on.
+    async fn finish_jobs(&self) {
+        self.watch.begin();
+        while self.one_job().await {}
+    }
+
+    /// Runs one job; `false` when there is none.
+    async fn one_job(&self) -> bool {
+        match self.runtime.execute_pending_job().await {
+            Ok(done) => done,
+            Err(failed) => {
+                self.job_failed(failed.0).await;
+                true
+            }
+        }
+    }
+
+    /// Waits until something could be done, and does it.
+    async fn progress(&self) {
+        loop {
+            self.watch.begin();
+            if self.one_job().await {
+                return;
+            }
+            let mut slept = false;
+            // The engine has kept the waker of this task: whatever it waits for wakes it.
+            poll_fn(|_| {
+                if std::mem::replace(&mut slept, true) {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+        }
+    }
+
+    /// A job fails only when it is interrupted. Its promise will never settle, so whoever waits in
+    /// the same generation is told.
+    async fn job_failed(&self, context: rquickjs::AsyncContext) {
+        let (identity, error) = context
+            .with(|ctx| {
+                let error = caught(&ctx, &self.watch, rquickjs::Error::Exception);
+                (super::rejections::realm_of(&ctx), error)
+            })
+            .await;
+        self.watch.begin();
+        if let Some(realm) = self
+            .realms
+            .values()
+            .find(|realm| realm.identity() == identity)
+            && realm.fail_all(&error) == 0
+        {
+            realm
+                .shared()
+                .report_error(UncaughtKind::Interrupted, error);
+        }
+        if self.watch.is_full() {
+            self.runtime.run_gc().await;
+        }
+    }
+
+    async fn report_rejections(&self) {
+        if self.rejections.borrow().is_empty() {
+            return;
+        }
+        let rejected = self.rejections.borrow_mut().take();
+        for rejection in rejected {
+            let identity = rejection.realm;
+            let Some(realm) = self
+                .realms
+                .values()
+                .find(|realm| realm.identity() == identity)
+            else {
+                continue;
+            };
+            realm
+                .context()
+                .with(|ctx| {
+                    if let Ok(reason) = rejection.reason.restore(&ctx) {
+                        realm
+                            .shared()
+                            .report(&ctx, UncaughtKind::Rejection, &reason);
+                    }
+                })
+                .await;
+        }
+    }
+
+    async fn drop_finished(&mut self) {
+        let before = self.realms.len();
+        self.realms.retain(|_, realm| !realm.is_over());
+        if self.realms.len() < before {
+            self.untidy = true;
+        }
+    }
+
+    /// Fires one timer that is due, of whichever generation is first.
+    async fn fire_one(&self) -> bool {
+        let now = Instant::now();
+        for realm in self.realms.values() {
+            let timer = realm.shared().timers().borrow_mut().take_due(now);
+            if let Some(timer) = timer {
+                realm.fire(timer).await;
+                return true;
+            }
+        }
+        false
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        self.realms
+            .values()
+            .filter_map(|realm| realm.shared().timers().borrow().next())
+            .min()
+    }
+}
+
+async fn sleep_until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a quiet moment, if there is anything to put in order.
+async fn tidy_later(untidy: bool) {
+    if untidy {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    } else {
+        std::future::pending::<()>().await;
+    }
+}

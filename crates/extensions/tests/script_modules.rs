@@ -1,0 +1,198 @@
+//! What extension files may import, and what they get.
+
+mod support;
+
+use serde_json::json;
+use support::Bench;
+
+#[tokio::test]
+async fn typescript_runs() {
+    let bench = Bench::new().await;
+    bench.write(
+        "a.ts",
+        "import type { Nothing } from './nowhere';
+         enum Colour { Red = 1, Green }
+         class Point { constructor(private x: number, readonly y = 2) {} sum(): number { return this.x + this.y } }
+         declare const unused: string;
+         export default async function (): Promise<unknown> {
+           await null;
+           return [Colour.Green, new Point(3).sum(), { a: 1 } satisfies object];
+         }",
+    );
+    assert_eq!(bench.run("a.ts").await.unwrap(), json!([2, 5, { "a": 1 }]));
+}
+
+#[tokio::test]
+async fn files_are_found_with_and_without_their_endings() {
+    let bench = Bench::new().await;
+    bench.write("lib/one.ts", "export const one: number = 1;");
+    bench.write("lib/index.ts", "export const index = 'index';");
+    bench.write("plain.js", "export default 'plain';");
+    bench.write("data.json", r#"{ "answer": 42 }"#);
+    let absolute = bench.write("absolute.mjs", "export const far = 'far';");
+    bench.write(
+        "a.ts",
+        &format!(
+            "import {{ one }} from './lib/one.js';
+             import {{ one as same }} from './lib/one';
+             import {{ index }} from './lib';
+             import plain from './plain.js';
+             import data, {{ answer }} from './data.json';
+             import {{ far }} from {absolute:?};
+             import {{ far as url }} from 'file://{}';
+             export default [one, same, index, plain, data.answer, answer, far, url];",
+            absolute.display()
+        ),
+    );
+    assert_eq!(
+        bench.run("a.ts").await.unwrap(),
+        json!([1, 1, "index", "plain", 42, 42, "far", "far"])
+    );
+}
+
+#[tokio::test]
+async fn a_module_knows_where_it_is() {
+    let bench = Bench::new().await;
+    let path = bench.write(
+        "sub dir/a.ts",
+        "export default [import.meta.url, import.meta.filename, import.meta.dirname, __dirname, import.meta.resolve('./a.js')];",
+    );
+    let url = format!("file://{}", path.display()).replace(' ', "%20");
+    assert_eq!(
+        bench.run("sub dir/a.ts").await.unwrap(),
+        json!([
+            url,
+            path,
+            path.parent().unwrap(),
+            path.parent().unwrap(),
+            url
+        ])
+    );
+}
+
+#[tokio::test]
+async fn what_is_missing_is_named_with_who_wants_it() {
+    let bench = Bench::new().await;
+    let path = bench.write(
+        "a.ts",
+        "import x from 'no-such-package-abc'; export default x;",
+    );
+    assert_eq!(
+        bench.run("a.ts").await.unwrap_err().to_string(),
+        format!(
+            "Cannot find module 'no-such-package-abc'\nRequire stack:\n- {}",
+            path.display()
+        )
+    );
+    bench.write("b.ts", "import x from 'node:wasi'; export default x;");
+    let message = bench.run("b.ts").await.unwrap_err().to_string();
+    assert!(
+        message.starts_with("Cannot find module 'node:wasi'\n"),
+        "{message}"
+    );
+    bench.write(
+        "c.ts",
+        "import { ops } from 'pinion:ops'; export default ops;",
+    );
+    assert_eq!(
+        bench.run("c.ts").await.unwrap_err().to_string(),
+        "Cannot find module 'pinion:ops'"
+    );
+}
+
+#[tokio::test]
+async fn a_syntax_error_names_its_place() {
+    let bench = Bench::new().await;
+    let path = bench.write("a.ts", "export default 1;\nlet x = = 2;\n");
+    let message = bench.run("a.ts").await.unwrap_err().to_string();
+    assert!(
+        message.ends_with(&format!("({}:2:9)", path.display())),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn common_js_packages_are_imported_by_name() {
+    let bench = Bench::new().await;
+    bench.write(
+        "node_modules/ms/package.json",
+        r#"{ "name": "ms", "main": "./index" }"#,
+    );
+    bench.write(
+        "node_modules/ms/index.js",
+        "var s = 1000; module.exports = function (text) { return parseInt(text) * s }; module.exports.unit = 'ms'",
+    );
+    bench.write("node_modules/old/package.json", r#"{ "main": "lib" }"#);
+    bench.write(
+        "node_modules/old/lib/index.js",
+        "'use strict'; Object.defineProperty(exports, '__esModule', { value: true });
+         exports.default = 'default'; exports.named = require('./part').part; exports.json = require('../package').main;",
+    );
+    bench.write(
+        "node_modules/old/lib/part.js",
+        "exports.part = 'part'; exports.whole = require('./index');",
+    );
+    bench.write(
+        "a.ts",
+        "import ms, { unit } from 'ms'; import old, { named, json } from 'old';
+         const { whole } = require('old/lib/part');
+         export default [ms('2s'), unit, old, named, json, whole === require('old'), typeof require.resolve('ms')];",
+    );
+    assert_eq!(
+        bench.run("a.ts").await.unwrap(),
+        json!([2000, "ms", "default", "part", "lib", true, "string"])
+    );
+}
+
+#[tokio::test]
+async fn exports_of_a_package_decide_which_file() {
+    let bench = Bench::new().await;
+    bench.write(
+        "node_modules/@scope/dual/package.json",
+        r#"{ "exports": {
+            ".": { "types": "./x.d.ts", "import": "./esm.mjs", "require": "./cjs.cjs" },
+            "./features/*": "./src/*.js",
+            "./features/private/*": null,
+            "./package.json": "./package.json"
+        }, "type": "module" }"#,
+    );
+    bench.write("node_modules/@scope/dual/esm.mjs", "export default 'esm';");
+    bench.write(
+        "node_modules/@scope/dual/cjs.cjs",
+        "module.exports = 'cjs';",
+    );
+    bench.write(
+        "node_modules/@scope/dual/src/deep/x.js",
+        "export const x = 'deep';",
+    );
+    bench.write(
+        "sub/a.ts",
+        "import esm from '@scope/dual'; import { x } from '@scope/dual/features/deep/x';
+         let refused; try { await import('@scope/dual/esm.mjs') } catch (error) { refused = error.code }
+         export default [esm, require('@scope/dual'), x, refused];",
+    );
+    assert_eq!(
+        bench.run("sub/a.ts").await.unwrap(),
+        json!(["esm", "cjs", "deep", "MODULE_NOT_FOUND"])
+    );
+}
+
+#[tokio::test]
+async fn every_generation_evaluates_its_modules_afresh() {
+    let bench = Bench::new().await;
+    bench.write(
+        "counter.ts",
+        "let count = 0; export const next = () => ++count;",
+    );
+    bench.write(
+        "a.ts",
+        "import { next } from './counter'; export default () => next();",
+    );
+    assert_eq!(bench.run("a.ts").await.unwrap(), json!(1));
+    assert_eq!(bench.run("a.ts").await.unwrap(), json!(2));
+    let second = bench.script.open_generation().await.unwrap();
+    assert_eq!(bench.run_in(second, "a.ts").await.unwrap(), json!(1));
+    bench.script.close_generation(bench.generation);
+    assert_eq!(bench.run("a.ts").await.unwrap_err().code(), "script_closed");
+    assert_eq!(bench.run_in(second, "a.ts").await.unwrap(), json!(2));
+}
