@@ -17,10 +17,10 @@ pub(crate) fn scan(source: &str) -> Exports {
     };
     let mut rest = source;
     loop {
-        if let Some(statement) = rest.strip_prefix("export") {
-            if statement.starts_with([' ', '{', '*']) {
-                take(statement.trim_start(), &mut found);
-            }
+        if let Some(statement) = rest.strip_prefix("export")
+            && statement.starts_with([' ', '{', '*'])
+        {
+            take(statement.trim_start(), &mut found);
         }
         match rest.find('\n') {
             Some(end) => rest = &rest[end + 1..],

@@ -16,14 +16,14 @@ use super::facade::Facades;
 use super::packages::Wanted;
 use super::raw::{Bytecode, load_module};
 use super::resolve::{Request, Target, internal, resolve};
-use super::transform::{Facts, Kind, transform};
+use super::transform::{Facts, Imports, Kind, transform};
 use super::{commonjs, embedded};
 
 /// What the engine knows about modules, for all generations.
 pub(crate) struct Loading {
     cache: Option<Cache>,
     facades: Facades,
-    wanted: RefCell<HashMap<String, Vec<(String, Vec<String>)>>>,
+    wanted: RefCell<HashMap<String, Imports>>,
     /// Modules written here around a CommonJS file: they may import ours.
     around_common: RefCell<HashSet<String>>,
     counted: RefCell<u64>,

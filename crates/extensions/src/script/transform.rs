@@ -25,6 +25,9 @@ pub(crate) enum Kind {
     Json,
 }
 
+/// The names wanted of each module.
+pub(crate) type Imports = Vec<(String, Vec<String>)>;
+
 /// A source, ready for the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transformed {
@@ -37,7 +40,7 @@ pub(crate) struct Transformed {
 pub(crate) struct Facts {
     pub(crate) kind: Kind,
     /// The names it wants of each module it imports.
-    pub(crate) imports: Vec<(String, Vec<String>)>,
+    pub(crate) imports: Imports,
     /// Whether it uses `require` although it is a module.
     pub(crate) uses_require: bool,
 }
@@ -187,7 +190,7 @@ fn looks_like_module(source: &str) -> bool {
         })
 }
 
-fn re_exported(record: &ModuleRecord<'_>) -> Vec<(String, Vec<String>)> {
+fn re_exported(record: &ModuleRecord<'_>) -> Imports {
     let mut imports = Vec::new();
     for entry in &record.indirect_export_entries {
         if let (Some(module), ExportImportName::Name(name), false) =
@@ -199,7 +202,7 @@ fn re_exported(record: &ModuleRecord<'_>) -> Vec<(String, Vec<String>)> {
     imports
 }
 
-fn imported(program: &Program<'_>, imports: &mut Vec<(String, Vec<String>)>) {
+fn imported(program: &Program<'_>, imports: &mut Imports) {
     for statement in &program.body {
         let Statement::ImportDeclaration(import) = statement else {
             continue;
@@ -222,7 +225,7 @@ fn imported(program: &Program<'_>, imports: &mut Vec<(String, Vec<String>)>) {
     }
 }
 
-fn note(imports: &mut Vec<(String, Vec<String>)>, module: &str, name: &str) {
+fn note(imports: &mut Imports, module: &str, name: &str) {
     match imports.iter_mut().find(|(known, _)| known == module) {
         Some((_, names)) => names.push(name.to_owned()),
         None => imports.push((module.to_owned(), vec![name.to_owned()])),
