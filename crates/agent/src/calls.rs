@@ -1,18 +1,21 @@
-//! Runs the tool calls of one answer, one after another.
+//! Runs the tool calls of one answer.
 
+use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use pinion_message::{AssistantMessage, Block, Message, ToolCall, ToolResultMessage, now_millis};
-use pinion_tools::{Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
+use pinion_tools::{Execution, Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Steering;
+use crate::config::{Steering, ToolOrder};
 use crate::core::Core;
+use crate::hooks::{Moment, ToolCallResult, ToolGate};
 use crate::{Delivery, Event, ToolRun};
 
 /// How long a tool may take to end after it was asked to; then it is dropped.
@@ -25,89 +28,213 @@ pub(crate) struct Calls {
     pub results: Vec<Arc<Message>>,
     /// Steering messages that arrived on the way.
     pub steering: Vec<Arc<Message>>,
+    /// Every result asks for the run to end here.
+    pub terminate: bool,
+}
+
+/// A call that may run.
+struct Ready {
+    tool: Arc<dyn Tool>,
+    arguments: Value,
+}
+
+/// A call that is over.
+struct Finished {
+    run: Arc<ToolRun>,
+    output: Arc<ToolOutput>,
+    is_error: bool,
 }
 
 impl Core {
-    /// Runs every call of `answer`; a steering message makes the rest be skipped.
+    /// Runs every call of `answer`.
     pub async fn execute_calls(
         &self,
         answer: &AssistantMessage,
         cancel: &CancellationToken,
     ) -> Calls {
-        let mut calls = Calls::default();
-        for call in answer.tool_calls() {
-            let run = Arc::new(ToolRun {
-                call_id: call.id.as_str().into(),
-                name: call.name.clone(),
-                arguments: call.arguments.clone(),
-            });
-            self.emit(Event::ToolStart(Arc::clone(&run)));
+        let calls: Vec<&ToolCall> = answer.tool_calls().collect();
+        if self.settings.tool_order == ToolOrder::Parallel && !self.any_sequential(&calls) {
+            self.call_side_by_side(&calls, cancel).await
+        } else {
+            self.call_one_by_one(&calls, cancel).await
+        }
+    }
+
+    fn any_sequential(&self, calls: &[&ToolCall]) -> bool {
+        let toolbox = self.toolbox();
+        calls.iter().any(|call| {
+            let tool = toolbox.active(&call.name);
+            tool.is_some_and(|tool| tool.execution() == Execution::Sequential)
+        })
+    }
+
+    /// One after another; a steering message may make the rest be skipped.
+    async fn call_one_by_one(&self, calls: &[&ToolCall], cancel: &CancellationToken) -> Calls {
+        let mut done = Calls::default();
+        let mut terminating = 0;
+        for call in calls {
+            let run = self.begin_call(call);
             let started = Instant::now();
-            let result = if calls.steering.is_empty() {
-                self.call_tool(call, &run, cancel).await
+            let finished = if done.steering.is_empty() {
+                match self.ready_call(call, &run, cancel).await {
+                    Ok(ready) => self.run_call(ready, run, started, cancel).await,
+                    Err(error) => self.end_call(run, failed(error), started),
+                }
             } else {
-                Err(ToolError("Skipped due to queued user message.".into()))
+                let skipped = ToolError("Skipped due to queued user message.".into());
+                self.end_call(run, failed(skipped), started)
             };
-            let message = self.finish_call(&run, result, started.elapsed());
-            calls.results.push(message);
-            if calls.steering.is_empty() && self.settings.steering == Steering::SkipsCalls {
-                calls.steering = self.take_queued(Delivery::Steer);
+            terminating += usize::from(finished.output.terminate);
+            done.results
+                .push(self.take_in_result(finished, cancel).await);
+            if done.steering.is_empty() && self.settings.steering == Steering::SkipsCalls {
+                done.steering = self.state().take_queued(Delivery::Steer);
             }
         }
-        calls
+        done.terminate = !calls.is_empty() && terminating == calls.len();
+        done
     }
 
-    fn finish_call(
-        &self,
-        run: &Arc<ToolRun>,
-        result: Result<ToolOutput, ToolError>,
-        duration: Duration,
-    ) -> Arc<Message> {
-        let is_error = result.is_err();
-        let output = self.masked(result.unwrap_or_else(|error| ToolOutput {
-            content: vec![Block::text(error.0)],
-            details: Some(json!({})),
-        }));
-        self.emit(Event::ToolEnd {
-            run: Arc::clone(run),
-            output: Arc::clone(&output),
-            is_error,
-            duration,
+    /// Made ready in order, then run at once; results enter the conversation in call order.
+    async fn call_side_by_side(&self, calls: &[&ToolCall], cancel: &CancellationToken) -> Calls {
+        let mut running = FuturesUnordered::new();
+        let mut finished: Vec<Option<Finished>> = Vec::new();
+        for (at, call) in calls.iter().enumerate() {
+            let run = self.begin_call(call);
+            let started = Instant::now();
+            finished.push(None);
+            match self.ready_call(call, &run, cancel).await {
+                Ok(ready) => running
+                    .push(async move { (at, self.run_call(ready, run, started, cancel).await) }),
+                Err(error) => finished[at] = Some(self.end_call(run, failed(error), started)),
+            }
+        }
+        while let Some((at, call)) = running.next().await {
+            finished[at] = Some(call);
+        }
+        drop(running);
+        let mut done = Calls::default();
+        let all_end = finished
+            .iter()
+            .all(|call| call.as_ref().is_some_and(|call| call.output.terminate));
+        done.terminate = !calls.is_empty() && all_end;
+        for call in finished.into_iter().flatten() {
+            done.results.push(self.take_in_result(call, cancel).await);
+        }
+        done
+    }
+
+    fn begin_call(&self, call: &ToolCall) -> Arc<ToolRun> {
+        let run = Arc::new(ToolRun {
+            call_id: call.id.as_str().into(),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
         });
-        let message = Arc::new(Message::ToolResult(ToolResultMessage {
-            tool_call_id: run.call_id.to_string(),
-            tool_name: run.name.clone(),
-            content: output.content.clone(),
-            details: output.details.clone(),
-            is_error,
-            timestamp: now_millis(),
-        }));
-        self.take_in(&message);
-        message
+        self.emit(Event::ToolStart(Arc::clone(&run)));
+        run
     }
 
-    async fn call_tool(
+    /// Finds the tool, checks the arguments, and asks whether the call may be made.
+    async fn ready_call(
         &self,
         call: &ToolCall,
-        run: &Arc<ToolRun>,
+        run: &ToolRun,
         cancel: &CancellationToken,
-    ) -> Result<ToolOutput, ToolError> {
-        let Some(tool) = self.tools.iter().find(|tool| tool.spec().name == call.name) else {
+    ) -> Result<Ready, ToolError> {
+        let tool = self.toolbox().active(&call.name);
+        let Some(tool) = tool else {
             return Err(ToolError(format!("Tool {} not found", call.name)));
         };
+        let arguments = guarded(&run.name, async {
+            let prepared = tool.prepare(call.arguments.clone()).await?;
+            tool.validate(&prepared).map_err(ToolError)
+        });
+        let arguments = tokio::select! {
+            biased;
+            arguments = arguments => arguments?,
+            () = overdue(cancel) => return Err(aborted()),
+        };
+        if self.hook(Moment::ToolCall).is_none() {
+            return Ok(Ready { tool, arguments });
+        }
+        let gate = self
+            .ask_hook(Moment::ToolCall, cancel, |hooks| {
+                hooks.tool_call(run, arguments)
+            })
+            .await;
+        match gate {
+            Some(ToolGate::Run(arguments)) => Ok(Ready { tool, arguments }),
+            Some(ToolGate::Block(reason)) => Err(ToolError(reason)),
+            None => Err(aborted()),
+        }
+    }
+
+    async fn run_call(
+        &self,
+        ready: Ready,
+        run: Arc<ToolRun>,
+        started: Instant,
+        cancel: &CancellationToken,
+    ) -> Finished {
+        let Ready { tool, arguments } = ready;
         let gate = Arc::new(Gate::default());
+        let kept = self.hook(Moment::ToolResult).map(|_| arguments.clone());
         let result = self
-            .call_guarded(&**tool, &call.arguments, run, &gate, cancel)
+            .call_guarded(&*tool, arguments, &run, &gate, cancel)
             .await;
         gate.close();
-        result
+        let mut result = match result {
+            Ok(output) => ToolCallResult {
+                output,
+                is_error: false,
+            },
+            Err(error) => failed(error),
+        };
+        if let Some(arguments) = kept {
+            let original = result.clone();
+            let changed = self
+                .ask_hook(Moment::ToolResult, cancel, |hooks| {
+                    hooks.tool_result(&run, &arguments, original)
+                })
+                .await;
+            result = changed.unwrap_or(result);
+        }
+        self.end_call(run, result, started)
+    }
+
+    fn end_call(&self, run: Arc<ToolRun>, result: ToolCallResult, started: Instant) -> Finished {
+        let is_error = result.is_error;
+        let output = self.masked(result.output);
+        self.emit(Event::ToolEnd {
+            run: Arc::clone(&run),
+            output: Arc::clone(&output),
+            is_error,
+            duration: started.elapsed(),
+        });
+        Finished {
+            run,
+            output,
+            is_error,
+        }
+    }
+
+    async fn take_in_result(&self, call: Finished, cancel: &CancellationToken) -> Arc<Message> {
+        let message = Arc::new(Message::ToolResult(ToolResultMessage {
+            tool_call_id: call.run.call_id.to_string(),
+            tool_name: call.run.name.clone(),
+            content: call.output.content.clone(),
+            details: call.output.details.clone(),
+            is_error: call.is_error,
+            timestamp: now_millis(),
+        }));
+        self.take_in(message, cancel).await
     }
 
     /// Calls a tool so that neither a panic nor a tool that ignores an abort holds up the run.
     async fn call_guarded(
         &self,
         tool: &dyn Tool,
-        arguments: &Value,
+        arguments: Value,
         run: &Arc<ToolRun>,
         gate: &Arc<Gate>,
         cancel: &CancellationToken,
@@ -120,15 +247,8 @@ impl Core {
             cancel: cancel.clone(),
             updates: Gate::sink(gate, sender),
         };
-        let call = AssertUnwindSafe(async {
-            let arguments = tool.validate(arguments).map_err(ToolError)?;
-            tool.call(arguments, &context).await
-        });
-        let call = call.catch_unwind();
-        let overdue = async {
-            cancel.cancelled().await;
-            tokio::time::sleep(ABORT_GRACE).await;
-        };
+        let call = guarded(&run.name, async { tool.call(arguments, &context).await });
+        let overdue = overdue(cancel);
         let limit = self.settings.tool_timeout;
         let timeout = tokio::time::sleep(limit);
         tokio::pin!(call, overdue, timeout);
@@ -144,9 +264,6 @@ impl Core {
                     if let Ok(output) = updates.try_recv() {
                         self.emit_newest(run, output, &mut updates);
                     }
-                    let result = result.unwrap_or_else(|_| {
-                        Err(ToolError(format!("Tool {} failed unexpectedly", run.name)))
-                    });
                     return if timed_out { result.and(Err(overtime(limit))) } else { result };
                 }
                 () = &mut timeout, if !timed_out => {
@@ -154,7 +271,6 @@ impl Core {
                     cancel.cancel();
                 }
                 () = &mut overdue => {
-                    let aborted = || ToolError("Operation aborted".into());
                     return Err(if timed_out { overtime(limit) } else { aborted() });
                 }
             }
@@ -188,6 +304,36 @@ impl Core {
             self.mask.value(details);
         }
         Arc::new(output)
+    }
+}
+
+/// A call whose panic is a failure like any other.
+async fn guarded<T>(
+    name: &str,
+    call: impl Future<Output = Result<T, ToolError>>,
+) -> Result<T, ToolError> {
+    let result = AssertUnwindSafe(call).catch_unwind().await;
+    result.unwrap_or_else(|_| Err(ToolError(format!("Tool {name} failed unexpectedly"))))
+}
+
+/// Ends when an aborted call has had its time.
+async fn overdue(cancel: &CancellationToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(ABORT_GRACE).await;
+}
+
+fn aborted() -> ToolError {
+    ToolError("Operation aborted".into())
+}
+
+fn failed(error: ToolError) -> ToolCallResult {
+    ToolCallResult {
+        output: ToolOutput {
+            content: vec![Block::text(error.0)],
+            details: Some(json!({})),
+            terminate: false,
+        },
+        is_error: true,
     }
 }
 

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pinion_message::{Block, Message, Model, ThinkingLevel};
+use futures_util::future::BoxFuture;
+use pinion_message::{Block, CustomMessage, Message, Model, ThinkingLevel};
 use pinion_session::Stats;
 use pinion_tools::BashOutcome;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{CompactionResult, EngineError};
+use crate::{CompactionResult, EngineError, ForkPosition, Origin, Saying};
 
 /// What a client may ask of a session.
 #[derive(Debug)]
@@ -22,7 +23,15 @@ pub enum Command {
         images: Vec<Block>,
         /// What to do when a run is active; `None` refuses.
         when_busy: Option<Delivery>,
+        origin: Origin,
     },
+    /// Something said by who takes part in the session.
+    Say {
+        message: CustomMessage,
+        how: Saying,
+    },
+    /// Nothing: answered when the agent does nothing by itself.
+    WaitForIdle,
     /// Queues a message for delivery into the active or next run.
     Queue {
         text: String,
@@ -63,12 +72,18 @@ pub enum Command {
     SetName(String),
     NewSession {
         parent: Option<String>,
+        /// Run in the new session before anyone takes part in it.
+        prepare: Option<Preparation>,
+        origin: Origin,
     },
     SwitchSession {
         path: PathBuf,
+        origin: Origin,
     },
     Fork {
         entry_id: String,
+        position: ForkPosition,
+        origin: Origin,
     },
     CloneSession,
     GetForkMessages,
@@ -92,8 +107,28 @@ pub enum Command {
     Nothing,
 }
 
+/// What is done in a new session before anyone takes part in it.
+pub struct Preparation(Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>);
+
+impl Preparation {
+    /// Does what `prepare` returns.
+    pub fn new(prepare: impl FnOnce() -> BoxFuture<'static, ()> + Send + 'static) -> Self {
+        Self(Box::new(prepare))
+    }
+
+    pub(crate) async fn run(self) {
+        (self.0)().await;
+    }
+}
+
+impl std::fmt::Debug for Preparation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Preparation")
+    }
+}
+
 /// A way through the session tree.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Navigation {
     /// Where to go; a user's message means the place before it.
     pub target_id: String,
@@ -104,7 +139,7 @@ pub struct Navigation {
 }
 
 /// How a branch that is left is summarised.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum BranchSummary {
     /// As usual.
     Default,
@@ -144,7 +179,8 @@ pub enum Answer {
     /// A session was replaced, or an extension said no.
     Cancelled(bool),
     Forked {
-        text: String,
+        /// The text of the message that was chosen; none when it was refused.
+        text: Option<String>,
         cancelled: bool,
     },
     ForkMessages(Vec<(String, String)>),
@@ -160,9 +196,11 @@ pub enum Answer {
         tree: Box<RawValue>,
         leaf_id: Option<String>,
     },
-    /// The text of the user's message that was chosen, to be said again.
     Navigated {
+        /// The text of the user's message that was chosen, to be said again.
         text: Option<String>,
+        /// Who takes part refused.
+        cancelled: bool,
     },
     Exported(String),
     Commands(Value),

@@ -11,12 +11,14 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use pinion_llm::{Request, RequestOptions, StreamEvent};
 use pinion_message::{Block, Message, Model, StopReason, ThinkingLevel, UserMessage};
-use pinion_session::NewEntry;
+use pinion_session::{Entry, NewEntry};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use self::cut::Plan;
 use crate::core::Core;
 use crate::estimate::context_tokens;
+use crate::hooks::{CompactionChoice, CompactionPlan, Moment};
 use crate::state::Phase;
 use crate::{CompactionReason, CompactionResult, Event};
 
@@ -123,25 +125,75 @@ impl Core {
         self.models
             .check_credentials(&model)
             .map_err(Failure::NoKey)?;
-        let summary = self.summarise(&plan, &model, instructions, cancel).await?;
+        let choice = self
+            .ask_hook(Moment::BeforeCompaction, cancel, |hooks| {
+                let plan = self.shown_plan(&plan, tokens_before, instructions);
+                hooks.before_compaction(plan, cancel.clone())
+            })
+            .await;
+        let (result, by_hook) = match choice.unwrap_or(CompactionChoice::Go) {
+            CompactionChoice::Cancel => return Err(Failure::Cancelled),
+            CompactionChoice::Use(result) => (*result, true),
+            CompactionChoice::Go => {
+                let summary = self.summarise(&plan, &model, instructions, cancel).await?;
+                let result = CompactionResult {
+                    summary,
+                    first_kept_entry_id: plan.first_kept.clone(),
+                    tokens_before,
+                    details: Some(plan.files.details()),
+                };
+                (result, false)
+            }
+        };
         if cancel.is_cancelled() {
             return Err(Failure::Cancelled);
         }
-        let result = CompactionResult {
-            summary,
-            first_kept_entry_id: plan.first_kept.clone(),
-            tokens_before,
-            details: plan.files.details(),
-        };
         self.log(NewEntry::Compaction {
             summary: result.summary.clone(),
             first_kept_entry_id: result.first_kept_entry_id.clone(),
             tokens_before: result.tokens_before,
-            details: Some(result.details.clone()),
-            from_hook: Some(false),
+            details: result.details.clone(),
+            from_hook: Some(by_hook),
         });
         self.state().rebuild_messages();
+        self.ask_hook(Moment::Compacted, cancel, |hooks| {
+            hooks.compacted(self.leaf_entry(), by_hook)
+        })
+        .await;
         Ok(result)
+    }
+
+    /// The plan as who takes part sees it.
+    fn shown_plan(
+        &self,
+        plan: &Plan,
+        tokens_before: u64,
+        instructions: Option<&str>,
+    ) -> CompactionPlan {
+        let state = self.state();
+        CompactionPlan {
+            first_kept_entry_id: plan.first_kept.clone(),
+            messages_to_summarise: plan.history.clone(),
+            turn_prefix: plan.turn_prefix.clone(),
+            is_split_turn: plan.is_split(),
+            tokens_before,
+            previous_summary: plan.previous_summary.clone(),
+            files: plan.files.operations(),
+            settings: json!({
+                "enabled": state.auto_compaction,
+                "reserveTokens": self.settings.reserve_tokens,
+                "keepRecentTokens": self.settings.keep_recent_tokens,
+            }),
+            branch: state.store.path().into_iter().map(Entry::value).collect(),
+            instructions: instructions.map(str::to_owned),
+        }
+    }
+
+    /// The newest entry of the branch, as the session file says.
+    pub(super) fn leaf_entry(&self) -> Value {
+        let state = self.state();
+        let entry = state.store.leaf().and_then(|leaf| state.store.entry(leaf));
+        entry.map_or(Value::Null, Entry::value)
     }
 
     /// What to summarise and what to keep.

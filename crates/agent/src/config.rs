@@ -12,7 +12,7 @@ use pinion_session::Store;
 use pinion_tools::{Tool, ToolSettings};
 use serde_json::Value;
 
-use crate::Listener;
+use crate::{Hooks, Listener};
 
 /// Everything a session starts with.
 pub struct Config {
@@ -28,12 +28,16 @@ pub struct Config {
     pub thinking_level: ThinkingLevel,
     /// The models there are.
     pub models: Arc<dyn Models>,
-    /// What the model may call.
+    /// The tools there are.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// Which of them the model may call.
+    pub active_tools: Vec<String>,
+    /// Which tools may be added later.
+    pub tool_filter: ToolFilter,
     /// How shell commands of the user are run.
     pub shell: ToolSettings,
     /// What the model is told first.
-    pub system_prompt: Arc<str>,
+    pub system_prompt: Arc<dyn SystemPrompt>,
     /// Keys that must not be written or sent.
     pub mask: Mask,
     /// Numbers and switches.
@@ -44,6 +48,37 @@ pub struct Config {
     pub expander: Arc<dyn Expander>,
     /// Who is told what happens.
     pub listeners: Vec<Arc<dyn Listener>>,
+    /// Who takes part.
+    pub hooks: Option<Arc<dyn Hooks>>,
+}
+
+/// Makes what the model is told first.
+pub trait SystemPrompt: Send + Sync {
+    /// The prompt while these tools are active.
+    fn compose(&self, active: &[Arc<dyn Tool>]) -> Arc<str>;
+}
+
+impl<F: Fn(&[Arc<dyn Tool>]) -> Arc<str> + Send + Sync> SystemPrompt for F {
+    fn compose(&self, active: &[Arc<dyn Tool>]) -> Arc<str> {
+        self(active)
+    }
+}
+
+/// Which tools a session may have at all.
+#[derive(Debug, Clone, Default)]
+pub struct ToolFilter {
+    /// Only these; `None` is all.
+    pub only: Option<Vec<String>>,
+    /// None of these.
+    pub without: Vec<String>,
+}
+
+impl ToolFilter {
+    /// Whether a tool of this name may be used.
+    pub fn permits(&self, name: &str) -> bool {
+        let listed = |names: &Vec<String>| names.iter().any(|listed| listed == name);
+        self.only.as_ref().is_none_or(listed) && !listed(&self.without)
+    }
 }
 
 /// Numbers and switches.
@@ -90,6 +125,8 @@ pub enum ToolOrder {
     /// One after another.
     #[default]
     Sequential,
+    /// Side by side, unless one of the tools objects.
+    Parallel,
 }
 
 impl Default for EngineSettings {

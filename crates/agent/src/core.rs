@@ -1,29 +1,31 @@
-//! What the parts of a session share: its state, its outlet, and the rest of the program.
+//! What the parts of a session share: its state, its seams, and the ways to tell and to log.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pinion_message::{Mask, Message, ToolSpec};
+use futures_util::future::BoxFuture;
+use pinion_message::{Mask, Message};
 use pinion_session::NewEntry;
-use pinion_tools::{Tool, ToolSettings};
+use pinion_tools::ToolSettings;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{EngineSettings, Expander, Models, Preferences};
+use crate::config::{EngineSettings, Expander, Models, Preferences, SystemPrompt};
+use crate::hooks::{Hooks, Moment};
+use crate::outlet::{LineEnd, Outlet};
 use crate::state::{Phase, State};
-use crate::{Delivery, Event, Listener};
+use crate::toolbox::Toolbox;
+use crate::{Delivery, Event};
 
 /// What the parts of a session share.
 pub(crate) struct Core {
     state: Mutex<State>,
-    /// The number of the last event; holding it orders events from several threads.
-    ordinal: Mutex<u64>,
-    listeners: Vec<Arc<dyn Listener>>,
+    toolbox: Mutex<Toolbox>,
+    prompt: Arc<dyn SystemPrompt>,
+    pub outlet: Arc<Outlet>,
+    pub hooks: Option<Arc<dyn Hooks>>,
     pub models: Arc<dyn Models>,
-    pub tools: Vec<Arc<dyn Tool>>,
-    pub specs: Arc<[ToolSpec]>,
     pub shell: ToolSettings,
     pub cwd: Arc<PathBuf>,
-    pub system_prompt: Arc<str>,
     pub mask: Mask,
     pub settings: EngineSettings,
     pub preferences: Arc<dyn Preferences>,
@@ -31,7 +33,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub fn new(config: crate::Config) -> Self {
+    pub fn new(config: crate::Config) -> (Self, Option<LineEnd>) {
         let context = config.store.context();
         let state = State {
             store: config.store,
@@ -41,35 +43,39 @@ impl Core {
             messages: context.messages,
             steering: Default::default(),
             follow_up: Default::default(),
+            next_turn: Vec::new(),
             steering_mode: config.settings.steering_mode.clone(),
             follow_up_mode: config.settings.follow_up_mode.clone(),
             auto_compaction: config.settings.auto_compaction,
             auto_retry: config.settings.auto_retry,
             phase: Phase::Idle,
+            run_prompt: None,
             held_bash: Vec::new(),
             retry_attempt: 0,
             overflow_handled: false,
         };
-        let specs = config
-            .tools
-            .iter()
-            .map(|tool| tool.spec().clone())
-            .collect();
-        Self {
+        let toolbox = Toolbox::new(
+            config.tools,
+            config.active_tools,
+            config.tool_filter,
+            &*config.system_prompt,
+        );
+        let (outlet, line) = Outlet::new(config.listeners, config.hooks.clone());
+        let core = Self {
             state: Mutex::new(state),
-            ordinal: Mutex::new(0),
-            listeners: config.listeners,
+            toolbox: Mutex::new(toolbox),
+            prompt: config.system_prompt,
+            outlet: Arc::new(outlet),
+            hooks: config.hooks,
             models: config.models,
-            tools: config.tools,
-            specs,
             shell: config.shell,
             cwd: Arc::new(config.cwd),
-            system_prompt: config.system_prompt,
             mask: config.mask,
             settings: config.settings,
             preferences: config.preferences,
             expander: config.expander,
-        }
+        };
+        (core, line)
     }
 
     /// The state, for a moment.
@@ -78,25 +84,54 @@ impl Core {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The tools, for a moment.
+    pub fn toolbox(&self) -> MutexGuard<'_, Toolbox> {
+        self.toolbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the tools, and what the model is told of them.
+    pub fn change_tools(&self, change: impl FnOnce(&mut Toolbox)) {
+        let mut toolbox = self.toolbox();
+        change(&mut toolbox);
+        toolbox.renew(&*self.prompt);
+    }
+
+    /// What the model is told first, in the run that is active.
+    pub fn effective_prompt(&self) -> Arc<str> {
+        let of_run = self.state().run_prompt.clone();
+        of_run.unwrap_or_else(|| self.toolbox().system_prompt())
+    }
+
+    /// Who takes part in `moment`, if anyone does.
+    pub fn hook(&self, moment: Moment) -> Option<&Arc<dyn Hooks>> {
+        self.hooks.as_ref().filter(|hooks| hooks.wants(moment))
+    }
+
+    /// What who takes part answers, once everything before has been told; `None` when nobody
+    /// does, or the work is stopped first.
+    pub async fn ask_hook<'a, T>(
+        &'a self,
+        moment: Moment,
+        cancel: &CancellationToken,
+        ask: impl FnOnce(&'a Arc<dyn Hooks>) -> BoxFuture<'a, T>,
+    ) -> Option<T> {
+        let hooks = self.hook(moment)?;
+        self.outlet.drained(cancel).await;
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            answer = ask(hooks) => Some(answer),
+        }
+    }
+
     /// Tells everyone what happened.
     pub fn emit(&self, event: Event) {
-        let mut ordinal = self.ordinal.lock().unwrap_or_else(PoisonError::into_inner);
-        *ordinal += 1;
-        for listener in &self.listeners {
-            listener.notice(*ordinal, &event);
-        }
+        self.outlet.emit(event);
     }
 
     /// Waits until every listener can take more progress, or the work is stopped.
     pub async fn room(&self, cancel: &CancellationToken) {
-        for listener in &self.listeners {
-            if !listener.has_room() {
-                tokio::select! {
-                    () = listener.room() => {}
-                    () = cancel.cancelled() => return,
-                }
-            }
-        }
+        self.outlet.room(cancel).await;
     }
 
     pub fn set_phase(&self, phase: Phase) {
@@ -109,17 +144,35 @@ impl Core {
         if let Err(error) = result {
             self.emit(Event::Fault {
                 source: "session".into(),
-                during: "append",
+                during: "append".into(),
                 error: error.to_string(),
             });
         }
     }
 
-    /// Puts a message into the conversation, on disk first, and tells everyone.
-    pub fn take_in(&self, message: &Arc<Message>) {
-        self.emit(Event::MessageStart(Arc::clone(message)));
-        self.keep(message);
-        self.emit(Event::MessageEnd(Arc::clone(message)));
+    /// Puts a message into the conversation, on disk first, and tells everyone. Gives the message
+    /// as it was taken in.
+    pub async fn take_in(&self, message: Arc<Message>, cancel: &CancellationToken) -> Arc<Message> {
+        self.emit(Event::MessageStart(Arc::clone(&message)));
+        self.complete(message, cancel).await
+    }
+
+    /// The rest of [`Core::take_in`], for a message whose beginning was told.
+    pub async fn complete(
+        &self,
+        message: Arc<Message>,
+        cancel: &CancellationToken,
+    ) -> Arc<Message> {
+        let original = Arc::clone(&message);
+        let changed = self
+            .ask_hook(Moment::MessageEnd, cancel, |hooks| {
+                hooks.message_end(original)
+            })
+            .await;
+        let message = changed.unwrap_or(message);
+        self.keep(&message);
+        self.emit(Event::MessageEnd(Arc::clone(&message)));
+        message
     }
 
     /// Puts a message into the conversation and on disk.
@@ -128,24 +181,22 @@ impl Core {
         self.state().messages.push(Arc::clone(message));
     }
 
-    /// Takes the messages that are due from a queue and tells that it changed.
-    pub fn take_queued(&self, delivery: Delivery) -> Vec<Arc<Message>> {
-        let taken = self.state().take_queued(delivery);
-        if !taken.is_empty() {
-            self.emit_queues();
+    /// What waits in the queues, with `taken` still in front of `delivery`.
+    pub fn queue_update(&self, taken: &[Arc<Message>], delivery: Delivery) -> Event {
+        let state = self.state();
+        let texts = |queue: Delivery| {
+            let before: &[_] = if queue == delivery { taken } else { &[] };
+            state.queued_texts(queue, before)
+        };
+        Event::QueueUpdate {
+            steering: texts(Delivery::Steer),
+            follow_up: texts(Delivery::FollowUp),
         }
-        taken
     }
 
-    /// Tells what waits in the queues.
-    pub fn emit_queues(&self) {
-        let state = self.state();
-        let steering = state.queued_texts(Delivery::Steer);
-        let follow_up = state.queued_texts(Delivery::FollowUp);
-        drop(state);
-        self.emit(Event::QueueUpdate {
-            steering,
-            follow_up,
-        });
+    /// Tells at once what waits in the queues.
+    pub fn tell_queues(&self) {
+        let update = self.queue_update(&[], Delivery::Steer);
+        self.outlet.tell_listeners(&update);
     }
 }

@@ -41,6 +41,10 @@ pub enum EngineError {
     AbortedEarly,
     #[error("Entry not found: {0}")]
     EntryNotFound(String),
+    #[error(
+        "Extension command \"/{0}\" cannot be queued. Use prompt() or execute the command when not streaming."
+    )]
+    CommandQueued(String),
     #[error(transparent)]
     Session(#[from] SessionError),
     #[error("The session ended before it could answer.")]
@@ -63,6 +67,7 @@ impl EngineError {
             Self::Bash(_) => "bash_failed",
             Self::AbortedEarly => "aborted",
             Self::EntryNotFound(_) => "entry_not_found",
+            Self::CommandQueued(_) => "command_queued",
             Self::Session(error) => error.code(),
             Self::Dropped => "dropped",
         }

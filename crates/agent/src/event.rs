@@ -1,5 +1,6 @@
 //! What happened, in order. The engine's only outlet.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -131,7 +132,7 @@ pub enum Event {
         /// Where: a file or a part of the program.
         source: String,
         /// During what.
-        during: &'static str,
+        during: Cow<'static, str>,
         /// What happened.
         error: String,
     },
@@ -176,7 +177,8 @@ pub struct CompactionResult {
     /// Size of the context before.
     pub tokens_before: u64,
     /// Files read and modified in what was summarised.
-    pub details: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
 }
 
 /// Someone who is told what happens.

@@ -11,25 +11,37 @@ mod compaction;
 mod config;
 mod convert;
 mod core;
+mod desk;
 mod error;
 mod estimate;
 mod event;
+mod hooks;
 mod models;
+mod outlet;
 mod prompt;
 mod run;
 mod session;
 mod sessions;
 mod state;
+mod toolbox;
 mod tree;
 mod views;
 
 pub use command::{
-    Answer, BranchSummary, Command, Cycled, Delivery, Disposition, Navigation, Reply, StateView,
+    Answer, BranchSummary, Command, Cycled, Delivery, Disposition, Navigation, Preparation, Reply,
+    StateView,
 };
 pub use config::{
-    Config, EngineSettings, Expanded, Expander, Models, Preferences, Steering, ToolOrder,
+    Config, EngineSettings, Expanded, Expander, Models, Preferences, Steering, SystemPrompt,
+    ToolFilter, ToolOrder,
 };
+pub use desk::{Desk, Saying};
 pub use error::EngineError;
 pub use event::{CompactionReason, CompactionResult, Event, Listener, ToolRun};
+pub use hooks::{
+    CompactionChoice, CompactionPlan, ForkPosition, Hooks, Input, InputOutcome, Moment,
+    NavigationChoice, NavigationPlan, Opening, OpeningChanges, Origin, Replacement,
+    SelectionSource, ToolCallResult, ToolGate,
+};
 pub use pinion_tools::{BashOutcome, ToolOutput};
 pub use session::{Handle, Session, Stopper};

@@ -7,6 +7,7 @@ use pinion_session::NewEntry;
 use serde_json::json;
 
 use crate::core::Core;
+use crate::hooks::Moment;
 use crate::{Answer, Cycled, EngineError, Event};
 
 impl Core {
@@ -104,7 +105,7 @@ impl Core {
         if state.thinking_level == clamped {
             return;
         }
-        state.thinking_level = clamped;
+        let previous = std::mem::replace(&mut state.thinking_level, clamped);
         drop(state);
         self.log(NewEntry::ThinkingLevelChange(clamped));
         if can_think {
@@ -112,6 +113,9 @@ impl Core {
             self.preferences.remember(vec![change]);
         }
         self.emit(Event::ThinkingLevelChanged(clamped));
+        if let Some(hooks) = self.hook(Moment::LevelSelected) {
+            hooks.level_selected(clamped, previous);
+        }
     }
 
     /// Sets the next level the model supports; `None` if it cannot think.

@@ -38,6 +38,10 @@ enum Next {
 impl Core {
     /// Runs `prompts` and everything that follows from them.
     pub async fn live(&self, prompts: Vec<Arc<Message>>, cancel: CancellationToken) {
+        if let Some(hooks) = &self.hooks {
+            hooks.running(cancel.clone());
+        }
+        self.outlet.guard(cancel.clone());
         self.tell_notices();
         if let Some(reason) = self.compaction_due_before_prompt() {
             self.auto_compact(reason, &cancel).await;
@@ -55,9 +59,15 @@ impl Core {
                 None => break,
             }
         }
+        // What is left in line belongs to this run; an abort does not make it be skipped.
+        self.outlet.drained(&CancellationToken::new()).await;
+        if let Some(hooks) = &self.hooks {
+            hooks.settled();
+        }
         self.state().store.sync();
         self.tell_notices();
         self.set_phase(Phase::Idle);
+        self.state().run_prompt = None;
         self.emit(Event::Settled { aborted });
     }
 
@@ -73,7 +83,7 @@ impl Core {
         self.set_phase(Phase::Idle);
         self.emit(Event::Fault {
             source: "engine".into(),
-            during: "run",
+            during: "run".into(),
             error: "the run failed unexpectedly; the session goes on".into(),
         });
         if was_running {
@@ -200,12 +210,14 @@ impl Core {
         if !answered {
             return Vec::new();
         }
-        let steering = self.take_queued(Delivery::Steer);
-        if steering.is_empty() {
-            self.take_queued(Delivery::FollowUp)
-        } else {
-            steering
+        let mut queued = self.state().take_queued(Delivery::Steer);
+        if queued.is_empty() {
+            queued = self.state().take_queued(Delivery::FollowUp);
         }
+        if !queued.is_empty() {
+            self.emit(self.queue_update(&[], Delivery::Steer));
+        }
+        queued
     }
 
     /// Waits before a retry; says whether to go on.

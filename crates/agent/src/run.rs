@@ -1,17 +1,21 @@
 //! One run: question and answer, tools and their results, until the model is done.
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use pinion_llm::{Request, RequestOptions, StreamEvent};
+use pinion_llm::{Request, RequestOptions, StreamEvent, Tap};
 use pinion_message::{
     AssistantMessage, Message, Model, StopReason, ThinkingLevel, Usage, now_millis,
 };
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::convert::{Images, for_model};
 use crate::core::Core;
+use crate::hooks::{Hooks, Moment};
 use crate::state::Phase;
 use crate::{Delivery, Event};
 
@@ -34,6 +38,53 @@ pub(crate) struct RunEnd {
     pub last: Option<Arc<Message>>,
 }
 
+/// What is said at the beginning of a turn.
+#[derive(Default)]
+struct Pending {
+    prompts: Vec<Arc<Message>>,
+    steering: Vec<Arc<Message>>,
+    follow_up: Vec<Arc<Message>>,
+}
+
+impl Pending {
+    fn prompts(prompts: Vec<Arc<Message>>) -> Self {
+        Self {
+            prompts,
+            ..Self::default()
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Message>> {
+        let queued = self.steering.iter().chain(&self.follow_up);
+        self.prompts.iter().chain(queued)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.all().next().is_none()
+    }
+}
+
+/// Lets who takes part in the session see the request and the response.
+struct HookTap(Arc<dyn Hooks>);
+
+impl Tap for HookTap {
+    fn wants_payload(&self) -> bool {
+        self.0.wants(Moment::Payload)
+    }
+
+    fn payload(&self, payload: Value) -> BoxFuture<'_, Value> {
+        self.0.payload(payload)
+    }
+
+    fn response(&self, status: u16, headers: BTreeMap<String, String>) -> BoxFuture<'_, ()> {
+        if self.0.wants(Moment::Response) {
+            self.0.response(status, headers)
+        } else {
+            Box::pin(std::future::ready(()))
+        }
+    }
+}
+
 impl<'a> Run<'a> {
     pub fn new(core: &'a Core, model: Arc<Model>, cancel: CancellationToken) -> Self {
         let thinking_level = core.state().thinking_level;
@@ -51,22 +102,24 @@ impl<'a> Run<'a> {
         self.core.set_phase(Phase::Running);
         self.core.emit(Event::AgentStart);
         self.core.emit(Event::TurnStart);
-        self.take_in(prompts);
-        let mut pending = self.core.take_queued(Delivery::Steer);
+        let mut pending = Pending::prompts(prompts);
+        pending.steering = self.core.state().take_queued(Delivery::Steer);
         let mut first_turn = true;
+        let mut sight = None;
         let mut last = None;
         loop {
-            let mut has_calls = true;
-            while has_calls || !pending.is_empty() {
+            let mut goes_on = true;
+            while goes_on {
                 if !first_turn {
                     self.core.emit(Event::TurnStart);
                 }
                 first_turn = false;
-                self.take_in(std::mem::take(&mut pending));
+                if sight.is_none() {
+                    sight = self.sight(&pending).await;
+                }
+                self.take_in(std::mem::take(&mut pending)).await;
 
-                let answer = self.ask().await;
-                let message = Arc::new(Message::Assistant(answer));
-                self.keep_answer(&message);
+                let message = self.ask(sight.take()).await;
                 last = Some(Arc::clone(&message));
                 let Message::Assistant(answer) = &*message else {
                     break;
@@ -79,19 +132,20 @@ impl<'a> Run<'a> {
                     return self.end(last);
                 }
                 let calls = self.core.execute_calls(answer, &self.cancel).await;
-                has_calls = !calls.results.is_empty();
+                let has_calls = !calls.results.is_empty() && !calls.terminate;
                 self.produced.extend(calls.results.iter().cloned());
-                let tool_results = calls.results.into();
-                self.core.emit(Event::TurnEnd {
+                let turn_end = Event::TurnEnd {
                     message: Arc::clone(&message),
-                    tool_results,
-                });
-                pending = calls.steering;
-                if pending.is_empty() {
-                    pending = self.core.take_queued(Delivery::Steer);
+                    tool_results: calls.results.into(),
+                };
+                pending.steering = calls.steering;
+                if pending.steering.is_empty() {
+                    pending.steering = self.core.state().take_queued(Delivery::Steer);
                 }
+                goes_on = has_calls || !pending.is_empty();
+                sight = self.end_turn(turn_end, goes_on, &pending).await;
             }
-            pending = self.core.take_queued(Delivery::FollowUp);
+            pending.follow_up = self.core.state().take_queued(Delivery::FollowUp);
             if pending.is_empty() {
                 return self.end(last);
             }
@@ -105,21 +159,71 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn take_in(&mut self, messages: Vec<Arc<Message>>) {
-        for message in messages {
-            if matches!(*message, Message::User(_)) {
-                self.core.state().overflow_handled = false;
+    /// Tells that a turn is over. Who filters the context of the turn that follows does so before
+    /// clients hear of it.
+    async fn end_turn(
+        &self,
+        turn_end: Event,
+        goes_on: bool,
+        pending: &Pending,
+    ) -> Option<Vec<Arc<Message>>> {
+        if !goes_on || self.core.hook(Moment::Context).is_none() {
+            self.core.emit(turn_end);
+            return None;
+        }
+        self.core
+            .ask_hook(Moment::TurnEnd, &self.cancel, |hooks| {
+                hooks.observe(&turn_end)
+            })
+            .await;
+        let sight = self.sight(pending).await;
+        self.core.outlet.tell_listeners(&turn_end);
+        sight
+    }
+
+    /// What the model is to see, where that differs from the conversation.
+    async fn sight(&self, pending: &Pending) -> Option<Vec<Arc<Message>>> {
+        self.core.hook(Moment::Context)?;
+        let mut messages = self.core.messages_view();
+        messages.extend(pending.all().cloned());
+        self.core
+            .ask_hook(Moment::Context, &self.cancel, |hooks| {
+                hooks.context(messages)
+            })
+            .await
+    }
+
+    async fn take_in(&mut self, pending: Pending) {
+        for message in pending.prompts {
+            self.take_in_one(message).await;
+        }
+        for (delivery, queued) in [
+            (Delivery::Steer, pending.steering),
+            (Delivery::FollowUp, pending.follow_up),
+        ] {
+            for (at, message) in queued.iter().enumerate() {
+                if matches!(**message, Message::User(_)) {
+                    let update = self.core.queue_update(&queued[at + 1..], delivery);
+                    self.core.emit(update);
+                }
+                self.take_in_one(Arc::clone(message)).await;
             }
-            self.core.take_in(&message);
-            self.produced.push(message);
         }
     }
 
+    async fn take_in_one(&mut self, message: Arc<Message>) {
+        if matches!(*message, Message::User(_)) {
+            self.core.state().overflow_handled = false;
+        }
+        let message = self.core.take_in(message, &self.cancel).await;
+        self.produced.push(message);
+    }
+
     /// Puts a finished answer on disk and into the conversation, and tells everyone.
-    fn keep_answer(&mut self, message: &Arc<Message>) {
-        self.core.keep(message);
-        self.produced.push(Arc::clone(message));
-        self.core.emit(Event::MessageEnd(Arc::clone(message)));
+    async fn keep_answer(&mut self, answer: AssistantMessage) -> Arc<Message> {
+        let message = Arc::new(Message::Assistant(answer));
+        let message = self.core.complete(message, &self.cancel).await;
+        self.produced.push(Arc::clone(&message));
         let failed = message
             .as_assistant()
             .is_none_or(|answer| answer.stop_reason == StopReason::Error);
@@ -137,12 +241,13 @@ impl<'a> Run<'a> {
                 self.core.emit(success);
             }
         }
+        message
     }
 
     /// Asks the model and passes on what it answers, piece by piece.
-    async fn ask(&self) -> AssistantMessage {
+    async fn ask(&mut self, sight: Option<Vec<Arc<Message>>>) -> Arc<Message> {
         let mut started = false;
-        let answer = AssertUnwindSafe(self.stream_answer(&mut started))
+        let answer = AssertUnwindSafe(self.stream_answer(sight, &mut started))
             .catch_unwind()
             .await;
         let answer = answer.unwrap_or_else(|_| {
@@ -153,7 +258,7 @@ impl<'a> Run<'a> {
             self.core
                 .emit(Event::MessageStart(Arc::new(Message::Assistant(first))));
         }
-        answer
+        self.keep_answer(answer).await
     }
 
     /// How an answer that failed before its first byte is announced.
@@ -171,7 +276,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn stream_answer(&self, started: &mut bool) -> AssistantMessage {
+    async fn stream_answer(
+        &self,
+        sight: Option<Vec<Arc<Message>>>,
+        started: &mut bool,
+    ) -> AssistantMessage {
         let authorization = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return self.aborted(),
@@ -189,7 +298,11 @@ impl<'a> Run<'a> {
             Ok(authorization) => authorization.apply(&mut options),
             Err(error) => return self.failure(&error),
         }
-        let request = self.request(options);
+        if let Some(hooks) = &self.core.hooks {
+            self.core.outlet.drained(&self.cancel).await;
+            options.tap = Some(Arc::new(HookTap(Arc::clone(hooks))));
+        }
+        let request = self.request(sight, options);
         let mut stream = self.core.models.provider(&self.model).stream(request);
         let mut deltas = 0u32;
         while let Some(event) = stream.next().await {
@@ -226,7 +339,9 @@ impl<'a> Run<'a> {
         self.failure("The provider's stream ended without a result (server error).")
     }
 
-    fn request(&self, mut options: RequestOptions) -> Request {
+    fn request(&self, sight: Option<Vec<Arc<Message>>>, mut options: RequestOptions) -> Request {
+        let system_prompt = self.core.effective_prompt();
+        let tools = self.core.toolbox().specs();
         let state = self.core.state();
         options.session_id = Some(state.store.id().to_owned());
         let images = if self.core.settings.block_images {
@@ -236,9 +351,9 @@ impl<'a> Run<'a> {
         };
         Request {
             model: Arc::clone(&self.model),
-            system_prompt: Some(Arc::clone(&self.core.system_prompt)),
-            messages: for_model(&state.messages, images),
-            tools: Arc::clone(&self.core.specs),
+            system_prompt: Some(system_prompt),
+            messages: for_model(sight.as_ref().unwrap_or(&state.messages), images),
+            tools,
             options,
             cancel: self.cancel.clone(),
         }

@@ -4,27 +4,28 @@
 //! future polled beside the inbox. Commands that need the session to themselves (a new session,
 //! a manual compaction) stop the run, wait for it to settle, and go on.
 
+mod admission;
+mod exclusive;
+
 use std::collections::VecDeque;
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use pinion_message::{Block, Message, ThinkingLevel, UserMessage};
+use pinion_message::{Model, ThinkingLevel};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use self::admission::{Admitted, Arrival, Start};
 use crate::compaction;
 use crate::core::Core;
-use crate::error::QUEUE_LIMIT;
+use crate::hooks::{Moment, SelectionSource};
+use crate::models::same;
 use crate::state::Phase;
-use crate::{
-    Answer, Command, CompactionReason, Config, Delivery, Disposition, EngineError, Event,
-    Navigation, Reply,
-};
+use crate::{Answer, Command, Config, Delivery, Desk, EngineError, Navigation, Reply};
 
 /// How many commands may wait in the inbox.
 const INBOX: usize = 256;
@@ -36,9 +37,12 @@ pub struct Session;
 /// How to reach a running session. Dropping every handle ends it once its work is done.
 #[derive(Debug, Clone)]
 pub struct Handle {
-    inbox: mpsc::Sender<(Command, Reply)>,
+    inbox: mpsc::Sender<Order>,
     stop: CancellationToken,
 }
+
+/// A command and the duty to answer it.
+pub(crate) type Order = (Command, Reply);
 
 /// How to stop a running session. Unlike a handle, it does not keep the session waiting for commands.
 #[derive(Debug, Clone)]
@@ -57,14 +61,26 @@ impl Session {
     pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
         let (inbox, commands) = mpsc::channel(INBOX);
         let stop = CancellationToken::new();
+        let (core, line) = Core::new(config);
+        let core = Arc::new(core);
+        if let Some(line) = line {
+            let outlet = Arc::clone(&core.outlet);
+            tokio::spawn(async move { outlet.serve_line(line).await });
+        }
+        if let Some(hooks) = &core.hooks {
+            hooks.attach(Desk::new(&core, inbox.downgrade()));
+        }
         let actor = Actor {
             stop: stop.clone(),
-            core: Arc::new(Core::new(config)),
+            core,
             work: None,
-            bash: FuturesUnordered::new(),
+            beside: FuturesUnordered::new(),
             bash_cancel: CancellationToken::new(),
+            arrivals: VecDeque::new(),
+            arriving: None,
             waiting: VecDeque::new(),
             aborts: Vec::new(),
+            idle: Vec::new(),
         };
         (Handle { inbox, stop }, tokio::spawn(actor.run(commands)))
     }
@@ -91,14 +107,20 @@ struct Actor {
     stop: CancellationToken,
     /// What the session is busy with.
     work: Option<Work>,
-    /// Shell commands of the user; they run beside everything else.
-    bash: FuturesUnordered<Job>,
+    /// What runs beside everything else: shell commands of the user, commands of who takes part.
+    beside: FuturesUnordered<Job>,
     /// Stops the newest shell command.
     bash_cancel: CancellationToken,
+    /// What who takes part must see before it is done, in order.
+    arrivals: VecDeque<Arrival>,
+    /// The first of them, being seen.
+    arriving: Option<BoxFuture<'static, Admitted>>,
     /// What waits until the session is free.
     waiting: VecDeque<Waiting>,
     /// Aborts to be answered when the work has settled.
     aborts: Vec<Reply>,
+    /// Who waits until nothing goes on.
+    idle: Vec<Reply>,
 }
 
 struct Work {
@@ -108,7 +130,7 @@ struct Work {
 
 /// Something that needs the session to itself.
 enum Waiting {
-    Prompt(Vec<Block>, Reply),
+    Prompt(Start, Reply),
     Compact(Option<String>, Reply),
     Navigate(Navigation, Reply),
     /// A change of session.
@@ -118,7 +140,7 @@ enum Waiting {
 impl Actor {
     async fn run(mut self, mut commands: mpsc::Receiver<(Command, Reply)>) {
         let mut open = true;
-        while open || self.work.is_some() || !self.bash.is_empty() {
+        while open || self.is_busy() {
             tokio::select! {
                 biased;
                 () = self.stop.cancelled(), if open => {
@@ -130,11 +152,18 @@ impl Actor {
                     None => open = false,
                 },
                 () = working(&mut self.work), if self.work.is_some() => self.work_is_over(),
-                Some(()) = self.bash.next(), if !self.bash.is_empty() => {}
+                admitted = arriving(&mut self.arriving), if self.arriving.is_some() => {
+                    self.admit(admitted);
+                }
+                Some(()) = self.beside.next(), if !self.beside.is_empty() => {}
             }
         }
         // What is not saved by now is told by the store's own error at the next start.
         let _ = self.core.state().store.flush_and_sync();
+    }
+
+    fn is_busy(&self) -> bool {
+        self.work.is_some() || self.arriving.is_some() || !self.beside.is_empty()
     }
 
     fn work_is_over(&mut self) {
@@ -146,7 +175,7 @@ impl Actor {
         while self.work.is_none() {
             match self.waiting.pop_front() {
                 None => break,
-                Some(Waiting::Prompt(blocks, reply)) => self.start_prompt(blocks, reply),
+                Some(Waiting::Prompt(start, reply)) => self.start_prompt(start, reply),
                 Some(Waiting::Compact(instructions, reply)) => {
                     self.start_compaction(instructions, reply);
                 }
@@ -154,6 +183,11 @@ impl Actor {
                     self.start_navigation(navigation, reply);
                 }
                 Some(Waiting::Replace(command, reply)) => self.replace(command, reply),
+            }
+        }
+        if self.work.is_none() {
+            for reply in self.idle.drain(..) {
+                reply.done();
             }
         }
     }
@@ -165,16 +199,22 @@ impl Actor {
                 text,
                 images,
                 when_busy,
+                origin,
             } => {
-                self.prompt(&text, images, when_busy, reply);
+                self.prompt(text, images, when_busy, origin, reply);
             }
             Command::Queue {
                 text,
                 images,
                 delivery,
-            } => {
-                let blocks = self.expand(&text, images);
-                self.queue(blocks, delivery, reply);
+            } => self.queue_text(&text, images, delivery, reply),
+            Command::Say { message, how } => self.say(message, how, reply),
+            Command::WaitForIdle => {
+                if self.work.is_none() {
+                    reply.done();
+                } else {
+                    self.idle.push(reply);
+                }
             }
             Command::Abort => self.abort(reply),
             Command::AbortRetry => self.abort_retry(reply),
@@ -198,8 +238,16 @@ impl Actor {
             Command::GetLastAssistantText => {
                 reply.send(Ok(Answer::Text(core.last_assistant_text())));
             }
-            Command::SetModel { provider, id } => reply.send(core.set_model(&provider, &id)),
-            Command::CycleModel => reply.send(core.cycle_model()),
+            Command::SetModel { provider, id } => {
+                let before = core.state().model.clone();
+                let answer = core.set_model(&provider, &id);
+                self.after_selection(before, SelectionSource::Set, answer, reply);
+            }
+            Command::CycleModel => {
+                let before = core.state().model.clone();
+                let answer = core.cycle_model();
+                self.after_selection(before, SelectionSource::Cycle, answer, reply);
+            }
             Command::GetAvailableModels => {
                 reply.send(Ok(Answer::Models(core.models.available())));
             }
@@ -256,10 +304,36 @@ impl Actor {
             | Command::SwitchSession { .. }
             | Command::Fork { .. }
             | Command::CloneSession) => match core.can_replace(&command) {
-                Ok(()) => self.exclusively(Waiting::Replace(command, reply)),
+                Ok(()) => self.replace_if_permitted(command, reply),
                 Err(error) => reply.send(Err(error)),
             },
         }
+    }
+
+    /// Answers once who takes part knows which model was chosen.
+    fn after_selection(
+        &mut self,
+        before: Option<Arc<Model>>,
+        source: SelectionSource,
+        answer: Result<Answer, EngineError>,
+        reply: Reply,
+    ) {
+        let hooks = self.core.hook(Moment::ModelSelected).cloned();
+        let chosen = match &answer {
+            Ok(Answer::Model(model)) => Some(Arc::clone(model)),
+            Ok(Answer::Cycled(Some(cycled))) => Some(Arc::clone(&cycled.model)),
+            _ => None,
+        };
+        let (Some(hooks), Some(chosen)) = (hooks, chosen) else {
+            return reply.send(answer);
+        };
+        if before.as_ref().is_some_and(|before| same(before, &chosen)) {
+            return reply.send(answer);
+        }
+        self.beside.push(Box::pin(async move {
+            hooks.model_selected(chosen, before, source).await;
+            reply.send(answer);
+        }));
     }
 
     fn remember(&self, path: &'static str, value: Option<serde_json::Value>, reply: Reply) {
@@ -267,86 +341,15 @@ impl Actor {
         reply.done();
     }
 
-    fn expand(&self, text: &str, images: Vec<Block>) -> Vec<Block> {
-        let expanded = self.core.expander.expand(text);
-        if let Some((source, error)) = expanded.fault {
-            self.core.emit(Event::Fault {
-                source,
-                during: "skill_expansion",
-                error,
-            });
-        }
-        let mut blocks = vec![Block::text(expanded.text)];
-        blocks.extend(images);
-        self.core.mask.blocks(&mut blocks);
-        blocks
-    }
-
-    fn prompt(
-        &mut self,
-        text: &str,
-        images: Vec<Block>,
-        when_busy: Option<Delivery>,
-        reply: Reply,
-    ) {
-        let blocks = self.expand(text, images);
-        let phase = self.core.state().phase.clone();
-        match (&phase, when_busy) {
-            (Phase::Running, Some(delivery)) => return self.queue(blocks, delivery, reply),
-            (Phase::Running, None) => return reply.send(Err(EngineError::Busy)),
-            (Phase::Compacting, _) => return reply.send(Err(EngineError::Compacting)),
-            (Phase::RetryWait(_) | Phase::Between | Phase::AutoCompacting | Phase::Idle, _) => {}
-        }
-        if let Err(error) = self.core.ready_to_ask() {
-            return reply.send(Err(error));
-        }
-        if let Phase::RetryWait(wait) = phase {
-            // The prompt takes the place of the retry, which ends first.
-            wait.cancel();
-        }
-        if self.work.is_some() {
-            self.waiting.push_back(Waiting::Prompt(blocks, reply));
-        } else {
-            self.start_prompt(blocks, reply);
-        }
-    }
-
-    fn start_prompt(&mut self, blocks: Vec<Block>, reply: Reply) {
-        self.core.release_held_bash();
-        reply.send(Ok(Answer::Taken(Disposition::Started)));
-        let message = Arc::new(Message::User(UserMessage::now(blocks)));
-        // From here on a second prompt is told that the agent is busy.
-        self.core.set_phase(Phase::Running);
-        let core = Arc::clone(&self.core);
-        self.start_work(|cancel| async move { core.live(vec![message], cancel).await });
-    }
-
-    fn queue(&mut self, blocks: Vec<Block>, delivery: Delivery, reply: Reply) {
-        let message = Arc::new(Message::User(UserMessage::now(blocks)));
-        {
-            let mut state = self.core.state();
-            let queue = match delivery {
-                Delivery::Steer => &mut state.steering,
-                Delivery::FollowUp => &mut state.follow_up,
-            };
-            if queue.len() >= QUEUE_LIMIT {
-                return reply.send(Err(EngineError::QueueFull));
-            }
-            queue.push_back(message);
-        }
-        self.core.emit_queues();
-        reply.send(Ok(Answer::Taken(Disposition::Queued)));
-    }
-
     fn clear_queue(&mut self, reply: Reply) {
         let mut state = self.core.state();
-        let steering = state.queued_texts(Delivery::Steer);
-        let follow_up = state.queued_texts(Delivery::FollowUp);
+        let steering = state.queued_texts(Delivery::Steer, &[]);
+        let follow_up = state.queued_texts(Delivery::FollowUp, &[]);
         state.steering.clear();
         state.follow_up.clear();
         drop(state);
         if !steering.is_empty() || !follow_up.is_empty() {
-            self.core.emit_queues();
+            self.core.tell_queues();
         }
         reply.send(Ok(Answer::Queues {
             steering,
@@ -394,87 +397,10 @@ impl Actor {
         self.bash_cancel = self.stop.child_token();
         let core = Arc::clone(&self.core);
         let cancel = self.bash_cancel.clone();
-        self.bash.push(Box::pin(async move {
+        self.beside.push(Box::pin(async move {
             core.run_bash(command, exclude_from_context, cancel, reply)
                 .await;
         }));
-    }
-
-    /// Stops what is going on and does `what` once it has settled.
-    fn exclusively(&mut self, what: Waiting) {
-        match &self.work {
-            Some(work) => {
-                work.cancel.cancel();
-                self.refuse_waiting();
-                self.waiting.push_back(what);
-            }
-            None => {
-                self.waiting.push_front(what);
-                self.work_is_over();
-            }
-        }
-    }
-
-    fn replace(&mut self, command: Command, reply: Reply) {
-        let core = &self.core;
-        reply.send(match command {
-            Command::NewSession { parent } => core.new_session(parent),
-            Command::SwitchSession { path } => core.switch_session(&path),
-            Command::Fork { entry_id } => core.fork(&entry_id),
-            _ => core.clone_session(),
-        });
-    }
-
-    fn start_compaction(&mut self, instructions: Option<String>, reply: Reply) {
-        self.core.set_phase(Phase::Compacting);
-        let core = Arc::clone(&self.core);
-        self.start_work(|cancel| async move {
-            let reason = CompactionReason::Manual;
-            core.emit(Event::CompactionStart { reason });
-            let result = core
-                .compact(instructions.as_deref(), &cancel)
-                .await
-                .map(Arc::new);
-            core.set_phase(Phase::Between);
-            core.emit(Event::CompactionEnd {
-                reason,
-                result: result.as_ref().ok().cloned(),
-                aborted: cancel.is_cancelled() && result.is_err(),
-                will_retry: false,
-                error: result.as_ref().err().map(ToString::to_string),
-            });
-            reply.send(match result {
-                Ok(result) => Ok(Answer::Compacted(result)),
-                Err(failure) => Err(EngineError::Compaction(failure.to_string())),
-            });
-        });
-    }
-
-    fn start_navigation(&mut self, navigation: Navigation, reply: Reply) {
-        if navigation.summary.is_some() {
-            self.core.set_phase(Phase::Compacting);
-        }
-        let core = Arc::clone(&self.core);
-        self.start_work(|cancel| async move {
-            let result = core.navigate(navigation, &cancel).await;
-            core.set_phase(Phase::Between);
-            reply.send(result);
-        });
-    }
-
-    fn start_work<F>(&mut self, work: impl FnOnce(CancellationToken) -> F)
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let cancel = self.stop.child_token();
-        let work = AssertUnwindSafe(work(cancel.clone())).catch_unwind();
-        let core = Arc::clone(&self.core);
-        let job = Box::pin(async move {
-            if work.await.is_err() {
-                core.close_broken_run();
-            }
-        });
-        self.work = Some(Work { job, cancel });
     }
 }
 
@@ -482,6 +408,14 @@ impl Actor {
 async fn working(work: &mut Option<Work>) {
     match work {
         Some(work) => (&mut work.job).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Polls what arrives, if anything does.
+async fn arriving(arrival: &mut Option<BoxFuture<'static, Admitted>>) -> Admitted {
+    match arrival {
+        Some(arrival) => arrival.await,
         None => std::future::pending().await,
     }
 }

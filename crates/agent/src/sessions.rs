@@ -2,19 +2,49 @@
 
 use std::path::{Path, PathBuf};
 
-use pinion_session::{NewEntry, NewSession, Notice, Opened, Role, SessionError, Store, export};
+use pinion_session::{
+    Entry, NewEntry, NewSession, Notice, Opened, Role, SessionError, Store, export,
+};
 
 use crate::core::Core;
-use crate::{Answer, Command, EngineError, Event};
+use crate::{Answer, Command, EngineError, Event, ForkPosition, Replacement};
+
+/// The session that takes the place of the current one.
+pub(crate) enum Next {
+    New(Store),
+    Opened(Opened),
+    /// The current one, read again.
+    Same(PathBuf),
+    /// A part of the current one, and the text that comes next.
+    Forked(Store, String),
+    Cloned(Store),
+}
+
+impl Next {
+    /// Where it is stored.
+    pub fn file(&self) -> Option<PathBuf> {
+        let store = match self {
+            Self::Same(path) => return Some(path.clone()),
+            Self::New(store) | Self::Forked(store, _) | Self::Cloned(store) => store,
+            Self::Opened(opened) => &opened.store,
+        };
+        store.file().map(Path::to_owned)
+    }
+}
 
 impl Core {
     /// Whether a change of session can be made at all; asked before a run is stopped for it.
     pub fn can_replace(&self, command: &Command) -> Result<(), EngineError> {
         let state = self.state();
         match command {
-            Command::Fork { entry_id } => {
+            Command::Fork {
+                entry_id, position, ..
+            } => {
                 let entry = state.store.entry(entry_id);
-                if entry.is_some_and(|entry| entry.is_message_of(Role::User)) {
+                let fits = |entry: &Entry| {
+                    *position == ForkPosition::At || entry.is_message_of(Role::User)
+                };
+                if entry.is_some_and(fits) {
                     Ok(())
                 } else {
                     Err(SessionError::InvalidFork.into())
@@ -27,6 +57,26 @@ impl Core {
         }
     }
 
+    /// What `command` changes the session to.
+    pub fn replacement(&self, command: &Command) -> Option<Replacement> {
+        Some(match command {
+            Command::NewSession { .. } => Replacement::New,
+            Command::SwitchSession { path, .. } => Replacement::Resume {
+                file: self.cwd.join(path),
+            },
+            Command::Fork {
+                entry_id, position, ..
+            } => Replacement::Fork {
+                entry_id: entry_id.clone(),
+                position: *position,
+            },
+            _ => Replacement::Fork {
+                entry_id: self.state().store.leaf()?.to_owned(),
+                position: ForkPosition::At,
+            },
+        })
+    }
+
     /// Whether there is such an entry.
     pub fn entry_exists(&self, entry_id: &str) -> Result<(), EngineError> {
         match self.state().store.entry(entry_id) {
@@ -35,42 +85,83 @@ impl Core {
         }
     }
 
-    /// Begins a new session; model and thinking level carry over.
-    pub fn new_session(&self, parent: Option<String>) -> Result<Answer, EngineError> {
-        let (directory, level) = {
-            let state = self.state();
-            (state.session_directory.clone(), state.thinking_level)
-        };
-        let store = Store::create(NewSession {
-            cwd: (*self.cwd).clone(),
-            directory,
-            id: None,
-            parent_session: parent,
-        })?;
-        self.replace_store(store);
-        self.log(NewEntry::ThinkingLevelChange(level));
+    /// Finds or makes the session that `command` asks for; nothing has changed yet.
+    pub fn next_session(&self, command: Command) -> Result<Next, EngineError> {
+        let state = self.state();
+        Ok(match command {
+            Command::NewSession { parent, .. } => Next::New(Store::create(NewSession {
+                cwd: (*self.cwd).clone(),
+                directory: state.session_directory.clone(),
+                id: None,
+                parent_session: parent,
+            })?),
+            Command::SwitchSession { path, .. } => {
+                let path = self.cwd.join(path);
+                if state.store.file() == Some(&*path) {
+                    Next::Same(path)
+                } else if path.exists() {
+                    Next::Opened(Store::open(&path, &self.cwd)?)
+                } else {
+                    Next::Opened(Opened {
+                        store: Store::at_path(&path, &self.cwd),
+                        notices: Vec::new(),
+                    })
+                }
+            }
+            Command::Fork {
+                entry_id,
+                position: ForkPosition::Before,
+                ..
+            } => {
+                let (store, text) = state.store.fork_before(&entry_id)?;
+                Next::Forked(store, text)
+            }
+            Command::Fork { entry_id, .. } => Next::Cloned(state.store.fork_at(&entry_id)?),
+            _ => Next::Cloned(state.store.clone_to_leaf()?),
+        })
+    }
+
+    /// Goes on with `next`.
+    pub fn enter(&self, next: Next) -> Result<Answer, EngineError> {
+        match next {
+            Next::New(store) => {
+                let level = self.state().thinking_level;
+                self.replace_store(store);
+                if self.hooks.is_some() {
+                    self.log_model();
+                }
+                self.log(NewEntry::ThinkingLevelChange(level));
+            }
+            Next::Opened(Opened { store, notices }) => {
+                self.replace_store(store);
+                self.report(notices);
+                self.restore_choices();
+            }
+            Next::Same(path) => self.reload(&path)?,
+            Next::Forked(store, text) => {
+                self.change_store(store);
+                return Ok(Answer::Forked {
+                    text: Some(text),
+                    cancelled: false,
+                });
+            }
+            Next::Cloned(store) => self.change_store(store),
+        }
         Ok(Answer::Cancelled(false))
     }
 
-    /// Goes on with the session in `path`; a missing file becomes a new session stored there.
-    pub fn switch_session(&self, path: &Path) -> Result<Answer, EngineError> {
-        let path = self.cwd.join(path);
-        if self.state().store.file() == Some(&*path) {
-            return self.reload(&path);
+    fn log_model(&self) {
+        let model = self.state().model.clone();
+        if let Some(model) = model {
+            self.log(NewEntry::ModelChange {
+                provider: model.provider.clone(),
+                model_id: model.id.clone(),
+            });
         }
-        if path.exists() {
-            let Opened { store, notices } = Store::open(&path, &self.cwd)?;
-            self.replace_store(store);
-            self.report(notices);
-        } else {
-            self.replace_store(Store::at_path(&path, &self.cwd));
-        }
-        self.restore_choices();
-        Ok(Answer::Cancelled(false))
     }
 
     /// Reads the session's own file again: another program may have added to it.
-    fn reload(&self, path: &Path) -> Result<Answer, EngineError> {
+    fn reload(&self, path: &Path) -> Result<(), EngineError> {
         let placeholder = Store::create(NewSession {
             cwd: (*self.cwd).clone(),
             directory: None,
@@ -83,7 +174,7 @@ impl Core {
         self.replace_store(store);
         self.report(notices);
         self.restore_choices();
-        Ok(Answer::Cancelled(false))
+        Ok(())
     }
 
     /// Takes model and thinking level from the session that was opened.
@@ -108,23 +199,6 @@ impl Core {
         if changed && choices.thinking_level != Some(level) {
             self.log(NewEntry::ThinkingLevelChange(level));
         }
-    }
-
-    /// Forks before a user message; the new session holds everything up to it.
-    pub fn fork(&self, entry_id: &str) -> Result<Answer, EngineError> {
-        let (store, text) = self.state().store.fork_before(entry_id)?;
-        self.change_store(store);
-        Ok(Answer::Forked {
-            text,
-            cancelled: false,
-        })
-    }
-
-    /// Copies the branch up to the current entry into a new session.
-    pub fn clone_session(&self) -> Result<Answer, EngineError> {
-        let store = self.state().store.clone_to_leaf()?;
-        self.change_store(store);
-        Ok(Answer::Cancelled(false))
     }
 
     /// Names the session.
@@ -155,9 +229,13 @@ impl Core {
 
     /// Writes the session as a page to read; gives the path as it was named.
     pub fn export_html(&self, path: Option<String>) -> Result<Answer, EngineError> {
+        let (system_prompt, specs) = {
+            let toolbox = self.toolbox();
+            (toolbox.system_prompt(), toolbox.specs())
+        };
         let extras = export::Extras {
-            system_prompt: Some(&self.system_prompt),
-            tools: Some(&self.specs),
+            system_prompt: Some(&system_prompt),
+            tools: Some(&specs),
         };
         let path = path.map(PathBuf::from);
         let written = export::to_file(&self.state().store, path.as_deref(), &self.cwd, extras)?;
@@ -187,7 +265,7 @@ impl Core {
         for notice in notices {
             self.emit(Event::Fault {
                 source: "session".into(),
-                during: "open",
+                during: "open".into(),
                 error: notice.message,
             });
         }

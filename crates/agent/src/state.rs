@@ -20,11 +20,15 @@ pub(crate) struct State {
     pub messages: Vec<Arc<Message>>,
     pub steering: VecDeque<Arc<Message>>,
     pub follow_up: VecDeque<Arc<Message>>,
+    /// Said by who takes part, for the next prompt.
+    pub next_turn: Vec<Arc<Message>>,
     pub steering_mode: Option<String>,
     pub follow_up_mode: Option<String>,
     pub auto_compaction: bool,
     pub auto_retry: bool,
     pub phase: Phase,
+    /// The system prompt of the active run, where it has one of its own.
+    pub run_prompt: Option<Arc<str>>,
     /// Results of shell commands that ended during a run; they enter before the next prompt.
     pub held_bash: Vec<Arc<Message>>,
     /// Retries made so far for the failing request.
@@ -82,13 +86,23 @@ impl State {
         !self.steering.is_empty() || !self.follow_up.is_empty()
     }
 
-    /// The texts waiting in a queue.
-    pub fn queued_texts(&self, delivery: Delivery) -> Vec<String> {
+    /// The user's texts waiting in a queue, after those in `before`.
+    pub fn queued_texts(&self, delivery: Delivery, before: &[Arc<Message>]) -> Vec<String> {
         let queue = match delivery {
             Delivery::Steer => &self.steering,
             Delivery::FollowUp => &self.follow_up,
         };
-        queue.iter().map(|message| queued_text(message)).collect()
+        let messages = before.iter().chain(queue);
+        messages
+            .filter_map(|message| queued_text(message))
+            .collect()
+    }
+
+    /// How many of the user's messages wait.
+    pub fn queued_count(&self) -> usize {
+        let both = self.steering.iter().chain(&self.follow_up);
+        both.filter(|message| queued_text(message).is_some())
+            .count()
     }
 
     /// Makes the conversation what the session file says it is.
@@ -97,10 +111,9 @@ impl State {
     }
 }
 
-fn queued_text(message: &Message) -> String {
+fn queued_text(message: &Message) -> Option<String> {
     match message {
-        Message::User(user) => user.content.joined_text(""),
-        Message::Custom(custom) => custom.content.joined_text(""),
-        _ => String::new(),
+        Message::User(user) => Some(user.content.joined_text("")),
+        _ => None,
     }
 }

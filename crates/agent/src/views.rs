@@ -24,7 +24,7 @@ impl Core {
             session_name: state.store.name().map(str::to_owned),
             auto_compaction_enabled: state.auto_compaction,
             message_count: state.messages.len(),
-            pending_message_count: state.steering.len() + state.follow_up.len(),
+            pending_message_count: state.queued_count(),
         }
     }
 

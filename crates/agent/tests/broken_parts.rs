@@ -208,8 +208,12 @@ fn bench(tool_timeout: Duration) -> Bench {
             broken("later", Breaks::Later),
             broken("endless", Breaks::ByNeverEnding),
         ],
+        active_tools: ["checked", "called", "later", "endless"]
+            .map(str::to_owned)
+            .into(),
+        tool_filter: Default::default(),
         shell: ToolSettings::default(),
-        system_prompt: "".into(),
+        system_prompt: Arc::new(|_: &[Arc<dyn Tool>]| "".into()),
         mask: Default::default(),
         settings: EngineSettings {
             auto_retry: false,
@@ -219,6 +223,7 @@ fn bench(tool_timeout: Duration) -> Bench {
         preferences: Arc::new(Plain),
         expander: Arc::new(Plain),
         listeners: vec![Arc::clone(&ear) as Arc<dyn Listener>],
+        hooks: None,
     };
     let (session, _task) = Session::spawn(config);
     Bench {
@@ -242,6 +247,7 @@ impl Bench {
             text: text.to_owned(),
             images: Vec::new(),
             when_busy: None,
+            origin: Default::default(),
         };
         self.ask(command)
             .await

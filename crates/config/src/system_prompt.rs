@@ -16,7 +16,7 @@ pub struct PromptParts<'a> {
     /// The active tools in order: name and purpose in one line.
     pub tools: &'a [(&'a str, &'a str)],
     /// Guidelines of extensions.
-    pub guidelines: &'a [String],
+    pub guidelines: &'a [&'a str],
     /// Replaces role, tools, guidelines and the pointer to help.
     pub custom: Option<&'a str>,
     /// Comes after either.
@@ -80,7 +80,7 @@ fn default_prompt(parts: &PromptParts<'_>, has: impl Fn(&str) -> bool) -> String
     prompt.push_str("\nA project may bring more tools of its own; use them as they describe themselves.\n\nGuidelines:\n");
     for guideline in guidelines(has)
         .into_iter()
-        .chain(parts.guidelines.iter().map(String::as_str))
+        .chain(parts.guidelines.iter().copied())
     {
         let _ = writeln!(prompt, "- {guideline}");
     }

@@ -154,7 +154,7 @@ fn guidelines_follow_the_tools() {
 
     let extra = compose_system_prompt(&PromptParts {
         tools: &[],
-        guidelines: &["Ask first".to_owned()],
+        guidelines: &["Ask first"],
         custom: None,
         append: None,
         context_files: &[],

@@ -141,7 +141,7 @@ impl Exchange {
             return None;
         }
         let outgoing = match build_request(&self.request) {
-            Ok(outgoing) => outgoing,
+            Ok(outgoing) => self.tapped(outgoing).await,
             Err(text) => return self.give_up(text),
         };
         let url = match Url::parse(&outgoing.url) {
@@ -159,7 +159,10 @@ impl Exchange {
         let mut retry = 0;
         loop {
             let failure = match self.attempt(&client, &outgoing).await {
-                Ok(response) => return Some(response),
+                Ok(response) => {
+                    self.tell_response(&response).await;
+                    return Some(response);
+                }
                 Err(Ok(failure)) => failure,
                 Err(Err(interruption)) => return self.interrupted(&interruption),
             };
@@ -181,6 +184,36 @@ impl Exchange {
                 return self.interrupted(&interruption);
             }
         }
+    }
+
+    /// The request as whoever takes part in the exchange wants it.
+    async fn tapped(&self, mut outgoing: HttpRequest) -> HttpRequest {
+        let tap = self.request.options.tap.as_ref();
+        let Some(tap) = tap.filter(|tap| tap.wants_payload()) else {
+            return outgoing;
+        };
+        let Ok(payload) = serde_json::from_slice(&outgoing.body) else {
+            return outgoing;
+        };
+        if let Ok(payload) = self.within(Duration::ZERO, tap.payload(payload)).await
+            && let Ok(body) = serde_json::to_vec(&payload)
+        {
+            outgoing.body = body.into();
+        }
+        outgoing
+    }
+
+    async fn tell_response(&self, response: &Response) {
+        let Some(tap) = &self.request.options.tap else {
+            return;
+        };
+        let headers = response.headers().iter().map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes());
+            (name.as_str().to_owned(), value.into_owned())
+        });
+        let told = tap.response(response.status().as_u16(), headers.collect());
+        // An abort is noticed when the body is read.
+        let _ = self.within(Duration::ZERO, told).await;
     }
 
     /// One attempt: a response that succeeds, a failure, or an interruption.

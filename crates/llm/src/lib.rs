@@ -47,7 +47,7 @@ pub use partial_json::{parse_arguments, parse_lenient, repair};
 pub use providers::Providers;
 pub use registry::{Authorization, Registry, RegistryOptions};
 pub use request::{
-    CacheRetention, EventStream, HttpRetry, Provider, Request, RequestOptions, StreamEvent,
+    CacheRetention, EventStream, HttpRetry, Provider, Request, RequestOptions, StreamEvent, Tap,
     Timeouts,
 };
 pub use resolve::{

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::Stream;
+use futures_util::future::BoxFuture;
 use pinion_message::{AssistantMessage, Block, Message, Model, Secret, ThinkingLevel, ToolSpec};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 /// One request to a model.
@@ -62,13 +64,27 @@ pub struct RequestOptions {
     /// Overrides of the token budgets per level.
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
     /// Tool choice, passed through where the API has one (openai-completions).
-    pub tool_choice: Option<serde_json::Value>,
+    pub tool_choice: Option<Value>,
     /// Names the end user, where the API takes such a name (anthropic-messages).
     pub user_id: Option<String>,
     /// Retries of the HTTP request itself.
     pub retry: HttpRetry,
     /// How long each wait may take.
     pub timeouts: Timeouts,
+    /// Someone who takes part in the exchange.
+    pub tap: Option<Arc<dyn Tap>>,
+}
+
+/// Someone who sees a request before it goes out, and its response when it begins.
+pub trait Tap: Send + Sync {
+    /// Whether [`Tap::payload`] is worth parsing the body for.
+    fn wants_payload(&self) -> bool;
+
+    /// The body of the request; what is returned is sent.
+    fn payload(&self, payload: Value) -> BoxFuture<'_, Value>;
+
+    /// The response begins; names of headers are lower case.
+    fn response(&self, status: u16, headers: BTreeMap<String, String>) -> BoxFuture<'_, ()>;
 }
 
 /// Headers are shown by name: their values may be keys.

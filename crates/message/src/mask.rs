@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
-use crate::{Block, Secret};
+use crate::{Block, Content, Secret};
 
 /// What stands where a key was.
 const MASKED: &str = "***";
@@ -60,6 +60,14 @@ impl Mask {
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
             Value::Object(members) => members.values_mut().for_each(|value| self.value(value)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// The same for what a message says.
+    pub fn content(&self, content: &mut Content) {
+        match content {
+            Content::Text(text) => self.string(text),
+            Content::Blocks(blocks) => self.blocks(blocks),
         }
     }
 

@@ -3,11 +3,12 @@
 //! One JSON object per line, told apart by `type`, for example
 //! `{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":0,
 //! "delta":"Hel","partial":{…}},"message":{…}}`. `partial` and `message` are the answer so far;
-//! members are in the order pi prints them. Events that pi 0.52 did not have are left out.
+//! members are in the order pi prints them. Events that pi 0.52 did not have are left out, unless
+//! extensions are loaded: those are written for pi 0.73, and so are the clients that use them.
 
-use pinion_agent::{CompactionReason, CompactionResult, Event, ToolRun};
+use pinion_agent::{CompactionReason, CompactionResult, Event, ToolOutput, ToolRun};
 use pinion_jsonl::{Project, Records, json};
-use pinion_message::{Block, Message};
+use pinion_message::{Block, Message, ThinkingLevel};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -21,6 +22,18 @@ struct OutputView<'a> {
     content: &'a [Block],
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<&'a Value>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    terminate: bool,
+}
+
+impl<'a> OutputView<'a> {
+    fn of(output: &'a ToolOutput) -> Self {
+        Self {
+            content: &output.content,
+            details: output.details.as_ref(),
+            terminate: output.terminate,
+        }
+    }
 }
 
 /// Prints events the way pi 0.52 does.
@@ -28,6 +41,27 @@ struct OutputView<'a> {
 pub struct Classic {
     growing: Growing,
     line: Vec<u8>,
+    additions: Additions,
+}
+
+/// Whether events are told that pi 0.52 did not have.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Additions {
+    /// They are left out.
+    #[default]
+    None,
+    /// Those of pi 0.73.
+    OfExtensions,
+}
+
+impl Classic {
+    /// A projection with the events in `additions`.
+    pub fn new(additions: Additions) -> Self {
+        Self {
+            additions,
+            ..Self::default()
+        }
+    }
 }
 
 impl Project for Classic {
@@ -76,6 +110,8 @@ impl<'a> ToolLine<'a> {
 #[serde(rename_all = "camelCase")]
 struct CompactionEndLine<'a> {
     r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<CompactionReason>,
     result: Option<&'a CompactionResult>,
     aborted: bool,
     will_retry: bool,
@@ -120,6 +156,20 @@ enum Line<'a> {
     AutoCompactionStart {
         reason: CompactionReason,
     },
+    CompactionStart {
+        reason: CompactionReason,
+    },
+    QueueUpdate {
+        steering: &'a [String],
+        follow_up: &'a [String],
+    },
+    ThinkingLevelChanged {
+        level: ThinkingLevel,
+    },
+    SessionInfoChanged {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<&'a str>,
+    },
     ExtensionError {
         extension_path: &'a str,
         event: &'a str,
@@ -129,6 +179,9 @@ enum Line<'a> {
 
 impl Classic {
     fn event(&mut self, event: &Event, records: &mut Records) {
+        if self.additions == Additions::OfExtensions && self.added(event, records) {
+            return;
+        }
         match event {
             Event::AgentStart => self.print(&Line::AgentStart, records),
             Event::TurnStart => self.print(&Line::TurnStart, records),
@@ -185,13 +238,9 @@ impl Classic {
                 self.print(&line, records);
             }
             Event::ToolUpdate { run, output } => {
-                let partial_result = OutputView {
-                    content: &output.content,
-                    details: output.details.as_ref(),
-                };
                 let line = ToolLine {
                     args: Some(&run.arguments),
-                    partial_result: Some(partial_result),
+                    partial_result: Some(OutputView::of(output)),
                     ..ToolLine::new("tool_execution_update", run)
                 };
                 self.print(&line, records);
@@ -202,12 +251,8 @@ impl Classic {
                 is_error,
                 ..
             } => {
-                let result = OutputView {
-                    content: &output.content,
-                    details: output.details.as_ref(),
-                };
                 let line = ToolLine {
-                    result: Some(result),
+                    result: Some(OutputView::of(output)),
                     is_error: Some(*is_error),
                     ..ToolLine::new("tool_execution_end", run)
                 };
@@ -255,6 +300,7 @@ impl Classic {
             } if *reason != CompactionReason::Manual => {
                 let line = CompactionEndLine {
                     r#type: "auto_compaction_end",
+                    reason: None,
                     result: result.as_deref(),
                     aborted: *aborted,
                     will_retry: *will_retry,
@@ -281,6 +327,45 @@ impl Classic {
             | Event::SessionInfoChanged(_)
             | Event::Settled { .. } => {}
         }
+    }
+
+    /// Prints an event the way pi 0.73 does, if pi 0.52 did not have it.
+    fn added(&mut self, event: &Event, records: &mut Records) -> bool {
+        let line = match event {
+            Event::CompactionStart { reason } => Line::CompactionStart { reason: *reason },
+            Event::CompactionEnd {
+                reason,
+                result,
+                aborted,
+                will_retry,
+                error,
+            } => {
+                let line = CompactionEndLine {
+                    r#type: "compaction_end",
+                    reason: Some(*reason),
+                    result: result.as_deref(),
+                    aborted: *aborted,
+                    will_retry: *will_retry,
+                    error_message: error.as_deref().filter(|_| !aborted),
+                };
+                self.print(&line, records);
+                return true;
+            }
+            Event::QueueUpdate {
+                steering,
+                follow_up,
+            } => Line::QueueUpdate {
+                steering,
+                follow_up,
+            },
+            Event::ThinkingLevelChanged(level) => Line::ThinkingLevelChanged { level: *level },
+            Event::SessionInfoChanged(name) => Line::SessionInfoChanged {
+                name: name.as_deref(),
+            },
+            _ => return false,
+        };
+        self.print(&line, records);
+        true
     }
 
     fn print(&mut self, line: &impl Serialize, records: &mut Records) {

@@ -1,6 +1,6 @@
 //! Lines as commands.
 
-use pinion_agent::{BranchSummary, Command, Delivery, Navigation};
+use pinion_agent::{BranchSummary, Command, Delivery, ForkPosition, Navigation, Origin};
 use pinion_jsonl::{Line, json};
 use pinion_message::Block;
 use serde_json::{Map, Value};
@@ -13,8 +13,8 @@ use crate::response::Asked;
 pub(crate) enum Decoded {
     /// Something for the engine.
     Command(Asked, Command),
-    /// Nothing that is answered.
-    Silent,
+    /// What the user chose in a dialog: the dialog's id and everything else. Not answered.
+    Choice(Option<Value>, Map<String, Value>),
     /// A mistake, with the one line that answers it.
     Refused(Vec<u8>),
 }
@@ -66,7 +66,7 @@ fn decode_object(mut members: Map<String, Value>) -> Decoded {
         None => return Decoded::Refused(asked.failure("Unknown command: undefined")),
     };
     if name == "extension_ui_response" {
-        return Decoded::Silent;
+        return Decoded::Choice(asked.id, members);
     }
     match command(&name, &mut Members(members)) {
         Ok(Some(command)) => Decoded::Command(asked, command),
@@ -84,6 +84,7 @@ fn command(name: &str, members: &mut Members) -> Result<Option<Command>, String>
             text: members.text("message")?,
             images: members.images()?,
             when_busy: members.delivery(),
+            origin: Origin::Client,
         },
         "steer" => queued(members, Delivery::Steer)?,
         "follow_up" => queued(members, Delivery::FollowUp)?,
@@ -93,6 +94,8 @@ fn command(name: &str, members: &mut Members) -> Result<Option<Command>, String>
         "clear_queue" => Command::ClearQueue,
         "new_session" => Command::NewSession {
             parent: members.optional_text("parentSession")?,
+            prepare: None,
+            origin: Origin::Client,
         },
         "get_state" => Command::GetState,
         "get_messages" => Command::GetMessages,
@@ -125,9 +128,12 @@ fn command(name: &str, members: &mut Members) -> Result<Option<Command>, String>
         },
         "switch_session" => Command::SwitchSession {
             path: members.text("sessionPath")?.into(),
+            origin: Origin::Client,
         },
         "fork" => Command::Fork {
             entry_id: members.lenient_text("entryId"),
+            position: ForkPosition::Before,
+            origin: Origin::Client,
         },
         "clone" => Command::CloneSession,
         "get_fork_messages" => Command::GetForkMessages,

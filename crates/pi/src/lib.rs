@@ -16,8 +16,8 @@ mod response;
 mod rpc;
 mod wire;
 
-pub use classic::Classic;
+pub use classic::{Additions, Classic};
 pub use listener::PiListener;
 pub use once::{PrintListener, Prompts, ask_all};
 pub use outgoing::Out;
-pub use rpc::{Rpc, RpcEnd};
+pub use rpc::{Participant, Rpc, RpcEnd};

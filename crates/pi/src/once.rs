@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pinion_agent::{Command, EngineError, Event, Handle, Listener, Reply};
+use pinion_agent::{Command, EngineError, Event, Handle, Listener, Origin, Reply};
 use pinion_message::{Block, Message};
 use tokio::sync::{mpsc, oneshot};
 
@@ -80,6 +80,7 @@ pub async fn ask_all(
                     text,
                     images,
                     when_busy: None,
+                    origin: Origin::Client,
                 },
                 reply,
             )

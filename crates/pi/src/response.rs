@@ -103,7 +103,16 @@ impl Asked {
             Answer::Bash(outcome) => self.data(&BashData::of(outcome)),
             Answer::Cancelled(cancelled) => self.data(&json!({ "cancelled": cancelled })),
             Answer::Forked { text, cancelled } => {
-                self.data(&json!({ "text": text, "cancelled": cancelled }))
+                #[derive(Serialize)]
+                struct Data<'a> {
+                    #[serde(skip_serializing_if = "Option::is_none")]
+                    text: Option<&'a str>,
+                    cancelled: bool,
+                }
+                self.data(&Data {
+                    text: text.as_deref(),
+                    cancelled: *cancelled,
+                })
             }
             Answer::ForkMessages(messages) => {
                 let messages: Vec<Value> = messages
@@ -130,8 +139,8 @@ impl Asked {
                 self.data(&Data { tree, leaf_id })
             }
             Answer::Commands(commands) => self.data(&json!({ "commands": commands })),
-            Answer::Navigated { text } => {
-                self.data(&json!({ "cancelled": false, "editorText": text }))
+            Answer::Navigated { text, cancelled } => {
+                self.data(&json!({ "cancelled": cancelled, "editorText": text }))
             }
             Answer::Exported(path) => self.data(&json!({ "path": path })),
         }

@@ -1,8 +1,11 @@
 //! The RPC loop: lines in, commands to the engine, one response each.
 
+use std::sync::Arc;
+
 use pinion_agent::{Command, Handle, Reply};
 use pinion_jsonl::{Input, Queue};
-use tokio::sync::mpsc;
+use serde_json::{Map, Value};
+use tokio::sync::{Notify, mpsc};
 
 use crate::decode::{Decoded, decode};
 use crate::outgoing::Out;
@@ -14,6 +17,17 @@ pub struct Rpc {
     pub session: Handle,
     /// The queue of the writer.
     pub out: Queue<Out>,
+    /// Who asks the user things, and may ask to end.
+    pub participant: Option<Arc<dyn Participant>>,
+}
+
+/// Someone beside the engine who talks with the client.
+pub trait Participant: Send + Sync {
+    /// What the user chose in the dialog `id`. Unknown, late and repeated ids are ignored.
+    fn choice(&self, id: &str, choice: Map<String, Value>);
+
+    /// Whether the program should end once the command at hand is answered.
+    fn wants_to_end(&self) -> bool;
 }
 
 /// Why the loop ended.
@@ -23,6 +37,8 @@ pub enum RpcEnd {
     EndOfInput,
     /// Nobody reads what we write.
     OutputClosed,
+    /// A participant asked for it.
+    Asked,
 }
 
 impl Rpc {
@@ -30,14 +46,16 @@ impl Rpc {
     pub async fn serve(self, mut input: mpsc::Receiver<Input>) -> RpcEnd {
         let out = self.out.clone();
         let broken = out.broken();
+        let asked = Arc::new(Notify::new());
         tokio::pin!(broken);
         loop {
             tokio::select! {
                 biased;
                 () = &mut broken => return RpcEnd::OutputClosed,
+                () = asked.notified() => return RpcEnd::Asked,
                 received = input.recv() => match received {
                     Some(Input::Line(line)) => {
-                        self.take(decode(&line)).await;
+                        self.take(decode(&line), &asked).await;
                         self.out.room_for_answers().await;
                     }
                     Some(Input::End) | None => return RpcEnd::EndOfInput,
@@ -46,9 +64,13 @@ impl Rpc {
         }
     }
 
-    async fn take(&self, decoded: Decoded) {
+    async fn take(&self, decoded: Decoded, end: &Arc<Notify>) {
         match decoded {
-            Decoded::Silent => {}
+            Decoded::Choice(id, choice) => {
+                if let (Some(participant), Some(Value::String(id))) = (&self.participant, id) {
+                    participant.choice(&id, choice);
+                }
+            }
             Decoded::Refused(line) => {
                 // By way of the engine, so that answers come in the order of the lines.
                 let out = self.out.clone();
@@ -56,15 +78,22 @@ impl Rpc {
                 self.session.send(Command::Nothing, reply).await;
             }
             Decoded::Command(asked, command) => {
-                let reply = self.reply(asked);
+                let reply = self.reply(asked, end);
                 self.session.send(command, reply).await;
             }
         }
     }
 
-    fn reply(&self, asked: Asked) -> Reply {
+    fn reply(&self, asked: Asked, end: &Arc<Notify>) -> Reply {
         let out = self.out.clone();
-        Reply::new(move |result| out.push(Out::Record(asked.answer(result))))
+        let participant = self.participant.clone();
+        let end = Arc::clone(end);
+        Reply::new(move |result| {
+            out.push(Out::Record(asked.answer(result)));
+            if participant.is_some_and(|participant| participant.wants_to_end()) {
+                end.notify_one();
+            }
+        })
     }
 }
 

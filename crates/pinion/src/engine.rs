@@ -1,16 +1,16 @@
 //! Puts a session together from flags, settings and what lies on disk.
 
 mod model;
+mod prompter;
 mod session;
 mod settings;
 
 use std::sync::Arc;
 
-use pinion_agent::{Config, Expanded, Expander, Listener};
+use pinion_agent::{Config, Expanded, Expander, Listener, ToolFilter};
 use pinion_config::{
-    Dirs, Discovery, LazyResources, ProjectTrust, PromptParts, PromptTexts, ResourceFlags,
-    Settings, SettingsFile, Trust, TrustFlag, compose_system_prompt, load_context_files, migrate,
-    today,
+    Dirs, Discovery, LazyResources, ResourceFlags, Settings, SettingsFile, Trust, TrustFlag,
+    migrate,
 };
 use pinion_llm::{Registry, RegistryOptions};
 use pinion_message::Mask;
@@ -18,6 +18,7 @@ use pinion_session::NewEntry;
 use serde_json::{Value, json};
 
 use self::model::{choose_model, scoped_models};
+use self::prompter::Prompter;
 use self::session::{append, open_session, session_directory};
 use self::settings::{engine_settings, tool_settings};
 use crate::choices::Choices;
@@ -32,6 +33,8 @@ pub(crate) struct Engine {
     pub preferences: Arc<SavedPreferences>,
 }
 
+/// The tools there are.
+const ALL_TOOLS: &[&str] = &["read", "bash", "edit", "write", "grep", "find", "ls"];
 /// The tools that are on unless flags say otherwise.
 const DEFAULT_TOOLS: &[&str] = &["read", "bash", "edit", "write"];
 
@@ -79,16 +82,14 @@ pub(crate) fn build(
         choose_model(program, flags, &settings, &registry, &scope, &mut store)?;
 
     let mask = Mask::default();
-    let tool_names = tool_names(flags);
     let shell = tool_settings(&dirs, &settings, &mask);
-    let tools = pinion_tools::builtin(&tool_names, shell.clone());
     let resources = Arc::new(LazyResources::new(
         dirs.clone(),
         settings.clone(),
         resource_flags(flags),
         trust,
     ));
-    let system_prompt = system_prompt(&dirs, flags, &tools, &resources, trust);
+    let prompter = Prompter::read(&dirs, flags, Arc::clone(&resources), trust);
     let preferences = Arc::new(SavedPreferences::new(SettingsFile::global(&dirs)));
     let config = Config {
         store,
@@ -98,13 +99,16 @@ pub(crate) fn build(
         thinking_level,
         models: Arc::new(Choices::new(registry, scope, mask.clone())),
         mask,
-        tools,
+        tools: pinion_tools::builtin(ALL_TOOLS, shell.clone()),
+        active_tools: tool_names(flags),
+        tool_filter: tool_filter(flags),
         shell,
-        system_prompt: system_prompt.into(),
+        system_prompt: Arc::new(prompter),
         settings: engine_settings(&settings),
         preferences: Arc::clone(&preferences) as _,
         expander: Arc::new(ResourceExpander(resources)),
         listeners,
+        hooks: None,
     };
     Ok(Engine {
         config,
@@ -153,6 +157,18 @@ fn tool_names(flags: &Flags) -> Vec<String> {
     names
 }
 
+fn tool_filter(flags: &Flags) -> ToolFilter {
+    let only = match (&flags.tools, flags.no_tools) {
+        (Some(names), _) => Some(names.clone()),
+        (None, true) => Some(Vec::new()),
+        (None, false) => None,
+    };
+    ToolFilter {
+        only,
+        without: flags.exclude_tools.clone(),
+    }
+}
+
 fn resource_flags(flags: &Flags) -> ResourceFlags {
     let discovery = |off| if off { Discovery::Off } else { Discovery::On };
     ResourceFlags {
@@ -162,50 +178,4 @@ fn resource_flags(flags: &Flags) -> ResourceFlags {
         prompt_discovery: discovery(flags.no_prompt_templates),
         extensions: flags.extensions.clone(),
     }
-}
-
-fn system_prompt(
-    dirs: &Dirs,
-    flags: &Flags,
-    tools: &[Arc<dyn pinion_tools::Tool>],
-    resources: &LazyResources,
-    trust: ProjectTrust,
-) -> String {
-    let (texts, notices) = PromptTexts::load(
-        dirs,
-        flags.system_prompt.as_deref(),
-        &flags.append_system_prompt,
-        trust,
-    );
-    tell(&notices);
-    let (context_files, notices) = if flags.no_context_files {
-        Default::default()
-    } else {
-        load_context_files(dirs, trust)
-    };
-    tell(&notices);
-    let skills = resources.get().skills();
-    tell(resources.notices());
-    let purposes: Vec<(&str, &str)> = tools
-        .iter()
-        .map(|tool| {
-            let spec = tool.spec();
-            let purpose = spec
-                .description
-                .split(". ")
-                .next()
-                .unwrap_or(&spec.description);
-            (spec.name.as_str(), purpose.trim_end_matches('.'))
-        })
-        .collect();
-    compose_system_prompt(&PromptParts {
-        tools: &purposes,
-        guidelines: &[],
-        custom: texts.custom.as_deref(),
-        append: texts.append.as_deref(),
-        context_files: &context_files,
-        skills,
-        cwd: &dirs.cwd,
-        date: &today(),
-    })
 }

@@ -51,6 +51,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         let rpc = Rpc {
             session,
             out: queue.clone(),
+            participant: None,
         };
         let gone = reader::gone(watched);
         tokio::pin!(gone);
@@ -58,6 +59,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
             end = rpc.serve(input) => match end {
                 RpcEnd::EndOfInput => End::Input,
                 RpcEnd::OutputClosed => End::Output,
+                RpcEnd::Asked => End::Asked,
             },
             () = &mut gone => End::Output,
             code = ending.signalled() => End::Signal(code),
@@ -78,8 +80,8 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     preferences.flush();
     queue.close();
     let end = match end {
-        End::Input => match last_words(&runtime, &mut ending, writer) {
-            Ok(_) => End::Input,
+        End::Input | End::Asked => match last_words(&runtime, &mut ending, writer) {
+            Ok(_) => end,
             Err(code) => End::Signal(code),
         },
         End::Output | End::Signal(_) => {
@@ -90,7 +92,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     // Threads that still wait for something must not keep the process.
     runtime.shutdown_background();
     Ok(ExitCode::from(match end {
-        End::Input => 0,
+        End::Input | End::Asked => 0,
         End::Output => 1,
         End::Signal(code) => code,
     }))
@@ -114,6 +116,8 @@ fn last_words(runtime: &Runtime, ending: &mut Ending, writer: Writer) -> Result<
 enum End {
     /// The client closed its end.
     Input,
+    /// An extension asked for it.
+    Asked,
     /// Nobody reads what we write.
     Output,
     /// A signal; its exit code.

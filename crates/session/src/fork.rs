@@ -40,6 +40,12 @@ impl Store {
         self.branch(&self.tree.path_to(leaf))
     }
 
+    /// A new session with everything up to and including an entry.
+    pub fn fork_at(&self, entry_id: &str) -> Result<Self, SessionError> {
+        self.tree.get(entry_id).ok_or(SessionError::InvalidFork)?;
+        self.branch(&self.tree.path_to(entry_id))
+    }
+
     /// A new session with all entries of the one at `source`, all branches included.
     pub fn copy_of(source: &Path, options: NewSession) -> Result<Opened, SessionError> {
         let Opened { store, notices } = Self::open_read_only(source, &options.cwd)?;

@@ -127,6 +127,7 @@ impl Progress<'_> {
         (self.context.updates)(ToolOutput {
             content,
             details: Some(details),
+            terminate: false,
         });
     }
 }
@@ -163,6 +164,7 @@ fn result(
             return Ok(ToolOutput {
                 content: vec![Block::text(text)],
                 details,
+                terminate: false,
             });
         }
         ShellOutcome::Exited(code) => format!("Command exited with code {code}"),

@@ -155,6 +155,7 @@ fn apply(path: &Path, request: &Request) -> Result<ToolOutput, ToolError> {
     Ok(ToolOutput {
         content: vec![Block::text(request.success())],
         details: Some(details),
+        terminate: false,
     })
 }
 

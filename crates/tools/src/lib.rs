@@ -46,7 +46,7 @@ pub use path::{resolve as resolve_path, resolve_existing as resolve_existing_pat
 pub use process::{Exit, GUARDIAN_ARGUMENT, Launch, Running, launch};
 pub use settings::ToolSettings;
 pub use shell::{ShellOptions, ShellOutcome, run_shell};
-pub use tool::{Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
+pub use tool::{Execution, Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
 pub use truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation};
 pub use validate::validate;
 

@@ -211,6 +211,7 @@ impl Job {
             return Ok(ToolOutput {
                 content: vec![Block::text(text)],
                 details: Some(details),
+                terminate: false,
             });
         }
         if shown.truncated {
@@ -228,6 +229,7 @@ impl Job {
             return Ok(ToolOutput {
                 content: vec![Block::text(text)],
                 details: Some(details),
+                terminate: false,
             });
         }
         let end = length.map_or(total, |length| first.saturating_add(length));
@@ -266,6 +268,7 @@ impl Job {
         Ok(ToolOutput {
             content: vec![Block::text(text), image.into_block()],
             details: None,
+            terminate: false,
         })
     }
 }

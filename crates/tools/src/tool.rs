@@ -20,6 +20,33 @@ pub trait Tool: Send + Sync {
         crate::validate(self.spec(), arguments)
     }
 
+    /// Makes the model's arguments what [`Tool::validate`] expects, where a tool has its own way.
+    fn prepare(&self, arguments: Value) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(std::future::ready(Ok(arguments)))
+    }
+
+    /// One line for the list of tools in the system prompt; `None` leaves the tool out of it.
+    fn snippet(&self) -> Option<&str> {
+        let description = &self.spec().description;
+        let sentence = description.split(". ").next().unwrap_or(description);
+        Some(sentence.trim_end_matches('.'))
+    }
+
+    /// Advice for the system prompt while the tool is active.
+    fn guidelines(&self) -> &[String] {
+        &[]
+    }
+
+    /// Whether the calls of one answer may run beside this one.
+    fn execution(&self) -> Execution {
+        Execution::Parallel
+    }
+
+    /// Where the tool comes from, as a client is told; `None` for one of our own.
+    fn source(&self) -> Option<Value> {
+        None
+    }
+
     /// Runs one call. `arguments` have been coerced and validated against the spec.
     ///
     /// Dropping the future must leave nothing running; `context.cancel` asks for an orderly end.
@@ -28,6 +55,16 @@ pub trait Tool: Send + Sync {
         arguments: Value,
         context: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// Whether the calls of one answer run side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Execution {
+    /// They may.
+    #[default]
+    Parallel,
+    /// One such tool makes all of them run one after another.
+    Sequential,
 }
 
 /// What a call runs in.
@@ -53,6 +90,8 @@ pub struct ToolOutput {
     pub content: Vec<Block>,
     /// Structured data for people and programs.
     pub details: Option<Value>,
+    /// Asks for the run to end here; heeded when every call of the answer asks.
+    pub terminate: bool,
 }
 
 /// Why a call failed, in words for the model.
@@ -73,7 +112,7 @@ impl ToolOutput {
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             content: vec![Block::text(text)],
-            details: None,
+            ..Self::default()
         }
     }
 }

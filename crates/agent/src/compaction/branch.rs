@@ -11,6 +11,7 @@ use super::{Failure, Part, instructions, serialise};
 use crate::command::{BranchSummary, Navigation};
 use crate::core::Core;
 use crate::estimate::message_tokens;
+use crate::hooks::{Moment, NavigationChoice, NavigationPlan};
 use crate::{Answer, EngineError};
 
 /// What a branch that was left is introduced with.
@@ -31,21 +32,51 @@ impl Core {
         cancel: &CancellationToken,
     ) -> Result<Answer, EngineError> {
         let place = place(&self.state().store, &navigation.target_id)?;
-        if self.state().store.leaf() == Some(navigation.target_id.as_str()) {
-            return Ok(Answer::Navigated { text: None });
+        let old_leaf = self.state().store.leaf().map(str::to_owned);
+        if old_leaf.as_deref() == Some(navigation.target_id.as_str()) {
+            return Ok(Answer::Navigated {
+                text: None,
+                cancelled: false,
+            });
         }
-        let summary = match &navigation.summary {
-            None => None,
-            Some(wanted) => Some(self.summarise_branch(&place, wanted, cancel).await?),
+        let choice = self
+            .ask_hook(Moment::BeforeNavigation, cancel, |hooks| {
+                let plan = self.navigation_plan(&navigation, &place);
+                hooks.before_navigation(plan, cancel.clone())
+            })
+            .await;
+        let (navigation, ready) = match choice {
+            None => (navigation, None),
+            Some(NavigationChoice::Go {
+                navigation,
+                summary,
+            }) => (*navigation, summary),
+            Some(NavigationChoice::Cancel) => {
+                return Ok(Answer::Navigated {
+                    text: None,
+                    cancelled: true,
+                });
+            }
+        };
+        let summary = match (&navigation.summary, ready) {
+            (None, _) => None,
+            (Some(_), Some((summary, details))) => Some((summary, details, true)),
+            (Some(wanted), None) => {
+                let (summary, files) = self.summarise_branch(&place, wanted, cancel).await?;
+                Some((summary, Some(files.details()), false))
+            }
         };
         self.state().store.set_leaf(place.leaf.as_deref())?;
-        if let Some((summary, files)) = summary {
+        let by_hook = matches!(summary, Some((_, _, true)));
+        let mut summary_entry = None;
+        if let Some((summary, details, _)) = summary {
             self.log(NewEntry::BranchSummary {
                 from_id: place.leaf.unwrap_or_else(|| "root".into()),
                 summary,
-                details: Some(files.details()),
-                from_hook: Some(false),
+                details,
+                from_hook: Some(by_hook),
             });
+            summary_entry = Some(self.leaf_entry());
         }
         if let Some(label) = navigation.label {
             let target_id = self.state().store.leaf().map(str::to_owned);
@@ -57,7 +88,27 @@ impl Core {
             }
         }
         self.state().rebuild_messages();
-        Ok(Answer::Navigated { text: place.text })
+        let new_leaf = self.state().store.leaf().map(str::to_owned);
+        self.ask_hook(Moment::Navigated, cancel, |hooks| {
+            hooks.navigated(old_leaf, new_leaf, summary_entry, by_hook)
+        })
+        .await;
+        Ok(Answer::Navigated {
+            text: place.text,
+            cancelled: false,
+        })
+    }
+
+    fn navigation_plan(&self, navigation: &Navigation, place: &Place) -> NavigationPlan {
+        let state = self.state();
+        let old = state.store.path();
+        let shared = shared_length(&state.store, &old, place.leaf.as_deref());
+        NavigationPlan {
+            navigation: navigation.clone(),
+            old_leaf: state.store.leaf().map(str::to_owned),
+            common_ancestor: old[..shared].last().map(|entry| entry.id().to_string()),
+            left: old[shared..].iter().map(|entry| entry.value()).collect(),
+        }
     }
 
     async fn summarise_branch(
@@ -112,15 +163,19 @@ fn place(store: &Store, target: &str) -> Result<Place, SessionError> {
     })
 }
 
+/// How many entries of `old` are on the way to `to`.
+fn shared_length(store: &Store, old: &[&Entry], to: Option<&str>) -> usize {
+    let new = to.map(|to| store.path_to(to)).unwrap_or_default();
+    old.iter()
+        .zip(&new)
+        .take_while(|(old, new)| old.id() == new.id())
+        .count()
+}
+
 /// The messages from the current leaf back to where the way to `to` parts, in order.
 fn left_behind(store: &Store, to: Option<&str>) -> Vec<Arc<Message>> {
     let old = store.path();
-    let new = to.map(|to| store.path_to(to)).unwrap_or_default();
-    let shared = old
-        .iter()
-        .zip(&new)
-        .take_while(|(old, new)| old.id() == new.id())
-        .count();
+    let shared = shared_length(store, &old, to);
     let speaks = |entry: &&&Entry| !entry.is_message_of(Role::ToolResult);
     old[shared..]
         .iter()

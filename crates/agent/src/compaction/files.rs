@@ -47,6 +47,11 @@ impl Files {
         json!({ "readFiles": self.only_read(), "modifiedFiles": sorted(&self.modified) })
     }
 
+    /// What was done to files, as who takes part sees it.
+    pub fn operations(&self) -> Value {
+        json!({ "read": sorted(&self.read), "modified": sorted(&self.modified) })
+    }
+
     /// The lists at the end of a summary.
     pub fn listing(&self) -> String {
         let mut text = String::new();

@@ -1,0 +1,368 @@
+//! How something said enters a session: past who takes part in it, into a run or a queue.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pinion_message::{Block, CustomMessage, Message, UserMessage, now_millis};
+
+use super::{Actor, Waiting};
+use crate::error::QUEUE_LIMIT;
+use crate::hooks::{Input, InputOutcome, Moment, Opening, OpeningChanges, Origin};
+use crate::state::Phase;
+use crate::{Answer, Command, Delivery, Disposition, EngineError, Event, Reply, Saying};
+
+/// Something who takes part must see first.
+pub(super) enum Arrival {
+    Prompt(Prompt, Reply),
+    /// A change of session.
+    Replace(Command, Reply),
+}
+
+/// Something said.
+pub(super) struct Prompt {
+    text: String,
+    images: Vec<Block>,
+    when_busy: Option<Delivery>,
+    origin: Origin,
+}
+
+/// What who takes part made of it.
+pub(super) enum Admitted {
+    /// It is said, perhaps in other words.
+    Said(Prompt, Reply),
+    /// It was dealt with.
+    Handled(Reply),
+    /// The run may start.
+    Opened(Start, Reply),
+    /// The session may be replaced, or not.
+    Replace(Command, Reply, bool),
+}
+
+/// How a run starts.
+pub(super) struct Start {
+    messages: Vec<Arc<Message>>,
+    system_prompt: Option<Arc<str>>,
+}
+
+impl Actor {
+    pub(super) fn prompt(
+        &mut self,
+        text: String,
+        images: Vec<Block>,
+        when_busy: Option<Delivery>,
+        origin: Origin,
+        reply: Reply,
+    ) {
+        let prompt = Prompt {
+            text,
+            images,
+            when_busy,
+            origin,
+        };
+        if self.core.hooks.is_none() {
+            return self.said(prompt, reply);
+        }
+        if origin == Origin::Client
+            && let Some(command) = self.command(&prompt.text)
+        {
+            self.beside.push(Box::pin(async move {
+                command.await;
+                reply.send(Ok(Answer::Taken(Disposition::Handled)));
+            }));
+            return;
+        }
+        self.arrivals.push_back(Arrival::Prompt(prompt, reply));
+        self.next_arrival();
+    }
+
+    /// The command of who takes part that `text` calls.
+    fn command(&self, text: &str) -> Option<BoxFuture<'static, ()>> {
+        let (name, arguments) = split_command(text)?;
+        self.core.hooks.as_ref()?.command(name, arguments)
+    }
+
+    /// Asks first whether the session may be replaced, then stops what goes on for it.
+    pub(super) fn replace_if_permitted(&mut self, command: Command, reply: Reply) {
+        if self.core.hooks.is_none() {
+            return self.exclusively(Waiting::Replace(command, reply));
+        }
+        self.arrivals.push_back(Arrival::Replace(command, reply));
+        self.next_arrival();
+    }
+
+    fn next_arrival(&mut self) {
+        while self.arriving.is_none() {
+            match self.arrivals.pop_front() {
+                None => return,
+                Some(Arrival::Prompt(prompt, reply)) => self.hear(prompt, reply),
+                Some(Arrival::Replace(command, reply)) => self.ask_to_replace(command, reply),
+            }
+        }
+    }
+
+    fn hear(&mut self, prompt: Prompt, reply: Reply) {
+        let Some(hooks) = self.core.hook(Moment::Input).cloned() else {
+            return self.said(prompt, reply);
+        };
+        self.arriving = Some(Box::pin(async move {
+            let Prompt {
+                text,
+                images,
+                when_busy,
+                origin,
+            } = prompt;
+            let input = Input {
+                text,
+                images,
+                origin,
+            };
+            match hooks.input(input).await {
+                InputOutcome::Handled => Admitted::Handled(reply),
+                InputOutcome::Continue { text, images } => {
+                    let prompt = Prompt {
+                        text,
+                        images,
+                        when_busy,
+                        origin,
+                    };
+                    Admitted::Said(prompt, reply)
+                }
+            }
+        }));
+    }
+
+    fn ask_to_replace(&mut self, command: Command, reply: Reply) {
+        let change = self.core.replacement(&command);
+        let hooks = self.core.hook(Moment::BeforeReplace).cloned();
+        let (Some(hooks), Some(change)) = (hooks, change) else {
+            return self.exclusively(Waiting::Replace(command, reply));
+        };
+        self.arriving = Some(Box::pin(async move {
+            let permitted = hooks.before_replace(&change).await;
+            Admitted::Replace(command, reply, permitted)
+        }));
+    }
+
+    pub(super) fn admit(&mut self, admitted: Admitted) {
+        self.arriving = None;
+        match admitted {
+            Admitted::Handled(reply) => reply.send(Ok(Answer::Taken(Disposition::Handled))),
+            Admitted::Said(prompt, reply) => self.said(prompt, reply),
+            Admitted::Opened(start, reply) => self.start_when_free(start, reply),
+            Admitted::Replace(command, reply, true) => {
+                self.exclusively(Waiting::Replace(command, reply));
+            }
+            Admitted::Replace(command, reply, false) => reply.send(Ok(match command {
+                Command::Fork { .. } => Answer::Forked {
+                    text: None,
+                    cancelled: true,
+                },
+                _ => Answer::Cancelled(true),
+            })),
+        }
+        self.next_arrival();
+    }
+
+    /// Queues what was said, or starts a run with it.
+    fn said(&mut self, prompt: Prompt, reply: Reply) {
+        let Prompt {
+            text,
+            images,
+            when_busy,
+            origin,
+        } = prompt;
+        let blocks = match origin {
+            Origin::Client => self.expand(&text, images),
+            Origin::Hook => self.masked(text, images),
+        };
+        let phase = self.core.state().phase.clone();
+        match (&phase, when_busy) {
+            (Phase::Running, Some(delivery)) => {
+                return self.queue(user(blocks), delivery, reply);
+            }
+            (Phase::Running, None) => return reply.send(Err(EngineError::Busy)),
+            (Phase::Compacting, _) => return reply.send(Err(EngineError::Compacting)),
+            (Phase::RetryWait(_) | Phase::Between | Phase::AutoCompacting | Phase::Idle, _) => {}
+        }
+        if let Err(error) = self.core.ready_to_ask() {
+            return reply.send(Err(error));
+        }
+        if let Phase::RetryWait(wait) = phase {
+            // The prompt takes the place of the retry, which ends first.
+            wait.cancel();
+        }
+        match self.core.hook(Moment::BeforeRun).cloned() {
+            None => self.start_when_free(self.opened(blocks, OpeningChanges::default()), reply),
+            Some(hooks) => {
+                let opening = Opening {
+                    prompt: joined_text(&blocks),
+                    images: blocks.iter().skip(1).cloned().collect(),
+                    system_prompt: self.core.toolbox().system_prompt(),
+                };
+                let core = Arc::clone(&self.core);
+                self.arriving = Some(Box::pin(async move {
+                    let changes = hooks.before_run(opening).await;
+                    Admitted::Opened(opened(&core, blocks, changes), reply)
+                }));
+            }
+        }
+    }
+
+    fn opened(&self, blocks: Vec<Block>, changes: OpeningChanges) -> Start {
+        opened(&self.core, blocks, changes)
+    }
+
+    fn start_when_free(&mut self, start: Start, reply: Reply) {
+        if self.work.is_some() {
+            self.waiting.push_back(Waiting::Prompt(start, reply));
+        } else {
+            self.start_prompt(start, reply);
+        }
+    }
+
+    pub(super) fn start_prompt(&mut self, start: Start, reply: Reply) {
+        self.core.release_held_bash();
+        reply.send(Ok(Answer::Taken(Disposition::Started)));
+        let mut messages = start.messages;
+        {
+            let mut state = self.core.state();
+            let at = messages.len().min(1);
+            messages.splice(at..at, state.next_turn.drain(..));
+            state.run_prompt = start.system_prompt;
+            // From here on a second prompt is told that the agent is busy.
+            state.phase = Phase::Running;
+        }
+        let core = Arc::clone(&self.core);
+        self.start_work(|cancel| async move { core.live(messages, cancel).await });
+    }
+
+    fn expand(&self, text: &str, images: Vec<Block>) -> Vec<Block> {
+        let expanded = self.core.expander.expand(text);
+        if let Some((source, error)) = expanded.fault {
+            self.core.emit(Event::Fault {
+                source,
+                during: "skill_expansion".into(),
+                error,
+            });
+        }
+        self.masked(expanded.text, images)
+    }
+
+    fn masked(&self, text: String, images: Vec<Block>) -> Vec<Block> {
+        let mut blocks = vec![Block::text(text)];
+        blocks.extend(images);
+        self.core.mask.blocks(&mut blocks);
+        blocks
+    }
+
+    pub(super) fn queue_text(
+        &mut self,
+        text: &str,
+        images: Vec<Block>,
+        delivery: Delivery,
+        reply: Reply,
+    ) {
+        if self.command(text).is_some() {
+            let (name, _) = split_command(text).unwrap_or_default();
+            return reply.send(Err(EngineError::CommandQueued(name.to_owned())));
+        }
+        let blocks = self.expand(text, images);
+        self.queue(user(blocks), delivery, reply);
+    }
+
+    fn queue(&mut self, message: Arc<Message>, delivery: Delivery, reply: Reply) {
+        let of_user = matches!(*message, Message::User(_));
+        {
+            let mut state = self.core.state();
+            let queue = match delivery {
+                Delivery::Steer => &mut state.steering,
+                Delivery::FollowUp => &mut state.follow_up,
+            };
+            if queue.len() >= QUEUE_LIMIT {
+                return reply.send(Err(EngineError::QueueFull));
+            }
+            queue.push_back(message);
+        }
+        if of_user {
+            self.core.tell_queues();
+        }
+        reply.send(Ok(Answer::Taken(Disposition::Queued)));
+    }
+
+    /// Says something for who takes part.
+    pub(super) fn say(&mut self, message: CustomMessage, how: Saying, reply: Reply) {
+        let mut message = CustomMessage {
+            timestamp: now_millis(),
+            ..message
+        };
+        self.core.mask.content(&mut message.content);
+        if let Some(details) = &mut message.details {
+            self.core.mask.value(details);
+        }
+        let message = Arc::new(Message::Custom(message));
+        let running = self.core.state().is_streaming();
+        match how {
+            Saying::NextTurn => {
+                let mut state = self.core.state();
+                if state.next_turn.len() >= QUEUE_LIMIT {
+                    drop(state);
+                    return reply.send(Err(EngineError::QueueFull));
+                }
+                state.next_turn.push(message);
+                drop(state);
+                reply.send(Ok(Answer::Taken(Disposition::Queued)));
+            }
+            Saying::Queued(delivery) => self.queue(message, delivery, reply),
+            Saying::Now | Saying::NowAndRun if running => {
+                self.queue(message, Delivery::Steer, reply);
+            }
+            Saying::FollowUp | Saying::FollowUpAndRun if running => {
+                self.queue(message, Delivery::FollowUp, reply);
+            }
+            Saying::NowAndRun | Saying::FollowUpAndRun => {
+                if let Err(error) = self.core.ready_to_ask() {
+                    return reply.send(Err(error));
+                }
+                let start = Start {
+                    messages: vec![message],
+                    system_prompt: None,
+                };
+                self.start_when_free(start, reply);
+            }
+            Saying::Now | Saying::FollowUp => {
+                self.core.emit(Event::MessageStart(Arc::clone(&message)));
+                self.core.keep(&message);
+                self.core.emit(Event::MessageEnd(message));
+                reply.send(Ok(Answer::Taken(Disposition::Handled)));
+            }
+        }
+    }
+}
+
+fn opened(core: &crate::core::Core, blocks: Vec<Block>, changes: OpeningChanges) -> Start {
+    let mut messages = vec![user(blocks)];
+    for mut message in changes.messages {
+        message.timestamp = now_millis();
+        core.mask.content(&mut message.content);
+        messages.push(Arc::new(Message::Custom(message)));
+    }
+    Start {
+        messages,
+        system_prompt: changes.system_prompt.map(Into::into),
+    }
+}
+
+fn user(blocks: Vec<Block>) -> Arc<Message> {
+    Arc::new(Message::User(UserMessage::now(blocks)))
+}
+
+fn joined_text(blocks: &[Block]) -> String {
+    let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
+    texts.join("\n")
+}
+
+/// `/name arguments`: the name ends at the first space, the arguments stay as they are.
+fn split_command(text: &str) -> Option<(&str, &str)> {
+    let call = text.strip_prefix('/')?;
+    Some(call.split_once(' ').unwrap_or((call, "")))
+}

@@ -1,0 +1,130 @@
+//! What needs the session to itself: another session, a summary, another place in the tree.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use tokio_util::sync::CancellationToken;
+
+use super::{Actor, Waiting, Work};
+use crate::core::Core;
+use crate::hooks::{Hooks, Origin};
+use crate::state::Phase;
+use crate::{Answer, Command, CompactionReason, EngineError, Event, Navigation, Reply};
+
+impl Actor {
+    /// Stops what is going on and does `what` once it has settled.
+    pub(super) fn exclusively(&mut self, what: Waiting) {
+        match &self.work {
+            Some(work) => {
+                work.cancel.cancel();
+                self.refuse_waiting();
+                self.waiting.push_back(what);
+            }
+            None => {
+                self.waiting.push_front(what);
+                self.work_is_over();
+            }
+        }
+    }
+
+    pub(super) fn replace(&mut self, command: Command, reply: Reply) {
+        let Some(hooks) = self.core.hooks.clone() else {
+            return reply.send(self.core.replace(command));
+        };
+        let core = Arc::clone(&self.core);
+        self.start_work(|_| async move {
+            let result = core.replace_with_hooks(command, &*hooks).await;
+            reply.send(result);
+        });
+    }
+
+    pub(super) fn start_compaction(&mut self, instructions: Option<String>, reply: Reply) {
+        self.core.set_phase(Phase::Compacting);
+        let core = Arc::clone(&self.core);
+        self.start_work(|cancel| async move {
+            let reason = CompactionReason::Manual;
+            core.emit(Event::CompactionStart { reason });
+            let result = core
+                .compact(instructions.as_deref(), &cancel)
+                .await
+                .map(Arc::new);
+            core.set_phase(Phase::Between);
+            let cancelled = matches!(result, Err(crate::compaction::Failure::Cancelled));
+            core.emit(Event::CompactionEnd {
+                reason,
+                result: result.as_ref().ok().cloned(),
+                aborted: cancelled || (cancel.is_cancelled() && result.is_err()),
+                will_retry: false,
+                error: result.as_ref().err().map(ToString::to_string),
+            });
+            reply.send(match result {
+                Ok(result) => Ok(Answer::Compacted(result)),
+                Err(failure) => Err(EngineError::Compaction(failure.to_string())),
+            });
+        });
+    }
+
+    pub(super) fn start_navigation(&mut self, navigation: Navigation, reply: Reply) {
+        if navigation.summary.is_some() {
+            self.core.set_phase(Phase::Compacting);
+        }
+        let core = Arc::clone(&self.core);
+        self.start_work(|cancel| async move {
+            let result = core.navigate(navigation, &cancel).await;
+            core.set_phase(Phase::Between);
+            reply.send(result);
+        });
+    }
+
+    pub(super) fn start_work<F>(&mut self, work: impl FnOnce(CancellationToken) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let cancel = self.stop.child_token();
+        let work = AssertUnwindSafe(work(cancel.clone())).catch_unwind();
+        let core = Arc::clone(&self.core);
+        let job = Box::pin(async move {
+            if work.await.is_err() {
+                core.close_broken_run();
+            }
+        });
+        self.work = Some(Work { job, cancel });
+    }
+}
+
+impl Core {
+    /// Replaces the session.
+    fn replace(&self, command: Command) -> Result<Answer, EngineError> {
+        let next = self.next_session(command)?;
+        self.enter(next)
+    }
+
+    /// Replaces the session; who takes part leaves the one and enters the other.
+    async fn replace_with_hooks(
+        &self,
+        mut command: Command,
+        hooks: &dyn Hooks,
+    ) -> Result<Answer, EngineError> {
+        let Some(change) = self.replacement(&command) else {
+            return self.replace(command);
+        };
+        let (origin, prepare) = match &mut command {
+            Command::NewSession {
+                origin, prepare, ..
+            } => (*origin, prepare.take()),
+            Command::SwitchSession { origin, .. } | Command::Fork { origin, .. } => (*origin, None),
+            _ => (Origin::Client, None),
+        };
+        let next = self.next_session(command)?;
+        let previous = self.state().store.file().map(Into::into);
+        hooks.leaving(&change, next.file()).await;
+        let answer = self.enter(next)?;
+        if let Some(prepare) = prepare {
+            prepare.run().await;
+        }
+        hooks.entered(&change, previous, origin).await;
+        Ok(answer)
+    }
+}

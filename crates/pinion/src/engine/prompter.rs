@@ -1,0 +1,85 @@
+//! Makes the system prompt from what lies on disk and the tools that are active.
+
+use std::sync::Arc;
+
+use pinion_agent::SystemPrompt;
+use pinion_config::{
+    ContextFile, Dirs, LazyResources, ProjectTrust, PromptParts, PromptTexts,
+    compose_system_prompt, load_context_files, today,
+};
+use pinion_tools::Tool;
+
+use super::tell;
+use crate::cli::Flags;
+
+/// Everything the system prompt is made of but the tools.
+pub(crate) struct Prompter {
+    dirs: Dirs,
+    texts: PromptTexts,
+    context_files: Vec<ContextFile>,
+    resources: Arc<LazyResources>,
+}
+
+impl Prompter {
+    /// Reads what is there; what is odd is told on stderr.
+    pub fn read(
+        dirs: &Dirs,
+        flags: &Flags,
+        resources: Arc<LazyResources>,
+        trust: ProjectTrust,
+    ) -> Self {
+        let (texts, notices) = PromptTexts::load(
+            dirs,
+            flags.system_prompt.as_deref(),
+            &flags.append_system_prompt,
+            trust,
+        );
+        tell(&notices);
+        let (context_files, notices) = if flags.no_context_files {
+            Default::default()
+        } else {
+            load_context_files(dirs, trust)
+        };
+        tell(&notices);
+        tell(resources.notices());
+        Self {
+            dirs: dirs.clone(),
+            texts,
+            context_files,
+            resources,
+        }
+    }
+}
+
+impl SystemPrompt for Prompter {
+    fn compose(&self, active: &[Arc<dyn Tool>]) -> Arc<str> {
+        let purposes: Vec<(&str, &str)> = active
+            .iter()
+            .filter_map(|tool| Some((tool.spec().name.as_str(), tool.snippet()?)))
+            .collect();
+        let guidelines = guidelines(active);
+        let prompt = compose_system_prompt(&PromptParts {
+            tools: &purposes,
+            guidelines: &guidelines,
+            custom: self.texts.custom.as_deref(),
+            append: self.texts.append.as_deref(),
+            context_files: &self.context_files,
+            skills: self.resources.get().skills(),
+            cwd: &self.dirs.cwd,
+            date: &today(),
+        });
+        prompt.into()
+    }
+}
+
+/// What the active tools advise, each once.
+fn guidelines(active: &[Arc<dyn Tool>]) -> Vec<&str> {
+    let mut guidelines = Vec::new();
+    for advice in active.iter().flat_map(|tool| tool.guidelines()) {
+        let advice = advice.trim();
+        if !advice.is_empty() && !guidelines.contains(&advice) {
+            guidelines.push(advice);
+        }
+    }
+    guidelines
+}
