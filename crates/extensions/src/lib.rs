@@ -5,13 +5,18 @@
 //! each other crosses as JSON text; what an extension may ask of the machine is a native operation
 //! in `ops`, and what it may ask of the program is [`Services`].
 
+mod api;
 #[allow(dead_code, unused_imports)]
 mod ops;
 #[allow(dead_code)]
 mod script;
 mod services;
 
+pub use api::{
+    Bridge, Dialogs, ExtensionEntry, ExtensionReport, Extensions, Flag, FlagKind, LoadFailure,
+    LoadProblem, Loaded, Options, RecordSink,
+};
 pub use script::{
     Generation, Script, ScriptError, ScriptOptions, Uncaught, UncaughtKind, readable_message,
 };
-pub use services::{NoServices, Services};
+pub use services::{Contribution, NoServices, Services};

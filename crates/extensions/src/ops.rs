@@ -4,6 +4,7 @@
 //! asynchronous ones give a promise and run on the thread of the engine, with blocking work moved
 //! off it. An operation that may wait for long ends when `Shared::closed` is cancelled.
 
+mod api;
 mod core;
 mod modules;
 mod timers;
@@ -18,10 +19,16 @@ pub(crate) use crate::script::raw::{bytes_of, write_bytes};
 /// Every operation, for one generation.
 pub(crate) fn all<'js>(ctx: &Ctx<'js>, host: &Shared) -> Result<Object<'js>> {
     let ops = Object::new(ctx.clone())?;
+    api::install(ctx, &ops, host)?;
     core::install(ctx, &ops, host)?;
     modules::install(ctx, &ops, host)?;
     timers::install(ctx, &ops, host)?;
     Ok(ops)
+}
+
+/// Lets go of everything that belongs to the engine of this thread; for before it ends.
+pub(crate) fn forget() {
+    api::forget();
 }
 
 /// A new group of operations called `name`.

@@ -149,6 +149,20 @@ impl Script {
         result
     }
 
+    /// Calls a function like [`Script::call`] and does not wait for it.
+    pub fn post(&self, generation: Generation, function: &str, arguments: Vec<String>) {
+        let (reply, _) = oneshot::channel();
+        // The thread has ended: nobody is left to be told.
+        let _ = self.send(Request::Call(Call {
+            id: self.next.fetch_add(1, Ordering::Relaxed),
+            generation,
+            function: function.to_owned(),
+            arguments,
+            cancel: CancellationToken::new(),
+            reply,
+        }));
+    }
+
     /// Marks a generation stale: it is dropped when its last call has ended.
     pub fn close_generation(&self, generation: Generation) {
         // The thread has ended: so has the generation.

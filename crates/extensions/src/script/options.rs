@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Generation;
+use crate::Bridge;
 use crate::services::{NoServices, Services};
 
 /// What went wrong outside of any call.
@@ -44,6 +45,8 @@ pub struct ScriptOptions {
     pub cache_dir: Option<PathBuf>,
     /// What operations may ask of the program.
     pub services: Arc<dyn Services>,
+    /// The way to the session extensions take part in; `None` for scripts on their own.
+    pub bridge: Option<Arc<dyn Bridge>>,
     /// Is told of errors nobody caught.
     pub on_uncaught: Arc<dyn Fn(Uncaught) + Send + Sync>,
 }
@@ -68,6 +71,7 @@ impl Default for ScriptOptions {
             stack_size: 4 << 20,
             cache_dir: None,
             services: Arc::new(NoServices),
+            bridge: None,
             on_uncaught: Arc::new(|uncaught| eprintln!("Uncaught {}", uncaught.message)),
         }
     }

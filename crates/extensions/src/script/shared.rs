@@ -13,6 +13,7 @@ use super::limits::Watch;
 use super::load::Loading;
 use super::options::{ScriptOptions, Uncaught, UncaughtKind};
 use super::timers::Timers;
+use crate::Bridge;
 use crate::services::Services;
 
 /// What the native operations of one generation share; cheap to clone.
@@ -55,6 +56,11 @@ impl Shared {
     /// What the program offers.
     pub(crate) fn services(&self) -> &Arc<dyn Services> {
         &self.0.options.services
+    }
+
+    /// The way to the session.
+    pub(crate) fn bridge(&self) -> Option<Arc<dyn Bridge>> {
+        self.0.options.bridge.clone()
     }
 
     /// Cancelled when the generation is closed: operations that wait must end then.

@@ -154,6 +154,7 @@ impl Engine {
             realm.fail_all(&ScriptError::Ended);
         }
         self.rejections.borrow_mut().take();
+        crate::ops::forget();
     }
 
     async fn handle(&mut self, request: Request) {

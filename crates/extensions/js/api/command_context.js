@@ -1,0 +1,74 @@
+// What command handlers are given: everything a context has, and the way to other sessions.
+
+import { home, later, now, requireFresh } from "pinion:api/bridge";
+import { makeContext, newScope } from "pinion:api/context";
+import { pausing } from "pinion:api/patience";
+import { writableSession } from "pinion:api/session_view";
+
+const setups = new Map();
+let setupCount = 0;
+
+/** What a command handler is given. */
+export function makeCommandContext(scope) {
+  const { seat } = scope;
+  const ctx = makeContext(scope);
+  const act = async (method, ...values) => {
+    requireFresh(seat);
+    return pausing(scope.extension, () => later(seat, method, ...values));
+  };
+  const replace = async (outcome, withSession) => {
+    const { cancelled, generation } = await outcome;
+    if (!cancelled && withSession) await withSession(replacedContext(scope, generation));
+    return { cancelled };
+  };
+  return Object.assign(Object.defineProperties({}, Object.getOwnPropertyDescriptors(ctx)), {
+    waitForIdle: () => act("waitForIdle").then(() => undefined),
+    newSession: async (options = {}) => {
+      const setup = keepSetup(options.setup);
+      try {
+        const outcome = act("newSession", { parentSession: options.parentSession, setup });
+        return await replace(outcome, options.withSession);
+      } finally {
+        setups.delete(setup);
+      }
+    },
+    fork: (entryId, options = {}) => {
+      const outcome = act("fork", { entryId, position: options.position ?? "before" });
+      return replace(outcome, options.withSession);
+    },
+    navigateTree: async (targetId, options = {}) => {
+      const { cancelled } = await act("navigateTree", { targetId, ...options });
+      return { cancelled };
+    },
+    switchSession: (path, options = {}) => replace(act("switchSession", { path }), options.withSession),
+    reload: () => act("reload").then(() => undefined),
+  });
+}
+
+function keepSetup(setup) {
+  if (typeof setup !== "function") return undefined;
+  setupCount += 1;
+  setups.set(setupCount, setup);
+  return setupCount;
+}
+
+/** Lets whoever asked for a new session prepare it, before anyone takes part in it. */
+export async function runSetup(number) {
+  const setup = setups.get(number);
+  setups.delete(number);
+  if (setup) await setup(writableSession(home));
+}
+
+// The command context of the session that took the place of the old one.
+function replacedContext(scope, generation) {
+  const seat = { generation };
+  const ctx = makeCommandContext(newScope(scope.extension, scope.work, seat));
+  const say = async (method, ...values) => {
+    requireFresh(seat);
+    now(seat, method, ...values);
+  };
+  ctx.sendMessage = (message, options) => say("sendMessage", message, options ?? {});
+  ctx.sendUserMessage = (content, options) => say("sendUserMessage", content, options ?? {});
+  return ctx;
+}
+

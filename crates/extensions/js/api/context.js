@@ -1,0 +1,85 @@
+// What handlers, tools and commands are given as `ctx`.
+//
+// Everything is looked up when it is asked for, and nothing can be asked for once the session has been
+// replaced. A scope says who asks: which extension, in which session, as part of which work.
+
+import { home, later, now, requireFresh } from "pinion:api/bridge";
+import { describe } from "pinion:api/errors";
+import { fullModel, modelRegistry } from "pinion:api/models";
+import { runSignal } from "pinion:api/runs";
+import { sessionView } from "pinion:api/session_view";
+import { clientUi, silentUi } from "pinion:api/ui";
+
+const settings = { hasUi: false };
+
+/** Says whether there is a client to ask. */
+export function setHasUi(hasUi) {
+  settings.hasUi = hasUi;
+}
+
+/** Who asks. */
+export function newScope(extension, work, seat = home) {
+  return { extension, work, seat, ui: undefined, prompt: undefined, abandoned: false };
+}
+
+/** `undefined` and `null` are the same where a member may be missing. */
+const present = (found) => found ?? undefined;
+
+/** What handlers and tools are given. */
+export function makeContext(scope) {
+  const { seat } = scope;
+  const check = () => requireFresh(seat);
+  const look = (method, ...values) => {
+    check();
+    return now(seat, method, ...values);
+  };
+  return {
+    get ui() {
+      check();
+      scope.ui ??= settings.hasUi ? clientUi(scope) : silentUi();
+      return scope.ui;
+    },
+    get hasUI() {
+      check();
+      return settings.hasUi;
+    },
+    get cwd() {
+      return look("session", "cwd");
+    },
+    get sessionManager() {
+      check();
+      return sessionView(seat);
+    },
+    get modelRegistry() {
+      check();
+      return modelRegistry(seat);
+    },
+    get model() {
+      return fullModel(present(look("currentModel")));
+    },
+    isIdle: () => look("isIdle"),
+    get signal() {
+      check();
+      return runSignal(seat);
+    },
+    abort: () => look("abort"),
+    hasPendingMessages: () => look("hasPending"),
+    shutdown: () => look("shutdown"),
+    getContextUsage: () => present(look("contextUsage")),
+    compact: (options) => {
+      check();
+      compact(seat, options);
+    },
+    getSystemPrompt: () => {
+      check();
+      return scope.prompt ?? now(seat, "systemPrompt");
+    },
+  };
+}
+
+function compact(seat, options) {
+  later(seat, "compact", options?.customInstructions).then(
+    (result) => options?.onComplete?.(result),
+    (error) => options?.onError?.(error instanceof Error ? error : new Error(describe(error))),
+  );
+}

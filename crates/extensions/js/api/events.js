@@ -1,0 +1,260 @@
+// The events and what may be answered to each.
+//
+// Each function takes what the program sends and gives what it expects back; nothing says that
+// nothing changed.
+
+import { describe } from "pinion:api/errors";
+import { each } from "pinion:api/handlers";
+import { fullModel } from "pinion:api/models";
+
+/** A tool's output with every member that handlers may look for. */
+function fullOutput(output) {
+  if (output && !("details" in output)) output.details = undefined;
+  return output;
+}
+
+function fullMessage(message) {
+  return message?.role === "toolResult" ? fullOutput(message) : message;
+}
+
+function fullEvent(event) {
+  switch (event.type) {
+    case "message_start":
+      fullMessage(event.message);
+      break;
+    case "message_update":
+      event.assistantMessageEvent.partial = event.message;
+      break;
+    case "turn_end":
+      event.toolResults.forEach(fullMessage);
+      break;
+    case "agent_end":
+      event.messages.forEach(fullMessage);
+      break;
+    case "tool_execution_update":
+      fullOutput(event.partialResult);
+      break;
+    case "tool_execution_end":
+      fullOutput(event.result);
+      break;
+    case "model_select":
+      fullModel(event.model);
+      fullModel(event.previousModel);
+      break;
+    default:
+  }
+}
+
+/** Something happened that nobody can change. */
+export async function observe(work, event) {
+  fullEvent(event);
+  await each(work, event.type, () => event);
+}
+
+/** A message is complete; a handler may put another of the same role in its place. */
+export async function messageEnd(work, given) {
+  const before = JSON.stringify(given);
+  let message = fullMessage(given);
+  await each(
+    work,
+    "message_end",
+    () => ({ type: "message_end", message }),
+    (result) => {
+      if (!result?.message) return;
+      if (result.message.role !== message.role) {
+        throw new Error("message_end handlers must return a message with the same role");
+      }
+      message = result.message;
+    },
+  );
+  return JSON.stringify(message) === before ? undefined : message;
+}
+
+/** Someone said something. */
+export async function input(work, given) {
+  const current = { text: given.text, images: given.images ?? undefined };
+  let handled = false;
+  await each(
+    work,
+    "input",
+    () => ({ type: "input", text: current.text, images: current.images, source: given.source }),
+    (result) => {
+      if (result?.action === "handled") return (handled = true);
+      if (result?.action === "transform") {
+        current.text = result.text;
+        current.images = result.images ?? current.images;
+      }
+      return false;
+    },
+  );
+  return { handled, ...current };
+}
+
+/** A prompt is about to start a run. */
+export async function beforeRun(work, given) {
+  const options = fullPromptOptions(given.systemPromptOptions);
+  const messages = [];
+  let { systemPrompt } = given;
+  const makeEvent = () => ({
+    type: "before_agent_start",
+    prompt: given.prompt,
+    images: given.images ?? undefined,
+    systemPrompt,
+    systemPromptOptions: options,
+  });
+  const take = (result) => {
+    if (result?.message) messages.push(result.message);
+    if (result?.systemPrompt !== undefined) systemPrompt = result.systemPrompt;
+  };
+  await each(work, "before_agent_start", makeEvent, take, () => systemPrompt);
+  const changed = systemPrompt === given.systemPrompt ? undefined : systemPrompt;
+  return { messages, systemPrompt: changed };
+}
+
+const PROMPT_OPTIONS = [
+  "cwd",
+  "skills",
+  "contextFiles",
+  "customPrompt",
+  "appendSystemPrompt",
+  "selectedTools",
+  "toolSnippets",
+  "promptGuidelines",
+];
+
+function fullPromptOptions(options) {
+  const full = { ...options };
+  for (const name of PROMPT_OPTIONS) full[name] ??= undefined;
+  return full;
+}
+
+/** The model is about to be asked. */
+export async function context(work, given) {
+  const before = JSON.stringify(given);
+  let messages = given;
+  messages.forEach(fullMessage);
+  await each(
+    work,
+    "context",
+    () => ({ type: "context", messages }),
+    (result) => {
+      if (result?.messages) messages = result.messages;
+    },
+  );
+  return JSON.stringify(messages) === before ? undefined : messages;
+}
+
+/** A request is about to be sent. */
+export async function payload(work, given) {
+  let current = given;
+  await each(
+    work,
+    "before_provider_request",
+    () => ({ type: "before_provider_request", payload: current }),
+    (result) => {
+      if (result !== undefined) current = result;
+    },
+  );
+  return current;
+}
+
+/** A tool is about to run; handlers may change its arguments in place, or keep it from running. */
+export async function toolCall(work, given) {
+  const event = { type: "tool_call", ...given };
+  let verdict = {};
+  const take = (result) => {
+    if (!result?.block) return false;
+    verdict = { block: true, reason: result.reason };
+    return true;
+  };
+  take.failed = (error) => {
+    verdict = { block: true, reason: describe(error) };
+    return true;
+  };
+  await each(work, "tool_call", () => event, take);
+  return { input: event.input, ...verdict };
+}
+
+/** A tool has run; handlers may change what it gave. */
+export async function toolResult(work, given) {
+  const event = fullOutput({ type: "tool_result", ...given });
+  let changed = false;
+  await each(
+    work,
+    "tool_result",
+    () => event,
+    (result) => {
+      if (!result) return;
+      for (const name of ["content", "details", "isError"]) {
+        if (result[name] === undefined) continue;
+        event[name] = result[name];
+        changed = true;
+      }
+    },
+  );
+  if (!changed) return undefined;
+  return { content: event.content, details: event.details, isError: event.isError };
+}
+
+const controllers = new Map();
+
+/** Asks whether something may go on; the last answer counts, and the first no ends the round. */
+export async function before(work, event, signalled) {
+  fullQuestion(event);
+  if (signalled) {
+    const controller = new AbortController();
+    controllers.set(work, controller);
+    event.signal = controller.signal;
+  }
+  let verdict;
+  try {
+    await each(
+      work,
+      event.type,
+      () => event,
+      (result) => {
+        if (result) verdict = result;
+        return Boolean(result?.cancel);
+      },
+    );
+  } finally {
+    controllers.delete(work);
+  }
+  return verdict;
+}
+
+/** What `work` prepares for has been stopped. */
+export function stopQuestion(work) {
+  controllers.get(work)?.abort();
+}
+
+function fullQuestion(event) {
+  if (event.type === "session_before_switch") event.targetSessionFile ??= undefined;
+  if (event.type === "session_before_compact") {
+    event.preparation.previousSummary ??= undefined;
+    event.preparation.fileOps = sets(event.preparation.fileOps);
+    event.customInstructions ??= undefined;
+  }
+}
+
+// File names come as lists and are known as sets.
+function sets(files) {
+  return Object.fromEntries(Object.entries(files ?? {}).map(([name, list]) => [name, new Set(list)]));
+}
+
+/** Asks for skills, prompts and themes that extensions bring along. */
+export async function discover(work, event) {
+  const found = { skillPaths: [], promptPaths: [], themePaths: [] };
+  await each(
+    work,
+    "resources_discover",
+    () => event,
+    (result, extension) => {
+      for (const name of Object.keys(found)) {
+        for (const path of result?.[name] ?? []) found[name].push({ path, extension: extension.path });
+      }
+    },
+  );
+  return found;
+}
+

@@ -1,0 +1,89 @@
+// Loading extensions, one after another.
+
+import { bind, home } from "pinion:api/bridge";
+import { openBus } from "pinion:api/bus";
+import { setHasUi } from "pinion:api/context";
+import { describe } from "pinion:api/errors";
+import { setFlagValues } from "pinion:api/flags";
+import { setPatience } from "pinion:api/patience";
+import { makePi } from "pinion:api/pi";
+import { flushProviders } from "pinion:api/providers";
+import { commandList, extensionCard, extensions, newExtension } from "pinion:api/registry";
+
+/** Loads the extensions of this instance and says what they registered and what went wrong. */
+export async function load(options) {
+  home.generation = options.generation;
+  openBus(options.keepBus);
+  setHasUi(options.hasUi);
+  setPatience(options.patience);
+  const problems = [];
+  for (const { path, sourceInfo, missing } of options.entries) {
+    const started = performance.now();
+    const extension = newExtension(path, sourceInfo);
+    try {
+      if (missing) throw new Refusal(`Extension path does not exist: ${path}`);
+      await open(extension);
+      extensions.push(extension);
+      extension.loadTime = performance.now() - started;
+    } catch (error) {
+      const words = error instanceof Refusal ? error.message : `Failed to load extension: ${describe(error)}`;
+      problems.push({ path, error: words });
+    }
+  }
+  problems.push(...conflicts());
+  return { problems, ...summary() };
+}
+
+class Refusal extends Error {}
+
+async function open(extension) {
+  const module = await import(extension.path);
+  const factory = factoryOf(module);
+  if (!factory) {
+    throw new Refusal(`Extension does not export a valid factory function: ${extension.path}`);
+  }
+  await factory(makePi(extension));
+}
+
+// A CommonJS file that was made from an ES module has its default one level down.
+function factoryOf(module) {
+  return [module.default, module.default?.default].find((value) => typeof value === "function");
+}
+
+/** What two extensions cannot both have. */
+function conflicts() {
+  const problems = [];
+  const owners = { tools: new Map(), flags: new Map() };
+  const words = { tools: (name) => `Tool "${name}"`, flags: (name) => `Flag "--${name}"` };
+  for (const extension of extensions) {
+    for (const kind of ["tools", "flags"]) {
+      for (const name of extension[kind].keys()) {
+        const owner = owners[kind].get(name);
+        if (owner) {
+          problems.push({ path: extension.path, error: `${words[kind](name)} conflicts with ${owner}` });
+        } else {
+          owners[kind].set(name, extension.path);
+        }
+      }
+    }
+  }
+  return problems;
+}
+
+function summary() {
+  return {
+    extensions: extensions.map((extension) => ({
+      ...extensionCard(extension),
+      loadTime: extension.loadTime,
+    })),
+    commands: commandList(),
+  };
+}
+
+/** The command line has been read and the session stands: takes flags, registers providers. */
+export function start({ flags }) {
+  setFlagValues(flags);
+  const problems = flushProviders();
+  bind();
+  return { problems };
+}

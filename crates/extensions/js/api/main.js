@@ -1,0 +1,69 @@
+// What the program calls.
+
+import { abandon, answer as answerDialog } from "pinion:api/dialogs";
+import { makeCommandContext, runSetup } from "pinion:api/command_context";
+import { newScope } from "pinion:api/context";
+import * as events from "pinion:api/events";
+import { abandonScopes, during, report, settled } from "pinion:api/handlers";
+import { load, start } from "pinion:api/loader";
+import * as providers from "pinion:api/providers";
+import { namedCommands } from "pinion:api/registry";
+import { abortRun } from "pinion:api/runs";
+import * as tools from "pinion:api/tools";
+
+export { load, start };
+export const { observe, messageEnd, input, beforeRun, context, payload } = events;
+export const { toolCall, toolResult, before, discover } = events;
+export const { runTool, prepareArguments } = tools;
+
+/** Runs a command with everything after its name. */
+export async function command(work, name, words) {
+  const found = namedCommands().find(({ called }) => called === name);
+  if (!found) return;
+  const { extension, command: registered } = found;
+  const scope = newScope(extension, work);
+  try {
+    const ctx = makeCommandContext(scope);
+    await during(work, scope, () => settled(extension, registered.handler(words, ctx)));
+  } catch (error) {
+    report(`command:${name}`, "command", error);
+  }
+}
+
+/** The client answered a dialog. */
+export function answer(id, response) {
+  answerDialog(id, response);
+}
+
+/** Someone stopped the work; whoever does it may still bring it to an end. */
+export function stop(work) {
+  tools.stopTool(work);
+  events.stopQuestion(work);
+  abandon(work);
+}
+
+/** Nobody waits for the work any more. */
+export function drop(work) {
+  abandonScopes(work);
+  stop(work);
+}
+
+/** The active run was aborted. */
+export function aborted(run) {
+  abortRun(run);
+}
+
+/** Prepares a session that has just been made. */
+export async function setup(number) {
+  await runSetup(number);
+}
+
+/** Answers a request to a provider of an extension. */
+export async function stream(request, name, model, conversation, options) {
+  await providers.stream(request, name, model, conversation, options);
+}
+
+/** Nobody waits for a provider's answer any more. */
+export function stopStream(request) {
+  providers.stopStream(request);
+}

@@ -1,0 +1,67 @@
+// Every wait has an end: a handler that takes too long is no longer waited for.
+//
+// One timer watches all handlers, so that a handler that ends at once costs no timer. Time in which
+// the extension waits for the user or for the program does not count.
+
+let limit = 5 * 60 * 1000;
+const waiting = new Set();
+let timer;
+
+/** Says how long a handler may take, in milliseconds. */
+export function setPatience(milliseconds) {
+  limit = milliseconds;
+}
+
+/** What `promise` gives, or an error when it takes too long. */
+export function patiently(extension, promise) {
+  return new Promise((resolve, reject) => {
+    const entry = { extension, since: Date.now(), reject };
+    waiting.add(entry);
+    timer ??= setTimeout(sweep, limit);
+    promise.then(
+      (result) => {
+        waiting.delete(entry);
+        resolve(result);
+      },
+      (error) => {
+        waiting.delete(entry);
+        reject(error);
+      },
+    );
+  });
+}
+
+/** The time until `finish` is called does not count. */
+export function pause(extension) {
+  extension.pauses += 1;
+  return () => {
+    extension.pauses -= 1;
+    extension.pausedUntil = Date.now();
+  };
+}
+
+/** The time `task` takes does not count. */
+export async function pausing(extension, task) {
+  const finish = pause(extension);
+  try {
+    return await task();
+  } finally {
+    finish();
+  }
+}
+
+function sweep() {
+  const now = Date.now();
+  let next = limit;
+  for (const entry of [...waiting]) {
+    const since = Math.max(entry.since, entry.extension.pausedUntil);
+    const left = entry.extension.pauses > 0 ? limit : since + limit - now;
+    if (left > 0) {
+      next = Math.min(next, left);
+    } else {
+      waiting.delete(entry);
+      entry.reject(new Error(`The handler did not finish within ${limit / 1000} seconds`));
+    }
+  }
+  timer = waiting.size > 0 ? setTimeout(sweep, next) : undefined;
+}

@@ -1,0 +1,79 @@
+// The object an extension's factory is given.
+
+import { home, later, now, requireBound, requireFresh } from "pinion:api/bridge";
+import { events } from "pinion:api/bus";
+import { exec } from "pinion:api/exec";
+import { getFlag, registerFlag } from "pinion:api/flags";
+import { registerProvider, unregisterProvider } from "pinion:api/providers";
+import { addHandler, commandList, toolCard } from "pinion:api/registry";
+import { isBound } from "pinion:api/bridge";
+
+/** Makes the `pi` of one extension. */
+export function makePi(extension) {
+  const fresh = (method) => (...values) => {
+    requireFresh(home);
+    return method(...values);
+  };
+  const act = (method) =>
+    fresh((...values) => {
+      requireBound();
+      return method(...values);
+    });
+  const bus = events();
+  const pi = {
+    on: fresh((event, handler) => addHandler(extension, event, handler)),
+    registerTool: fresh((tool) => registerTool(extension, tool)),
+    registerCommand: fresh((name, command) => registerCommand(extension, name, command)),
+    registerShortcut: fresh((key, shortcut) => void extension.shortcuts.set(key, shortcut)),
+    registerFlag: fresh((name, flag) => registerFlag(extension, name, flag)),
+    getFlag: fresh((name) => getFlag(extension, name)),
+    registerMessageRenderer: fresh((type, renderer) => void extension.messageRenderers.set(type, renderer)),
+    sendMessage: act((message, options) => now(home, "sendMessage", message, options ?? {})),
+    sendUserMessage: act((content, options) => now(home, "sendUserMessage", content, options ?? {})),
+    appendEntry: act((customType, data) => void now(home, "append", "custom", customType, data)),
+    setSessionName: act((name) => now(home, "append", "name", name)),
+    getSessionName: act(() => now(home, "session", "name") ?? undefined),
+    setLabel: act((id, label) => void now(home, "append", "label", id, label)),
+    exec: fresh((command, words, options) => exec(home, command, words, options)),
+    getActiveTools: act(() => now(home, "activeTools")),
+    getAllTools: act(() => now(home, "allTools")),
+    setActiveTools: act((names) => now(home, "setActiveTools", names)),
+    getCommands: act(() => now(home, "commands")),
+    setModel: fresh(async (model) => {
+      if (!isBound()) throw new Error("Extension runtime not initialized");
+      return later(home, "setModel", { provider: model?.provider, id: model?.id });
+    }),
+    getThinkingLevel: act(() => now(home, "thinkingLevel")),
+    setThinkingLevel: act((level) => now(home, "append", "level", level)),
+    registerProvider: fresh((name, config) => {
+      if (isBound()) {
+        registerProvider(name, config);
+      } else {
+        extension.providers.push({ name, config });
+      }
+    }),
+    unregisterProvider: fresh((name) => {
+      extension.providers = extension.providers.filter((provider) => provider.name !== name);
+      if (isBound()) unregisterProvider(name);
+    }),
+    events: bus,
+  };
+  // Later releases know more; what is not seen here need not be listed either.
+  const unlisted = {
+    registerEntryRenderer: fresh((type, renderer) => void extension.entryRenderers.set(type, renderer)),
+  };
+  for (const [name, value] of Object.entries(unlisted)) {
+    Object.defineProperty(pi, name, { value, enumerable: false });
+  }
+  return pi;
+}
+
+function registerTool(extension, tool) {
+  extension.tools.set(tool.name, tool);
+  if (isBound()) now(home, "addTool", toolCard(extension, tool));
+}
+
+function registerCommand(extension, name, command) {
+  extension.commands.set(name, { name, ...command });
+  if (isBound()) now(home, "setCommands", commandList());
+}

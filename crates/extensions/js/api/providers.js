@@ -1,0 +1,83 @@
+// Providers that extensions bring along.
+
+import { home, now, requireFresh } from "pinion:api/bridge";
+import { describe } from "pinion:api/errors";
+import { extensions } from "pinion:api/registry";
+
+const streams = new Map();
+
+/** Throws what is wrong with a registration. */
+function check(name, config) {
+  if (config.streamSimple && !config.api) {
+    throw new Error(`Provider ${name}: "api" is required when registering streamSimple.`);
+  }
+  const models = config.models ?? [];
+  if (models.length === 0) return;
+  if (!config.baseUrl) {
+    throw new Error(`Provider ${name}: "baseUrl" is required when defining models.`);
+  }
+  if (!config.apiKey && !config.oauth) {
+    throw new Error(`Provider ${name}: "apiKey" or "oauth" is required when defining models.`);
+  }
+  for (const model of models) {
+    if (!(model.api ?? config.api)) {
+      throw new Error(`Provider ${name}, model ${model.id}: no "api" specified.`);
+    }
+  }
+}
+
+/** Makes a provider known to the program, or throws what is wrong with it. */
+export function registerProvider(name, config) {
+  check(name, config);
+  const { streamSimple, oauth, ...plain } = config;
+  const streaming = typeof streamSimple === "function";
+  const card = { ...plain, oauth: oauth ? { name: oauth.name } : undefined };
+  now(home, "registerProvider", name, card, streaming);
+  if (streaming) streams.set(name, streamSimple);
+}
+
+/** Takes a provider back. */
+export function unregisterProvider(name) {
+  streams.delete(name);
+  now(home, "unregisterProvider", name);
+}
+
+/** Registers what was asked for while loading; the problems, by extension. */
+export function flushProviders() {
+  const problems = [];
+  for (const extension of extensions) {
+    for (const { name, config } of extension.providers) {
+      try {
+        registerProvider(name, config);
+      } catch (error) {
+        problems.push({ path: extension.path, error: describe(error) });
+      }
+    }
+  }
+  return problems;
+}
+
+const controllers = new Map();
+
+/** Answers a request: every event goes to the program as it comes. */
+export async function stream(request, name, model, context, options) {
+  const answer = streams.get(name);
+  if (!answer) throw new Error(`Provider ${name} is gone.`);
+  requireFresh(home);
+  const controller = new AbortController();
+  controllers.set(request, controller);
+  try {
+    const signal = controller.signal;
+    const events = await answer(model, context, { ...options, signal });
+    for await (const event of events) {
+      if (!now(home, "streamed", request, event)) break;
+    }
+  } finally {
+    controllers.delete(request);
+  }
+}
+
+/** Nobody waits for the answer any more. */
+export function stopStream(request) {
+  controllers.get(request)?.abort();
+}

@@ -1,0 +1,28 @@
+//! The extension API: extensions take part in a session and bring tools, commands and providers.
+//!
+//! What extensions see is JavaScript (`js/api`); here is the other side: it takes part in the session
+//! for all of them, and answers what they ask.
+
+mod actions;
+mod bridge;
+mod dialogs;
+mod exec;
+mod extensions;
+mod growing;
+mod hooks;
+mod instance;
+mod loaded;
+mod models;
+mod moments;
+mod payload;
+mod provider;
+mod replacement;
+mod sessions;
+mod theme;
+mod tool;
+mod work;
+
+pub use bridge::Bridge;
+pub use dialogs::{Dialogs, RecordSink};
+pub use extensions::{ExtensionEntry, Extensions, Options};
+pub use loaded::{ExtensionReport, Flag, FlagKind, LoadFailure, LoadProblem, Loaded};

@@ -1,0 +1,95 @@
+//! What extensions say to the client, and the answers to what they ask.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::extensions::Inner;
+
+/// Takes one JSON record for the client, without its newline. It must not block.
+pub type RecordSink = Arc<dyn Fn(String) + Send + Sync>;
+
+/// Open dialogs, by the id the client answers with, and the instance that asked.
+#[derive(Default)]
+pub(super) struct OpenDialogs(Mutex<HashMap<String, u64>>);
+
+impl OpenDialogs {
+    fn open(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where the client's answers go.
+#[derive(Clone)]
+pub struct Dialogs(pub(super) Weak<Inner>);
+
+impl Dialogs {
+    /// The client answers the dialog `id`. Late, repeated and unknown answers are ignored.
+    pub fn answer(&self, id: &str, response: &Value) {
+        if let Some(inner) = self.0.upgrade() {
+            inner.answer_dialog(id, response);
+        }
+    }
+
+    /// Gives every open dialog its default: nobody is there to answer.
+    pub fn cancel_all(&self) {
+        if let Some(inner) = self.0.upgrade() {
+            let open: Vec<String> = inner.dialogs.open().keys().cloned().collect();
+            for id in open {
+                inner.answer_dialog(&id, &serde_json::json!({"cancelled": true}));
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Dialogs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Dialogs")
+    }
+}
+
+impl Inner {
+    /// Tells the client something.
+    pub(super) fn tell(&self, request: &Value) {
+        self.send_request(request);
+    }
+
+    /// Asks the client something; the id of the question.
+    pub(super) fn ask(&self, generation: u64, request: &Value) -> String {
+        let id = Uuid::new_v4().to_string();
+        self.dialogs.open().insert(id.clone(), generation);
+        self.send(&id, request);
+        id
+    }
+
+    /// A question is over.
+    pub(super) fn asked(&self, id: &str) {
+        self.dialogs.open().remove(id);
+    }
+
+    fn send_request(&self, request: &Value) {
+        self.send(&Uuid::new_v4().to_string(), request);
+    }
+
+    fn send(&self, id: &str, request: &Value) {
+        let mut record = Map::new();
+        record.insert("type".into(), "extension_ui_request".into());
+        record.insert("id".into(), id.into());
+        for (name, value) in request.as_object().into_iter().flatten() {
+            record.insert(name.clone(), value.clone());
+        }
+        (self.options.records)(Value::Object(record).to_string());
+    }
+
+    fn answer_dialog(&self, id: &str, response: &Value) {
+        let Some(number) = self.dialogs.open().remove(id) else {
+            return;
+        };
+        if let Some(instance) = self.instance(number) {
+            let arguments = vec![id.to_owned(), response.to_string()];
+            self.post(&instance, "answer", arguments);
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! All extensions of one process: loading them, and what stays when their session is replaced.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use pinion_agent::Desk;
+use pinion_tools::Tool;
+use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::bridge::Window;
+use super::dialogs::{Dialogs, OpenDialogs, RecordSink};
+use super::growing::Growing;
+use super::instance::Instance;
+use super::loaded::{LoadFailure, LoadProblem, Loaded, Summary};
+use super::provider::OpenStreams;
+use super::tool::ExtensionTool;
+use super::work::Updates;
+use crate::{Script, ScriptError, ScriptOptions, Services, Uncaught};
+
+/// An extension to load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExtensionEntry {
+    /// The module.
+    pub path: PathBuf,
+    /// Where it was found, as clients are told.
+    pub source_info: Value,
+}
+
+/// How extensions are run.
+pub struct Options {
+    /// Whether there is a client that can be asked.
+    pub has_ui: bool,
+    /// Whether what pi does is done exactly, also where it helps nobody.
+    pub strict: bool,
+    /// Whether extensions that cannot be loaded are passed over.
+    pub lenient: bool,
+    /// How long a handler may take without asking the user.
+    pub patience: Duration,
+    /// The theme that settings name.
+    pub theme: Option<String>,
+    /// How the engine is set up; what it may ask of the program is put in here.
+    pub script: ScriptOptions,
+    /// What extensions may ask of the program.
+    pub services: Arc<dyn Services>,
+    /// Takes records for the client.
+    pub records: RecordSink,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            has_ui: false,
+            strict: true,
+            lenient: false,
+            patience: Duration::from_secs(5 * 60),
+            theme: None,
+            script: ScriptOptions::default(),
+            services: Arc::new(crate::NoServices),
+            records: Arc::new(|_| ()),
+        }
+    }
+}
+
+/// All extensions of one process. Cheap to clone.
+#[derive(Clone)]
+pub struct Extensions {
+    pub(super) inner: Arc<Inner>,
+}
+
+/// What all handles share.
+pub(super) struct Inner {
+    pub options: Options,
+    /// Where the program's own work runs.
+    pub runtime: Handle,
+    script: OnceLock<Script>,
+    desk: OnceLock<Desk>,
+    instances: Mutex<Instances>,
+    /// The moments the current instance needs.
+    pub wants: AtomicU64,
+    /// Instances before this one belong to sessions that were replaced.
+    stale_before: AtomicU64,
+    pub dialogs: OpenDialogs,
+    pub updates: Updates,
+    pub streams: OpenStreams,
+    /// Programs that run for extensions, and how to stop them.
+    pub programs: Mutex<HashMap<String, CancellationToken>>,
+    /// What is known of the run that is active.
+    pub run: Mutex<RunState>,
+    /// An extension asked for the end of the program.
+    pub shutdown: AtomicBool,
+}
+
+#[derive(Default)]
+struct Instances {
+    entries: Vec<ExtensionEntry>,
+    flags: Map<String, Value>,
+    current: Option<Arc<Instance>>,
+    /// Every instance whose JavaScript may still ask something.
+    alive: HashMap<u64, Arc<Instance>>,
+    count: u64,
+}
+
+/// What is known of the run that is active.
+#[derive(Default)]
+pub(super) struct RunState {
+    /// Counts runs; `None` while there is none.
+    pub active: Option<(u64, CancellationToken)>,
+    pub count: u64,
+    pub turn: u64,
+    pub growing: Growing,
+}
+
+/// Whether the bus of the instance before is handed on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bus {
+    Kept,
+    New,
+}
+
+impl Extensions {
+    /// Loads extensions, one after another. Nothing of a session can be reached yet.
+    ///
+    /// # Errors
+    ///
+    /// When an extension cannot be loaded or two of them clash, unless problems are tolerated.
+    pub async fn load(
+        entries: Vec<ExtensionEntry>,
+        options: Options,
+    ) -> Result<Loaded, LoadFailure> {
+        let lenient = options.lenient;
+        let mut script_options = options.script.clone();
+        let inner = Arc::new(Inner {
+            options,
+            runtime: Handle::current(),
+            script: OnceLock::new(),
+            desk: OnceLock::new(),
+            instances: Mutex::new(Instances {
+                entries,
+                ..Instances::default()
+            }),
+            wants: AtomicU64::new(0),
+            stale_before: AtomicU64::new(0),
+            dialogs: OpenDialogs::default(),
+            updates: Updates::default(),
+            streams: OpenStreams::default(),
+            programs: Mutex::default(),
+            run: Mutex::default(),
+            shutdown: AtomicBool::new(false),
+        });
+        script_options.services = Arc::clone(&inner.options.services);
+        script_options.bridge = Some(Arc::new(Window(Arc::downgrade(&inner))));
+        let witness = Arc::downgrade(&inner);
+        script_options.on_uncaught = Arc::new(move |uncaught| {
+            if let Some(inner) = witness.upgrade() {
+                inner.report_uncaught(&uncaught);
+            }
+        });
+        let script = Script::start(script_options)
+            .map_err(|error| LoadFailure::Engine(error.to_string()))?;
+        // Set once, right here.
+        let _ = inner.script.set(script);
+        let instance = inner
+            .load_instance(Bus::New)
+            .await
+            .map_err(|error| LoadFailure::Engine(error.to_string()))?;
+        let summary = instance.summary.clone();
+        inner.make_current(&instance);
+        if !lenient && !summary.problems.is_empty() {
+            return Err(LoadFailure::Problems(summary.problems));
+        }
+        let extensions = Self { inner };
+        Ok(Loaded {
+            extensions,
+            summary,
+        })
+    }
+
+    /// Takes the values of flags from the command line and registers the providers extensions bring
+    /// along. For before the model is chosen.
+    ///
+    /// # Errors
+    ///
+    /// The providers that cannot be registered.
+    pub async fn start(&self, flags: Map<String, Value>) -> Result<(), Vec<LoadProblem>> {
+        self.inner.lock_instances().flags = flags;
+        let Some(instance) = self.inner.current() else {
+            return Ok(());
+        };
+        let problems = self.inner.start_instance(&instance).await;
+        if problems.is_empty() || self.inner.options.lenient {
+            Ok(())
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// The session begins: everyone is told, and asked for skills and prompts. For after the
+    /// session was spawned with these extensions taking part in it.
+    pub async fn begin(&self) {
+        if let Some(instance) = self.inner.current() {
+            self.inner
+                .begin_instance(&instance, json!({"reason": "startup"}), "startup")
+                .await;
+        }
+    }
+
+    /// The tools extensions bring along, for the session to begin with.
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let instance = self.inner.current();
+        instance.map_or_else(Vec::new, |instance| self.inner.tools_of(&instance))
+    }
+
+    /// The commands of extensions, as `get_commands` lists them.
+    pub fn commands(&self) -> Vec<Value> {
+        let instance = self.inner.current();
+        instance.map_or_else(Vec::new, |instance| instance.commands())
+    }
+
+    /// Where the client's answers go.
+    pub fn dialogs(&self) -> Dialogs {
+        Dialogs(Arc::downgrade(&self.inner))
+    }
+
+    /// Whether an extension asked for the end of the program. Looked at after every command.
+    pub fn shutdown_requested(&self) -> bool {
+        self.inner.shutdown.load(Ordering::Acquire)
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("has_ui", &self.has_ui)
+            .field("strict", &self.strict)
+            .field("lenient", &self.lenient)
+            .field("patience", &self.patience)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Extensions")
+    }
+}
+
+impl Inner {
+    pub fn script(&self) -> Result<&Script, ScriptError> {
+        self.script.get().ok_or(ScriptError::Ended)
+    }
+
+    /// The session, once it stands.
+    pub fn desk(&self) -> Option<&Desk> {
+        self.desk.get()
+    }
+
+    pub fn set_desk(&self, desk: Desk) {
+        // A second session with the same extensions is not taken part in.
+        let _ = self.desk.set(desk);
+    }
+
+    fn lock_instances(&self) -> MutexGuard<'_, Instances> {
+        self.instances
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The instance that takes part.
+    pub fn current(&self) -> Option<Arc<Instance>> {
+        self.lock_instances().current.clone()
+    }
+
+    /// The instance of this number, if its JavaScript is still there.
+    pub fn instance(&self, number: u64) -> Option<Arc<Instance>> {
+        self.lock_instances().alive.get(&number).cloned()
+    }
+
+    pub fn is_stale(&self, number: u64) -> bool {
+        number < self.stale_before.load(Ordering::Acquire)
+    }
+
+    /// Loads every extension into an instance of its own.
+    pub async fn load_instance(&self, bus: Bus) -> Result<Arc<Instance>, ScriptError> {
+        let script = self.script()?;
+        let generation = script.open_generation().await?;
+        let found = self.options.services.entries();
+        let (number, entries) = {
+            let mut instances = self.lock_instances();
+            instances.count += 1;
+            if let Some(found) = found {
+                instances.entries = found;
+            }
+            (instances.count, instances.entries.clone())
+        };
+        let entries: Vec<Value> = entries.iter().map(entry_card).collect();
+        let request = json!({
+            "generation": number,
+            "entries": entries,
+            "keepBus": bus == Bus::Kept,
+            "hasUi": self.options.has_ui,
+            "patience": self.options.patience.as_millis() as u64,
+        });
+        let arguments = vec![request.to_string()];
+        let answer = script.call(generation, "main.load", arguments).await?;
+        let summary: Summary = serde_json::from_str(&answer)
+            .map_err(|error| ScriptError::Interrupted(error.to_string()))?;
+        let instance = Arc::new(Instance::new(number, generation, summary));
+        self.lock_instances()
+            .alive
+            .insert(number, Arc::clone(&instance));
+        Ok(instance)
+    }
+
+    /// Flags and providers; what went wrong with the latter.
+    pub async fn start_instance(&self, instance: &Instance) -> Vec<LoadProblem> {
+        let request = json!({"flags": self.lock_instances().flags.clone()});
+        let answer = match self.script() {
+            Ok(script) => {
+                let arguments = vec![request.to_string()];
+                script
+                    .call(instance.generation, "main.start", arguments)
+                    .await
+            }
+            Err(error) => Err(error),
+        };
+        let summary = answer.map(|answer| serde_json::from_str::<Summary>(&answer));
+        match summary {
+            Ok(Ok(summary)) => summary.problems,
+            _ => Vec::new(),
+        }
+    }
+
+    /// From here on `instance` takes part, and what it registers counts.
+    pub fn make_current(&self, instance: &Arc<Instance>) {
+        self.lock_instances().current = Some(Arc::clone(instance));
+        self.wants.store(instance.moments(), Ordering::Release);
+    }
+
+    /// What was loaded before `instance` belongs to a session that is gone.
+    pub fn retire_before(&self, number: u64) {
+        self.stale_before.fetch_max(number, Ordering::AcqRel);
+    }
+
+    /// Lets go of an instance that has nothing left to do.
+    pub fn close(&self, instance: &Instance) {
+        self.lock_instances().alive.remove(&instance.number);
+        if let Ok(script) = self.script() {
+            script.close_generation(instance.generation);
+        }
+    }
+
+    pub fn tools_of(self: &Arc<Self>, instance: &Instance) -> Vec<Arc<dyn Tool>> {
+        let cards = instance
+            .summary
+            .extensions
+            .iter()
+            .flat_map(|card| &card.tools);
+        let tools = cards.map(|card| ExtensionTool::shared(self, instance.number, card.clone()));
+        tools.collect()
+    }
+
+    /// Tells the client that an extension failed.
+    pub fn fault(&self, source: &str, during: &str, error: String) {
+        match self.desk() {
+            Some(desk) => desk.fault(source.to_owned(), during.to_owned(), error),
+            None => eprintln!("Extension error ({source}, {during}): {error}"),
+        }
+    }
+
+    fn report_uncaught(&self, uncaught: &Uncaught) {
+        let source = uncaught
+            .stack
+            .as_deref()
+            .and_then(|stack| self.culprit(stack));
+        let source = source.unwrap_or_else(|| "<runtime>".to_owned());
+        self.fault(&source, "uncaught", uncaught.message.clone());
+    }
+
+    /// The extension a stack trace leads to.
+    fn culprit(&self, stack: &str) -> Option<String> {
+        let instances = self.lock_instances();
+        let paths = instances
+            .entries
+            .iter()
+            .map(|entry| entry.path.display().to_string());
+        let mut known: Vec<String> = paths.filter(|path| stack.contains(path.as_str())).collect();
+        known.sort_by_key(|path| stack.find(path.as_str()));
+        known.into_iter().next()
+    }
+}
+
+fn entry_card(entry: &ExtensionEntry) -> Value {
+    json!({
+        "path": entry.path.display().to_string(),
+        "sourceInfo": entry.source_info,
+        "missing": !entry.path.exists(),
+    })
+}

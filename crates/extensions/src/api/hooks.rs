@@ -1,0 +1,499 @@
+//! Extensions take part in a session.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use pinion_agent::{
+    BranchSummary, CompactionChoice, CompactionPlan, CompactionResult, Desk, Event, Hooks, Input,
+    InputOutcome, Moment, NavigationChoice, NavigationPlan, Opening, OpeningChanges, Origin,
+    Replacement, SelectionSource, ToolCallResult, ToolGate, ToolRun,
+};
+use pinion_message::{CustomMessage, Message, Model, ThinkingLevel};
+use pinion_tools::ToolOutput;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::extensions::{Extensions, Inner, RunState};
+use super::work::Work;
+use super::{moments, payload};
+
+/// What a tool is told when nobody says why it must not run.
+const BLOCKED: &str = "Tool execution was blocked";
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Heard {
+    handled: bool,
+    text: String,
+    images: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Opened {
+    messages: Vec<Value>,
+    system_prompt: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Gate {
+    input: Value,
+    block: bool,
+    reason: Option<String>,
+}
+
+/// What was answered to a question that may be refused.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Verdict {
+    cancel: bool,
+    compaction: Option<Compaction>,
+    summary: Option<Summary>,
+    custom_instructions: Option<String>,
+    replace_instructions: Option<bool>,
+    label: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Compaction {
+    summary: String,
+    first_kept_entry_id: String,
+    tokens_before: u64,
+    #[serde(default)]
+    details: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Summary {
+    summary: String,
+    #[serde(default)]
+    details: Option<Value>,
+}
+
+impl Inner {
+    fn run(&self) -> MutexGuard<'_, RunState> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the current instance handles `event`.
+    pub(super) fn listens(&self, event: &str) -> bool {
+        self.current()
+            .is_some_and(|instance| instance.listens(event))
+    }
+
+    /// Asks whether something may go on; `cancel` is passed on as a signal.
+    async fn question(
+        self: &Arc<Self>,
+        question: Value,
+        cancel: Option<CancellationToken>,
+    ) -> Verdict {
+        let name = question["type"].as_str().unwrap_or_default().to_owned();
+        let instance = self.current().filter(|instance| instance.listens(&name));
+        let Some(instance) = instance else {
+            return Verdict::default();
+        };
+        let mut work = Work::new(self, &instance);
+        let stop = work.stopper();
+        let arguments = vec![question.to_string(), cancel.is_some().to_string()];
+        let asking = work.call("main.before", arguments);
+        tokio::pin!(asking);
+        let answer = match cancel {
+            None => asking.await,
+            Some(cancel) => tokio::select! {
+                answer = &mut asking => answer,
+                () = cancel.cancelled() => {
+                    stop();
+                    asking.await
+                }
+            },
+        };
+        let failure = match answer.map(|text| serde_json::from_str::<Option<Verdict>>(&text)) {
+            Ok(Ok(verdict)) => return verdict.unwrap_or_default(),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        self.fault("<runtime>", &name, failure);
+        Verdict::default()
+    }
+
+    /// What an event of a run is to handlers, and its name; keeps count on the way.
+    fn event_of_run(&self, event: &Event) -> Option<Value> {
+        let mut run = self.run();
+        if matches!(event, Event::AgentStart) {
+            run.turn = 0;
+        }
+        let turn = run.turn;
+        if matches!(event, Event::TurnEnd { .. }) {
+            run.turn += 1;
+        }
+        let update = run.growing.take(event);
+        drop(run);
+        update.or_else(|| payload::event_value(event, turn))
+    }
+}
+
+impl Hooks for Extensions {
+    fn attach(&self, desk: Desk) {
+        self.inner.set_desk(desk);
+    }
+
+    fn wants(&self, moment: Moment) -> bool {
+        self.inner.wants.load(Ordering::Relaxed) & moments::bit(moment) != 0
+    }
+
+    fn running(&self, cancel: CancellationToken) {
+        let mut run = self.inner.run();
+        run.count += 1;
+        run.active = Some((run.count, cancel));
+    }
+
+    fn settled(&self) {
+        self.inner.run().active = None;
+    }
+
+    fn observe<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let Some(value) = self.inner.event_of_run(event) else {
+                return;
+            };
+            let name = value["type"].as_str().unwrap_or_default();
+            if self.inner.listens(name) {
+                self.inner.observe_event(name, value.to_string()).await;
+            }
+        })
+    }
+
+    fn message_end(&self, message: Arc<Message>) -> BoxFuture<'_, Arc<Message>> {
+        Box::pin(async move {
+            let text = json!(*message).to_string();
+            let changed =
+                self.inner
+                    .dispatch::<Option<Message>>("messageEnd", "message_end", vec![text]);
+            match changed.await {
+                Ok(Some(changed)) => Arc::new(changed),
+                _ => message,
+            }
+        })
+    }
+
+    fn input(&self, input: Input) -> BoxFuture<'_, InputOutcome> {
+        Box::pin(async move {
+            let said = json!({
+                "text": input.text,
+                "images": payload::images_value(&input.images),
+                "source": match input.origin {
+                    Origin::Client => "rpc",
+                    Origin::Hook => "extension",
+                },
+            });
+            let heard =
+                self.inner
+                    .dispatch::<Option<Heard>>("input", "input", vec![said.to_string()]);
+            match heard.await {
+                Ok(Some(heard)) if heard.handled => InputOutcome::Handled,
+                Ok(Some(heard)) => InputOutcome::Continue {
+                    text: heard.text,
+                    images: payload::blocks_from(&heard.images),
+                },
+                _ => InputOutcome::Continue {
+                    text: input.text,
+                    images: input.images,
+                },
+            }
+        })
+    }
+
+    fn before_run(&self, opening: Opening) -> BoxFuture<'_, OpeningChanges> {
+        Box::pin(async move {
+            let given = json!({
+                "prompt": opening.prompt,
+                "images": payload::images_value(&opening.images),
+                "systemPrompt": &*opening.system_prompt,
+                "systemPromptOptions": self.inner.options.services.prompt_options(),
+            });
+            let name = "before_agent_start";
+            let opened = self
+                .inner
+                .dispatch::<Opened>("beforeRun", name, vec![given.to_string()]);
+            let opened = opened.await.unwrap_or_default();
+            let mut messages = Vec::new();
+            for message in opened.messages {
+                match serde_json::from_value::<CustomMessage>(message) {
+                    Ok(message) => messages.push(message),
+                    Err(error) => self.inner.fault("<runtime>", name, error.to_string()),
+                }
+            }
+            OpeningChanges {
+                messages,
+                system_prompt: opened.system_prompt,
+            }
+        })
+    }
+
+    fn context(&self, messages: Vec<Arc<Message>>) -> BoxFuture<'_, Vec<Arc<Message>>> {
+        Box::pin(async move {
+            let values: Vec<&Message> = messages.iter().map(|message| &**message).collect();
+            let text = json!(values).to_string();
+            let changed =
+                self.inner
+                    .dispatch::<Option<Vec<Message>>>("context", "context", vec![text]);
+            match changed.await {
+                Ok(Some(changed)) => changed.into_iter().map(Arc::new).collect(),
+                _ => messages,
+            }
+        })
+    }
+
+    fn payload(&self, payload: Value) -> BoxFuture<'_, Value> {
+        Box::pin(async move {
+            let name = "before_provider_request";
+            let arguments = vec![payload.to_string()];
+            let changed = self
+                .inner
+                .dispatch::<Option<Value>>("payload", name, arguments);
+            match changed.await {
+                Ok(Some(changed)) => changed,
+                _ => payload,
+            }
+        })
+    }
+
+    fn response(&self, status: u16, headers: BTreeMap<String, String>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let name = "after_provider_response";
+            let event = json!({"type": name, "status": status, "headers": headers});
+            self.inner.observe_event(name, event.to_string()).await;
+        })
+    }
+
+    fn tool_call<'a>(&'a self, run: &'a ToolRun, arguments: Value) -> BoxFuture<'a, ToolGate> {
+        Box::pin(async move {
+            let call = json!({
+                "toolName": run.name,
+                "toolCallId": &*run.call_id,
+                "input": arguments,
+            });
+            let arguments = vec![call.to_string()];
+            // Whoever guards a tool must have had the chance to.
+            match self
+                .inner
+                .dispatch::<Gate>("toolCall", "tool_call", arguments)
+                .await
+            {
+                Ok(gate) if !gate.block => ToolGate::Run(gate.input),
+                Ok(gate) => {
+                    let reason = gate.reason.filter(|reason| !reason.is_empty());
+                    ToolGate::Block(reason.unwrap_or_else(|| BLOCKED.to_owned()))
+                }
+                Err(failure) => ToolGate::Block(failure),
+            }
+        })
+    }
+
+    fn tool_result<'a>(
+        &'a self,
+        run: &'a ToolRun,
+        arguments: &'a Value,
+        result: ToolCallResult,
+    ) -> BoxFuture<'a, ToolCallResult> {
+        Box::pin(async move {
+            let mut event = payload::output_value(&result.output);
+            event["toolName"] = run.name.as_str().into();
+            event["toolCallId"] = (*run.call_id).into();
+            event["input"] = arguments.clone();
+            event["isError"] = result.is_error.into();
+            let arguments = vec![event.to_string()];
+            let patched =
+                self.inner
+                    .dispatch::<Option<Value>>("toolResult", "tool_result", arguments);
+            match patched.await {
+                Ok(Some(patched)) => ToolCallResult {
+                    is_error: patched["isError"] == true,
+                    output: ToolOutput {
+                        terminate: result.output.terminate,
+                        ..payload::output_from(&patched)
+                    },
+                },
+                _ => result,
+            }
+        })
+    }
+
+    fn before_replace<'a>(&'a self, change: &'a Replacement) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let question = payload::replacement_question(change);
+            !self.inner.question(question, None).await.cancel
+        })
+    }
+
+    fn leaving<'a>(
+        &'a self,
+        change: &'a Replacement,
+        target: Option<PathBuf>,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let reason = payload::replacement_reason(change);
+            let file = target.as_deref();
+            let event =
+                payload::session_event("session_shutdown", reason, "targetSessionFile", file);
+            self.inner
+                .observe_event("session_shutdown", event.to_string())
+                .await;
+        })
+    }
+
+    fn entered<'a>(
+        &'a self,
+        change: &'a Replacement,
+        previous: Option<PathBuf>,
+        origin: Origin,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(self.inner.enter_session(change, previous, origin))
+    }
+
+    fn before_compaction(
+        &self,
+        plan: CompactionPlan,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'_, CompactionChoice> {
+        Box::pin(async move {
+            let question = payload::compaction_question(&plan);
+            let verdict = self.inner.question(question, Some(cancel)).await;
+            match verdict {
+                Verdict { cancel: true, .. } => CompactionChoice::Cancel,
+                Verdict {
+                    compaction: Some(made),
+                    ..
+                } => CompactionChoice::Use(Box::new(CompactionResult {
+                    summary: made.summary,
+                    first_kept_entry_id: made.first_kept_entry_id,
+                    tokens_before: made.tokens_before,
+                    details: made.details,
+                })),
+                _ => CompactionChoice::Go,
+            }
+        })
+    }
+
+    fn compacted(&self, entry: Value, by_hook: bool) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let name = "session_compact";
+            let event = json!({"type": name, "compactionEntry": entry, "fromExtension": by_hook});
+            self.inner.observe_event(name, event.to_string()).await;
+        })
+    }
+
+    fn before_navigation(
+        &self,
+        plan: NavigationPlan,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'_, NavigationChoice> {
+        Box::pin(async move {
+            let question = payload::navigation_question(&plan);
+            let verdict = self.inner.question(question, Some(cancel)).await;
+            if verdict.cancel {
+                return NavigationChoice::Cancel;
+            }
+            let mut navigation = plan.navigation;
+            if verdict.label.is_some() {
+                navigation.label = verdict.label;
+            }
+            if let (Some(_), Some(text)) = (&navigation.summary, verdict.custom_instructions) {
+                navigation.summary = Some(if verdict.replace_instructions == Some(true) {
+                    BranchSummary::Replaced(text)
+                } else {
+                    BranchSummary::Focused(text)
+                });
+            }
+            let summary = verdict.summary.filter(|_| navigation.summary.is_some());
+            NavigationChoice::Go {
+                navigation: Box::new(navigation),
+                summary: summary.map(|made| (made.summary, made.details)),
+            }
+        })
+    }
+
+    fn navigated(
+        &self,
+        old_leaf: Option<String>,
+        new_leaf: Option<String>,
+        summary: Option<Value>,
+        by_hook: bool,
+    ) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let name = "session_tree";
+            let mut event = json!({"type": name, "newLeafId": new_leaf, "oldLeafId": old_leaf});
+            if let Some(summary) = summary {
+                event["summaryEntry"] = summary;
+                event["fromExtension"] = by_hook.into();
+            }
+            self.inner.observe_event(name, event.to_string()).await;
+        })
+    }
+
+    fn model_selected(
+        &self,
+        model: Arc<Model>,
+        previous: Option<Arc<Model>>,
+        source: SelectionSource,
+    ) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let name = "model_select";
+            let source = match source {
+                SelectionSource::Set => "set",
+                SelectionSource::Cycle => "cycle",
+            };
+            let mut event = json!({"type": name, "model": *model, "source": source});
+            if let Some(previous) = previous {
+                event["previousModel"] = json!(*previous);
+            }
+            self.inner.observe_event(name, event.to_string()).await;
+        })
+    }
+
+    fn level_selected(&self, level: ThinkingLevel, previous: ThinkingLevel) {
+        let event = json!({
+            "type": "thinking_level_select",
+            "level": level,
+            "previousLevel": previous,
+        });
+        if let Some(instance) = self.inner.current() {
+            let work = Work::next_number().to_string();
+            self.inner
+                .post(&instance, "observe", vec![work, event.to_string()]);
+        }
+    }
+
+    fn command(&self, name: &str, arguments: &str) -> Option<BoxFuture<'static, ()>> {
+        let instance = self.inner.current()?;
+        if !instance.has_command(name) {
+            return None;
+        }
+        let inner = Arc::clone(&self.inner);
+        let arguments = vec![json!(name).to_string(), json!(arguments).to_string()];
+        let name = name.to_owned();
+        Some(Box::pin(async move {
+            let mut work = Work::new(&inner, &instance);
+            if let Err(error) = work.call("main.command", arguments).await {
+                inner.fault(&format!("command:{name}"), "command", error.to_string());
+            }
+        }))
+    }
+
+    fn farewell(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if self.inner.listens("session_shutdown") {
+                let event = json!({"type": "session_shutdown", "reason": "quit"});
+                self.inner
+                    .observe_event("session_shutdown", event.to_string())
+                    .await;
+            }
+        })
+    }
+}

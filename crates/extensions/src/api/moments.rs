@@ -1,0 +1,47 @@
+//! Which events of extensions happen at which moments of a session.
+
+use pinion_agent::Moment;
+
+/// The moments that must be told for a handler of `event` to be called.
+///
+/// Some events need more than their own moment: turns are counted from the start of a run, and
+/// an answer that grows is known from its beginning.
+pub(super) fn moments(event: &str) -> &'static [Moment] {
+    match event {
+        "agent_start" => &[Moment::AgentStart],
+        "agent_end" => &[Moment::AgentEnd],
+        "turn_start" | "turn_end" => &[Moment::AgentStart, Moment::TurnStart, Moment::TurnEnd],
+        "message_start" => &[Moment::MessageStart],
+        "message_update" => &[Moment::MessageStart, Moment::MessageUpdate],
+        "message_end" => &[Moment::MessageEnd],
+        "tool_execution_start" => &[Moment::ToolStart],
+        "tool_execution_update" => &[Moment::ToolUpdate],
+        "tool_execution_end" => &[Moment::ToolEnd],
+        "input" => &[Moment::Input],
+        "before_agent_start" => &[Moment::BeforeRun],
+        "context" => &[Moment::Context],
+        "before_provider_request" => &[Moment::Payload],
+        "after_provider_response" => &[Moment::Response],
+        "tool_call" => &[Moment::ToolCall],
+        "tool_result" => &[Moment::ToolResult],
+        "session_before_switch" | "session_before_fork" => &[Moment::BeforeReplace],
+        "session_before_compact" => &[Moment::BeforeCompaction],
+        "session_compact" => &[Moment::Compacted],
+        "session_before_tree" => &[Moment::BeforeNavigation],
+        "session_tree" => &[Moment::Navigated],
+        "model_select" => &[Moment::ModelSelected],
+        "thinking_level_select" => &[Moment::LevelSelected],
+        _ => &[],
+    }
+}
+
+/// One bit per moment.
+pub(super) fn bit(moment: Moment) -> u64 {
+    1 << moment as u32
+}
+
+/// The bits of everything a handler of `event` needs.
+pub(super) fn bits(event: &str) -> u64 {
+    let moments = moments(event).iter();
+    moments.fold(0, |bits, moment| bits | bit(*moment))
+}

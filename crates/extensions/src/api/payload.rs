@@ -1,0 +1,196 @@
+//! Between what the engine says and what handlers see.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pinion_agent::{BranchSummary, ForkPosition};
+use pinion_agent::{CompactionPlan, Event, NavigationPlan, Replacement, ToolRun};
+use pinion_message::{Block, Message, now_millis};
+use pinion_tools::ToolOutput;
+use serde_json::{Map, Value, json};
+
+/// A tool's output as handlers and clients see it.
+pub(super) fn output_value(output: &ToolOutput) -> Value {
+    let mut value = Map::new();
+    value.insert("content".into(), json!(output.content));
+    if let Some(details) = &output.details {
+        value.insert("details".into(), details.clone());
+    }
+    if output.terminate {
+        value.insert("terminate".into(), true.into());
+    }
+    Value::Object(value)
+}
+
+/// What an extension gave as a tool's output. What no model could be shown is left out.
+pub(super) fn output_from(value: &Value) -> ToolOutput {
+    ToolOutput {
+        content: blocks_from(&value["content"]),
+        details: value.get("details").cloned(),
+        terminate: value["terminate"] == true,
+    }
+}
+
+/// The blocks in `value`; a text is one block.
+pub(super) fn blocks_from(value: &Value) -> Vec<Block> {
+    match value {
+        Value::String(text) => vec![Block::text(text.clone())],
+        Value::Array(blocks) => {
+            let blocks = blocks.iter().cloned();
+            blocks
+                .filter_map(|block| serde_json::from_value(block).ok())
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// `images` as handlers see them: nothing when there are none.
+pub(super) fn images_value(images: &[Block]) -> Value {
+    if images.is_empty() {
+        Value::Null
+    } else {
+        json!(images)
+    }
+}
+
+/// An event of a run, for those that are told as they are.
+pub(super) fn event_value(event: &Event, turn: u64) -> Option<Value> {
+    Some(match event {
+        Event::AgentStart => json!({"type": "agent_start"}),
+        Event::AgentEnd { messages, .. } => {
+            json!({"type": "agent_end", "messages": message_values(messages)})
+        }
+        Event::TurnStart => {
+            json!({"type": "turn_start", "turnIndex": turn, "timestamp": now_millis()})
+        }
+        Event::TurnEnd {
+            message,
+            tool_results,
+        } => json!({
+            "type": "turn_end",
+            "turnIndex": turn,
+            "message": **message,
+            "toolResults": message_values(tool_results),
+        }),
+        Event::MessageStart(message) => json!({"type": "message_start", "message": **message}),
+        Event::ToolStart(run) => {
+            tool_event("tool_execution_start", run, "args", run.arguments.clone())
+        }
+        Event::ToolUpdate { run, output } => {
+            let mut value = tool_event("tool_execution_update", run, "args", run.arguments.clone());
+            value["partialResult"] = output_value(output);
+            value
+        }
+        Event::ToolEnd {
+            run,
+            output,
+            is_error,
+            ..
+        } => {
+            let mut value = tool_event("tool_execution_end", run, "result", output_value(output));
+            value["isError"] = (*is_error).into();
+            value
+        }
+        _ => return None,
+    })
+}
+
+fn tool_event(name: &str, run: &ToolRun, member: &str, value: Value) -> Value {
+    let mut event = json!({"type": name, "toolCallId": &*run.call_id, "toolName": run.name});
+    event[member] = value;
+    event
+}
+
+fn message_values(messages: &[Arc<Message>]) -> Vec<&Message> {
+    messages.iter().map(|message| &**message).collect()
+}
+
+/// The question before a session is replaced.
+pub(super) fn replacement_question(change: &Replacement) -> Value {
+    match change {
+        Replacement::New => json!({"type": "session_before_switch", "reason": "new"}),
+        Replacement::Resume { file } => json!({
+            "type": "session_before_switch",
+            "reason": "resume",
+            "targetSessionFile": file.display().to_string(),
+        }),
+        Replacement::Fork { entry_id, position } => json!({
+            "type": "session_before_fork",
+            "entryId": entry_id,
+            "position": match position {
+                ForkPosition::Before => "before",
+                ForkPosition::At => "at",
+            },
+        }),
+    }
+}
+
+/// Why a session is left and another one begins.
+pub(super) fn replacement_reason(change: &Replacement) -> &'static str {
+    match change {
+        Replacement::New => "new",
+        Replacement::Resume { .. } => "resume",
+        Replacement::Fork { .. } => "fork",
+    }
+}
+
+/// An event with a reason and perhaps a session file.
+pub(super) fn session_event(name: &str, reason: &str, member: &str, file: Option<&Path>) -> Value {
+    let mut event = json!({"type": name, "reason": reason});
+    if let Some(file) = file {
+        event[member] = file.display().to_string().into();
+    }
+    event
+}
+
+/// The question before the conversation is summarised.
+pub(super) fn compaction_question(plan: &CompactionPlan) -> Value {
+    let mut preparation = json!({
+        "firstKeptEntryId": plan.first_kept_entry_id,
+        "messagesToSummarize": message_values(&plan.messages_to_summarise),
+        "turnPrefixMessages": message_values(&plan.turn_prefix),
+        "isSplitTurn": plan.is_split_turn,
+        "tokensBefore": plan.tokens_before,
+        "fileOps": plan.files,
+        "settings": plan.settings,
+    });
+    if let Some(summary) = &plan.previous_summary {
+        preparation["previousSummary"] = summary.as_str().into();
+    }
+    let mut question = json!({
+        "type": "session_before_compact",
+        "preparation": preparation,
+        "branchEntries": plan.branch,
+    });
+    if let Some(instructions) = &plan.instructions {
+        question["customInstructions"] = instructions.as_str().into();
+    }
+    question
+}
+
+/// The question before another place of the tree is gone to.
+pub(super) fn navigation_question(plan: &NavigationPlan) -> Value {
+    let navigation = &plan.navigation;
+    let mut preparation = json!({
+        "targetId": navigation.target_id,
+        "oldLeafId": plan.old_leaf,
+        "commonAncestorId": plan.common_ancestor,
+        "entriesToSummarize": plan.left,
+        "userWantsSummary": navigation.summary.is_some(),
+    });
+    match &navigation.summary {
+        Some(BranchSummary::Focused(text)) => {
+            preparation["customInstructions"] = text.as_str().into();
+        }
+        Some(BranchSummary::Replaced(text)) => {
+            preparation["customInstructions"] = text.as_str().into();
+            preparation["replaceInstructions"] = true.into();
+        }
+        Some(BranchSummary::Default) | None => {}
+    }
+    if let Some(label) = &navigation.label {
+        preparation["label"] = label.as_str().into();
+    }
+    json!({"type": "session_before_tree", "preparation": preparation})
+}

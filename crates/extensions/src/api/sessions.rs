@@ -1,0 +1,117 @@
+//! The session file as extensions read it and add to it.
+
+use pinion_agent::Desk;
+use pinion_message::{Message, ThinkingLevel};
+use pinion_session::{Entry, Store};
+use serde_json::{Map, Value, json};
+
+use super::actions::words;
+use super::bridge::{text, value};
+use super::extensions::Inner;
+
+impl Inner {
+    /// Answers a question about the session file.
+    pub(super) fn look_at_session(
+        &self,
+        desk: &Desk,
+        arguments: &[Value],
+    ) -> Result<Option<Value>, String> {
+        let what = text(arguments, 0);
+        if what == "context" {
+            return Ok(Some(context(desk)));
+        }
+        let which = value(arguments, 1).as_str();
+        desk.read(|store| look(store, what, which)).map_err(words)
+    }
+
+    /// Adds to the session file; the id of the entry where there is one.
+    pub(super) fn append(&self, desk: &Desk, arguments: &[Value]) -> Result<Option<Value>, String> {
+        match text(arguments, 0) {
+            "custom" => {
+                let data = Some(value(arguments, 2).clone()).filter(|data| !data.is_null());
+                let id = desk.append_custom(text(arguments, 1).to_owned(), data);
+                id.map(|id| Some(id.into())).map_err(words)
+            }
+            "message" => {
+                let message: Message = serde_json::from_value(value(arguments, 1).clone())
+                    .map_err(|error| error.to_string())?;
+                let id = desk.append_message(message).map_err(words)?;
+                Ok(Some(id.into()))
+            }
+            "name" => {
+                let name = text(arguments, 1).trim();
+                if !name.is_empty() {
+                    desk.set_name(name).map_err(words)?;
+                }
+                Ok(None)
+            }
+            "label" => {
+                let id = text(arguments, 1);
+                let known = desk
+                    .read(|store| store.entry(id).is_some())
+                    .map_err(words)?;
+                if !known {
+                    return Err(format!("Entry {id} not found"));
+                }
+                let label = value(arguments, 2)
+                    .as_str()
+                    .filter(|label| !label.is_empty());
+                desk.set_label(id.to_owned(), label.map(str::to_owned))
+                    .map_err(words)?;
+                Ok(None)
+            }
+            "level" => {
+                let level: ThinkingLevel = serde_json::from_value(value(arguments, 1).clone())
+                    .map_err(|_| format!("Unknown thinking level: {}", value(arguments, 1)))?;
+                desk.set_thinking_level(level).map_err(words)?;
+                Ok(None)
+            }
+            other => Err(format!("Unknown entry: {other}")),
+        }
+    }
+}
+
+fn look(store: &Store, what: &str, which: Option<&str>) -> Option<Value> {
+    match what {
+        "cwd" => Some(store.cwd().display().to_string().into()),
+        "directory" => Some(store.directory()?.display().to_string().into()),
+        "id" => Some(store.id().into()),
+        "file" => Some(store.file()?.display().to_string().into()),
+        "leaf" => Some(store.leaf()?.into()),
+        "entry" => Some(store.entry(which?)?.value()),
+        "label" => Some(store.label(which?)?.into()),
+        "branch" => Some(match which {
+            Some(leaf) => values(store.path_to(leaf)),
+            None => values(store.path()),
+        }),
+        "header" => serde_json::from_slice(store.header().json()).ok(),
+        "entries" => Some(values(store.entries())),
+        "labels" => {
+            let labels = store.labels().into_iter();
+            let labels: Map<String, Value> = labels
+                .map(|(id, label)| (id.to_string(), label.text.as_str().into()))
+                .collect();
+            Some(labels.into())
+        }
+        "name" => Some(store.name()?.into()),
+        _ => None,
+    }
+}
+
+fn values<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Value {
+    entries.into_iter().map(Entry::value).collect()
+}
+
+/// The conversation as the model will see it next, and who is asked.
+fn context(desk: &Desk) -> Value {
+    let messages = desk.messages();
+    let messages: Vec<&Message> = messages.iter().map(|message| &**message).collect();
+    let model = desk
+        .model()
+        .map(|model| json!({"provider": model.provider, "modelId": model.id}));
+    json!({
+        "messages": messages,
+        "thinkingLevel": desk.thinking_level(),
+        "model": model,
+    })
+}

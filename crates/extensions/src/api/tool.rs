@@ -1,0 +1,160 @@
+//! A tool that an extension brings along.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use pinion_message::ToolSpec;
+use pinion_tools::{Execution, Tool, ToolContext, ToolError, ToolOutput};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::extensions::Inner;
+use super::payload;
+use super::work::Work;
+
+/// How long a call that was asked to end may take to do so.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A tool as its extension describes it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolCard {
+    pub name: String,
+    #[serde(default)]
+    description: String,
+    parameters: Value,
+    #[serde(default)]
+    snippet: Option<String>,
+    #[serde(default)]
+    guidelines: Vec<String>,
+    #[serde(default)]
+    sequential: bool,
+    #[serde(default)]
+    prepares: bool,
+    #[serde(default)]
+    source_info: Value,
+}
+
+/// A tool that runs in an extension.
+pub(super) struct ExtensionTool {
+    inner: Arc<Inner>,
+    /// The instance it belongs to.
+    number: u64,
+    spec: ToolSpec,
+    card: ToolCard,
+}
+
+/// What a call gave: the one or the other.
+#[derive(Deserialize)]
+struct Outcome {
+    #[serde(default)]
+    output: Value,
+    #[serde(default)]
+    error: Option<String>,
+}
+
+impl ExtensionTool {
+    pub fn shared(inner: &Arc<Inner>, number: u64, mut card: ToolCard) -> Arc<dyn Tool> {
+        card.snippet = card
+            .snippet
+            .as_deref()
+            .map(one_line)
+            .filter(|text| !text.is_empty());
+        Arc::new(Self {
+            inner: Arc::clone(inner),
+            number,
+            spec: ToolSpec {
+                name: card.name.clone(),
+                description: std::mem::take(&mut card.description),
+                parameters: std::mem::take(&mut card.parameters),
+            },
+            card,
+        })
+    }
+
+    fn work(&self) -> Result<Work, ToolError> {
+        let instance = self.inner.instance(self.number);
+        let instance = instance.ok_or_else(|| ToolError("The extension is gone.".into()))?;
+        Ok(Work::new(&self.inner, &instance))
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn outcome(answer: Result<String, crate::ScriptError>) -> Result<Value, ToolError> {
+    let answer = answer.map_err(|error| ToolError(error.to_string()))?;
+    let outcome: Outcome =
+        serde_json::from_str(&answer).map_err(|error| ToolError(error.to_string()))?;
+    match outcome.error {
+        Some(error) => Err(ToolError(error)),
+        None => Ok(outcome.output),
+    }
+}
+
+impl Tool for ExtensionTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prepare(&self, arguments: Value) -> BoxFuture<'_, Result<Value, ToolError>> {
+        if !self.card.prepares {
+            return Box::pin(std::future::ready(Ok(arguments)));
+        }
+        Box::pin(async move {
+            let mut work = self.work()?;
+            let name = json!(self.spec.name).to_string();
+            let arguments = vec![name, arguments.to_string()];
+            outcome(work.call("main.prepareArguments", arguments).await)
+        })
+    }
+
+    fn snippet(&self) -> Option<&str> {
+        self.card.snippet.as_deref()
+    }
+
+    fn guidelines(&self) -> &[String] {
+        &self.card.guidelines
+    }
+
+    fn execution(&self) -> Execution {
+        if self.card.sequential {
+            Execution::Sequential
+        } else {
+            Execution::Parallel
+        }
+    }
+
+    fn source(&self) -> Option<Value> {
+        Some(self.card.source_info.clone())
+    }
+
+    fn call<'a>(
+        &'a self,
+        arguments: Value,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let mut work = self.work()?;
+            work.report_to(Arc::clone(&context.updates));
+            let stop = work.stopper();
+            let name = json!(self.spec.name).to_string();
+            let call_id = json!(*context.call_id).to_string();
+            let call = work.call("main.runTool", vec![name, call_id, arguments.to_string()]);
+            tokio::pin!(call);
+            let answer = tokio::select! {
+                answer = &mut call => answer,
+                () = context.cancel.cancelled() => {
+                    stop();
+                    match tokio::time::timeout(GRACE, call).await {
+                        Ok(answer) => answer,
+                        Err(_) => return Err(ToolError("Operation aborted".into())),
+                    }
+                }
+            };
+            outcome(answer).map(|output| payload::output_from(&output))
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! `ops.api`: the way to the session extensions take part in.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use rquickjs::prelude::{Async, Func};
+use rquickjs::{Ctx, Exception, Object, Persistent, Result};
+
+use super::group;
+use crate::Bridge;
+use crate::script::Shared;
+
+thread_local! {
+    /// The bus of the newest generation, for the next one to take over.
+    static BUS: RefCell<Option<Persistent<Object<'static>>>> = const { RefCell::new(None) };
+}
+
+const NO_SESSION: &str = "There is no session here.";
+
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> Result<()> {
+    let api = group(ctx, ops, "api")?;
+    let bridge = host.bridge();
+    api.set(
+        "stale",
+        Func::from(move |generation: f64| {
+            let bridge = bridge.as_ref();
+            bridge.is_none_or(|bridge| bridge.is_stale(generation as u64))
+        }),
+    )?;
+    let bridge = host.bridge();
+    api.set(
+        "now",
+        Func::from(
+            move |ctx: Ctx<'js>, generation: f64, method: String, arguments: String| {
+                let bridge = known(&ctx, bridge.as_ref())?;
+                bridge
+                    .now(generation as u64, &method, &arguments)
+                    .map_err(|error| Exception::throw_message(&ctx, &error))
+            },
+        ),
+    )?;
+    let bridge = host.bridge();
+    api.set(
+        "later",
+        Func::from(Async(
+            move |ctx: Ctx<'js>, generation: f64, method: String, arguments: String| {
+                let answer = known(&ctx, bridge.as_ref())
+                    .map(|bridge| bridge.later(generation as u64, &method, &arguments));
+                async move {
+                    answer?
+                        .await
+                        .map_err(|error| Exception::throw_message(&ctx, &error))
+                }
+            },
+        )),
+    )?;
+    api.set(
+        "keepBus",
+        Func::from(|bus: Persistent<Object<'static>>| {
+            BUS.with(|kept| drop(kept.replace(Some(bus))));
+        }),
+    )?;
+    api.set(
+        "keptBus",
+        Func::from(|ctx: Ctx<'js>| {
+            let bus = BUS.with(|kept| kept.borrow().clone());
+            bus.map(|bus| bus.restore(&ctx)).transpose()
+        }),
+    )?;
+    Ok(())
+}
+
+/// Lets go of everything that belongs to the engine of this thread.
+pub(crate) fn forget() {
+    BUS.with(|bus| drop(bus.take()));
+}
+
+fn known<'a>(ctx: &Ctx<'_>, bridge: Option<&'a Arc<dyn Bridge>>) -> Result<&'a Arc<dyn Bridge>> {
+    bridge.ok_or_else(|| Exception::throw_message(ctx, NO_SESSION))
+}
