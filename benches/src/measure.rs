@@ -1,6 +1,7 @@
 //! The measurements, one file per promise. Each plays its scenario to every agent in turn, several
 //! times around, and adds rows to the table; none of them knows another.
 
+mod extensions;
 mod flow;
 mod latency;
 mod open;
@@ -56,6 +57,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("pause", pause::run),
     ("turns", turns::run),
     ("open", open::run),
+    ("extensions", extensions::run),
 ];
 
 impl Bench {

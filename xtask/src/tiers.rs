@@ -30,7 +30,7 @@ struct Tier {
 
 const TIERS: [Tier; 1] = [Tier {
     name: "interop",
-    tests: &[("pinion", "interop")],
+    tests: &[("pinion", "interop"), ("pinion", "interop_extensions")],
     prepare: reference_agent,
 }];
 

@@ -18,6 +18,7 @@ mod names;
 mod play;
 pub mod project;
 mod provider;
+mod suite;
 
 use std::fmt;
 use std::fs;
@@ -31,6 +32,7 @@ use play::Pace;
 
 pub use names::Places;
 pub use play::sandbox;
+pub use suite::Suite;
 
 /// What a recording says, in the order in which it happens.
 #[derive(Debug, Clone)]
@@ -186,7 +188,6 @@ pub fn record(script: &Path, program: &Program, places: &Places) -> String {
     let mut lines = Vec::new();
     let text = fs::read_to_string(script).unwrap_or_default();
     lines.extend(text.lines().next().map(str::to_owned));
-    let inputs = recording.traffic.iter().zip(&played.sent_after);
     let mut told = 0;
     let mut tell = |lines: &mut Vec<String>, upto: usize| {
         for line in &played.out[told..upto] {
@@ -194,7 +195,7 @@ pub fn record(script: &Path, program: &Program, places: &Places) -> String {
         }
         told = upto;
     };
-    for (step, before) in inputs {
+    for (before, step) in &played.sent {
         tell(&mut lines, *before);
         match step {
             Traffic::In(line) => lines.push(json!({"dir": "in", "msg": line}).to_string()),

@@ -117,6 +117,7 @@ impl Names {
         }
         static UUID: OnceLock<Regex> = OnceLock::new();
         static ISO: OnceLock<Regex> = OnceLock::new();
+        static MS: OnceLock<Regex> = OnceLock::new();
         let uuid = pattern(
             &UUID,
             r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
@@ -128,7 +129,10 @@ impl Names {
             text = text.replace(id, &format!("<UI:{}>", number + 1));
         }
         let iso = pattern(&ISO, r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z");
-        iso.replace_all(&text, "<ISO>").into_owned()
+        let text = iso.replace_all(&text, "<ISO>");
+        pattern(&MS, r"\b1[5-9]\d{11}\b")
+            .replace_all(&text, "<MS>")
+            .into_owned()
     }
 
     /// What a recorded line stands for in this run.

@@ -18,8 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(super) struct Played {
     pub(super) out: Vec<Value>,
-    /// For each line sent, how many had come before.
-    pub(super) sent_after: Vec<usize>,
+    /// What was sent without a recording, and how many lines had come before.
+    pub(super) sent: Vec<(usize, Traffic)>,
     pub(super) exit: Option<i64>,
     pub(super) provider: Vec<Value>,
     pub(super) stderr: String,
@@ -70,7 +70,7 @@ pub(super) fn play(
         seen: 0,
         out: Vec::new(),
         names,
-        sent_after: Vec::new(),
+        sent: Vec::new(),
     };
     match pace {
         Pace::AsRecorded => session.follow(&recording.traffic),
@@ -83,7 +83,7 @@ pub(super) fn play(
         process,
         out,
         mut names,
-        sent_after,
+        sent,
         ..
     } = session;
     let stderr = names.named_text(&process.stderr());
@@ -92,7 +92,7 @@ pub(super) fn play(
             Pace::AsRecorded => settle(out),
             Pace::WhenQuiet => out,
         },
-        sent_after,
+        sent,
         exit: exit.map(|exit| i64::from(exit.number())),
         provider: provider::told(
             &server.requests(),
@@ -127,7 +127,7 @@ struct Session {
     seen: usize,
     out: Vec<Value>,
     names: Names,
-    sent_after: Vec<usize>,
+    sent: Vec<(usize, Traffic)>,
 }
 
 impl Session {
@@ -162,23 +162,86 @@ impl Session {
         self.process.close_stdin();
     }
 
-    /// Sends each line when the program has nothing more to say.
+    /// Sends each line when the program has nothing more to say. Dialogs that are open then are answered, each in the
+    /// first way there is.
     fn explore(&mut self, traffic: &[Traffic]) {
         for step in traffic {
-            while self.process.find(self.seen, 1, QUIET, |_| true).is_some() {
-                self.take_all();
+            self.wait_until_quiet();
+            while let Some(answer) = self.next_answer() {
+                self.send_and_note(answer);
+                self.wait_until_quiet();
             }
-            self.sent_after.push(self.out.len());
             match step {
-                Traffic::In(line) => {
-                    let line = self.names.real(line);
-                    self.process.send(&line);
-                    self.process.find(self.seen, 1, PATIENCE, |_| true);
+                Traffic::In(line) => self.send_and_note(line.clone()),
+                Traffic::EndOfInput => {
+                    self.sent.push((self.out.len(), step.clone()));
+                    self.process.close_stdin();
                 }
-                Traffic::EndOfInput => self.process.close_stdin(),
                 Traffic::Out(_) => {}
             }
         }
+    }
+
+    /// Nothing comes any more, and no run is due or under way unless it waits for an answer.
+    fn wait_until_quiet(&mut self) {
+        loop {
+            let held = self.runs() && self.next_answer().is_none();
+            let patience = if held { PATIENCE } else { QUIET };
+            if self
+                .process
+                .find(self.seen, 1, patience, |_| true)
+                .is_none()
+            {
+                return;
+            }
+            self.take_all();
+        }
+    }
+
+    /// Whether a run has begun, or was asked for, and has not ended.
+    fn runs(&self) -> bool {
+        let last = |kind: &str| self.out.iter().rposition(|line| line["type"] == kind);
+        let asks = |step: &Traffic| match step {
+            Traffic::In(line) => {
+                let text = line["message"].as_str().unwrap_or("/");
+                line["type"] == "prompt" && !text.starts_with('/')
+            }
+            _ => false,
+        };
+        let asked = self.sent.iter().rfind(|(_, step)| asks(step));
+        let asked = asked.map(|(before, _)| *before);
+        let begun = asked.max(last("agent_start"));
+        begun.is_some_and(|begun| last("agent_end").is_none_or(|ended| ended < begun))
+    }
+
+    fn send_and_note(&mut self, line: Value) {
+        let real = self.names.real(&line);
+        self.process.send(&real);
+        self.sent.push((self.out.len(), Traffic::In(line)));
+        self.process.find(self.seen, 1, PATIENCE, |_| true);
+    }
+
+    /// An answer to the oldest dialog that has none.
+    fn next_answer(&self) -> Option<Value> {
+        let answered = |id: &Value| {
+            let sent = |line: &Traffic| matches!(line, Traffic::In(line) if line["id"] == *id);
+            self.sent.iter().any(|(_, line)| sent(line))
+        };
+        let (id, answer) = self.out.iter().find_map(|line| {
+            let answer = match line["method"].as_str()? {
+                "select" => json!({"value": line["options"][0]}),
+                "confirm" => json!({"confirmed": true}),
+                "input" => json!({"value": "some text"}),
+                "editor" => json!({"value": "some edited text"}),
+                _ => return None,
+            };
+            (!answered(&line["id"])).then(|| (line["id"].clone(), answer))
+        })?;
+        let mut line = json!({"type": "extension_ui_response", "id": id});
+        for (name, value) in answer.as_object().into_iter().flatten() {
+            line[name] = value.clone();
+        }
+        Some(line)
     }
 
     fn wait_for(&mut self, count: usize) -> bool {

@@ -1,0 +1,77 @@
+//! The recordings of this project, in `tests/extensions`, and where we differ from them on purpose.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Outcome, Places, Recording, judge};
+use crate::Program;
+
+/// Some recordings depend on which of two things that happen at the same moment is reported first.
+const ATTEMPTS: usize = 3;
+
+/// All recordings of this project.
+#[derive(Debug)]
+pub struct Suite {
+    root: PathBuf,
+    differences: Value,
+}
+
+impl Suite {
+    /// Reads what differs.
+    pub fn open() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/extensions");
+        let differences = read_json(&root.join("differences.json"));
+        Self { root, differences }
+    }
+
+    /// A file of the suite that is JSON.
+    pub fn json(&self, name: &str) -> Value {
+        read_json(&self.root.join(name))
+    }
+
+    /// The recordings in one of its directories, in order of their names.
+    pub fn recordings(&self, directory: &str) -> Vec<Recording> {
+        Recording::all(&self.root.join("recordings").join(directory))
+    }
+
+    /// The parts of a recording in which our program differs on purpose.
+    pub fn excused(&self, directory: &str, case: &str) -> Vec<String> {
+        let name = format!("{directory}/{case}");
+        let Some(entry) = self.differences.get(&name) else {
+            return Vec::new();
+        };
+        assert!(entry["reason"].is_string(), "{name} needs a reason");
+        let parts = entry["parts"].as_array().into_iter().flatten();
+        parts
+            .map(|part| part.as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    /// Plays a recording until just these parts differ, at most a few times.
+    pub fn play(
+        &self,
+        directory: &str,
+        case: &str,
+        program: &Program,
+        places: &Places,
+        expected: &[String],
+    ) -> Outcome {
+        let name = format!("recordings/{directory}/{case}.jsonl");
+        let recording = Recording::read(&self.root.join(name));
+        let mut outcome = judge(&recording, program, places);
+        for _ in 1..ATTEMPTS {
+            if outcome.parts() == expected {
+                break;
+            }
+            outcome = judge(&recording, program, places);
+        }
+        outcome
+    }
+}
+
+fn read_json(path: &Path) -> Value {
+    let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
