@@ -37,7 +37,8 @@ pub use file_arguments::{FileArguments, FileImage, PreparedImage};
 pub use migrations::migrate;
 pub use notice::Notice;
 pub use packages::{
-    GitSource, Package, PackageSource, SourceKind, forget_package, list_packages, record_package,
+    GitSource, Package, PackageContents, PackageSource, SourceKind, forget_package, list_packages,
+    record_package,
 };
 pub use resources::{CommandInfo, Expanded, LazyResources, Resources};
 pub use settings::{

@@ -3,6 +3,7 @@
 //! The `packages` lists of the settings name them; here it is found out which there are and what they
 //! say about themselves. Installing one is not done here, and nothing here starts a process.
 
+mod contents;
 mod manifest;
 mod record;
 mod source;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+pub use contents::PackageContents;
 pub(crate) use manifest::Manifest;
 pub use record::{forget_package, record_package};
 pub use source::{GitSource, PackageSource, SourceKind};

@@ -132,9 +132,8 @@ pub(crate) const FLAGS: &[&str] = &[
 
 /// Reads the command line.
 pub(crate) fn parse(program: Program, arguments: Vec<String>) -> Result<Action, Failure> {
-    if program == Program::Pinion
-        && let Some(command) = commands::parse(&arguments)?
-    {
+    let command = commands::parse(program, &arguments);
+    if let Some(command) = command.map_err(|failure| failure.for_program(program))? {
         return Ok(command);
     }
     let mut parser = Parser {

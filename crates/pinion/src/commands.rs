@@ -3,7 +3,9 @@
 mod completions;
 mod doctor;
 mod export;
+mod extensions;
 mod models;
+mod packages;
 mod sessions;
 mod trust;
 
@@ -12,10 +14,12 @@ use std::process::ExitCode;
 
 use pinion_config::{FileImage, PreparedImage};
 
+use self::packages::Verb;
 use crate::cli::Action;
 use crate::failure::Failure;
 use crate::help::Topic;
 use crate::nearest::nearest;
+use crate::program::Program;
 
 /// A command that answers a question and ends.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub(crate) enum Command {
         search: Option<String>,
     },
     Sessions(Vec<String>),
+    Packages(Verb, Vec<String>),
+    Extensions(Vec<String>),
     Trust(Vec<String>),
     Doctor,
     Completions(String),
@@ -37,6 +43,11 @@ pub(crate) enum Command {
 const WORDS: &[&str] = &[
     "sessions",
     "models",
+    "install",
+    "remove",
+    "update",
+    "list",
+    "extensions",
     "trust",
     "doctor",
     "completions",
@@ -44,17 +55,28 @@ const WORDS: &[&str] = &[
 ];
 
 /// The command `arguments` name, if they name one.
-pub(crate) fn parse(arguments: &[String]) -> Result<Option<Action>, Failure> {
+pub(crate) fn parse(program: Program, arguments: &[String]) -> Result<Option<Action>, Failure> {
     let Some((word, rest)) = arguments.split_first() else {
         return Ok(None);
     };
     let wants_help = rest
         .iter()
         .any(|argument| argument == "--help" || argument == "-h");
+    if let Some(verb) = Verb::from_word(word) {
+        return Ok(Some(match wants_help {
+            true => Action::Help(Topic::Packages),
+            false => Action::Command(Command::Packages(verb, rest.to_vec())),
+        }));
+    }
+    if program == Program::Pi {
+        return Ok(None);
+    }
     let command = match word.as_str() {
         "help" => return Ok(Some(Action::Help(Topic::Overview))),
         "sessions" if wants_help => return Ok(Some(Action::Help(Topic::Sessions))),
         "trust" if wants_help => return Ok(Some(Action::Help(Topic::Trust))),
+        "extensions" if wants_help => return Ok(Some(Action::Help(Topic::Extensions))),
+        "extensions" => Command::Extensions(rest.to_vec()),
         "sessions" => Command::Sessions(rest.to_vec()),
         "models" => Command::ListModels {
             search: rest.first().cloned(),
@@ -85,6 +107,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Export { input, output } => export::run(&input, output),
         Command::ListModels { search } => models::run(search.as_deref()),
         Command::Sessions(arguments) => sessions::run(&arguments),
+        Command::Packages(verb, arguments) => packages::run(verb, &arguments),
+        Command::Extensions(arguments) => extensions::run(&arguments),
         Command::Trust(arguments) => trust::run(&arguments),
         Command::Doctor => doctor::run(),
         Command::Completions(shell) => completions::run(&shell),

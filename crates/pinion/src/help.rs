@@ -5,6 +5,8 @@
 pub(crate) enum Topic {
     Overview,
     Sessions,
+    Packages,
+    Extensions,
     Trust,
 }
 
@@ -13,6 +15,8 @@ impl Topic {
         match self {
             Self::Overview => OVERVIEW,
             Self::Sessions => SESSIONS,
+            Self::Packages => PACKAGES,
+            Self::Extensions => EXTENSIONS,
             Self::Trust => TRUST,
         }
     }
@@ -27,6 +31,8 @@ Usage:
   pinion [-p] [flags] [@FILE…] MESSAGE…      print the answer
   pinion sessions list|show|export           what was said before
   pinion models [SEARCH]                     the models there are
+  pinion install|remove|update|list          packages of extensions, skills and prompt templates
+  pinion extensions list                     the extensions a run here loads
   pinion trust [--revoke] [DIRECTORY]        let a project's files run things
   pinion doctor                              check the set-up
   pinion completions bash|zsh|fish           completions for a shell
@@ -62,6 +68,11 @@ Prompt:
   -nc, --no-context-files           ignore AGENTS.md and CLAUDE.md
   -                                 read the prompt from standard input, however long it takes
 
+Extensions:
+  -e, --extension SOURCE   load a file, a directory, npm:NAME or git:HOST/PATH; may be repeated
+  -ne, --no-extensions     load only what -e names
+  --NAME [VALUE]           a flag that an extension registers
+
 Tools:
   -t, --tools LIST         of read, bash, edit, write, grep, find, ls; the first four are on
   -xt, --exclude-tools LIST
@@ -71,7 +82,8 @@ Behaviour:
   --approve, --no-approve  trust or distrust this project's settings for this run
   --exit-on-eof            RPC: stop at the end of input instead of finishing the run
   --no-coalesce            never merge deltas, however slow the reader
-  --verbose, --offline     accepted for compatibility
+  --offline                fetch nothing while installing packages
+  --verbose                accepted for compatibility
   -h, --help  -v, --version
 
 Exit codes: 0 done, 1 failed, 2 wrong command line, 129/143 ended by SIGHUP/SIGTERM.
@@ -92,9 +104,58 @@ Examples:
   pinion sessions export 73984c08 talk.html
 ";
 
+const PACKAGES: &str = "\
+Packages bring extensions, skills and prompt templates. They are named in the settings under \"packages\".
+
+Usage:
+  pinion install SOURCE [-l]     fetch a package and use it from now on
+  pinion remove SOURCE [-l]      stop using it, and delete it if it was fetched
+  pinion update [SOURCE]         fetch packages again that are not pinned, and those that are missing
+  pinion list [--json]           the packages there are
+
+  -l, --local   for this project (.pi/settings.json) instead of for you
+  --offline     fetch nothing; the same as PI_OFFLINE=1
+
+A SOURCE is one of
+  npm:NAME[@VERSION]             fetched by npm, from the registry it is configured for
+  git:HOST/PATH[@REF], https://…, ssh://…
+                                 fetched by git; REF is a branch, a tag or a commit
+  DIRECTORY or FILE.ts           used where it is
+  FILE.tgz                       unpacked; needs neither npm nor git
+
+No script of a package runs while it is installed. Its extensions run in every session afterwards, with your
+permissions: install only what you trust.
+
+Examples:
+  pinion install npm:@someone/pi-tools@1.2.0
+  pinion install git:git.example.org/someone/tools@v2 --local
+  pinion install ./my-extensions
+  pinion install ./someone-pi-tools-1.2.0.tgz
+  pinion remove npm:@someone/pi-tools
+  pinion update
+";
+
+const EXTENSIONS: &str = "\
+The extensions a run in this directory loads, in order, and where they come from.
+
+Usage:
+  pinion extensions list [--json] [-e SOURCE]… [--no-extensions] [--approve|--no-approve]
+
+They are looked for in this order; a file that is found twice is loaded once.
+  1. what -e names
+  2. \"extensions\" in .pi/settings.json, then .pi/extensions/, if the project is trusted
+  3. \"extensions\" in the agent directory's settings.json, then its extensions/
+  4. packages: the project's, then yours
+
+Examples:
+  pinion extensions list
+  pinion extensions list --json -e ./new.ts
+";
+
 const TRUST: &str = "\
 Lets a project's files run things. Until a project is trusted, its .pi/settings.json cannot name a
-shell, a command prefix, packages or a session directory; such keys are ignored and named on stderr.
+shell, a command prefix, extensions, packages or a session directory; such keys are ignored and named on
+stderr. Extensions in its .pi/extensions are not loaded.
 
 Usage:
   pinion trust [DIRECTORY]            trust it; the current directory if none is named

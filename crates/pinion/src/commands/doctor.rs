@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use pinion_config::{Dirs, Settings, Trust, TrustFlag};
+use pinion_config::{Dirs, ExtensionFlags, Settings, Trust, TrustFlag, find_extensions};
 use pinion_llm::{Registry, RegistryOptions};
 
 use super::out;
@@ -28,8 +28,17 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
             format!("{trust:?}").to_lowercase()
         ),
     );
-    let (_, found) = Settings::load(&dirs, trust);
+    let (settings, found) = Settings::load(&dirs, trust);
     notices.extend(found);
+    let extensions = find_extensions(&dirs, &settings, &ExtensionFlags::default(), trust);
+    notices.extend(extensions.notices);
+    if !extensions.entries.is_empty() {
+        let count = extensions.entries.len();
+        line(
+            "ext",
+            &format!("{count} found; see `pinion extensions list`"),
+        );
+    }
     let (registry, found) = Registry::load(&dirs.agent_dir, RegistryOptions::default());
     let available = registry.available();
     let mut providers: Vec<&str> = available

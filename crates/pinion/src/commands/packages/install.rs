@@ -1,0 +1,317 @@
+//! From a source to an installed package: fetched on a stage, moved into place, written into the settings.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pinion_config::{
+    Dirs, GitSource, PackageContents, PackageSource, Scope, SourceKind, record_package,
+};
+use serde_json::Value;
+
+use super::archive;
+use super::program::Tool;
+use super::stage::Stage;
+use crate::failure::Failure;
+
+/// A package that is installed now.
+pub(super) struct Installed {
+    /// As the settings name it.
+    pub source: PackageSource,
+    pub version: Option<String>,
+    pub root: PathBuf,
+    pub contents: PackageContents,
+}
+
+/// Whether something may be fetched from elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Network {
+    Allowed,
+    Off,
+}
+
+/// Installs a package and records it.
+pub(super) fn install(
+    dirs: &Dirs,
+    scope: Scope,
+    source: &PackageSource,
+    network: Network,
+) -> Result<Installed, Failure> {
+    if let SourceKind::Local(path) = source.kind()
+        && !archive::is_archive(path)
+    {
+        return record_in_place(dirs, scope, source, path);
+    }
+    let base = match scope {
+        Scope::Project => &dirs.project_dir,
+        Scope::User | Scope::Temporary => &dirs.agent_dir,
+    };
+    let stage = Stage::open(base)?;
+    let (source, ready) = match source.kind() {
+        SourceKind::Npm { name, .. } => {
+            let ready = fetch_npm(source, name, stage.path(), network)?;
+            (source.clone(), ready)
+        }
+        SourceKind::Git(git) => {
+            let ready = fetch_git(source, git, stage.path(), network)?;
+            add_dependencies(source.text(), &ready, network)?;
+            (source.clone(), ready)
+        }
+        SourceKind::Local(path) => {
+            let ready = archive::unpack(path, &stage.path().join("unpacked")).map_err(|error| {
+                let path = path.display();
+                Failure::failed(format!("Error: {path} could not be unpacked: {error}."))
+            })?;
+            let named = named_by_manifest(dirs, path, &ready)?;
+            add_dependencies(named.text(), &ready, network)?;
+            (named, ready)
+        }
+    };
+    let contents = PackageContents::of(&source, &ready);
+    require_contents(&source, &contents)?;
+    let Some(place) = source.install_place(dirs, scope) else {
+        return Err(Failure::failed(
+            "Error: this package has no place to be installed to.",
+        ));
+    };
+    stage.finish(&ready, &place, || {
+        record_package(dirs, scope, &source).map_err(failed)
+    })?;
+    if scope == Scope::Project {
+        ignore_installed(dirs, &place)?;
+    }
+    Ok(Installed {
+        version: manifest(&place)["version"].as_str().map(str::to_owned),
+        contents: PackageContents::of(&source, &place),
+        source,
+        root: place,
+    })
+}
+
+fn record_in_place(
+    dirs: &Dirs,
+    scope: Scope,
+    source: &PackageSource,
+    path: &Path,
+) -> Result<Installed, Failure> {
+    if !path.exists() {
+        let path = path.display();
+        return Err(Failure::failed(format!(
+            "Error: {path} is not there. A package of the npm registry is written npm:NAME, a repository git:HOST/PATH."
+        )));
+    }
+    let contents = PackageContents::of(source, path);
+    require_contents(source, &contents)?;
+    record_package(dirs, scope, source).map_err(failed)?;
+    Ok(Installed {
+        source: source.clone(),
+        version: manifest(path)["version"].as_str().map(str::to_owned),
+        root: path.to_owned(),
+        contents,
+    })
+}
+
+fn require_contents(source: &PackageSource, contents: &PackageContents) -> Result<(), Failure> {
+    if !contents.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::failed(format!(
+        "Error: {} brings no extensions, skills or prompt templates, so it was not installed.\n\
+         A package lists them in package.json under \"pi\", or keeps them in extensions/, skills/ and prompts/.",
+        source.text()
+    )))
+}
+
+fn fetch_npm(
+    source: &PackageSource,
+    name: &str,
+    stage: &Path,
+    network: Network,
+) -> Result<PathBuf, Failure> {
+    require_network(source, network)?;
+    let Some(npm) = Tool::find("npm") else {
+        let text = source.text();
+        return Err(Failure::failed(format!(
+            "Error: npm is needed to fetch {text}, and it is not on the PATH. Install npm, or fetch the \
+             package's archive on another machine (`npm pack {name}`) and run `pinion install ./FILE.tgz`."
+        )));
+    };
+    let directory = stage.join("npm");
+    fs::create_dir(&directory)?;
+    fs::write(directory.join("package.json"), "{\"private\": true}\n")?;
+    let spec = source.text().trim_start_matches("npm:");
+    let mut arguments = vec!["install", "--install-strategy=shallow"];
+    arguments.extend(NPM_FLAGS);
+    arguments.extend(["--", spec]);
+    npm.run(&arguments, &directory)?;
+    let modules = directory.join("node_modules");
+    let ready = modules.join(name);
+    if !ready.is_dir() {
+        return Err(Failure::failed(format!(
+            "Error: npm said that it installed {spec}, but it is not there."
+        )));
+    }
+    nest(&modules, name, &ready)?;
+    Ok(ready)
+}
+
+/// The host brings the packages that extensions name as peers, and nothing of a package runs while it is
+/// installed.
+const NPM_FLAGS: &[&str] = &[
+    "--omit=dev",
+    "--legacy-peer-deps",
+    "--ignore-scripts",
+    "--no-package-lock",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+];
+
+/// Moves what a package depends on into it: an older npm puts it beside.
+fn nest(modules: &Path, name: &str, package: &Path) -> Result<(), Failure> {
+    let top = name.split('/').next().unwrap_or(name);
+    let inside = package.join("node_modules");
+    for entry in fs::read_dir(modules)? {
+        let entry = entry?;
+        let beside = entry.file_name();
+        let target = inside.join(&beside);
+        if beside == top || beside.to_string_lossy().starts_with('.') || target.exists() {
+            continue;
+        }
+        fs::create_dir_all(&inside)?;
+        fs::rename(entry.path(), target)?;
+    }
+    Ok(())
+}
+
+fn fetch_git(
+    source: &PackageSource,
+    repository: &GitSource,
+    stage: &Path,
+    network: Network,
+) -> Result<PathBuf, Failure> {
+    if repository.host != "localhost" {
+        require_network(source, network)?;
+    }
+    let Some(git) = Tool::find("git") else {
+        let text = source.text();
+        return Err(Failure::failed(format!(
+            "Error: git is needed to fetch {text}, and it is not on the PATH. Install git, or copy the \
+             repository here and run `pinion install ./DIRECTORY`."
+        )));
+    };
+    let clone = |options: &[&str], name: &str| {
+        let mut arguments = vec![
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "advice.detachedHead=false",
+        ];
+        arguments.extend(["clone", "--quiet"]);
+        arguments.extend(options);
+        arguments.extend(["--", &repository.url, name]);
+        git.run(&arguments, stage)
+    };
+    let Some(reference) = &repository.reference else {
+        clone(&["--depth=1"], "shallow")?;
+        return Ok(stage.join("shallow"));
+    };
+    if clone(&["--depth=1", "--branch", reference], "shallow").is_ok() {
+        return Ok(stage.join("shallow"));
+    }
+    // A commit cannot be named to a shallow clone.
+    clone(&["--no-checkout"], "whole")?;
+    let whole = stage.join("whole");
+    git.run(
+        &["checkout", "--quiet", "--detach", reference, "--"],
+        &whole,
+    )?;
+    Ok(whole)
+}
+
+/// Fetches what an unpacked package depends on; says what is missing where that is not possible.
+fn add_dependencies(text: &str, root: &Path, network: Network) -> Result<(), Failure> {
+    let manifest = manifest(root);
+    let members = manifest["dependencies"].as_object();
+    let names = members.into_iter().flatten().map(|(name, _)| name.as_str());
+    let needed: Vec<&str> = names
+        .filter(|name| !is_of_host(name) && !root.join("node_modules").join(name).is_dir())
+        .collect();
+    if needed.is_empty() {
+        return Ok(());
+    }
+    let npm = Tool::find("npm").filter(|_| network == Network::Allowed);
+    let Some(npm) = npm else {
+        let reason = match network {
+            Network::Allowed => "npm is not on the PATH",
+            Network::Off => "the network is off",
+        };
+        eprintln!(
+            "Warning: {text} depends on {}, which were not installed because {reason}. \
+             If it needs them, loading it says so.",
+            needed.join(", ")
+        );
+        return Ok(());
+    };
+    let mut arguments = vec!["install"];
+    arguments.extend(NPM_FLAGS);
+    npm.run(&arguments, root)
+}
+
+/// Packages that are always the host's own.
+fn is_of_host(name: &str) -> bool {
+    matches!(name, "typebox" | "@sinclair/typebox")
+        || name.starts_with("@mariozechner/pi-")
+        || name.starts_with("@earendil-works/pi-")
+}
+
+/// An archive is known by the name and version in it, as if npm had fetched it.
+fn named_by_manifest(dirs: &Dirs, archive: &Path, root: &Path) -> Result<PackageSource, Failure> {
+    let manifest = manifest(root);
+    let name = manifest["name"].as_str();
+    let version = manifest["version"].as_str();
+    let text = match (name, version) {
+        (Some(name), Some(version)) => format!("npm:{name}@{version}"),
+        (Some(name), None) => format!("npm:{name}"),
+        (None, _) => String::new(),
+    };
+    let source = PackageSource::parse(&text, &dirs.cwd, &dirs.home).ok();
+    let source = source.filter(|source| matches!(source.kind(), SourceKind::Npm { .. }));
+    source.ok_or_else(|| {
+        Failure::failed(format!(
+            "Error: {} has no package.json with a usable name, so it was not installed.",
+            archive.display()
+        ))
+    })
+}
+
+fn require_network(source: &PackageSource, network: Network) -> Result<(), Failure> {
+    match network {
+        Network::Allowed => Ok(()),
+        Network::Off => Err(Failure::failed(format!(
+            "Error: {} must be fetched, and the network is off. Leave --offline out, and PI_OFFLINE unset.",
+            source.text()
+        ))),
+    }
+}
+
+/// Keeps what is installed in a project out of its repository.
+fn ignore_installed(dirs: &Dirs, place: &Path) -> Result<(), Failure> {
+    let inside = place.strip_prefix(&dirs.project_dir).ok();
+    let Some(top) = inside.and_then(|inside| inside.iter().next()) else {
+        return Ok(());
+    };
+    let file = dirs.project_dir.join(top).join(".gitignore");
+    if !file.exists() {
+        fs::write(file, "*\n")?;
+    }
+    Ok(())
+}
+
+pub(super) fn manifest(root: &Path) -> Value {
+    let text = fs::read(root.join("package.json")).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+pub(super) fn failed(error: pinion_config::ConfigError) -> Failure {
+    Failure::failed(format!("Error: {error}"))
+}

@@ -1,0 +1,90 @@
+//! Runs `npm` and `git`, which fetch what we do not fetch ourselves.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::failure::Failure;
+
+/// How long fetching one package may take.
+const LIMIT: Duration = Duration::from_secs(600);
+const PAUSE: Duration = Duration::from_millis(20);
+/// How much of what a program said is repeated when it failed.
+const LAST_LINES: usize = 12;
+
+/// A program on the `PATH`.
+#[derive(Debug)]
+pub(super) struct Tool {
+    name: &'static str,
+    path: PathBuf,
+}
+
+impl Tool {
+    /// Looks for a program; a relative entry of the `PATH` would let a project choose it, so it does not count.
+    pub fn find(name: &'static str) -> Option<Self> {
+        let directories = std::env::var_os("PATH")?;
+        let mut places = std::env::split_paths(&directories)
+            .filter(|directory| directory.is_absolute())
+            .map(|directory| directory.join(name));
+        let path = places.find(|path| path.is_file())?;
+        Some(Self { name, path })
+    }
+
+    /// Runs it without a terminal and waits; the error repeats the end of what it said.
+    pub fn run(&self, arguments: &[&str], directory: &Path) -> Result<(), Failure> {
+        let mut said = tempfile::tempfile()?;
+        let mut child = Command::new(&self.path)
+            .args(arguments)
+            .current_dir(directory)
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_SSH_COMMAND", ssh_command())
+            .stdin(Stdio::null())
+            .stdout(said.try_clone()?)
+            .stderr(said.try_clone()?)
+            .spawn()
+            .map_err(|error| {
+                Failure::failed(format!("Error: could not run {}: {error}", self.name))
+            })?;
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if started.elapsed() > LIMIT {
+                child.kill()?;
+                child.wait()?;
+                let minutes = LIMIT.as_secs() / 60;
+                return Err(Failure::failed(format!(
+                    "Error: {} took longer than {minutes} minutes and was stopped.",
+                    self.name
+                )));
+            }
+            std::thread::sleep(PAUSE);
+        };
+        match status.success() {
+            true => Ok(()),
+            false => Err(self.failure(status, &mut said)),
+        }
+    }
+
+    fn failure(&self, status: ExitStatus, said: &mut File) -> Failure {
+        let mut bytes = Vec::new();
+        // What cannot be read back is missing from a message, no more.
+        let _ = said.rewind().and_then(|()| said.read_to_end(&mut bytes));
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
+        let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+        let last: String = last.iter().map(|line| format!("\n  {line}")).collect();
+        Failure::failed(format!("Error: {} failed ({status}).{last}", self.name))
+    }
+}
+
+/// A connection that would ask for a password fails instead, as nobody could answer.
+fn ssh_command() -> std::ffi::OsString {
+    std::env::var_os("GIT_SSH_COMMAND").unwrap_or_else(|| "ssh -o BatchMode=yes".into())
+}

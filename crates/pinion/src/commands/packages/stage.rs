@@ -1,0 +1,97 @@
+//! A directory beside the destination in which a package is made ready, so that it appears in one step and a
+//! failure leaves nothing.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+const PREFIX: &str = ".install-";
+/// A stage this old was left behind by a process that was killed.
+const STALE: Duration = Duration::from_secs(3600);
+
+/// The stage; it goes with everything in it when dropped.
+pub(super) struct Stage {
+    base: PathBuf,
+    directory: TempDir,
+}
+
+impl Stage {
+    /// Opens a stage in `base`, the agent directory or a project's `.pi`.
+    pub fn open(base: &Path) -> io::Result<Self> {
+        fs::create_dir_all(base)?;
+        sweep(base);
+        let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(base)?;
+        Ok(Self {
+            base: base.to_owned(),
+            directory,
+        })
+    }
+
+    /// Where to work.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Moves what is in `ready` to `place`, runs `record`, and puts everything back if that fails.
+    pub fn finish<T, E: From<io::Error>>(
+        self,
+        ready: &Path,
+        place: &Path,
+        record: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        if let Some(parent) = place.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        let before = self.path().join("before");
+        let replaces = place.exists();
+        if replaces {
+            fs::rename(place, &before)?;
+        }
+        let result = fs::rename(ready, place)
+            .map_err(E::from)
+            .and_then(|()| record());
+        if result.is_err() {
+            // What cannot be moved back goes with the stage; the settings do not name it.
+            let _ = fs::rename(place, self.path().join("failed"));
+            if replaces {
+                let _ = fs::rename(&before, place);
+            }
+            remove_empty_parents(place, &self.base);
+        }
+        result
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // Only a base that was made for this, and holds nothing but the stage, goes.
+        let _ = fs::remove_dir_all(self.directory.path());
+        let _ = fs::remove_dir(&self.base);
+    }
+}
+
+/// Removes directories above `place` that hold nothing, up to `base`.
+pub(super) fn remove_empty_parents(place: &Path, base: &Path) {
+    let parents = place.ancestors().skip(1);
+    for parent in parents.take_while(|parent| parent.starts_with(base) && *parent != base) {
+        if fs::remove_dir(parent).is_err() {
+            break;
+        }
+    }
+}
+
+fn sweep(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let is_stage = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let is_stale = || {
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE))
+        };
+        if is_stage && is_stale() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
