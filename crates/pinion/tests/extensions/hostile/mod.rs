@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use pinion_testkit::fault::proc;
+use pinion_testkit::schema::Schema;
 use pinion_testkit::{Exit, ModelServer, vectors};
 use serde_json::{Value, json};
 
@@ -106,6 +107,10 @@ impl Hostile {
     fn is_in_order(&self) {
         let lines = self.client.lines();
         check_runs(&lines).unwrap_or_else(|error| panic!("{error}\n{}", self.client.report(0)));
+        for line in &lines {
+            let complaint = Schema::PiClassic.complaint(line);
+            assert!(complaint.is_none(), "{complaint:?}: {line}");
+        }
         for (id, count) in answers_by_id(&lines) {
             assert_eq!(count, 1, "{id} was answered {count} times");
         }
