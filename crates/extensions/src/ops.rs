@@ -6,8 +6,12 @@
 
 mod api;
 mod core;
+mod http;
+mod intl;
 mod modules;
+mod text;
 mod timers;
+mod url;
 
 use std::io;
 
@@ -23,6 +27,10 @@ pub(crate) fn all<'js>(ctx: &Ctx<'js>, host: &Shared) -> Result<Object<'js>> {
     core::install(ctx, &ops, host)?;
     modules::install(ctx, &ops, host)?;
     timers::install(ctx, &ops, host)?;
+    url::install(ctx, &ops, host)?;
+    text::install(ctx, &ops, host)?;
+    intl::install(ctx, &ops, host)?;
+    http::install(ctx, &ops, host)?;
     Ok(ops)
 }
 

@@ -64,6 +64,15 @@ impl Clients {
 }
 
 fn build(kind: Kind, connect: Duration) -> Result<Client, String> {
+    build_with(kind, connect, same_host())
+}
+
+/// A client that treats redirects as `redirects` says.
+pub(crate) fn build_with(
+    kind: Kind,
+    connect: Duration,
+    redirects: Policy,
+) -> Result<Client, String> {
     install_crypto();
     let mut builder = ClientBuilder::new()
         .user_agent(concat!("pinion/", env!("CARGO_PKG_VERSION")))
@@ -71,7 +80,7 @@ fn build(kind: Kind, connect: Duration) -> Result<Client, String> {
         .tcp_keepalive(Duration::from_secs(30))
         .http2_keep_alive_interval(Duration::from_secs(30))
         .http2_keep_alive_timeout(Duration::from_secs(20))
-        .redirect(same_host())
+        .redirect(redirects)
         .referer(false);
     if !connect.is_zero() {
         builder = builder.connect_timeout(connect);

@@ -1,9 +1,31 @@
-// The globals of a realm. Each module behind them is loaded when one of its names is first touched.
+// The globals of a realm. The module behind a name is loaded when the name is first touched.
 import { ops } from "pinion:ops";
 
 const modules = {
-  timers: ["setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate"],
+  "runtime/timers": ["setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate"],
+  "runtime/console": ["console"],
+  "runtime/events": ["Event", "CustomEvent", "EventTarget"],
+  "runtime/abort": ["AbortController", "AbortSignal"],
+  "runtime/url": ["URL", "URLSearchParams"],
+  "runtime/encoding": ["TextEncoder", "TextDecoder"],
+  "runtime/encoding_streams": ["TextEncoderStream", "TextDecoderStream"],
+  "runtime/clone": ["structuredClone"],
+  "runtime/readable": ["ReadableStream", "ReadableStreamDefaultReader", "ByteLengthQueuingStrategy", "CountQueuingStrategy"],
+  "runtime/writable": ["WritableStream", "WritableStreamDefaultWriter", "TransformStream"],
+  "runtime/blob": ["Blob", "File"],
+  "runtime/form": ["FormData"],
+  "runtime/headers": ["Headers"],
+  "runtime/messages": ["Request", "Response"],
+  "runtime/fetch": ["fetch"],
+  "runtime/intl": ["Intl"],
+  "node/buffer": ["Buffer"],
+  "node/process": [["process", "default"]],
+  "node/crypto": [["crypto", "webcrypto"]],
 };
+
+function settle(name, value) {
+  Object.defineProperty(globalThis, name, { configurable: true, enumerable: false, writable: true, value });
+}
 
 function define(name, load) {
   Object.defineProperty(globalThis, name, {
@@ -20,13 +42,34 @@ function define(name, load) {
   });
 }
 
-function settle(name, value) {
-  Object.defineProperty(globalThis, name, { configurable: true, enumerable: false, writable: true, value });
-}
-
 for (const [module, names] of Object.entries(modules)) {
-  for (const name of names) define(name, () => ops.core.load(`pinion:runtime/${module}`)[name]);
+  for (const entry of names) {
+    const [name, member] = typeof entry === "string" ? [entry, entry] : entry;
+    define(name, () => ops.core.load(`pinion:${module}`)[member]);
+  }
 }
 
 settle("global", globalThis);
 settle("self", globalThis);
+define("navigator", () => ({ userAgent: "pinion", language: "en-US", languages: ["en-US"], hardwareConcurrency: 1, platform: "" }));
+
+if (globalThis.performance?.now === undefined) {
+  settle("performance", { now: () => ops.core.now(), timeOrigin: Date.now() - ops.core.now() });
+}
+
+// The engine knows no locale: these speak American English, as most hosts of extensions do.
+function localize(prototype, name, member) {
+  Object.defineProperty(prototype, name, {
+    configurable: true,
+    enumerable: false,
+    writable: true,
+    value: { [name](...args) { return ops.core.load("pinion:runtime/intl")[member](this, ...args); } }[name],
+  });
+}
+
+localize(Number.prototype, "toLocaleString", "numberToLocale");
+localize(BigInt.prototype, "toLocaleString", "numberToLocale");
+localize(Date.prototype, "toLocaleString", "dateToLocale");
+localize(Date.prototype, "toLocaleDateString", "dateToLocaleDate");
+localize(Date.prototype, "toLocaleTimeString", "dateToLocaleTime");
+localize(String.prototype, "localeCompare", "compareLocale");

@@ -61,7 +61,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> 
     modules.set(
         "filePath",
         Func::from(|url: String| -> Option<String> {
-            let path = url::Url::parse(&url).ok()?.to_file_path().ok()?;
+            let path = ::url::Url::parse(&url).ok()?.to_file_path().ok()?;
             Some(path.to_string_lossy().into_owned())
         }),
     )?;

@@ -1,5 +1,5 @@
 //! A script engine on files a test writes.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::fs;
 use std::path::PathBuf;

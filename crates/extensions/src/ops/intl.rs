@@ -1,0 +1,40 @@
+//! `ops.intl`: time zones and the pieces of text.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rquickjs::prelude::Func;
+use rquickjs::{Ctx, Object, Result};
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use super::group;
+use crate::script::Shared;
+
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, _host: &Shared) -> Result<()> {
+    let intl = group(ctx, ops, "intl")?;
+    intl.set("timeZone", Func::from(time_zone))?;
+    intl.set("offset", Func::from(offset))?;
+    intl.set("segments", Func::from(segments))?;
+    Ok(())
+}
+
+fn time_zone() -> String {
+    TimeZone::system().iana_name().unwrap_or("UTC").to_owned()
+}
+
+/// Minutes east of Greenwich in `zone` at that moment.
+fn offset(zone: String, milliseconds: f64) -> Option<f64> {
+    if zone.eq_ignore_ascii_case("utc") || zone.eq_ignore_ascii_case("gmt") {
+        return Some(0.0);
+    }
+    let zone = TimeZone::get(&zone).ok()?;
+    let moment = Timestamp::from_millisecond(milliseconds as i64).ok()?;
+    Some(f64::from(zone.to_offset(moment).seconds()) / 60.0)
+}
+
+fn segments(text: String, granularity: String) -> Vec<String> {
+    match granularity.as_str() {
+        "word" => text.split_word_bounds().map(str::to_owned).collect(),
+        "sentence" => text.split_sentence_bounds().map(str::to_owned).collect(),
+        _ => text.graphemes(true).map(str::to_owned).collect(),
+    }
+}

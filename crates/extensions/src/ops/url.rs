@@ -1,0 +1,100 @@
+//! `ops.url`: addresses taken apart and put together.
+
+use rquickjs::prelude::{Func, Opt};
+use rquickjs::{Ctx, Object, Result};
+use ::url::{Url, quirks};
+
+use super::group;
+use crate::script::Shared;
+
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, _host: &Shared) -> Result<()> {
+    let group = group(ctx, ops, "url")?;
+    group.set("parse", Func::from(parse))?;
+    group.set("set", Func::from(set))?;
+    group.set("decode", Func::from(decode))?;
+    Ok(())
+}
+
+fn parse<'js>(
+    ctx: Ctx<'js>,
+    text: String,
+    base: Opt<Option<String>>,
+) -> Result<Option<Object<'js>>> {
+    let parsed = match base.0.flatten() {
+        Some(base) => Url::parse(&base).and_then(|base| base.join(&text)),
+        None => Url::parse(&text),
+    };
+    parsed.ok().map(|url| parts(&ctx, &url)).transpose()
+}
+
+/// `href` with one part changed; nothing when that cannot be.
+fn set<'js>(
+    ctx: Ctx<'js>,
+    href: String,
+    part: String,
+    value: String,
+) -> Result<Option<Object<'js>>> {
+    let Ok(mut url) = Url::parse(&href) else { return Ok(None) };
+    let changed = match part.as_str() {
+        "protocol" => quirks::set_protocol(&mut url, &value).is_ok(),
+        "username" => quirks::set_username(&mut url, &value).is_ok(),
+        "password" => quirks::set_password(&mut url, &value).is_ok(),
+        "host" => quirks::set_host(&mut url, &value).is_ok(),
+        "hostname" => quirks::set_hostname(&mut url, &value).is_ok(),
+        "port" => quirks::set_port(&mut url, &value).is_ok(),
+        "pathname" => {
+            quirks::set_pathname(&mut url, &value);
+            true
+        }
+        "search" => {
+            quirks::set_search(&mut url, &value);
+            true
+        }
+        "hash" => {
+            quirks::set_hash(&mut url, &value);
+            true
+        }
+        _ => false,
+    };
+    if changed { parts(&ctx, &url).map(Some) } else { Ok(None) }
+}
+
+fn parts<'js>(ctx: &Ctx<'js>, url: &Url) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    object.set("href", url.as_str())?;
+    object.set("origin", quirks::origin(url))?;
+    object.set("protocol", quirks::protocol(url))?;
+    object.set("username", quirks::username(url))?;
+    object.set("password", quirks::password(url))?;
+    object.set("host", quirks::host(url))?;
+    object.set("hostname", quirks::hostname(url))?;
+    object.set("port", quirks::port(url))?;
+    object.set("pathname", quirks::pathname(url))?;
+    object.set("search", quirks::search(url))?;
+    object.set("hash", quirks::hash(url))?;
+    Ok(object)
+}
+
+/// Percent signs taken for what they stand for; what is not text becomes replacement characters.
+fn decode(text: String) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = (bytes[at] == b'%')
+            .then(|| text.get(at + 1..at + 3))
+            .flatten()
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match hex {
+            Some(byte) => {
+                decoded.push(byte);
+                at += 3;
+            }
+            None => {
+                decoded.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
