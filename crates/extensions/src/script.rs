@@ -2,6 +2,7 @@
 
 mod builtins;
 mod cache;
+mod callee;
 mod commonjs;
 mod embedded;
 mod errors;

@@ -1,5 +1,7 @@
 //! What scripts find in the global scope.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use serde_json::{Value, json};
@@ -14,22 +16,32 @@ async fn value(body: &str) -> Value {
 async fn timers_fire_in_order_and_can_be_stopped() {
     let seen = value(
         "const seen = [];
-         setTimeout(() => seen.push('late'), 20);
-         setTimeout((...words) => seen.push(...words), 5, 'early', 'argument');
+         setTimeout(() => seen.push('late'), 500);
+         setTimeout((...words) => seen.push(...words), 250, 'early', 'argument');
          setImmediate(() => seen.push('immediate'));
          queueMicrotask(() => seen.push('micro'));
          const never = setTimeout(() => seen.push('never'), 1); clearTimeout(never);
          let count = 0; const ticking = setInterval(() => { if (++count === 3) clearInterval(ticking); }, 1);
          const handle = setTimeout(() => {}, 1000); seen.push(handle.unref() === handle, handle.hasRef(), handle.ref().hasRef(), typeof +handle);
          clearTimeout(+handle);
-         await new Promise((resolve) => setTimeout(resolve, 60));
+         await new Promise((resolve) => setTimeout(resolve, 700));
          return [seen, count];",
     )
     .await;
     assert_eq!(
         seen,
         json!([
-            [true, false, true, "number", "micro", "immediate", "early", "argument", "late"],
+            [
+                true,
+                false,
+                true,
+                "number",
+                "micro",
+                "immediate",
+                "early",
+                "argument",
+                "late"
+            ],
             3
         ])
     );
@@ -47,8 +59,13 @@ async fn errors_nobody_catches_are_reported_and_end_nothing() {
         )
         .await
         .unwrap();
-    let mut messages: Vec<String> =
-        bench.uncaught.lock().unwrap().iter().map(|one| one.message.clone()).collect();
+    let mut messages: Vec<String> = bench
+        .uncaught
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|one| one.message.clone())
+        .collect();
     messages.sort();
     assert_eq!(messages, ["in a timer", "rejected"]);
     assert_eq!(bench.eval("return 'alive'").await.unwrap(), json!("alive"));
@@ -73,7 +90,15 @@ async fn signals_abort_once_with_their_reason() {
     .await;
     assert_eq!(
         seen,
-        json!(["why", "handler", true, "why", "why", "TimeoutError", "AbortError"])
+        json!([
+            "why",
+            "handler",
+            true,
+            "why",
+            "why",
+            "TimeoutError",
+            "AbortError"
+        ])
     );
 }
 
@@ -165,7 +190,19 @@ async fn clones_share_nothing() {
     assert_eq!(
         seen,
         json!([
-            true, true, 0, true, true, [1], 3, false, "/x/gi", true, "far", 2, "DataCloneError"
+            true,
+            true,
+            0,
+            true,
+            true,
+            [1],
+            3,
+            false,
+            "/x/gi",
+            true,
+            "far",
+            2,
+            "DataCloneError"
         ])
     );
 }
@@ -187,7 +224,14 @@ async fn streams_flow_and_can_be_iterated() {
     .await;
     assert_eq!(
         seen,
-        json!([["A", "B", "C", "!"], [1, 2, "closed"], ["x", "y", "x", "y"], "hi", "enough", true])
+        json!([
+            ["A", "B", "C", "!"],
+            [1, 2, "closed"],
+            ["x", "y", "x", "y"],
+            "hi",
+            "enough",
+            true
+        ])
     );
 }
 

@@ -1,5 +1,7 @@
 //! Scripts that do not behave: the engine outlives them.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::time::Duration;
@@ -10,7 +12,10 @@ use support::Bench;
 use tokio_util::sync::CancellationToken;
 
 fn impatient() -> ScriptOptions {
-    ScriptOptions { busy_limit: Duration::from_millis(200), ..ScriptOptions::default() }
+    ScriptOptions {
+        busy_limit: Duration::from_millis(200),
+        ..ScriptOptions::default()
+    }
 }
 
 async fn still_works(bench: &Bench) {
@@ -22,16 +27,28 @@ async fn an_endless_loop_is_interrupted_and_named() {
     let bench = Bench::with(impatient()).await;
     for (name, text) in [
         ("sync.ts", "export default () => { for (;;) {} }"),
-        ("caught.ts", "export default () => { for (;;) { try { for (;;) {} } catch {} finally {} } }"),
-        ("later.ts", "export default async () => { await null; for (;;) {} }"),
-        ("micro.ts", "export default async () => { for (;;) await null }"),
+        (
+            "caught.ts",
+            "export default () => { for (;;) { try { for (;;) {} } catch {} finally {} } }",
+        ),
+        (
+            "later.ts",
+            "export default async () => { await null; for (;;) {} }",
+        ),
+        (
+            "micro.ts",
+            "export default async () => { for (;;) await null }",
+        ),
         ("top.ts", "for (;;) {} export default 1"),
     ] {
         let path = bench.write(name, text);
         let error = bench.run(name).await.unwrap_err();
         assert_eq!(error.code(), "script_interrupted", "{name}: {error}");
         let message = error.to_string();
-        assert!(message.contains("0.2 s") && message.contains(path.to_str().unwrap()), "{message}");
+        assert!(
+            message.contains("0.2 s") && message.contains(path.to_str().unwrap()),
+            "{message}"
+        );
         still_works(&bench).await;
     }
 }
@@ -39,16 +56,29 @@ async fn an_endless_loop_is_interrupted_and_named() {
 #[tokio::test]
 async fn a_timer_that_does_not_return_is_reported() {
     let bench = Bench::with(impatient()).await;
-    bench.eval("setTimeout(() => { for (;;) {} }, 1)").await.unwrap();
-    bench.eval("await new Promise((resolve) => setTimeout(resolve, 50))").await.unwrap();
+    bench
+        .eval("setTimeout(() => { for (;;) {} }, 1)")
+        .await
+        .unwrap();
+    bench
+        .eval("await new Promise((resolve) => setTimeout(resolve, 50))")
+        .await
+        .unwrap();
     still_works(&bench).await;
     let uncaught = bench.uncaught.lock().unwrap();
-    assert!(uncaught[0].message.contains("without returning"), "{:?}", *uncaught);
+    assert!(
+        uncaught[0].message.contains("without returning"),
+        "{:?}",
+        *uncaught
+    );
 }
 
 #[tokio::test]
 async fn memory_has_an_end() {
-    let options = ScriptOptions { memory_limit: Some(32 << 20), ..ScriptOptions::default() };
+    let options = ScriptOptions {
+        memory_limit: Some(32 << 20),
+        ..ScriptOptions::default()
+    };
     let bench = Bench::with(options).await;
     for bomb in [
         "const list = []; for (;;) list.push({ a: [1, 2, 3] });",
@@ -64,7 +94,10 @@ async fn memory_has_an_end() {
 #[tokio::test]
 async fn recursion_has_an_end() {
     let bench = Bench::new().await;
-    let error = bench.eval("const dive = () => dive() + 1; return dive();").await.unwrap_err();
+    let error = bench
+        .eval("const dive = () => dive() + 1; return dive();")
+        .await
+        .unwrap_err();
     assert_eq!(error.code(), "script_threw");
     still_works(&bench).await;
 }
@@ -88,7 +121,11 @@ async fn a_call_can_be_aborted_and_given_up() {
     still_works(&bench).await;
 
     let never = bench.eval("await new Promise(() => {})");
-    assert!(tokio::time::timeout(Duration::from_millis(50), never).await.is_err());
+    assert!(
+        tokio::time::timeout(Duration::from_millis(50), never)
+            .await
+            .is_err()
+    );
     still_works(&bench).await;
 }
 
@@ -96,15 +133,34 @@ async fn a_call_can_be_aborted_and_given_up() {
 async fn failed_property_access_reads_as_extensions_expect() {
     let bench = Bench::new().await;
     for (body, message) in [
-        ("const x = undefined; return x.name", "Cannot read properties of undefined (reading 'name')"),
-        ("const x = { y: null }; return x.y.z()", "Cannot read properties of null (reading 'z')"),
-        ("const x: any = undefined; x.name = 1", "Cannot set properties of undefined (setting 'name')"),
-        ("const ctx: any = { ui: {} }; ctx.ui.custom()", "ctx.ui.custom is not a function"),
+        (
+            "const x = undefined; return x.name",
+            "Cannot read properties of undefined (reading 'name')",
+        ),
+        (
+            "const x = { y: null }; return x.y.z()",
+            "Cannot read properties of null (reading 'z')",
+        ),
+        (
+            "const x: any = undefined; x.name = 1",
+            "Cannot set properties of undefined (setting 'name')",
+        ),
+        (
+            "const ctx: any = { ui: {} }; ctx.ui.custom()",
+            "ctx.ui.custom is not a function",
+        ),
         ("const f: any = 3; f()", "f is not a function"),
         ("throw 'plain'", "plain"),
         ("throw { toString: () => 'odd' }", "odd"),
-        ("throw new Error('cannot read property soon')", "cannot read property soon"),
+        (
+            "throw new Error('cannot read property soon')",
+            "cannot read property soon",
+        ),
     ] {
-        assert_eq!(bench.eval(body).await.unwrap_err().to_string(), message, "{body}");
+        assert_eq!(
+            bench.eval(body).await.unwrap_err().to_string(),
+            message,
+            "{body}"
+        );
     }
 }

@@ -99,14 +99,15 @@ impl Fetcher {
     /// When the request cannot be made or nobody answers.
     pub async fn fetch(&self, request: FetchRequest) -> Result<FetchResponse, FetchError> {
         let mut url = Url::parse(&request.url).map_err(|error| invalid(&error.to_string()))?;
-        let mut method = Method::from_bytes(request.method.as_bytes())
-            .map_err(|_| invalid("not a method"))?;
+        let mut method =
+            Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("not a method"))?;
         let mut headers = header_map(&request.headers)?;
         let mut body = request.body;
         for _ in 0..=MAX_REDIRECTS {
             let client = self.client(&url).await?;
-            let mut outgoing =
-                client.request(method.clone(), url.clone()).headers(headers.clone());
+            let mut outgoing = client
+                .request(method.clone(), url.clone())
+                .headers(headers.clone());
             if let Some(body) = &body {
                 outgoing = outgoing.body(body.clone());
             }
@@ -114,7 +115,9 @@ impl Fetcher {
                 Ok(result) => result.map_err(|error| failure(&error))?,
                 Err(_) => return Err(timed_out("Headers Timeout Error")),
             };
-            let Some(next) = redirected(&response) else { return Ok(received(response)) };
+            let Some(next) = redirected(&response) else {
+                return Ok(received(response));
+            };
             match request.redirect {
                 Redirect::Manual => return Ok(received(response)),
                 Redirect::Refuse => {
@@ -142,14 +145,20 @@ impl Fetcher {
             }
             url = next;
         }
-        Err(FetchError { code: "ERR_REDIRECT", message: "redirect count exceeded".to_owned() })
+        Err(FetchError {
+            code: "ERR_REDIRECT",
+            message: "redirect count exceeded".to_owned(),
+        })
     }
 
     async fn client(&self, url: &Url) -> Result<Client, FetchError> {
         let kind = Kind::of(url);
         let known = {
             let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-            clients.iter().find(|(known, _)| *known == kind).map(|(_, client)| client.clone())
+            clients
+                .iter()
+                .find(|(known, _)| *known == kind)
+                .map(|(_, client)| client.clone())
         };
         if let Some(client) = known {
             return Ok(client);
@@ -158,7 +167,12 @@ impl Fetcher {
             tokio::task::spawn_blocking(move || build_with(kind, CONNECT, Policy::none())).await;
         let client = match built {
             Ok(Ok(client)) => client,
-            Ok(Err(message)) => return Err(FetchError { code: "ERR_TLS", message }),
+            Ok(Err(message)) => {
+                return Err(FetchError {
+                    code: "ERR_TLS",
+                    message,
+                });
+            }
             Err(error) => return Err(invalid(&error.to_string())),
         };
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,7 +196,10 @@ fn received(response: Response) -> FetchResponse {
         .headers()
         .iter()
         .map(|(name, value)| {
-            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            (
+                name.as_str().to_owned(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
         })
         .collect();
     FetchResponse {
@@ -207,11 +224,17 @@ fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, FetchError> {
 }
 
 fn invalid(message: &str) -> FetchError {
-    FetchError { code: "ERR_INVALID_ARG_VALUE", message: message.to_owned() }
+    FetchError {
+        code: "ERR_INVALID_ARG_VALUE",
+        message: message.to_owned(),
+    }
 }
 
 fn timed_out(message: &str) -> FetchError {
-    FetchError { code: "ETIMEDOUT", message: message.to_owned() }
+    FetchError {
+        code: "ETIMEDOUT",
+        message: message.to_owned(),
+    }
 }
 
 fn failure(error: &reqwest::Error) -> FetchError {
@@ -228,5 +251,12 @@ fn failure(error: &reqwest::Error) -> FetchError {
     } else {
         "ERR_NETWORK"
     };
-    FetchError { code, message: if cause.is_empty() { error.to_string() } else { cause } }
+    FetchError {
+        code,
+        message: if cause.is_empty() {
+            error.to_string()
+        } else {
+            cause
+        },
+    }
 }

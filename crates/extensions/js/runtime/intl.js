@@ -41,7 +41,7 @@ export class NumberFormat extends Format {
     }
     const money = style === "currency" ? (currency === "JPY" || currency === "KRW" ? 0 : 2) : 0;
     const least = this.options.minimumFractionDigits ?? money;
-    const usual = notation === "compact" ? (Math.abs(number) < 100 && suffix ? 1 : 0) : style === "currency" ? money : style === "percent" ? 0 : 3;
+    const usual = notation === "compact" ? (Math.abs(number) < 10 ? 1 : 0) : style === "currency" ? money : style === "percent" ? 0 : 3;
     const most = Math.max(this.options.maximumFractionDigits ?? usual, least);
     let text;
     if (!Number.isFinite(number)) text = "∞";

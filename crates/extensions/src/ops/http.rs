@@ -104,7 +104,9 @@ impl Exchange {
 
     async fn read<'js>(&self, ctx: &Ctx<'js>) -> Result<Option<TypedArray<'js, u8>>> {
         let mut answer = self.answer.lock().await;
-        let Some(response) = answer.as_mut() else { return Ok(None) };
+        let Some(response) = answer.as_mut() else {
+            return Ok(None);
+        };
         let read = tokio::select! {
             read = response.chunk() => read,
             () = self.cancel.cancelled() => {

@@ -1,8 +1,8 @@
 //! `ops.url`: addresses taken apart and put together.
 
+use ::url::{Url, quirks};
 use rquickjs::prelude::{Func, Opt};
 use rquickjs::{Ctx, Object, Result};
-use ::url::{Url, quirks};
 
 use super::group;
 use crate::script::Shared;
@@ -34,7 +34,9 @@ fn set<'js>(
     part: String,
     value: String,
 ) -> Result<Option<Object<'js>>> {
-    let Ok(mut url) = Url::parse(&href) else { return Ok(None) };
+    let Ok(mut url) = Url::parse(&href) else {
+        return Ok(None);
+    };
     let changed = match part.as_str() {
         "protocol" => quirks::set_protocol(&mut url, &value).is_ok(),
         "username" => quirks::set_username(&mut url, &value).is_ok(),
@@ -56,7 +58,11 @@ fn set<'js>(
         }
         _ => false,
     };
-    if changed { parts(&ctx, &url).map(Some) } else { Ok(None) }
+    if changed {
+        parts(&ctx, &url).map(Some)
+    } else {
+        Ok(None)
+    }
 }
 
 fn parts<'js>(ctx: &Ctx<'js>, url: &Url) -> Result<Object<'js>> {

@@ -2,6 +2,8 @@
 
 use rquickjs::{Ctx, Value};
 
+use super::callee::not_a_function;
+
 /// Why a call of a script failed. Shown as the message alone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
@@ -87,10 +89,15 @@ fn as_text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
     }
 }
 
-/// `message` in the words extensions expect: the engine names a failed property access differently
-/// from the engine extensions are written for.
+/// `message` in the words extensions expect: the engine names a failed property access or call
+/// differently from the engine extensions are written for. `stack` tells where it was thrown.
 #[must_use]
-pub fn readable_message(message: &str, _stack: Option<&str>) -> String {
+pub fn readable_message(message: &str, stack: Option<&str>) -> String {
+    if message == "not a function" {
+        return stack
+            .and_then(not_a_function)
+            .unwrap_or_else(|| message.to_owned());
+    }
     for (start, verb) in [
         ("cannot read property '", "read"),
         ("cannot set property '", "set"),

@@ -1,6 +1,7 @@
 //! What a script may not exceed: time without returning, memory, and the patience of its caller.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -12,6 +13,9 @@ use super::errors::ScriptError;
 /// How far above the limit memory may go before it is refused. An interrupted script ends cleanly; a
 /// refused allocation is an exception at a place of the script's choosing.
 const HEADROOM: usize = 64 << 20;
+
+/// How long a script that waited may go on after a call it may work for was given up.
+const GRACE: Duration = Duration::from_millis(100);
 
 /// Ends the engine from outside.
 #[derive(Debug, Default)]
@@ -33,6 +37,8 @@ enum Reason {
     Busy,
     Memory,
     Aborted,
+    /// Like `Aborted`, in a job that may belong to any of the unfinished calls.
+    GivenUp,
     Stopped,
 }
 
@@ -45,6 +51,7 @@ pub(crate) struct Watch {
     turn: Cell<Instant>,
     reason: Cell<Option<Reason>>,
     running: RefCell<Option<Running>>,
+    unfinished: RefCell<HashMap<u64, CancellationToken>>,
 }
 
 #[derive(Clone)]
@@ -63,6 +70,7 @@ impl Watch {
             turn: Cell::new(Instant::now()),
             reason: Cell::new(None),
             running: RefCell::new(None),
+            unfinished: RefCell::default(),
         }
     }
 
@@ -76,9 +84,11 @@ impl Watch {
         self.turn.set(Instant::now());
     }
 
-    /// The script runs on behalf of `label` until [`Watch::leave`].
-    pub(crate) fn enter(&self, label: &str, cancel: &CancellationToken) {
+    /// The script runs call `id` on behalf of `label` until [`Watch::leave`]; what it leaves behind
+    /// may go on until [`Watch::ended`].
+    pub(crate) fn enter(&self, id: u64, label: &str, cancel: &CancellationToken) {
         self.begin();
+        self.unfinished.borrow_mut().insert(id, cancel.clone());
         *self.running.borrow_mut() = Some(Running {
             label: label.to_owned(),
             cancel: cancel.clone(),
@@ -87,6 +97,18 @@ impl Watch {
 
     pub(crate) fn leave(&self) {
         *self.running.borrow_mut() = None;
+    }
+
+    /// Call `id` is settled.
+    pub(crate) fn ended(&self, id: u64) {
+        self.unfinished.borrow_mut().remove(&id);
+    }
+
+    fn one_was_given_up(&self) -> bool {
+        self.unfinished
+            .borrow()
+            .values()
+            .any(CancellationToken::is_cancelled)
     }
 
     /// Asked by the engine every few thousand steps: whether to interrupt.
@@ -104,6 +126,8 @@ impl Watch {
             .is_some_and(|call| call.cancel.is_cancelled())
         {
             Reason::Aborted
+        } else if self.turn.get().elapsed() > GRACE && self.one_was_given_up() {
+            Reason::GivenUp
         } else {
             return false;
         };
@@ -140,6 +164,9 @@ impl Watch {
                 self.memory_limit >> 20,
             )),
             Reason::Aborted => ScriptError::Aborted,
+            Reason::GivenUp => ScriptError::Interrupted(format!(
+                "The script was interrupted: a call it ran for was aborted{during}"
+            )),
             Reason::Stopped => ScriptError::Ended,
         })
     }

@@ -91,7 +91,7 @@ impl Realm {
         self.pending.borrow_mut().insert(id, Rc::clone(&waiting));
         self.context
             .with(|ctx| {
-                self.watch.enter(&function, &cancel);
+                self.watch.enter(id, &function, &cancel);
                 let result = self
                     .function(&ctx, &function)
                     .and_then(|function| invoke(&ctx, &function, &arguments))
@@ -141,9 +141,11 @@ impl Realm {
         answer: fn(&Ctx<'js>, Value<'js>) -> std::result::Result<String, ScriptError>,
     ) -> impl Fn(Ctx<'js>, Value<'js>) + 'js {
         let pending = Rc::clone(&self.pending);
+        let watch = Rc::clone(&self.watch);
         let waiting = Rc::clone(waiting);
         move |ctx: Ctx<'js>, value: Value<'js>| {
             pending.borrow_mut().remove(&id);
+            watch.ended(id);
             if let Some(reply) = waiting.take() {
                 let _ = reply.send(answer(&ctx, value));
             }
@@ -152,6 +154,7 @@ impl Realm {
 
     fn settle(&self, id: u64, waiting: &Waiting, answer: std::result::Result<String, ScriptError>) {
         self.pending.borrow_mut().remove(&id);
+        self.watch.ended(id);
         if let Some(reply) = waiting.take() {
             let _ = reply.send(answer);
         }
@@ -159,6 +162,7 @@ impl Realm {
 
     /// Nobody waits for `call` any more.
     pub(crate) fn forget(&self, call: u64) {
+        self.watch.ended(call);
         if let Some(waiting) = self.pending.borrow_mut().remove(&call) {
             waiting.take();
         }
