@@ -6,9 +6,7 @@
 //! in `ops`, and what it may ask of the program is [`Services`].
 
 mod api;
-#[allow(dead_code, unused_imports)]
 mod ops;
-#[allow(dead_code)]
 mod script;
 mod services;
 

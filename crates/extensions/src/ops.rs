@@ -18,7 +18,7 @@ use std::io;
 use rquickjs::{Ctx, Error, Exception, Object, Result};
 
 use crate::script::Shared;
-pub(crate) use crate::script::raw::{bytes_of, write_bytes};
+pub(crate) use crate::script::raw::bytes_of;
 
 /// Every operation, for one generation.
 pub(crate) fn all<'js>(ctx: &Ctx<'js>, host: &Shared) -> Result<Object<'js>> {
@@ -47,6 +47,7 @@ pub(crate) fn group<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, name: &str) -> Resul
 }
 
 /// Throws what the operating system refused, with the members Node's errors have.
+#[allow(dead_code)]
 pub(crate) fn throw_os(
     ctx: &Ctx<'_>,
     error: &io::Error,

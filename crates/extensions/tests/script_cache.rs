@@ -40,7 +40,7 @@ async fn a_second_start_uses_what_the_first_has_kept() {
     assert_eq!(files.len(), 2);
 
     let mut second = Bench::with(options()).await;
-    std::mem::swap(&mut second.directory, &mut { first.directory });
+    second.directory = first.directory;
     assert_eq!(second.run("main.ts").await.unwrap(), json!([8, 2, main]));
     assert_eq!(kept(cache.path()), files);
 

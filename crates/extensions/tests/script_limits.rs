@@ -164,3 +164,49 @@ async fn failed_property_access_reads_as_extensions_expect() {
         );
     }
 }
+
+#[tokio::test]
+async fn nothing_is_left_when_the_handle_is_gone() {
+    let bench = Bench::new().await;
+    let kept = std::sync::Arc::downgrade(&bench.uncaught);
+    let second = bench.script.open_generation().await.unwrap();
+    bench.write(
+        "a.ts",
+        "const cycle: any = { timer: setInterval(() => cycle, 5) }; cycle.self = cycle;
+         fetch('http://127.0.0.1:1/').catch(() => {}); void new Promise(() => cycle);
+         export default () => require('./b');",
+    );
+    bench.write(
+        "b.js",
+        "module.exports = { signal: 1, later: new Promise((r) => setTimeout(r, 1e6)) }",
+    );
+    bench.run("a.ts").await.unwrap();
+    bench.run_in(second, "a.ts").await.unwrap();
+    bench.script.close_generation(second);
+    let endless = bench.eval("await new Promise(() => {})");
+    assert!(
+        tokio::time::timeout(Duration::from_millis(20), endless)
+            .await
+            .is_err()
+    );
+    drop(bench);
+    while kept.upgrade().is_some() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_thrown_to_a_require_is_not_reported_again() {
+    let bench = Bench::new().await;
+    bench.write(
+        "bad.ts",
+        "export const x = 1; throw new Error('bad module');",
+    );
+    let seen = bench
+        .eval("try { require('./bad') } catch (error) { return error.message }")
+        .await
+        .unwrap();
+    assert_eq!(seen, json!("bad module"));
+    still_works(&bench).await;
+    assert_eq!(*bench.uncaught.lock().unwrap(), []);
+}

@@ -1,6 +1,13 @@
 // Loads one file and runs what it exports; for trying a script on its own.
+import { ops } from "pinion:ops";
+
 export async function run(path, ...args) {
   const module = await import(path);
   const entry = module.default;
   return typeof entry === "function" ? await entry(...args) : entry;
+}
+
+// The names a built-in module exports.
+export function names(module) {
+  return Object.keys(ops.core.load(module));
 }

@@ -41,3 +41,32 @@ impl Embedded {
         self.exports
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::{Script, ScriptOptions};
+
+    #[tokio::test]
+    async fn every_module_exports_what_is_listed_for_it() {
+        let script = Script::start(ScriptOptions::default()).unwrap();
+        let generation = script.open_generation().await.unwrap();
+        for module in super::all() {
+            let name = serde_json::to_string(module.name).unwrap();
+            let names = script
+                .call(generation, "runtime/entry.names", vec![name])
+                .await;
+            let names = names.unwrap_or_else(|error| panic!("{}: {error}", module.name));
+            let names: Vec<String> = serde_json::from_str(&names).unwrap();
+            for name in &names {
+                assert!(module.exports(name), "{} exports {name}", module.name);
+            }
+            for name in module.listed() {
+                assert!(
+                    names.iter().any(|known| known == name),
+                    "{}: {name}",
+                    module.name
+                );
+            }
+        }
+    }
+}

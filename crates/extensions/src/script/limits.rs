@@ -17,6 +17,10 @@ const HEADROOM: usize = 64 << 20;
 /// How long a script that waited may go on after a call it may work for was given up.
 const GRACE: Duration = Duration::from_millis(100);
 
+/// The engine asks far more often than this while a script runs. A longer gap is time the script
+/// spent waiting for an operation, which is not held against it.
+const GAP: Duration = Duration::from_millis(500);
+
 /// Ends the engine from outside.
 #[derive(Debug, Default)]
 pub(crate) struct Stop(AtomicBool);
@@ -49,6 +53,7 @@ pub(crate) struct Watch {
     used: Arc<AtomicUsize>,
     stop: Arc<Stop>,
     turn: Cell<Instant>,
+    asked: Cell<Instant>,
     reason: Cell<Option<Reason>>,
     running: RefCell<Option<Running>>,
     unfinished: RefCell<HashMap<u64, CancellationToken>>,
@@ -68,6 +73,7 @@ impl Watch {
             used: Arc::default(),
             stop,
             turn: Cell::new(Instant::now()),
+            asked: Cell::new(Instant::now()),
             reason: Cell::new(None),
             running: RefCell::new(None),
             unfinished: RefCell::default(),
@@ -81,7 +87,9 @@ impl Watch {
 
     /// A new turn of the loop begins: the script starts with all its time.
     pub(crate) fn begin(&self) {
-        self.turn.set(Instant::now());
+        let now = Instant::now();
+        self.turn.set(now);
+        self.asked.set(now);
     }
 
     /// The script runs call `id` on behalf of `label` until [`Watch::leave`]; what it leaves behind
@@ -113,6 +121,10 @@ impl Watch {
 
     /// Asked by the engine every few thousand steps: whether to interrupt.
     pub(crate) fn must_stop(&self) -> bool {
+        let gap = self.asked.replace(Instant::now()).elapsed();
+        if gap > GAP {
+            self.turn.set(self.turn.get() + gap);
+        }
         let reason = if self.stop.is_set() {
             Reason::Stopped
         } else if self.turn.get().elapsed() > self.busy_limit {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::WriteOptions;
-use rquickjs::prelude::Func;
+use rquickjs::prelude::{Func, This};
 use rquickjs::{Ctx, Error, Exception, Module, Object, Result};
 
 use super::cache::Cache;
@@ -216,7 +216,19 @@ pub(crate) fn import_now<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>>
     let gate = Module::declare(ctx.clone(), format!("pinion:now/{name}"), source)?;
     let (gate, promise) = gate.eval()?;
     match promise.result::<()>() {
-        Some(result) => result?,
+        Some(Ok(())) => {}
+        Some(Err(error)) => {
+            // Whoever asked hears of it now; nobody is to hear of it again later.
+            let thrown = ctx.catch();
+            promise
+                .catch()?
+                .call::<_, ()>((This(promise.clone()), Func::from(|| ())))?;
+            return Err(if error.is_exception() {
+                ctx.throw(thrown)
+            } else {
+                error
+            });
+        }
         None => {
             return Err(Exception::throw_message(
                 ctx,

@@ -39,34 +39,6 @@ pub(crate) fn bytes_of<'js>(ctx: &Ctx<'js>, array: &TypedArray<'js, u8>) -> Resu
     }
 }
 
-/// Writes `bytes` into `array` from `offset` on; gives back how many fitted.
-pub(crate) fn write_bytes<'js>(
-    ctx: &Ctx<'js>,
-    array: &TypedArray<'js, u8>,
-    offset: usize,
-    bytes: &[u8],
-) -> Result<usize> {
-    let Some(place) = array.as_raw() else {
-        return Err(Exception::throw_type(
-            ctx,
-            "The buffer of the array is detached",
-        ));
-    };
-    let count = bytes.len().min(place.len().saturating_sub(offset));
-    if count > 0 {
-        // SAFETY: `offset + count` lies within the array, and `bytes` is Rust memory, so the two do
-        // not overlap; no JavaScript runs meanwhile.
-        unsafe {
-            ptr::copy_nonoverlapping(
-                bytes.as_ptr(),
-                place.cast::<u8>().as_ptr().add(offset),
-                count,
-            );
-        }
-    }
-    Ok(count)
-}
-
 /// Memory of the engine, counted, with a size it never exceeds.
 pub(crate) struct Counted {
     used: Arc<AtomicUsize>,

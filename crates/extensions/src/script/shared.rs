@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Generation;
 use super::errors::{ScriptError, describe};
-use super::limits::Watch;
 use super::load::Loading;
 use super::options::{ScriptOptions, Uncaught, UncaughtKind};
 use super::timers::Timers;
@@ -24,7 +23,6 @@ struct Inner {
     generation: Generation,
     options: Rc<ScriptOptions>,
     loading: Rc<Loading>,
-    watch: Rc<Watch>,
     timers: RefCell<Timers>,
     closed: CancellationToken,
     uncaught: RefCell<Option<Persistent<Function<'static>>>>,
@@ -35,13 +33,11 @@ impl Shared {
         generation: Generation,
         options: &Rc<ScriptOptions>,
         loading: &Rc<Loading>,
-        watch: &Rc<Watch>,
     ) -> Self {
         Self(Rc::new(Inner {
             generation,
             options: Rc::clone(options),
             loading: Rc::clone(loading),
-            watch: Rc::clone(watch),
             timers: RefCell::default(),
             closed: CancellationToken::new(),
             uncaught: RefCell::default(),
@@ -74,12 +70,6 @@ impl Shared {
 
     pub(crate) fn timers(&self) -> &RefCell<Timers> {
         &self.0.timers
-    }
-
-    /// Starts a new turn: an operation that came back to the script after blocking calls this, so
-    /// that the time it took is not held against the script.
-    pub(crate) fn new_turn(&self) {
-        self.0.watch.begin();
     }
 
     /// Names the function that is asked first about errors nobody caught; it answers `true` when
