@@ -6,7 +6,7 @@
 import { home, later, now, requireFresh } from "pinion:api/bridge";
 import { describe } from "pinion:api/errors";
 import { fullModel, modelRegistry } from "pinion:api/models";
-import { runSignal } from "pinion:api/runs";
+import { isTellingOfRun, runSignal } from "pinion:api/runs";
 import { sessionView } from "pinion:api/session_view";
 import { clientUi, silentUi } from "pinion:api/ui";
 
@@ -57,7 +57,7 @@ export function makeContext(scope) {
     get model() {
       return fullModel(present(look("currentModel")));
     },
-    isIdle: () => look("isIdle"),
+    isIdle: () => look("isIdle") && !isTellingOfRun(),
     get signal() {
       check();
       return runSignal(seat);

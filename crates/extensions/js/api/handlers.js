@@ -5,6 +5,7 @@ import { makeContext, newScope } from "pinion:api/context";
 import { describe } from "pinion:api/errors";
 import { patiently } from "pinion:api/patience";
 import { extensions } from "pinion:api/registry";
+import { callHandler } from "pinion:api/runs";
 
 const live = new Map();
 
@@ -50,7 +51,7 @@ export async function each(work, name, makeEvent, take, prompt) {
       for (const handler of [...handlers]) {
         scope.prompt = prompt?.();
         try {
-          let result = handler(makeEvent(), ctx);
+          let result = callHandler(name, handler, makeEvent(), ctx);
           if (typeof result?.then === "function") result = await settled(extension, result);
           if (take?.(result, extension) === true) return true;
         } catch (error) {

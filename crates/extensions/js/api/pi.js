@@ -1,12 +1,12 @@
 // The object an extension's factory is given.
 
-import { home, later, now, requireBound, requireFresh } from "pinion:api/bridge";
+import { home, isBound, later, now, requireBound, requireFresh } from "pinion:api/bridge";
 import { events } from "pinion:api/bus";
 import { exec } from "pinion:api/exec";
 import { getFlag, registerFlag } from "pinion:api/flags";
 import { registerProvider, unregisterProvider } from "pinion:api/providers";
 import { addHandler, commandList, toolCard } from "pinion:api/registry";
-import { isBound } from "pinion:api/bridge";
+import { isTellingOfRun } from "pinion:api/runs";
 
 /** Makes the `pi` of one extension. */
 export function makePi(extension) {
@@ -28,7 +28,9 @@ export function makePi(extension) {
     registerFlag: fresh((name, flag) => registerFlag(extension, name, flag)),
     getFlag: fresh((name) => getFlag(extension, name)),
     registerMessageRenderer: fresh((type, renderer) => void extension.messageRenderers.set(type, renderer)),
-    sendMessage: act((message, options) => now(home, "sendMessage", message, options ?? {})),
+    sendMessage: act((message, options) =>
+      now(home, "sendMessage", message, { ...options, duringRun: isTellingOfRun() }),
+    ),
     sendUserMessage: act((content, options) => now(home, "sendUserMessage", content, options ?? {})),
     appendEntry: act((customType, data) => void now(home, "append", "custom", customType, data)),
     setSessionName: act((name) => now(home, "append", "name", name)),

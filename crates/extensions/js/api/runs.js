@@ -23,3 +23,23 @@ export function runSignal(seat) {
 export function abortRun(run) {
   controllers.get(run)?.abort();
 }
+
+// What is told about a run while it lasts; the last of it is told when the run may be over already.
+const OF_A_RUN = /^(agent|turn|message|tool_execution)_/;
+let telling = 0;
+
+/** Whether a handler is just being called for a run: then the run is not over, for that handler. */
+export function isTellingOfRun() {
+  return telling > 0;
+}
+
+/** Calls a handler of the event `name`. */
+export function callHandler(name, handler, event, ctx) {
+  const ofRun = OF_A_RUN.test(name) ? 1 : 0;
+  telling += ofRun;
+  try {
+    return handler(event, ctx);
+  } finally {
+    telling -= ofRun;
+  }
+}

@@ -191,7 +191,8 @@ impl Inner {
             Ok(message) => message,
             Err(error) => return self.fault("<runtime>", EVENT, error.to_string()),
         };
-        let how = match (options["deliverAs"].as_str(), desk.is_idle()) {
+        let idle = desk.is_idle() && options["duringRun"] != true;
+        let how = match (options["deliverAs"].as_str(), idle) {
             (Some("nextTurn"), _) => Saying::NextTurn,
             // What is said while a run is active belongs to it, also when it ends meanwhile.
             (Some("followUp"), false) => Saying::Queued(Delivery::FollowUp),

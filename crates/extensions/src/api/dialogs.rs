@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::extensions::Inner;
@@ -38,7 +38,7 @@ impl Dialogs {
         if let Some(inner) = self.0.upgrade() {
             let open: Vec<String> = inner.dialogs.open().keys().cloned().collect();
             for id in open {
-                inner.answer_dialog(&id, &serde_json::json!({"cancelled": true}));
+                inner.answer_dialog(&id, &json!({"cancelled": true}));
             }
         }
     }
@@ -88,7 +88,7 @@ impl Inner {
             return;
         };
         if let Some(instance) = self.instance(number) {
-            let arguments = vec![id.to_owned(), response.to_string()];
+            let arguments = vec![json!(id).to_string(), response.to_string()];
             self.post(&instance, "answer", arguments);
         }
     }

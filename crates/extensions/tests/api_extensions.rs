@@ -1,0 +1,25 @@
+//! Extensions take part in a real session: what they see, what they change, what they ask.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+#[path = "api/actions.rs"]
+mod actions;
+#[path = "api/dialogs.rs"]
+mod dialogs;
+#[path = "api/events.rs"]
+mod events;
+#[path = "api/loading.rs"]
+mod loading;
+#[path = "api/model.rs"]
+mod model;
+#[path = "api/replacing.rs"]
+mod replacing;
+#[path = "api/stage.rs"]
+mod stage;
+#[path = "api/tools.rs"]
+mod tools;
