@@ -136,10 +136,15 @@ Examples:
 ";
 
 const EXTENSIONS: &str = "\
-The extensions a run in this directory loads, in order, and where they come from.
+The extensions a run in this directory loads, in order: where they come from, what they register, which
+modules they import, how long it took, and why some cannot be loaded. They are loaded for it, without a session.
 
 Usage:
-  pinion extensions list [--json] [-e SOURCE]… [--no-extensions] [--approve|--no-approve]
+  pinion extensions list [--json] [--no-load] [-e SOURCE]… [--no-extensions] [--approve|--no-approve]
+
+  --json      one line of JSON per extension
+  --no-load   only look for them; run nothing
+Exit codes: 0, or 1 if one of them cannot be loaded.
 
 They are looked for in this order; a file that is found twice is loaded once.
   1. what -e names
@@ -150,6 +155,7 @@ They are looked for in this order; a file that is found twice is loaded once.
 Examples:
   pinion extensions list
   pinion extensions list --json -e ./new.ts
+  pinion extensions list --no-load
 ";
 
 const TRUST: &str = "\

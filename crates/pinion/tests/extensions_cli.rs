@@ -75,7 +75,7 @@ fn settings(sandbox: &Sandbox) -> Value {
 
 /// The extensions a run would load, relative to the sandbox.
 fn found(sandbox: &Sandbox) -> Vec<String> {
-    let ran = succeed(sandbox, &["extensions", "list", "--json"], &[]);
+    let ran = succeed(sandbox, &["extensions", "list", "--no-load", "--json"], &[]);
     let line = |line: &str| -> Value { serde_json::from_str(line).unwrap() };
     let path = |line: Value| {
         let path = PathBuf::from(line["path"].as_str().unwrap());
@@ -533,8 +533,12 @@ fn packages_of_a_project_wait_for_its_trust() {
         ran.err
     );
 
-    let ran = succeed(&sandbox, &["extensions", "list", "--approve"], &[]);
-    assert_eq!(ran.out.lines().count(), 4, "{}", ran.out);
+    let ran = succeed(
+        &sandbox,
+        &["extensions", "list", "--no-load", "--approve"],
+        &[],
+    );
+    assert_eq!(ran.out.matches("  from: ").count(), 4, "{}", ran.out);
     succeed(&sandbox, &["trust"], &[]);
     assert_eq!(
         found(&sandbox),
@@ -564,6 +568,63 @@ fn npm_directories_of_global_packages_are_looked_into() {
         "{}{}",
         ran.out,
         ran.err
+    );
+}
+
+#[test]
+fn the_list_says_what_every_extension_registers() {
+    let sandbox = offline_sandbox(&json!({}));
+    sandbox.add_agent_files(&json!({
+        "extensions/good.ts": "import { words } from './words';
+            export default function (pi: any) {
+                pi.registerCommand(words[0], { description: 'Greets', handler: async () => {} });
+                pi.registerFlag('plan', { type: 'boolean' });
+                pi.registerTool({ name: 'count', description: 'Counts', parameters: {}, execute: async () => ({ content: [] }) });
+                pi.on('turn_end', () => {});
+            }",
+        "extensions/thrower.ts": "export default function () { throw new Error('not today'); }",
+    }));
+    fs::write(
+        sandbox.agent().join("extensions/words.js"),
+        "export const words = ['greet']; export default function () {}",
+    )
+    .unwrap();
+    let ran = run(&sandbox, &["extensions", "list", "--json"]);
+    assert_eq!(ran.code, Exit::Code(1), "one of them fails: {}", ran.err);
+    let lines: Vec<Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 3, "{}", ran.out);
+    let good = &lines[0];
+    assert_eq!(good["sourceInfo"]["source"], "auto", "{good}");
+    for (member, expected) in [
+        ("commands", json!(["greet"])),
+        ("flags", json!(["plan"])),
+        ("tools", json!(["count"])),
+        ("events", json!(["turn_end"])),
+    ] {
+        assert_eq!(good[member], expected, "{member}");
+    }
+    assert!(
+        good["loadMilliseconds"].is_number() && good["modules"].is_array(),
+        "{good}"
+    );
+    assert_eq!(good["error"], Value::Null);
+    let thrower = &lines[1];
+    assert!(thrower["path"].as_str().unwrap().ends_with("thrower.ts"));
+    assert!(
+        thrower["error"].as_str().unwrap().contains("not today"),
+        "{thrower}"
+    );
+
+    let ran = run(&sandbox, &["extensions", "list"]);
+    assert_eq!(ran.code, Exit::Code(1));
+    assert!(
+        ran.out.contains("commands: /greet") && ran.out.contains("not today"),
+        "{}",
+        ran.out
     );
 }
 

@@ -118,6 +118,15 @@ const KEYS: &[Key] = &[
     key("enabledModels", TextList, Allowed),
     key("packages", Sources, Ignored),
     key("extensions", TextList, Ignored),
+    key(
+        "extensionLimits",
+        Members(&[
+            ("busySeconds", Count),
+            ("handlerSeconds", Count),
+            ("memoryMb", Count),
+        ]),
+        Ignored,
+    ),
     key("skills", TextList, InsideProject),
     key("prompts", TextList, InsideProject),
     key("themes", TextList, Ignored),

@@ -1,15 +1,18 @@
-//! `extensions`: which extensions a run here would load, and where they come from.
+//! `extensions`: which extensions a run here would load, where they come from and what they register.
 
+use std::fmt::Write;
 use std::process::ExitCode;
 
 use pinion_config::{
     Dirs, Discovery, ExtensionEntry, ExtensionFlags, Settings, Trust, TrustFlag, find_extensions,
 };
-use serde_json::json;
+use pinion_extensions::{ExtensionReport, Extensions, Options};
+use serde_json::{Value, json};
 
 use super::out;
 use crate::failure::Failure;
 use crate::help::Topic;
+use crate::runtime;
 
 pub(super) fn run(words: &[String]) -> Result<ExitCode, Failure> {
     let Some((verb, rest)) = words.split_first() else {
@@ -18,69 +21,159 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode, Failure> {
     if verb != "list" {
         return Err(Failure::usage("Error: see `pinion extensions --help`."));
     }
-    let mut flags = ExtensionFlags::default();
-    let mut trust = TrustFlag::Unset;
-    let mut shape = Shape::Table;
+    let mut wanted = Wanted::default();
     let mut rest = rest.iter();
     while let Some(word) = rest.next() {
         match word.as_str() {
-            "--json" => shape = Shape::Json,
-            "--approve" => trust = TrustFlag::Approve,
-            "--no-approve" => trust = TrustFlag::Refuse,
-            "-ne" | "--no-extensions" => flags.discovery = Discovery::Off,
+            "--json" => wanted.json = true,
+            "--no-load" => wanted.no_load = true,
+            "--approve" => wanted.trust = TrustFlag::Approve,
+            "--no-approve" => wanted.trust = TrustFlag::Refuse,
+            "-ne" | "--no-extensions" => wanted.flags.discovery = Discovery::Off,
             "-e" | "--extension" => match rest.next() {
-                Some(source) => flags.extensions.push(source.clone()),
+                Some(source) => wanted.flags.extensions.push(source.clone()),
                 None => {
-                    return Err(Failure::usage(format!(
-                        "Error: {word} needs a value after it."
-                    )));
+                    let message = format!("Error: {word} needs a value after it.");
+                    return Err(Failure::usage(message));
                 }
             },
             _ => return Err(Failure::usage("Error: see `pinion extensions --help`.")),
         }
     }
-    list(&flags, trust, &shape)
+    list(&wanted)
 }
 
-enum Shape {
-    Table,
-    Json,
+#[derive(Default)]
+struct Wanted {
+    flags: ExtensionFlags,
+    trust: TrustFlag,
+    json: bool,
+    no_load: bool,
 }
 
-fn list(flags: &ExtensionFlags, trust: TrustFlag, shape: &Shape) -> Result<ExitCode, Failure> {
+/// What became of an extension.
+enum Outcome {
+    /// It was only looked for.
+    Found,
+    Loaded(Box<ExtensionReport>),
+    Failed(String),
+}
+
+fn list(wanted: &Wanted) -> Result<ExitCode, Failure> {
     let dirs = Dirs::from_env()?;
-    let (trust, mut notices) = Trust::decide(&dirs, trust);
+    let (trust, mut notices) = Trust::decide(&dirs, wanted.trust);
     let (settings, odd) = Settings::load(&dirs, trust);
     notices.extend(odd);
-    let found = find_extensions(&dirs, &settings, flags, trust);
+    let found = find_extensions(&dirs, &settings, &wanted.flags, trust);
     notices.extend(found.notices);
     for notice in notices {
         eprintln!("Warning: {notice}");
     }
-    if found.entries.is_empty() && matches!(shape, Shape::Table) {
+    if found.entries.is_empty() && !wanted.json {
         eprintln!("No extensions. See `pinion extensions --help` for where they are looked for.");
     }
-    let line = match shape {
-        Shape::Table => table_line,
-        Shape::Json => json_line,
+    let outcomes = match wanted.no_load || found.entries.is_empty() {
+        true => found.entries.iter().map(|_| Outcome::Found).collect(),
+        false => load(&found.entries)?,
     };
-    out(&found.entries.iter().map(line).collect::<String>())
+    let mut text = String::new();
+    for (entry, outcome) in found.entries.iter().zip(&outcomes) {
+        match wanted.json {
+            true => text.push_str(&json_line(entry, outcome)),
+            false => text.push_str(&paragraph(entry, outcome)),
+        }
+    }
+    out(&text)?;
+    let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
+    Ok(ExitCode::from(u8::from(outcomes.iter().any(failed))))
 }
 
-fn table_line(entry: &ExtensionEntry) -> String {
+/// Loads the extensions as a run would, passing over those that fail.
+fn load(entries: &[ExtensionEntry]) -> Result<Vec<Outcome>, Failure> {
+    let to_load = entries
+        .iter()
+        .map(|entry| pinion_extensions::ExtensionEntry {
+            path: entry.path.clone(),
+            source_info: json!(entry.source_info),
+        });
+    let options = Options {
+        lenient: true,
+        ..Options::default()
+    };
+    let runtime = runtime::build()?;
+    let loaded = runtime.block_on(Extensions::load(to_load.collect(), options));
+    let loaded = loaded.map_err(|failure| Failure::failed(format!("Error: {failure}")))?;
+    let reports = loaded.report();
+    let problems = loaded.problems();
+    let outcome = |entry: &ExtensionEntry| {
+        let path = entry.path.display().to_string();
+        let problem = problems.iter().find(|problem| problem.path == path);
+        let report = reports.iter().find(|report| report.path == path);
+        match (problem, report) {
+            (Some(problem), _) => Outcome::Failed(problem.message.clone()),
+            (None, Some(report)) => Outcome::Loaded(Box::new(report.clone())),
+            (None, None) => Outcome::Failed("it was not loaded".to_owned()),
+        }
+    };
+    let outcomes = entries.iter().map(outcome).collect();
+    drop(loaded);
+    // A script that still waits for something must not keep the process.
+    runtime.shutdown_background();
+    Ok(outcomes)
+}
+
+fn paragraph(entry: &ExtensionEntry, outcome: &Outcome) -> String {
     let info = &entry.source_info;
-    format!(
-        "{:9} {}  ({})\n",
-        info.scope,
+    let mut text = format!(
+        "{}\n  from: {} ({})\n",
         entry.path.display(),
-        info.source
-    )
+        info.source,
+        info.scope
+    );
+    let mut line = |word: &str, what: &str| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  {word}: {what}");
+    };
+    match outcome {
+        Outcome::Found => {}
+        Outcome::Failed(error) => line("error", error),
+        Outcome::Loaded(report) => {
+            let slashed = |names: &[String], mark: &str| -> Vec<String> {
+                names.iter().map(|name| format!("{mark}{name}")).collect()
+            };
+            for (word, names) in [
+                ("tools", report.tools.clone()),
+                ("commands", slashed(&report.commands, "/")),
+                ("flags", slashed(&report.flags, "--")),
+                ("events", report.events.clone()),
+                ("providers", report.providers.clone()),
+                ("shortcuts", report.shortcuts.clone()),
+                ("renderers", report.renderers.clone()),
+                ("modules", report.modules.clone()),
+            ] {
+                if !names.is_empty() {
+                    line(word, &names.join(", "));
+                }
+            }
+            line(
+                "loaded in",
+                &format!("{:.1} ms", report.load_time.as_secs_f64() * 1000.0),
+            );
+        }
+    }
+    text
 }
 
-fn json_line(entry: &ExtensionEntry) -> String {
-    let line = pinion_jsonl::json::to_string(&json!({
-        "path": entry.path.display().to_string(),
-        "sourceInfo": entry.source_info,
-    }));
-    line + "\n"
+fn json_line(entry: &ExtensionEntry, outcome: &Outcome) -> String {
+    let mut value = match outcome {
+        Outcome::Loaded(report) => json!(report),
+        Outcome::Found => json!({"path": entry.path.display().to_string()}),
+        Outcome::Failed(error) => {
+            json!({"path": entry.path.display().to_string(), "error": error})
+        }
+    };
+    if let Value::Object(members) = &mut value {
+        members.insert("sourceInfo".to_owned(), json!(entry.source_info));
+    }
+    pinion_jsonl::json::to_string(&value) + "\n"
 }
