@@ -28,6 +28,25 @@ pub struct ResourceFlags {
     pub prompt_discovery: Discovery,
     /// `--extension` sources: those that are packages may bring templates and skills too.
     pub extensions: Vec<String>,
+    /// What extensions bring along.
+    pub contributions: Contributions,
+}
+
+/// Files and directories that extensions bring along.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Contributions {
+    pub skills: Vec<Contribution>,
+    pub prompts: Vec<Contribution>,
+}
+
+/// A file or directory that an extension brings along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contribution {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The extension's own file.
+    pub extension: PathBuf,
 }
 
 /// Whether places are searched that nobody named.
@@ -126,6 +145,13 @@ pub(crate) fn candidates(
     }
     for text in &flags.extensions {
         found.add_named_package(text, dirs, trust);
+    }
+    let contributed = match sought {
+        Sought::Prompts => &flags.contributions.prompts,
+        Sought::Skills | Sought::Extensions => &flags.contributions.skills,
+    };
+    for contribution in contributed {
+        found.add_contribution(contribution);
     }
     if discovery == Discovery::On {
         for package in &list_packages(dirs, settings).0 {

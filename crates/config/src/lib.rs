@@ -30,7 +30,7 @@ mod walk;
 
 pub use context_files::{ContextFile, load_context_files};
 pub use dirs::Dirs;
-pub use discovery::{Discovery, Location, ResourceFlags};
+pub use discovery::{Contribution, Contributions, Discovery, Location, ResourceFlags};
 pub use error::ConfigError;
 pub use extensions::{ExtensionEntry, ExtensionFlags, FoundExtensions, find_extensions};
 pub use file_arguments::{FileArguments, FileImage, PreparedImage};

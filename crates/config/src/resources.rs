@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
-use crate::discovery::{Inputs, Location, ResourceFlags};
+use crate::discovery::{Contributions, Inputs, Location, ResourceFlags};
 use crate::skills::{self, ExpansionError, Skill};
 use crate::templates::{self, PromptTemplate};
 use crate::{Dirs, Notice, ProjectTrust, Settings, SourceInfo, paths};
@@ -123,40 +123,69 @@ impl Resources {
     }
 }
 
-/// Resources that are read when first asked for, and then once.
+/// Resources that are read when first asked for, and then when something has changed.
 #[derive(Debug)]
 pub struct LazyResources {
     dirs: Dirs,
     settings: Settings,
-    flags: ResourceFlags,
     trust: ProjectTrust,
-    loaded: OnceLock<(Resources, Vec<Notice>)>,
+    state: Mutex<Lazy>,
+}
+
+#[derive(Debug)]
+struct Lazy {
+    flags: ResourceFlags,
+    loaded: Option<(Arc<Resources>, Vec<Notice>)>,
 }
 
 impl LazyResources {
     /// Remembers what to read; reads nothing.
     pub fn new(dirs: Dirs, settings: Settings, flags: ResourceFlags, trust: ProjectTrust) -> Self {
+        let loaded = None;
         Self {
             dirs,
             settings,
-            flags,
             trust,
-            loaded: OnceLock::new(),
+            state: Mutex::new(Lazy { flags, loaded }),
         }
     }
 
     /// The resources.
-    pub fn get(&self) -> &Resources {
-        &self.loaded().0
+    pub fn get(&self) -> Arc<Resources> {
+        self.with_loaded(|(resources, _)| Arc::clone(resources))
     }
 
     /// What there is to say about them.
-    pub fn notices(&self) -> &[Notice] {
-        &self.loaded().1
+    pub fn notices(&self) -> Vec<Notice> {
+        self.with_loaded(|(_, notices)| notices.clone())
     }
 
-    fn loaded(&self) -> &(Resources, Vec<Notice>) {
-        self.loaded
-            .get_or_init(|| Resources::load(&self.dirs, &self.settings, &self.flags, self.trust))
+    /// Adds what extensions bring along, in the place of what they brought before.
+    pub fn contribute(&self, contributions: Contributions) {
+        let mut state = self.lock();
+        if state.flags.contributions != contributions {
+            state.flags.contributions = contributions;
+            state.loaded = None;
+        }
+    }
+
+    /// Reads everything again when it is next asked for.
+    pub fn forget(&self) {
+        self.lock().loaded = None;
+    }
+
+    fn with_loaded<T>(&self, look: impl FnOnce(&(Arc<Resources>, Vec<Notice>)) -> T) -> T {
+        let mut state = self.lock();
+        let Lazy { flags, loaded } = &mut *state;
+        look(loaded.get_or_insert_with(|| {
+            let (resources, notices) =
+                Resources::load(&self.dirs, &self.settings, flags, self.trust);
+            (Arc::new(resources), notices)
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lazy> {
+        // Whatever was read is complete.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,7 +18,7 @@ use crate::relaxed_json::{Problem, cleaned, members};
 use crate::{Notice, catalog};
 
 /// What the file says of one provider.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ProviderConfig {
     pub(crate) base_url: Option<String>,
     pub(crate) api_key: Option<Secret>,
@@ -28,10 +28,12 @@ pub(crate) struct ProviderConfig {
     pub(crate) compat: Option<Map<String, Value>>,
     pub(crate) overrides: BTreeMap<String, ModelOverride>,
     pub(crate) models: Vec<CustomModel>,
+    /// The models are all there are of this provider.
+    pub(crate) replaces_built_in: bool,
 }
 
 /// A model of the file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct CustomModel {
     pub(crate) model: Arc<Model>,
     pub(crate) headers: BTreeMap<String, Secret>,
@@ -75,7 +77,7 @@ struct ModelEntry {
 }
 
 /// Changes to a built-in model; what is absent stays.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ModelOverride {
     name: Option<String>,
@@ -90,7 +92,7 @@ pub(crate) struct ModelOverride {
     compat: Option<Map<String, Value>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CostOverride {
     input: Option<f64>,
@@ -191,7 +193,69 @@ fn provider(text: &str, name: &str, raw: &RawValue) -> Result<ProviderConfig, Pr
         compat: entry.compat,
         overrides: entry.model_overrides.unwrap_or_default(),
         models,
+        replaces_built_in: false,
     })
+}
+
+/// What a program says of a provider at run time: its models take the place of all it had, and
+/// without models it changes `before`. The error is for people.
+pub(crate) fn registered(
+    name: &str,
+    config: &Value,
+    before: Option<&ProviderConfig>,
+) -> Result<ProviderConfig, String> {
+    let wrong = |what: &str| Err(format!("Provider {name}: {what}"));
+    let has = |member: &str| config.get(member).is_some_and(|value| !value.is_null());
+    let models = config.get("models").and_then(Value::as_array);
+    let models = models.map_or(&[][..], Vec::as_slice);
+    if models.is_empty() {
+        let mut changed = before.cloned().unwrap_or_default();
+        let entry: ProviderEntry<'_> = match serde_json::from_str(&config.to_string()) {
+            Ok(entry) => entry,
+            Err(error) => return wrong(&error.to_string()),
+        };
+        for custom in &mut changed.models {
+            let model = Arc::make_mut(&mut custom.model);
+            if let Some(base_url) = &entry.base_url {
+                model.base_url.clone_from(base_url);
+            }
+        }
+        changed.base_url = entry.base_url.or(changed.base_url);
+        changed.api_key = entry.api_key.or(changed.api_key);
+        changed.headers.extend(entry.headers.unwrap_or_default());
+        changed.auth_header |= entry.auth_header;
+        return Ok(changed);
+    }
+    if !has("baseUrl") {
+        return wrong("\"baseUrl\" is required when defining models.");
+    }
+    if !has("apiKey") && !has("oauth") {
+        return wrong("\"apiKey\" or \"oauth\" is required when defining models.");
+    }
+    for model in models {
+        let id = model.get("id").and_then(Value::as_str).unwrap_or_default();
+        let own = model.get("api").is_some_and(|api| !api.is_null());
+        if !own && !has("api") {
+            return wrong(&format!(
+                "no \"api\" specified for model {id}. Set it on the provider or on the model."
+            ));
+        }
+    }
+    let mut described = config.clone();
+    let keyless = !has("apiKey");
+    if let (true, Some(members)) = (keyless, described.as_object_mut()) {
+        members.insert("apiKey".to_owned(), "-".into());
+    }
+    let text = described.to_string();
+    let parsed = serde_json::from_str::<&RawValue>(&text)
+        .map_err(|error| error.to_string())
+        .and_then(|raw| provider(&text, name, raw).map_err(|problem| problem.what));
+    let mut parsed = parsed.or_else(|error| wrong(&error))?;
+    parsed.replaces_built_in = true;
+    if keyless {
+        parsed.api_key = None;
+    }
+    Ok(parsed)
 }
 
 fn model(

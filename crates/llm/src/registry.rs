@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinion_message::{Model, Secret};
 use secrecy::ExposeSecret;
+use serde_json::Value;
 
 use crate::catalog::{self, CatalogModel};
 use crate::credentials::{CredentialError, Credentials, Entries, Environment};
@@ -29,11 +30,14 @@ pub struct RegistryOptions {
 }
 
 /// Every model that can be named.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Registry {
-    providers: Providers,
-    credentials: Credentials,
-    include_offline: AtomicBool,
+    /// What `models.json` says.
+    of_file: Arc<Providers>,
+    /// The same with what was registered over it.
+    providers: Arc<Providers>,
+    credentials: Arc<Credentials>,
+    include_offline: Arc<AtomicBool>,
 }
 
 /// What a request needs besides the model.
@@ -109,15 +113,41 @@ impl Registry {
         let (providers, mut notices) = models_file::read(&agent_dir.join("models.json"));
         let (credentials, more) = Credentials::open(agent_dir, options.environment);
         notices.extend(more);
-        let include_offline = AtomicBool::new(options.include_offline);
-        (
-            Self {
-                providers,
-                credentials,
-                include_offline,
-            },
-            notices,
-        )
+        let providers = Arc::new(providers);
+        let registry = Self {
+            of_file: Arc::clone(&providers),
+            providers,
+            credentials: Arc::new(credentials),
+            include_offline: Arc::new(AtomicBool::new(options.include_offline)),
+        };
+        (registry, notices)
+    }
+
+    /// This registry with one more provider, or another one of that name, as `models.json` would
+    /// describe it. Keys set at run time are shared. The error is for people.
+    pub fn with_provider(&self, name: &str, config: &Value) -> Result<Self, String> {
+        let config = models_file::registered(name, config, self.config(name))?;
+        let mut providers = Providers::clone(&self.providers);
+        match providers.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => *known = config,
+            None => providers.push((name.to_owned(), config)),
+        }
+        Ok(Self {
+            providers: Arc::new(providers),
+            ..self.clone()
+        })
+    }
+
+    /// This registry with what `models.json` says about a provider, and nothing more.
+    pub fn without_provider(&self, name: &str) -> Self {
+        let mut providers = Providers::clone(&self.providers);
+        providers.retain(|(known, _)| known != name);
+        let of_file = self.of_file.iter().find(|(known, _)| known == name);
+        providers.extend(of_file.cloned());
+        Self {
+            providers: Arc::new(providers),
+            ..self.clone()
+        }
     }
 
     /// Lists the offline model among the available ones, or no longer.
@@ -301,7 +331,9 @@ impl Registry {
             name: offline::DEMO_NAME,
             source: Source::Offline(config),
         });
-        let rows = catalog::models_of(provider).map(move |row| {
+        let replaced = config.is_some_and(|config| config.replaces_built_in);
+        let rows = catalog::models_of(provider).filter(move |_| !replaced);
+        let rows = rows.map(move |row| {
             if let Some(custom) = config.and_then(|config| config.custom(row.id())) {
                 return Candidate::custom(custom);
             }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Location, Place};
+use super::{Contribution, Location, Place};
 use crate::extensions::directory;
 use crate::fence::Fence;
 use crate::packages::Manifest;
@@ -120,6 +120,29 @@ impl<'a> Collector<'a> {
         let label = path_label(path);
         for file in self.files_at(path) {
             self.add_explicit(file, label.clone());
+        }
+    }
+
+    /// Adds what an extension brings along.
+    pub(crate) fn add_contribution(&mut self, contribution: &Contribution) {
+        let extension = &contribution.extension;
+        let name = extension.file_stem().unwrap_or_default().to_string_lossy();
+        let source = format!("extension:{name}");
+        for path in self.files_at(&contribution.path) {
+            let info = SourceInfo {
+                path: path.clone(),
+                source: source.clone().into(),
+                scope: Scope::Temporary.as_str(),
+                origin: "top-level",
+                base_dir: extension.parent().map(Path::to_owned),
+            };
+            let candidate = Candidate {
+                path,
+                location: Location::Path,
+                label: source.clone(),
+                info,
+            };
+            self.add(candidate, &Fence::Open);
         }
     }
 

@@ -41,7 +41,7 @@ impl Prompter {
             load_context_files(dirs, trust)
         };
         tell(&notices);
-        tell(resources.notices());
+        tell(&resources.notices());
         Self {
             dirs: dirs.clone(),
             texts,
