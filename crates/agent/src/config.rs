@@ -32,7 +32,9 @@ pub struct Config {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Which of them the model may call.
     pub active_tools: Vec<String>,
-    /// Which tools may be added later.
+    /// Tools that others bring along.
+    pub added_tools: Vec<Arc<dyn Tool>>,
+    /// Which tools may be added, now or later.
     pub tool_filter: ToolFilter,
     /// How shell commands of the user are run.
     pub shell: ToolSettings,

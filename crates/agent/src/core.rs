@@ -54,12 +54,9 @@ impl Core {
             retry_attempt: 0,
             overflow_handled: false,
         };
-        let toolbox = Toolbox::new(
-            config.tools,
-            config.active_tools,
-            config.tool_filter,
-            &*config.system_prompt,
-        );
+        let mut toolbox = Toolbox::new(config.tools, config.active_tools, config.tool_filter);
+        toolbox.add(config.added_tools);
+        toolbox.renew(&*config.system_prompt);
         let (outlet, line) = Outlet::new(config.listeners, config.hooks.clone());
         let core = Self {
             state: Mutex::new(state),

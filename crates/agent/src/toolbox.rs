@@ -21,12 +21,8 @@ pub(crate) struct Toolbox {
 }
 
 impl Toolbox {
-    pub fn new(
-        own: Vec<Arc<dyn Tool>>,
-        own_active: Vec<String>,
-        filter: ToolFilter,
-        prompt: &dyn SystemPrompt,
-    ) -> Self {
+    /// The tools to begin with; [`Toolbox::renew`] completes them.
+    pub fn new(own: Vec<Arc<dyn Tool>>, own_active: Vec<String>, filter: ToolFilter) -> Self {
         let mut toolbox = Self {
             own,
             own_active,
@@ -37,7 +33,6 @@ impl Toolbox {
             system_prompt: "".into(),
         };
         toolbox.reset(Vec::new());
-        toolbox.renew(prompt);
         toolbox
     }
 

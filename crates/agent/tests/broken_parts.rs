@@ -211,6 +211,7 @@ fn bench(tool_timeout: Duration) -> Bench {
         active_tools: ["checked", "called", "later", "endless"]
             .map(str::to_owned)
             .into(),
+        added_tools: Vec::new(),
         tool_filter: Default::default(),
         shell: ToolSettings::default(),
         system_prompt: Arc::new(|_: &[Arc<dyn Tool>]| "".into()),

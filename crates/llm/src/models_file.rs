@@ -210,7 +210,8 @@ pub(crate) fn registered(
     let models = models.map_or(&[][..], Vec::as_slice);
     if models.is_empty() {
         let mut changed = before.cloned().unwrap_or_default();
-        let entry: ProviderEntry<'_> = match serde_json::from_str(&config.to_string()) {
+        let text = config.to_string();
+        let entry: ProviderEntry<'_> = match serde_json::from_str(&text) {
             Ok(entry) => entry,
             Err(error) => return wrong(&error.to_string()),
         };

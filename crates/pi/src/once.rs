@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pinion_agent::{Command, EngineError, Event, Handle, Listener, Origin, Reply};
+use pinion_agent::{
+    Answer, Command, Disposition, EngineError, Event, Handle, Listener, Origin, Reply,
+};
 use pinion_message::{Block, Message};
 use tokio::sync::{mpsc, oneshot};
 
@@ -60,35 +62,42 @@ impl Listener for PrintListener {
     }
 }
 
-/// Says everything in order, each when the one before has settled.
+/// Says everything in order, each when the one before has settled; how many the model was asked.
 pub async fn ask_all(
     session: &Handle,
     prompts: Prompts,
     settled: &mut mpsc::UnboundedReceiver<()>,
-) -> Result<(), EngineError> {
+) -> Result<usize, EngineError> {
+    let mut asked = 0;
     let mut images = prompts.images;
     for text in prompts.texts {
-        let (sender, answer) = oneshot::channel();
-        let reply = Reply::new(move |result| {
-            // The asker is waiting right below.
-            let _ = sender.send(result);
-        });
-        let images = std::mem::take(&mut images);
-        session
-            .send(
-                Command::Prompt {
-                    text,
-                    images,
-                    when_busy: None,
-                    origin: Origin::Client,
-                },
-                reply,
-            )
-            .await;
-        answer.await.unwrap_or(Err(EngineError::Dropped))?;
+        let prompt = Command::Prompt {
+            text,
+            images: std::mem::take(&mut images),
+            when_busy: None,
+            origin: Origin::Client,
+        };
+        let answer = ask(session, prompt).await?;
+        if matches!(answer, Answer::Taken(Disposition::Handled)) {
+            // Whoever dealt with it may have started something.
+            ask(session, Command::WaitForIdle).await?;
+            while settled.try_recv().is_ok() {
+                asked += 1;
+            }
+            continue;
+        }
+        asked += 1;
         if settled.recv().await.is_none() {
             return Err(EngineError::Dropped);
         }
     }
-    Ok(())
+    Ok(asked)
+}
+
+async fn ask(session: &Handle, command: Command) -> Result<Answer, EngineError> {
+    let (sender, answer) = oneshot::channel();
+    // The asker is waiting right below.
+    let reply = Reply::new(move |result| drop(sender.send(result)));
+    session.send(command, reply).await;
+    answer.await.unwrap_or(Err(EngineError::Dropped))
 }

@@ -1,7 +1,9 @@
 //! The RPC loop: lines in, commands to the engine, one response each.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use pinion_agent::{Command, Handle, Reply};
 use pinion_jsonl::{Input, Queue};
 use serde_json::{Map, Value};
@@ -19,7 +21,12 @@ pub struct Rpc {
     pub out: Queue<Out>,
     /// Who asks the user things, and may ask to end.
     pub participant: Option<Arc<dyn Participant>>,
+    /// Commands wait until this is done; what the user chooses in dialogs does not.
+    pub beginning: Option<BoxFuture<'static, ()>>,
 }
+
+/// How many commands wait for the beginning before no more are read.
+const HELD: usize = 256;
 
 /// Someone beside the engine who talks with the client.
 pub trait Participant: Send + Sync {
@@ -43,19 +50,32 @@ pub enum RpcEnd {
 
 impl Rpc {
     /// Serves until the client closes its end or stops reading.
-    pub async fn serve(self, mut input: mpsc::Receiver<Input>) -> RpcEnd {
+    pub async fn serve(mut self, mut input: mpsc::Receiver<Input>) -> RpcEnd {
         let out = self.out.clone();
         let broken = out.broken();
         let asked = Arc::new(Notify::new());
         tokio::pin!(broken);
+        let mut held = VecDeque::new();
+        let mut beginning = self.beginning.take();
         loop {
             tokio::select! {
                 biased;
                 () = &mut broken => return RpcEnd::OutputClosed,
                 () = asked.notified() => return RpcEnd::Asked,
-                received = input.recv() => match received {
+                () = begun(&mut beginning), if beginning.is_some() => {
+                    beginning = None;
+                    for decoded in held.drain(..) {
+                        self.take(decoded, &asked).await;
+                    }
+                }
+                received = input.recv(), if held.len() < HELD => match received {
                     Some(Input::Line(line)) => {
-                        self.take(decode(&line), &asked).await;
+                        let decoded = decode(&line);
+                        if beginning.is_some() && !matches!(decoded, Decoded::Choice(..)) {
+                            held.push_back(decoded);
+                            continue;
+                        }
+                        self.take(decoded, &asked).await;
                         self.out.room_for_answers().await;
                     }
                     Some(Input::End) | None => return RpcEnd::EndOfInput,
@@ -94,6 +114,13 @@ impl Rpc {
                 end.notify_one();
             }
         })
+    }
+}
+
+async fn begun(beginning: &mut Option<BoxFuture<'static, ()>>) {
+    match beginning {
+        Some(beginning) => beginning.await,
+        None => std::future::pending().await,
     }
 }
 

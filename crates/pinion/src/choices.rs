@@ -7,9 +7,26 @@ use pinion_agent::Models;
 use pinion_llm::{Authorization, Provider, Providers, Registry, ScopedModel};
 use pinion_message::{Mask, Model, ThinkingLevel};
 
+use crate::extensions::ProgramServices;
+
+/// The key and the headers of a request to `model`, which must not be written anywhere.
+pub(crate) async fn authorize(
+    registry: &Registry,
+    mask: &Mask,
+    model: &Model,
+) -> Result<Authorization, String> {
+    let authorization = registry.authorize(model).await;
+    let authorization = authorization.map_err(|error| error.to_string())?;
+    let keys = authorization.api_key.iter();
+    for secret in keys.chain(authorization.headers.values()) {
+        mask.learn(secret);
+    }
+    Ok(authorization)
+}
+
 /// The registry, the scope, and who answers.
 pub(crate) struct Choices {
-    pub registry: Arc<Registry>,
+    services: Arc<ProgramServices>,
     pub scope: Vec<ScopedModel>,
     providers: Arc<Providers>,
     /// Learns every key that is used.
@@ -17,8 +34,8 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    pub fn new(registry: Arc<Registry>, scope: Vec<ScopedModel>, mask: Mask) -> Self {
-        for key in registry.known_keys() {
+    pub fn new(services: Arc<ProgramServices>, scope: Vec<ScopedModel>, mask: Mask) -> Self {
+        for key in services.registry().known_keys() {
             mask.learn(&key);
         }
         let (providers, notice) = Providers::from_environment();
@@ -26,7 +43,7 @@ impl Choices {
             eprintln!("Warning: {notice}");
         }
         Self {
-            registry,
+            services,
             scope,
             providers: Arc::new(providers),
             mask,
@@ -36,49 +53,40 @@ impl Choices {
 
 impl Models for Choices {
     fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
-        self.registry
+        let registry = self.services.registry();
+        registry
             .find(provider, id)
-            .filter(|model| self.registry.has_credentials(&model.provider))
+            .filter(|model| registry.has_credentials(&model.provider))
     }
 
     fn available(&self) -> Vec<Arc<Model>> {
-        self.registry.available()
+        self.services.registry().available()
     }
 
     fn scoped(&self) -> Vec<(Arc<Model>, Option<ThinkingLevel>)> {
+        let registry = self.services.registry();
         self.scope
             .iter()
-            .filter(|scoped| self.registry.has_credentials(&scoped.model.provider))
+            .filter(|scoped| registry.has_credentials(&scoped.model.provider))
             .map(|scoped| (Arc::clone(&scoped.model), scoped.thinking))
             .collect()
     }
 
     fn access(&self, model: &Model) -> BoxFuture<'static, Result<Authorization, String>> {
-        let registry = Arc::clone(&self.registry);
+        let registry = self.services.registry();
         let mask = self.mask.clone();
         let model = model.clone();
-        Box::pin(async move {
-            let authorization = registry
-                .authorize(&model)
-                .await
-                .map_err(|error| error.to_string())?;
-            for secret in authorization
-                .api_key
-                .iter()
-                .chain(authorization.headers.values())
-            {
-                mask.learn(secret);
-            }
-            Ok(authorization)
-        })
+        Box::pin(async move { authorize(&registry, &mask, &model).await })
     }
 
-    fn provider(&self, _model: &Model) -> Arc<dyn Provider> {
-        Arc::clone(&self.providers) as Arc<dyn Provider>
+    fn provider(&self, model: &Model) -> Arc<dyn Provider> {
+        let extension = self.services.answering(model);
+        extension.unwrap_or_else(|| Arc::clone(&self.providers) as _)
     }
 
     fn check_credentials(&self, model: &Model) -> Result<(), String> {
-        self.registry
+        self.services
+            .registry()
             .check_credentials(model)
             .map_err(|error| error.to_string())
     }

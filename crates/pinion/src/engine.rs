@@ -7,22 +7,25 @@ mod settings;
 
 use std::sync::Arc;
 
-use pinion_agent::{Config, Expanded, Expander, Listener, ToolFilter};
+use pinion_agent::{Config, Expanded, Expander, Hooks, Listener, ToolFilter};
 use pinion_config::{
     Dirs, Discovery, LazyResources, ResourceFlags, Settings, SettingsFile, Trust, TrustFlag,
     migrate,
 };
+use pinion_extensions::Extensions;
 use pinion_llm::{Registry, RegistryOptions};
 use pinion_message::Mask;
 use pinion_session::NewEntry;
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
 use self::model::{choose_model, scoped_models};
-use self::prompter::Prompter;
+pub(crate) use self::prompter::Prompter;
 use self::session::{append, open_session, session_directory};
-use self::settings::{engine_settings, tool_settings};
+use self::settings::{engine_settings, for_extensions, tool_settings};
 use crate::choices::Choices;
 use crate::cli::Flags;
+use crate::extensions::{self, Audience, ProgramServices};
 use crate::failure::Failure;
 use crate::preferences::SavedPreferences;
 use crate::program::Program;
@@ -31,6 +34,8 @@ use crate::program::Program;
 pub(crate) struct Engine {
     pub config: Config,
     pub preferences: Arc<SavedPreferences>,
+    pub extensions: Option<Extensions>,
+    pub services: Arc<ProgramServices>,
 }
 
 /// The tools there are.
@@ -43,6 +48,8 @@ pub(crate) fn build(
     program: Program,
     flags: &Flags,
     listeners: Vec<Arc<dyn Listener>>,
+    runtime: &Runtime,
+    audience: Audience,
 ) -> Result<Engine, Failure> {
     for warning in &flags.warnings {
         eprintln!("{warning}");
@@ -61,7 +68,21 @@ pub(crate) fn build(
 
     let (registry, notices) = Registry::load(&dirs.agent_dir, RegistryOptions::default());
     tell(&notices);
-    let registry = Arc::new(registry);
+    let mask = Mask::default();
+    let resources = Arc::new(LazyResources::new(
+        dirs.clone(),
+        settings.clone(),
+        resource_flags(flags),
+        trust,
+    ));
+    let services = Arc::new(ProgramServices::new(
+        registry,
+        Arc::clone(&resources),
+        mask.clone(),
+    ));
+    let extensions =
+        extensions::load(runtime, flags, &dirs, &settings, trust, &services, audience)?;
+    let registry = services.registry();
     let scope = scoped_models(&registry, flags, &settings);
     let session_directory = session_directory(&dirs, flags, &settings);
     let mut store = open_session(&dirs, flags, session_directory.as_deref())?;
@@ -81,15 +102,10 @@ pub(crate) fn build(
     let (model, thinking_level) =
         choose_model(program, flags, &settings, &registry, &scope, &mut store)?;
 
-    let mask = Mask::default();
     let shell = tool_settings(&dirs, &settings, &mask);
-    let resources = Arc::new(LazyResources::new(
-        dirs.clone(),
-        settings.clone(),
-        resource_flags(flags),
-        trust,
-    ));
     let prompter = Prompter::read(&dirs, flags, Arc::clone(&resources), trust);
+    let prompter = Arc::new(prompter);
+    services.set_prompter(Arc::clone(&prompter));
     let preferences = Arc::new(SavedPreferences::new(SettingsFile::global(&dirs)));
     let config = Config {
         store,
@@ -97,22 +113,36 @@ pub(crate) fn build(
         session_directory,
         model,
         thinking_level,
-        models: Arc::new(Choices::new(registry, scope, mask.clone())),
+        models: Arc::new(Choices::new(Arc::clone(&services), scope, mask.clone())),
         mask,
         tools: pinion_tools::builtin(ALL_TOOLS, shell.clone()),
         active_tools: tool_names(flags),
+        added_tools: extensions
+            .as_ref()
+            .map(Extensions::tools)
+            .unwrap_or_default(),
         tool_filter: tool_filter(flags),
         shell,
-        system_prompt: Arc::new(prompter),
-        settings: engine_settings(&settings),
+        system_prompt: prompter,
+        settings: match &extensions {
+            None => engine_settings(&settings),
+            Some(_) => for_extensions(engine_settings(&settings)),
+        },
         preferences: Arc::clone(&preferences) as _,
-        expander: Arc::new(ResourceExpander(resources)),
+        expander: Arc::new(ResourceExpander {
+            resources,
+            extensions: extensions.clone(),
+        }),
         listeners,
-        hooks: None,
+        hooks: extensions
+            .clone()
+            .map(|extensions| Arc::new(extensions) as Arc<dyn Hooks>),
     };
     Ok(Engine {
         config,
         preferences,
+        extensions,
+        services,
     })
 }
 
@@ -122,7 +152,10 @@ fn tell<T: std::fmt::Display>(notices: &[T]) {
     }
 }
 
-struct ResourceExpander(Arc<LazyResources>);
+struct ResourceExpander {
+    resources: Arc<LazyResources>,
+    extensions: Option<Extensions>,
+}
 
 impl Expander for ResourceExpander {
     fn expand(&self, text: &str) -> Expanded {
@@ -132,7 +165,8 @@ impl Expander for ResourceExpander {
                 fault: None,
             };
         }
-        let expanded = self.0.get().expand(text);
+        let resources = self.resources.get();
+        let expanded = resources.expand(text);
         let fault = expanded
             .error
             .map(|error| (error.path.display().to_string(), error.message));
@@ -143,7 +177,11 @@ impl Expander for ResourceExpander {
     }
 
     fn commands(&self) -> Value {
-        json!(self.0.get().commands())
+        let of_extensions = self.extensions.as_ref().map(Extensions::commands);
+        let mut commands = of_extensions.unwrap_or_default();
+        let resources = self.resources.get().commands();
+        commands.extend(resources.iter().map(|command| json!(command)));
+        Value::Array(commands)
     }
 }
 
@@ -172,6 +210,7 @@ fn tool_filter(flags: &Flags) -> ToolFilter {
 fn resource_flags(flags: &Flags) -> ResourceFlags {
     let discovery = |off| if off { Discovery::Off } else { Discovery::On };
     ResourceFlags {
+        contributions: Default::default(),
         skills: flags.skills.clone(),
         skill_discovery: discovery(flags.no_skills),
         prompt_templates: flags.prompt_templates.clone(),

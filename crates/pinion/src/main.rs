@@ -4,6 +4,7 @@ mod choices;
 mod cli;
 mod commands;
 mod engine;
+mod extensions;
 mod failure;
 mod help;
 mod modes;

@@ -6,16 +6,21 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pinion_agent::{Listener, Session, Stopper};
+use futures_util::future::BoxFuture;
+use pinion_agent::{Hooks, Listener, Session, Stopper};
 use pinion_config::FileArguments;
+use pinion_extensions::{Extensions, RecordSink};
 use pinion_jsonl::{Coalesce, DEFAULT_LINE_LIMIT, Queue, Writer, WriterEnd, read_lines, stdio};
 use pinion_message::StopReason;
-use pinion_pi::{Classic, Out, PiListener, PrintListener, Prompts, Rpc, RpcEnd, ask_all};
+use pinion_pi::{
+    Additions, Classic, Out, Participant, PiListener, PrintListener, Prompts, Rpc, RpcEnd, ask_all,
+};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 use crate::cli::{Flags, OnEof};
 use crate::engine::{self, Engine};
+use crate::extensions::{Audience, Talker};
 use crate::failure::Failure;
 use crate::program::Program;
 use crate::signals::Ending;
@@ -32,18 +37,24 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     let stdout = stdio::claim_stdout()?;
     let queue = queue(&flags);
     let listener: Arc<dyn Listener> = Arc::new(PiListener::new(queue.clone()));
-    let engine = engine::build(program, &flags, vec![listener])?;
+    let runtime = runtime::build()?;
+    let audience = Audience {
+        records: records(&queue),
+        has_ui: true,
+    };
+    let engine = engine::build(program, &flags, vec![listener], &runtime, audience)?;
     let on_eof = flags.on_eof;
     drop(flags);
     let watched = stdout.try_clone()?;
-    let writer = Writer::spawn(stdout, Classic::default(), queue.clone())?;
+    let writer = Writer::spawn(stdout, projection(&engine), queue.clone())?;
     let input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
 
     let Engine {
         config,
         preferences,
+        extensions,
+        services,
     } = engine;
-    let runtime = runtime::build()?;
     let mut ending = Ending::listen(&runtime)?;
     let end = runtime.block_on(async {
         let (session, mut task) = Session::spawn(config);
@@ -51,7 +62,10 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         let rpc = Rpc {
             session,
             out: queue.clone(),
-            participant: None,
+            participant: extensions
+                .clone()
+                .map(|extensions| Arc::new(Talker(extensions)) as Arc<dyn Participant>),
+            beginning: extensions.clone().map(begin),
         };
         let gone = reader::gone(watched);
         tokio::pin!(gone);
@@ -63,6 +77,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
             },
             () = &mut gone => End::Output,
             code = ending.signalled() => End::Signal(code),
+            code = services.exited() => End::Exit(code),
         };
         if end == End::Input && on_eof == OnEof::Drain {
             // Without a handle the session ends when its work has.
@@ -71,7 +86,11 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
                 () = queue.broken() => End::Output,
                 () = gone => End::Output,
                 code = ending.signalled() => End::Signal(code),
+                code = services.exited() => End::Exit(code),
             };
+        }
+        if let Some(extensions) = &extensions {
+            farewell(extensions).await;
         }
         stop_session(&stopper, task).await;
         end
@@ -80,7 +99,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     preferences.flush();
     queue.close();
     let end = match end {
-        End::Input | End::Asked => match last_words(&runtime, &mut ending, writer) {
+        End::Input | End::Asked | End::Exit(_) => match last_words(&runtime, &mut ending, writer) {
             Ok(_) => end,
             Err(code) => End::Signal(code),
         },
@@ -94,8 +113,38 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     Ok(ExitCode::from(match end {
         End::Input | End::Asked => 0,
         End::Output => 1,
-        End::Signal(code) => code,
+        End::Signal(code) | End::Exit(code) => code,
     }))
+}
+
+/// Events as lines; with those of pi 0.73 where extensions, which are written for it, are loaded.
+fn projection(engine: &Engine) -> Classic {
+    Classic::new(match engine.extensions {
+        None => Additions::None,
+        Some(_) => Additions::OfExtensions,
+    })
+}
+
+/// Takes records of extensions into the queue of the writer.
+fn records(queue: &Queue<Out>) -> RecordSink {
+    let queue = queue.clone();
+    Arc::new(move |record| {
+        let mut line = record.into_bytes();
+        line.push(b'\n');
+        queue.push(Out::Record(line));
+    })
+}
+
+/// Tells extensions that the session begins.
+fn begin(extensions: Extensions) -> BoxFuture<'static, ()> {
+    Box::pin(async move { extensions.begin().await })
+}
+
+/// Tells extensions that the session ends, and waits a while for what they still do.
+async fn farewell(extensions: &Extensions) {
+    let farewell = Hooks::farewell(extensions);
+    // Who takes longer is left behind.
+    let _ = tokio::time::timeout(FAREWELL, farewell).await;
 }
 
 /// Waits until everything has been read, or cannot be; a reader that takes for ever is ended by a
@@ -122,8 +171,12 @@ enum End {
     Output,
     /// A signal; its exit code.
     Signal(u8),
+    /// An extension ended the program, with this exit code.
+    Exit(u8),
 }
 
+/// How long extensions may take to end.
+const FAREWELL: Duration = Duration::from_secs(5);
 /// How long a run may take to settle, and its last lines to be read, when the program must end.
 const LAST_WORDS: Duration = Duration::from_millis(800);
 
@@ -144,13 +197,13 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
         Arc::clone(&printer) as _,
     ];
     let prompts = prompts(&flags)?;
-    let engine = engine::build(program, &flags, listeners)?;
+    let runtime = runtime::build()?;
+    let engine = engine::build(program, &flags, listeners, &runtime, Audience::none())?;
     let mut header = engine.config.store.header().json().to_vec();
     header.push(b'\n');
     queue.push(Out::Record(header));
     let watched = stdout.try_clone()?;
-    let writer = Writer::spawn(stdout, Classic::default(), queue.clone())?;
-    let runtime = runtime::build()?;
+    let writer = Writer::spawn(stdout, projection(&engine), queue.clone())?;
     let mut ending = Ending::listen(&runtime)?;
     let broken = async {
         tokio::select! {
@@ -161,7 +214,7 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
     let outcome = converse(&runtime, &mut ending, engine, prompts, settled, broken);
     queue.close();
     let end = match outcome {
-        Ok(code @ 1..) => {
+        Ok(Outcome::Ended(code)) => {
             writer.join_within(LAST_WORDS);
             Err(code)
         }
@@ -175,6 +228,7 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
         }
         // pi ends with 0 whatever became of the answer, which is in the events.
         (_, Ok(WriterEnd::Complete)) if program == Program::Pi => Ok(ExitCode::SUCCESS),
+        (Outcome::NothingAsked, Ok(WriterEnd::Complete)) => Ok(ExitCode::SUCCESS),
         (_, Ok(WriterEnd::Complete)) => failed_answer(&printer).map_or(Ok(ExitCode::SUCCESS), Err),
     }
 }
@@ -184,16 +238,18 @@ pub(crate) fn print(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fai
     let mut stdout = stdio::claim_stdout()?;
     let (printer, settled) = PrintListener::new();
     let prompts = prompts(&flags)?;
-    let engine = engine::build(program, &flags, vec![Arc::clone(&printer) as _])?;
     let runtime = runtime::build()?;
+    let listeners: Vec<Arc<dyn Listener>> = vec![Arc::clone(&printer) as _];
+    let engine = engine::build(program, &flags, listeners, &runtime, Audience::none())?;
     let mut ending = Ending::listen(&runtime)?;
     let gone = reader::gone(stdout.try_clone()?);
-    let code = converse(&runtime, &mut ending, engine, prompts, settled, gone)?;
+    let outcome = converse(&runtime, &mut ending, engine, prompts, settled, gone)?;
     runtime.shutdown_background();
-    if code != 0 {
-        return Ok(ExitCode::from(code));
+    match outcome {
+        Outcome::Ended(code) => Ok(ExitCode::from(code)),
+        Outcome::NothingAsked => Ok(ExitCode::SUCCESS),
+        Outcome::Answered => print_answer(&printer, &mut stdout),
     }
-    print_answer(&printer, &mut stdout)
 }
 
 fn print_answer(printer: &PrintListener, stdout: &mut File) -> Result<ExitCode, Failure> {
@@ -232,7 +288,18 @@ fn queue(flags: &Flags) -> Queue<Out> {
     })
 }
 
-/// Runs the conversation; gives the exit code of a signal, 1 if nobody reads, or 0.
+/// What became of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The model was asked and everything has settled.
+    Answered,
+    /// Extensions dealt with everything that was said.
+    NothingAsked,
+    /// It was ended, with this exit code: by a signal, by an extension, or because nobody reads.
+    Ended(u8),
+}
+
+/// Runs the conversation.
 fn converse(
     runtime: &Runtime,
     ending: &mut Ending,
@@ -240,20 +307,34 @@ fn converse(
     prompts: Prompts,
     mut settled: tokio::sync::mpsc::UnboundedReceiver<()>,
     unread: impl Future<Output = ()>,
-) -> Result<u8, Failure> {
+) -> Result<Outcome, Failure> {
     let Engine {
         config,
         preferences,
+        extensions,
+        services,
     } = engine;
     let result = runtime.block_on(async {
         let (session, task) = Session::spawn(config);
-        let result = tokio::select! {
-            asked = ask_all(&session, prompts, &mut settled) => {
-                asked.map(|()| 0).map_err(|error| Failure::failed(error.to_string()))
+        let conversation = async {
+            if let Some(extensions) = &extensions {
+                extensions.begin().await;
             }
-            () = unread => Ok(1),
-            code = ending.signalled() => Ok(code),
+            ask_all(&session, prompts, &mut settled).await
         };
+        let result = tokio::select! {
+            asked = conversation => match asked {
+                Ok(0) => Ok(Outcome::NothingAsked),
+                Ok(_) => Ok(Outcome::Answered),
+                Err(error) => Err(Failure::failed(error.to_string())),
+            },
+            () = unread => Ok(Outcome::Ended(1)),
+            code = ending.signalled() => Ok(Outcome::Ended(code)),
+            code = services.exited() => Ok(Outcome::Ended(code)),
+        };
+        if let Some(extensions) = &extensions {
+            farewell(extensions).await;
+        }
         // Nothing is going on after an answer; otherwise it is stopped, so that it is saved.
         stop_session(&session.stopper(), task).await;
         result

@@ -8,6 +8,7 @@ use pinion_config::{
     compose_system_prompt, load_context_files, today,
 };
 use pinion_tools::Tool;
+use serde_json::{Value, json};
 
 use super::tell;
 use crate::cli::Flags;
@@ -48,6 +49,31 @@ impl Prompter {
             context_files,
             resources,
         }
+    }
+}
+
+impl Prompter {
+    /// What the prompt is made of, as extensions see it; the tools are theirs to ask for.
+    pub fn options(&self) -> Value {
+        let resources = self.resources.get();
+        let skills = resources.skills().iter().map(|skill| {
+            json!({
+                "name": skill.name,
+                "description": skill.description,
+                "filePath": skill.path,
+                "baseDir": skill.path.parent(),
+                "sourceInfo": skill.source_info,
+            })
+        });
+        let files = self.context_files.iter();
+        let files = files.map(|file| json!({ "path": file.path, "content": file.content }));
+        json!({
+            "cwd": self.dirs.cwd,
+            "skills": skills.collect::<Vec<_>>(),
+            "contextFiles": files.collect::<Vec<_>>(),
+            "customPrompt": self.texts.custom,
+            "appendSystemPrompt": self.texts.append,
+        })
     }
 }
 

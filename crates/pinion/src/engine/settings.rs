@@ -3,12 +3,21 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pinion_agent::{EngineSettings, Steering};
+use pinion_agent::{EngineSettings, Steering, ToolOrder};
 use pinion_config::{Dirs, Settings};
 use pinion_llm::{CacheRetention, HttpRetry, Timeouts};
 use pinion_message::{Mask, ThinkingLevel};
 use pinion_tools::ToolSettings;
 use serde_json::Value;
+
+/// Extensions are written for a pi that runs calls side by side and lets them all run.
+pub(super) fn for_extensions(settings: EngineSettings) -> EngineSettings {
+    EngineSettings {
+        tool_order: ToolOrder::Parallel,
+        steering: Steering::WaitsForTurn,
+        ..settings
+    }
+}
 
 pub(super) fn tool_settings(dirs: &Dirs, settings: &Settings, mask: &Mask) -> ToolSettings {
     ToolSettings {

@@ -1,0 +1,170 @@
+//! Extensions of a run: found, loaded before the session begins, and told when it does.
+
+mod services;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pinion_config::{Dirs, ProjectTrust, Settings, find_extensions};
+use pinion_extensions::{
+    ExtensionEntry, Extensions, Flag, FlagKind, LoadFailure, Options, RecordSink, ScriptOptions,
+};
+use pinion_pi::Participant;
+use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
+
+pub(crate) use self::services::ProgramServices;
+use crate::cli::Flags;
+use crate::failure::Failure;
+
+/// Who extensions talk to.
+pub(crate) struct Audience {
+    /// Takes records for the client.
+    pub records: RecordSink,
+    /// Whether there is a client that can be asked.
+    pub has_ui: bool,
+}
+
+impl Audience {
+    /// Nobody.
+    pub fn none() -> Self {
+        Self {
+            records: Arc::new(|_| ()),
+            has_ui: false,
+        }
+    }
+}
+
+/// What the settings say about how extensions are run.
+fn options(settings: &Settings, dirs: &Dirs) -> Options {
+    let number = |name: &str| settings.get_global(name).and_then(Value::as_u64);
+    let mut script = ScriptOptions {
+        cache_dir: cache_dir(dirs),
+        ..ScriptOptions::default()
+    };
+    if let Some(seconds) = number("extensions.busySeconds") {
+        script.busy_limit = Duration::from_secs(seconds);
+    }
+    if let Some(megabytes) = number("extensions.memoryMb") {
+        script.memory_limit = usize::try_from(megabytes << 20)
+            .ok()
+            .filter(|&limit| limit > 0);
+    }
+    let mut options = Options {
+        script,
+        theme: settings
+            .get("theme")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        ..Options::default()
+    };
+    if let Some(seconds) = number("extensions.handlerSeconds") {
+        options.patience = Duration::from_secs(seconds);
+    }
+    options
+}
+
+/// Where transformed scripts are kept: they can be made again at any time.
+fn cache_dir(dirs: &Dirs) -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty());
+    let base = named.map_or_else(|| dirs.home.join(".cache"), PathBuf::from);
+    base.is_absolute().then(|| base.join("pinion/extensions"))
+}
+
+/// Finds and loads the extensions of a run; `None` when there are none.
+pub(crate) fn load(
+    runtime: &Runtime,
+    flags: &Flags,
+    dirs: &Dirs,
+    settings: &Settings,
+    trust: ProjectTrust,
+    services: &Arc<ProgramServices>,
+    audience: Audience,
+) -> Result<Option<Extensions>, Failure> {
+    let found = find_extensions(dirs, settings, &flags.extension_flags(), trust);
+    for notice in &found.notices {
+        eprintln!("Warning: {notice}");
+    }
+    if found.entries.is_empty() {
+        return Ok(None);
+    }
+    let entries = found.entries.into_iter().map(|entry| ExtensionEntry {
+        source_info: json!(entry.source_info),
+        path: entry.path,
+    });
+    let options = Options {
+        has_ui: audience.has_ui,
+        records: audience.records,
+        services: Arc::clone(services) as _,
+        ..options(settings, dirs)
+    };
+    let loaded = runtime
+        .block_on(Extensions::load(entries.collect(), options))
+        .map_err(|failure| load_failed(&failure))?;
+    let values = flag_values(&loaded.flags(), &flags.unknown)?;
+    runtime
+        .block_on(loaded.extensions.start(values))
+        .map_err(|problems| load_failed(&LoadFailure::Problems(problems)))?;
+    Ok(Some(loaded.extensions))
+}
+
+fn load_failed(failure: &LoadFailure) -> Failure {
+    let lines: Vec<String> = failure
+        .to_string()
+        .lines()
+        .map(|line| match line.starts_with("Failed to load") {
+            true => format!("Error: {line}"),
+            false => line.to_owned(),
+        })
+        .collect();
+    Failure::failed(lines.join("\n"))
+}
+
+/// The values that unknown flags of the command line give to flags of extensions.
+fn flag_values(
+    known: &[Flag],
+    given: &[(String, Option<String>)],
+) -> Result<Map<String, Value>, Failure> {
+    let mut values = Map::new();
+    let mut unknown = Vec::new();
+    for (name, value) in given {
+        let Some(flag) = known.iter().find(|flag| flag.name == *name) else {
+            unknown.push(format!("--{name}"));
+            continue;
+        };
+        let value = match (flag.kind, value) {
+            (FlagKind::Boolean, _) => Value::Bool(true),
+            (FlagKind::String, Some(value)) => Value::String(value.clone()),
+            (FlagKind::String, None) => {
+                let words = format!("Error: Extension flag \"--{name}\" requires a value");
+                return Err(Failure::failed(words));
+            }
+        };
+        values.insert(name.clone(), value);
+    }
+    match unknown.len() {
+        0 => Ok(values),
+        1 => Err(Failure::failed(format!(
+            "Error: Unknown option: {}",
+            unknown[0]
+        ))),
+        _ => {
+            let all = unknown.join(", ");
+            Err(Failure::failed(format!("Error: Unknown options: {all}")))
+        }
+    }
+}
+
+/// Extensions as the RPC loop sees them.
+pub(crate) struct Talker(pub Extensions);
+
+impl Participant for Talker {
+    fn choice(&self, id: &str, choice: Map<String, Value>) {
+        self.0.dialogs().answer(id, &Value::Object(choice));
+    }
+
+    fn wants_to_end(&self) -> bool {
+        self.0.shutdown_requested()
+    }
+}
