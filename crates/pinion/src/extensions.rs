@@ -43,10 +43,10 @@ fn options(settings: &Settings, dirs: &Dirs) -> Options {
         cache_dir: cache_dir(dirs),
         ..ScriptOptions::default()
     };
-    if let Some(seconds) = number("extensions.busySeconds") {
+    if let Some(seconds) = number("extensionLimits.busySeconds") {
         script.busy_limit = Duration::from_secs(seconds);
     }
-    if let Some(megabytes) = number("extensions.memoryMb") {
+    if let Some(megabytes) = number("extensionLimits.memoryMb") {
         script.memory_limit = usize::try_from(megabytes << 20)
             .ok()
             .filter(|&limit| limit > 0);
@@ -59,7 +59,7 @@ fn options(settings: &Settings, dirs: &Dirs) -> Options {
             .map(str::to_owned),
         ..Options::default()
     };
-    if let Some(seconds) = number("extensions.handlerSeconds") {
+    if let Some(seconds) = number("extensionLimits.handlerSeconds") {
         options.patience = Duration::from_secs(seconds);
     }
     options
