@@ -274,3 +274,21 @@ async fn numbers_and_dates_read_as_people_write_them() {
         ])
     );
 }
+
+#[tokio::test]
+async fn a_stack_begins_with_its_error() {
+    let bench = Bench::new().await;
+    let path = bench.write(
+        "a.js",
+        "class Odd extends Error { name = 'Odd' }\nfunction fail() { throw new Odd('why') }\n\
+         export default () => { try { fail() } catch (error) { const kept = error.stack; error.stack = 'mine'; return [kept, error.stack] } }",
+    );
+    let seen = bench.run("a.js").await.unwrap();
+    let stack = seen[0].as_str().unwrap();
+    let frame = format!("\n    at fail ({}:2:", path.display());
+    assert!(
+        stack.starts_with("Odd: why\n    at ") && stack.contains(&frame),
+        "{stack}"
+    );
+    assert_eq!(seen[1], "mine");
+}

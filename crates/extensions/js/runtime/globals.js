@@ -73,3 +73,22 @@ localize(Date.prototype, "toLocaleString", "dateToLocale");
 localize(Date.prototype, "toLocaleDateString", "dateToLocaleDate");
 localize(Date.prototype, "toLocaleTimeString", "dateToLocaleTime");
 localize(String.prototype, "localeCompare", "compareLocale");
+
+// The engine's stacks are frames only; scripts expect the error itself in front of them.
+const frames = Object.getOwnPropertyDescriptor(Error.prototype, "stack");
+if (frames?.get) {
+  Object.defineProperty(Error.prototype, "stack", {
+    ...frames,
+    get() {
+      const stack = frames.get.call(this);
+      if (typeof stack !== "string" || (stack !== "" && !stack.startsWith("    at "))) return stack;
+      let head;
+      try {
+        head = Error.prototype.toString.call(this);
+      } catch {
+        head = "Error";
+      }
+      return stack === "" ? head : `${head}\n${stack.trimEnd()}`;
+    },
+  });
+}

@@ -8,7 +8,8 @@ use super::transform::transform;
 
 /// The message for "not a function", from the innermost place of `stack`.
 pub(crate) fn not_a_function(stack: &str) -> Option<String> {
-    let (path, line, column) = place(stack.lines().next()?)?;
+    let frame = stack.lines().find(|line| line.starts_with("    at "))?;
+    let (path, line, column) = place(frame)?;
     let path = Path::new(path);
     if !path.is_absolute() {
         return None;

@@ -124,7 +124,7 @@ impl Package {
             .and_then(|target| target.strip_prefix("./"))
         {
             Some(path) if !path.split('/').any(|part| part == "..") => {
-                Exported::File(self.directory.join(path))
+                Exported::File(self.directory.join(path.trim_start_matches('/')))
             }
             _ => Exported::Refused,
         }
@@ -188,5 +188,84 @@ fn conditional(target: &Value, star: Option<&str>, wanted: Wanted) -> Option<Str
             .iter()
             .find_map(|target| conditional(target, star, wanted)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn target(exports: Value, subpath: &str, wanted: Wanted) -> Option<String> {
+        exports_target(&exports, subpath, wanted)
+    }
+
+    #[test]
+    fn conditions_are_tried_in_their_order() {
+        let exports = json!({ "types": "./t", "browser": "./b", "node": { "import": "./ni", "require": "./nr" }, "default": "./d" });
+        assert_eq!(
+            target(exports.clone(), ".", Wanted::Import).as_deref(),
+            Some("./ni")
+        );
+        assert_eq!(
+            target(exports.clone(), ".", Wanted::Require).as_deref(),
+            Some("./nr")
+        );
+        assert_eq!(target(exports, "./x", Wanted::Import), None);
+        let first_default = json!({ ".": { "default": "./d", "import": "./i" } });
+        assert_eq!(
+            target(first_default, ".", Wanted::Import).as_deref(),
+            Some("./d")
+        );
+        let list = json!([{ "browser": "./b" }, "./fallback"]);
+        assert_eq!(
+            target(list, ".", Wanted::Import).as_deref(),
+            Some("./fallback")
+        );
+    }
+
+    #[test]
+    fn the_longest_pattern_wins_and_null_closes() {
+        let exports = json!({ "./*": "./all/*", "./in/*": "./in/*.js", "./in/secret/*": null, "./old/": "./legacy/", "./in/exact": "./exact" });
+        for (subpath, expected) in [
+            ("./x", Some("./all/x")),
+            ("./in/a/b", Some("./in/a/b.js")),
+            ("./in/secret/a", None),
+            ("./in/exact", Some("./exact")),
+            ("./old/a.js", Some("./legacy/a.js")),
+        ] {
+            let found = target(exports.clone(), subpath, Wanted::Import);
+            assert_eq!(found.as_deref(), expected, "{subpath}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_pattern_gives_back_what_its_star_stood_for(
+            prefix in "[a-z/]{0,8}", star in "[a-z/.]{1,12}", suffix in "[a-z.]{0,6}",
+        ) {
+            let mut map = serde_json::Map::new();
+            map.insert(format!("./{prefix}*{suffix}"), json!("./to/*/end"));
+            let found = exports_target(
+                &Value::Object(map),
+                &format!("./{prefix}{star}{suffix}"),
+                Wanted::Import,
+            );
+            prop_assert_eq!(found, Some(format!("./to/{star}/end")));
+        }
+
+        #[test]
+        fn no_target_leaves_its_package(path in "[a-z./]{0,16}") {
+            let package = Package {
+                directory: PathBuf::from("/p"),
+                manifest: json!({ "exports": format!("./{path}") }),
+            };
+            if let Exported::File(file) = package.exported(".", Wanted::Import) {
+                prop_assert!(!file.components().any(|part| part.as_os_str() == ".."));
+                prop_assert!(file.starts_with("/p"));
+            }
+        }
     }
 }
