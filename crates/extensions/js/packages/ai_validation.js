@@ -1,0 +1,28 @@
+// Arguments of tool calls: bent into shape, checked, and told apart in words for the model.
+
+import { errorsOf, isValid } from "pinion:packages/schema_check";
+import { coerce, convert } from "pinion:packages/schema_convert";
+import { kindOf } from "pinion:packages/typebox_schema";
+
+function subject({ keyword, instancePath, params }) {
+  const path = instancePath.slice(1).replaceAll("/", ".");
+  if (keyword !== "required") return path || "root";
+  return path ? `${path}.${params.requiredProperties[0]}` : params.requiredProperties[0];
+}
+
+/** The arguments as the tool takes them; throws the text that tells the model what is wrong. */
+export function validateToolArguments(tool, toolCall) {
+  const schema = tool.parameters;
+  const copy = structuredClone(toolCall.arguments);
+  const bent = kindOf(schema) === undefined ? coerce(schema, copy) : convert(schema, copy);
+  if (isValid(schema, bent)) return bent;
+  const lines = errorsOf(schema, bent).map((error) => `  - ${subject(error)}: ${error.message}`);
+  const received = JSON.stringify(toolCall.arguments, null, 2);
+  throw new Error(`Validation failed for tool "${toolCall.name}":\n${lines.join("\n") || "Unknown validation error"}\n\nReceived arguments:\n${received}`);
+}
+
+export function validateToolCall(tools, toolCall) {
+  const tool = tools.find(({ name }) => name === toolCall.name);
+  if (!tool) throw new Error(`Tool "${toolCall.name}" not found`);
+  return validateToolArguments(tool, toolCall);
+}
