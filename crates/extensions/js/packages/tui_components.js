@@ -1,0 +1,129 @@
+// The plain components: each turns itself into lines of a given width.
+
+import { applyBackgroundToLine, padded, truncateToWidth, wrapTextWithAnsi } from "pinion:packages/tui_text";
+import { getKeybindings } from "pinion:packages/tui_keys";
+
+export class Container {
+  children = [];
+  addChild(component) { this.children.push(component); }
+  removeChild(component) { this.children = this.children.filter((child) => child !== component); }
+  clear() { this.children = []; }
+  invalidate() { for (const child of this.children) child.invalidate?.(); }
+  render(width) { return this.children.flatMap((child) => child.render(width)); }
+}
+
+/** Lines inside a padding, on a background if there is one. */
+function framed(lines, width, paddingX, paddingY, background) {
+  const left = " ".repeat(paddingX);
+  const drawn = (line) => (background ? applyBackgroundToLine(line, width, background) : padded(line, width));
+  const empty = Array.from({ length: paddingY }, () => drawn(""));
+  return [...empty, ...lines.map((line) => drawn(left + line)), ...empty];
+}
+
+const asText = (text) => String(text ?? "").replaceAll("\t", "   ");
+
+export class Text {
+  #text; #paddingX; #paddingY; #background;
+  constructor(text = "", paddingX = 1, paddingY = 1, customBgFn = undefined) {
+    this.#text = text; this.#paddingX = paddingX; this.#paddingY = paddingY; this.#background = customBgFn;
+  }
+  get text() { return this.#text; }
+  setText(text) { this.#text = text; }
+  setCustomBgFn(customBgFn) { this.#background = customBgFn; }
+  invalidate() {}
+  render(width) {
+    const text = asText(this.#text);
+    if (text.trim() === "") return [];
+    const lines = wrapTextWithAnsi(text, Math.max(1, width - 2 * this.#paddingX));
+    return framed(lines, width, this.#paddingX, this.#paddingY, this.#background);
+  }
+}
+
+export class TruncatedText {
+  #text; #paddingX; #paddingY;
+  constructor(text, paddingX = 0, paddingY = 0) { this.#text = text; this.#paddingX = paddingX; this.#paddingY = paddingY; }
+  invalidate() {}
+  render(width) {
+    const [line] = asText(this.#text).split("\n");
+    const shown = truncateToWidth(line, Math.max(1, width - 2 * this.#paddingX));
+    return framed([shown], width, this.#paddingX, this.#paddingY);
+  }
+}
+
+export class Spacer {
+  #lines;
+  constructor(lines = 1) { this.#lines = lines; }
+  setLines(lines) { this.#lines = lines; }
+  invalidate() {}
+  render() { return Array.from({ length: this.#lines }, () => ""); }
+}
+
+export class Box {
+  children = [];
+  #paddingX; #paddingY; #background;
+  constructor(paddingX = 1, paddingY = 1, bgFn = undefined) { this.#paddingX = paddingX; this.#paddingY = paddingY; this.#background = bgFn; }
+  addChild(component) { this.children.push(component); }
+  removeChild(component) { this.children = this.children.filter((child) => child !== component); }
+  clear() { this.children = []; }
+  setBgFn(bgFn) { this.#background = bgFn; }
+  invalidate() { for (const child of this.children) child.invalidate?.(); }
+  render(width) {
+    const inner = Math.max(1, width - 2 * this.#paddingX);
+    const lines = this.children.flatMap((child) => child.render(inner));
+    return lines.length === 0 ? [] : framed(lines, width, this.#paddingX, this.#paddingY, this.#background);
+  }
+}
+
+const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const FRAME_MILLISECONDS = 80;
+
+/** A message behind a turning sign. It turns only while someone started it. */
+export class Loader extends Text {
+  #ui; #sign; #colour; #message; #frames = FRAMES; #interval = FRAME_MILLISECONDS; #timer; #at = 0;
+  constructor(ui, spinnerColorFn, messageColorFn, message = "Loading...", indicator = undefined) {
+    super("", 1, 0);
+    this.#ui = ui; this.#sign = spinnerColorFn; this.#colour = messageColorFn; this.#message = message;
+    this.setIndicator(indicator);
+    this.start();
+  }
+  #show() {
+    const frame = this.#frames[this.#at % this.#frames.length] ?? "";
+    this.setText(`${frame === "" ? "" : `${this.#sign(frame)} `}${this.#colour(this.#message)}`);
+    this.#ui?.requestRender?.();
+  }
+  start() {
+    this.stop();
+    this.#show();
+    if (this.#frames.length < 2) return;
+    this.#timer = setInterval(() => { this.#at += 1; this.#show(); }, this.#interval);
+    this.#timer?.unref?.();
+  }
+  stop() {
+    if (this.#timer !== undefined) clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+  setMessage(message) { this.#message = message; this.#show(); }
+  setIndicator(indicator) {
+    this.#frames = indicator?.frames ?? FRAMES;
+    this.#interval = indicator?.intervalMs > 0 ? indicator.intervalMs : FRAME_MILLISECONDS;
+    if (this.#timer !== undefined) this.start(); else this.#show();
+  }
+  render(width) { return ["", ...super.render(width)]; }
+}
+
+export class CancellableLoader extends Loader {
+  onAbort;
+  #controller = new AbortController();
+  get signal() { return this.#controller.signal; }
+  get aborted() { return this.#controller.signal.aborted; }
+  handleInput(data) {
+    if (!getKeybindings().matches(data, "tui.select.cancel")) return;
+    this.#controller.abort();
+    this.onAbort?.();
+  }
+  dispose() { this.stop(); }
+}
+
+/** Where the cursor is, for input methods. */
+export const CURSOR_MARKER = "\x1b_pi:c\x07";
+export const isFocusable = (component) => component !== null && typeof component === "object" && "focused" in component;
