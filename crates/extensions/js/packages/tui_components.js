@@ -75,39 +75,24 @@ export class Box {
 }
 
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-const FRAME_MILLISECONDS = 80;
 
-/** A message behind a turning sign. It turns only while someone started it. */
+/** A message behind a sign. The sign would turn on a terminal; here it stands still, and costs no timer. */
 export class Loader extends Text {
-  #ui; #sign; #colour; #message; #frames = FRAMES; #interval = FRAME_MILLISECONDS; #timer; #at = 0;
+  #ui; #sign; #colour; #message; #frames = FRAMES;
   constructor(ui, spinnerColorFn, messageColorFn, message = "Loading...", indicator = undefined) {
     super("", 1, 0);
     this.#ui = ui; this.#sign = spinnerColorFn; this.#colour = messageColorFn; this.#message = message;
     this.setIndicator(indicator);
-    this.start();
   }
   #show() {
-    const frame = this.#frames[this.#at % this.#frames.length] ?? "";
+    const [frame = ""] = this.#frames;
     this.setText(`${frame === "" ? "" : `${this.#sign(frame)} `}${this.#colour(this.#message)}`);
     this.#ui?.requestRender?.();
   }
-  start() {
-    this.stop();
-    this.#show();
-    if (this.#frames.length < 2) return;
-    this.#timer = setInterval(() => { this.#at += 1; this.#show(); }, this.#interval);
-    this.#timer?.unref?.();
-  }
-  stop() {
-    if (this.#timer !== undefined) clearInterval(this.#timer);
-    this.#timer = undefined;
-  }
+  start() { this.#show(); }
+  stop() {}
   setMessage(message) { this.#message = message; this.#show(); }
-  setIndicator(indicator) {
-    this.#frames = indicator?.frames ?? FRAMES;
-    this.#interval = indicator?.intervalMs > 0 ? indicator.intervalMs : FRAME_MILLISECONDS;
-    if (this.#timer !== undefined) this.start(); else this.#show();
-  }
+  setIndicator(indicator) { this.#frames = indicator?.frames ?? FRAMES; this.#show(); }
   render(width) { return ["", ...super.render(width)]; }
 }
 
