@@ -12,6 +12,11 @@ pub(crate) struct Document {
     pub(crate) body: String,
 }
 
+/// The YAML header of a Markdown file, and the rest. Fails if there is a header that is not YAML.
+pub fn parse_frontmatter(text: &str) -> Result<(Map<String, Value>, String), String> {
+    parse(text).map(|document| (document.fields, document.body))
+}
+
 /// Takes a file apart. Fails only if there is a header that is not YAML.
 pub(crate) fn parse(text: &str) -> Result<Document, String> {
     let text = unix_lines(text);

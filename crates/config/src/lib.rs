@@ -34,6 +34,7 @@ pub use discovery::{Contribution, Contributions, Discovery, Location, ResourceFl
 pub use error::ConfigError;
 pub use extensions::{ExtensionEntry, ExtensionFlags, FoundExtensions, find_extensions};
 pub use file_arguments::{FileArguments, FileImage, PreparedImage};
+pub use frontmatter::parse_frontmatter;
 pub use migrations::migrate;
 pub use notice::Notice;
 pub use packages::{

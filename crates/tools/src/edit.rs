@@ -143,20 +143,34 @@ fn request(arguments: &Value, name: &str) -> Result<Request, ToolError> {
     }
 }
 
+/// What the edit tool makes of a file whose content is `bytes`, wherever that came from: the new
+/// content, and what the call returns. `arguments` are those of a call.
+pub fn edit_bytes(bytes: &[u8], arguments: &Value) -> Result<(Vec<u8>, ToolOutput), ToolError> {
+    let arguments = with_edit_list(arguments).unwrap_or_else(|| arguments.clone());
+    let request = request(&arguments, arguments::text(&arguments, "path")?)?;
+    change(&text_of(bytes, &request.path)?, &request)
+}
+
 fn apply(path: &Path, request: &Request) -> Result<ToolOutput, ToolError> {
     let raw = read(path, &request.path)?;
-    let change = replacement::apply(&raw, request)?;
-    store::replace(path, &encoding::encode(&change.file))?;
+    let (content, output) = change(&raw, request)?;
+    store::replace(path, &content)?;
+    Ok(output)
+}
+
+fn change(raw: &str, request: &Request) -> Result<(Vec<u8>, ToolOutput), ToolError> {
+    let change = replacement::apply(raw, request)?;
     let diff = diff::lines(&change.before, &change.after);
     let mut details = json!({"diff": encoding::shown(diff.text)});
     if let Some(line) = diff.first_changed_line {
         details["firstChangedLine"] = line.into();
     }
-    Ok(ToolOutput {
+    let output = ToolOutput {
         content: vec![Block::text(request.success())],
         details: Some(details),
         terminate: false,
-    })
+    };
+    Ok((encoding::encode(&change.file), output))
 }
 
 fn read(path: &Path, name: &str) -> Result<String, ToolError> {
@@ -176,7 +190,11 @@ fn read(path: &Path, name: &str) -> Result<String, ToolError> {
             )));
         }
     };
-    encoding::decode(&bytes).ok_or_else(|| {
+    text_of(&bytes, name)
+}
+
+fn text_of(bytes: &[u8], name: &str) -> Result<String, ToolError> {
+    encoding::decode(bytes).ok_or_else(|| {
         ToolError(format!(
             "{name} is not a text file that can be edited. Use bash to change it."
         ))

@@ -39,13 +39,16 @@ mod write;
 use std::sync::Arc;
 
 pub use bash::{BashOutcome, user_bash};
+pub use edit::edit_bytes;
 pub use guardian::guardian_main;
 pub use image::prepare_image;
 pub use link::{kill_all, set_guardian};
 pub use path::{resolve as resolve_path, resolve_existing as resolve_existing_path};
 pub use process::{Exit, GUARDIAN_ARGUMENT, Launch, Running, launch};
+pub use read::{ReadImages, read_bytes};
 pub use settings::ToolSettings;
 pub use shell::{ShellOptions, ShellOutcome, run_shell};
+pub use store::{FileLock, lock_file};
 pub use tool::{Execution, Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
 pub use truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation};
 pub use validate::validate;

@@ -144,16 +144,48 @@ impl Range {
     }
 }
 
+/// What the read tool shows of a file whose content is `bytes`, wherever that came from.
+///
+/// `arguments` are those of a call. Bytes that are an image are shown as one if `images` says so.
+pub fn read_bytes(
+    bytes: &[u8],
+    arguments: &Value,
+    images: ReadImages,
+) -> Result<ToolOutput, ToolError> {
+    let job = Job {
+        file: bytes,
+        name: arguments::text(arguments, "path")?.to_owned(),
+        range: Range::new(arguments),
+        resize_images: images == ReadImages::Fitted,
+        cancel: CancellationToken::new(),
+    };
+    match images {
+        ReadImages::AsText => job.text_only(),
+        _ => job.run(),
+    }
+}
+
+/// What becomes of images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadImages {
+    /// They are scaled down to what models take.
+    Fitted,
+    /// They are shown as they are.
+    Unchanged,
+    /// They are taken for text.
+    AsText,
+}
+
 /// Everything the blocking part needs.
-struct Job {
-    file: File,
+struct Job<R> {
+    file: R,
     name: String,
     range: Range,
     resize_images: bool,
     cancel: CancellationToken,
 }
 
-impl Job {
+impl<R: std::io::Read> Job<R> {
     fn run(mut self) -> Result<ToolOutput, ToolError> {
         let mut piece = vec![0; PIECE];
         let mut length = self.fill(&mut piece)?;
@@ -167,6 +199,17 @@ impl Job {
             length = self.fill(&mut piece)?;
         }
         self.text(slice.finish())
+    }
+
+    fn text_only(mut self) -> Result<ToolOutput, ToolError> {
+        let mut slice = Slice::new(self.range.first, self.range.length);
+        let mut piece = vec![0; PIECE];
+        loop {
+            match self.fill(&mut piece)? {
+                0 => return self.text(slice.finish()),
+                length => slice.push(&piece[..length]),
+            }
+        }
     }
 
     /// Reads until `piece` is full or the file ends.
@@ -244,9 +287,9 @@ impl Job {
         Ok(ToolOutput::text(shown.content))
     }
 
-    fn image(self, kind: Kind, mut bytes: Vec<u8>) -> Result<ToolOutput, ToolError> {
-        let rest = (&self.file).take(MAX_IMAGE - bytes.len() as u64 + 1);
-        let read = { rest }.read_to_end(&mut bytes);
+    fn image(mut self, kind: Kind, mut bytes: Vec<u8>) -> Result<ToolOutput, ToolError> {
+        let mut rest = (&mut self.file).take(MAX_IMAGE - bytes.len() as u64 + 1);
+        let read = rest.read_to_end(&mut bytes);
         read.map_err(|error| fault::plain(&error, "read"))?;
         if bytes.len() as u64 > MAX_IMAGE {
             return Err(ToolError(format!(

@@ -17,6 +17,15 @@ use crate::{ToolError, fault};
 type Locks = Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>;
 static LOCKS: LazyLock<Locks> = LazyLock::new(Locks::default);
 
+/// Keeps every other call of this process from changing a file.
+#[derive(Debug)]
+pub struct FileLock(#[allow(dead_code)] OwnedMutexGuard<()>);
+
+/// Waits until no other call of this process changes the file at `path`, in the order of asking.
+pub async fn lock_file(path: &Path) -> FileLock {
+    FileLock(lock(path).await)
+}
+
 /// Waits until no other call of this process changes the file at `path`.
 pub(crate) async fn lock(path: &Path) -> OwnedMutexGuard<()> {
     let lock = {
