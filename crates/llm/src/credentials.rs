@@ -20,8 +20,7 @@ use crate::Notice;
 pub(crate) use auth_file::Entries;
 use auth_file::{AuthFile, Stored};
 use command::CommandCache;
-pub use environment::Environment;
-use environment::key_variables;
+pub use environment::{Environment, key_variables};
 
 /// Why there is no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -39,7 +39,7 @@ mod wire_json;
 
 pub use cassette::{CassetteProvider, Recorder};
 pub use classify::{is_overflow, is_retryable};
-pub use credentials::{CredentialError, Environment};
+pub use credentials::{CredentialError, Environment, key_variables};
 pub use decoder::ResponseDecoder;
 pub use fetch::{FetchError, FetchRequest, FetchResponse, Fetcher, Redirect};
 pub use notice::Notice;

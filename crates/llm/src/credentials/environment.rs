@@ -57,7 +57,7 @@ impl Environment {
 }
 
 /// The variables that may hold a provider's key, the first one winning.
-pub(crate) fn key_variables(provider: &str) -> &'static [&'static str] {
+pub fn key_variables(provider: &str) -> &'static [&'static str] {
     match provider {
         "amazon-bedrock" => &["AWS_BEARER_TOKEN_BEDROCK"],
         "ant-ling" => &["ANT_LING_API_KEY"],
