@@ -6,11 +6,14 @@
 
 mod api;
 mod core;
+mod display;
 mod http;
 mod intl;
+mod llm;
 mod modules;
 mod text;
 mod timers;
+mod tools;
 mod url;
 
 use std::io;
@@ -31,6 +34,9 @@ pub(crate) fn all<'js>(ctx: &Ctx<'js>, host: &Shared) -> Result<Object<'js>> {
     text::install(ctx, &ops, host)?;
     intl::install(ctx, &ops, host)?;
     http::install(ctx, &ops, host)?;
+    display::install(ctx, &ops, host)?;
+    llm::install(ctx, &ops, host)?;
+    tools::install(ctx, &ops, host)?;
     Ok(ops)
 }
 

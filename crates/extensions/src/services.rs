@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pinion_config::Dirs;
 use pinion_llm::{Authorization, Provider};
 use pinion_message::Model;
+use pinion_tools::ToolSettings;
 use serde_json::{Value, json};
 
 use crate::ExtensionEntry;
@@ -50,6 +52,31 @@ pub trait Services: Send + Sync {
     fn access(&self, model: &Model) -> BoxFuture<'static, Result<Authorization, String>> {
         let error = format!("No API key found for \"{}\"", model.provider);
         Box::pin(std::future::ready(Err(error)))
+    }
+
+    /// Who answers requests that extensions make to models; `None` if nobody does.
+    fn provider(&self) -> Option<Arc<dyn Provider>> {
+        None
+    }
+
+    /// Where the program's own requests and tools run; `None` for the thread of the engine.
+    fn runtime(&self) -> Option<tokio::runtime::Handle> {
+        None
+    }
+
+    /// How the built-in tools are set up.
+    fn tool_settings(&self) -> ToolSettings {
+        ToolSettings::default()
+    }
+
+    /// The directory that relative paths start at.
+    fn working_directory(&self) -> PathBuf {
+        std::env::current_dir().unwrap_or_else(|_| "/".into())
+    }
+
+    /// The user's directory: settings, credentials, sessions.
+    fn agent_directory(&self) -> PathBuf {
+        Dirs::new(self.working_directory(), |name| std::env::var_os(name)).agent_dir
     }
 
     /// Whether credentials are set up for `provider`. Runs nothing.

@@ -86,7 +86,7 @@ export function registerFauxProvider(options = {}) {
       const given = typeof step === "function" ? await step(context, request, state, model) : step;
       const input = tokens(JSON.stringify(context.messages ?? []) + (context.systemPrompt ?? ""));
       const output = given.content.reduce((sum, block) => sum + tokens(textOf(block)), 0);
-      const message = { ...structuredClone(given), api, provider, model: model.id, usage: { ...noUsage(), input, output, totalTokens: input + output } };
+      const message = { ...JSON.parse(JSON.stringify(given)), api, provider, model: model.id, usage: { ...noUsage(), input, output, totalTokens: input + output } };
       await play(stream, message, { ...options, signal: request?.signal });
     };
     run().catch((error) => failWith(stream, model, error, request?.signal)).finally(() => stream.end());

@@ -154,8 +154,10 @@ registerBuiltInApiProviders();
 
 function answering(model) {
   const provider = getApiProvider(model.api);
-  if (!provider) throw new Error(`No API provider registered for api: ${model.api}`);
-  return provider;
+  if (provider) return provider;
+  // An extension may have brought it along; the program then knows a model that speaks it.
+  if (JSON.parse(ops.llm.allModels()).some(({ api }) => api === model.api)) return builtIn(model.api);
+  throw new Error(`No API provider registered for api: ${model.api}`);
 }
 
 export const stream = (model, context, options) => answering(model).stream(model, context, options);

@@ -13,7 +13,7 @@ function subject({ keyword, instancePath, params }) {
 /** The arguments as the tool takes them; throws the text that tells the model what is wrong. */
 export function validateToolArguments(tool, toolCall) {
   const schema = tool.parameters;
-  const copy = structuredClone(toolCall.arguments);
+  const copy = toolCall.arguments === undefined ? undefined : JSON.parse(JSON.stringify(toolCall.arguments));
   const bent = kindOf(schema) === undefined ? coerce(schema, copy) : convert(schema, copy);
   if (isValid(schema, bent)) return bent;
   const lines = errorsOf(schema, bent).map((error) => `  - ${subject(error)}: ${error.message}`);

@@ -1,7 +1,7 @@
 // The bash tool over somebody else's way to run commands, and our own way for them to use.
 
 import { ops } from "pinion:ops";
-import { DEFAULT_MAX_BYTES, formatSize, truncateTail } from "pinion:packages/coding_text";
+import { DEFAULT_MAX_BYTES, formatSize, size, truncateTail } from "pinion:packages/coding_text";
 
 /** The output of a command: its end in memory, all of it in a file once it is long. */
 class Output {
@@ -31,7 +31,7 @@ class Output {
     if (cut === 0) return;
     const gone = this.#tail.slice(0, cut);
     this.#dropped.lines += gone.split("\n").length - 1;
-    this.#dropped.bytes += new TextEncoder().encode(gone).length;
+    this.#dropped.bytes += size(gone);
     this.#tail = this.#tail.slice(cut);
   }
 
@@ -49,7 +49,7 @@ function notice({ truncation, details, lastLine }) {
   const { totalLines, outputLines, outputBytes, lastLinePartial, truncatedBy } = truncation;
   const first = totalLines - outputLines + 1;
   const shown = lastLinePartial
-    ? `last ${formatSize(outputBytes)} of line ${totalLines} (line is ${formatSize(new TextEncoder().encode(lastLine).length)})`
+    ? `last ${formatSize(outputBytes)} of line ${totalLines} (line is ${formatSize(size(lastLine))})`
     : `lines ${first}-${totalLines} of ${totalLines}${truncatedBy === "bytes" ? ` (${formatSize(DEFAULT_MAX_BYTES)} limit)` : ""}`;
   return `\n\n[Showing ${shown}. Full output: ${details.fullOutputPath}]`;
 }

@@ -5,6 +5,7 @@ import { ops } from "pinion:ops";
 function parsed(text) {
   try { const value = JSON.parse(text ?? "{}"); return value !== null && typeof value === "object" ? value : {}; } catch { return {}; }
 }
+const copyOf = (value) => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)));
 const isPlain = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 function merged(below, above) {
   const result = { ...below };
@@ -84,8 +85,8 @@ export class SettingsManager {
     });
   }
 
-  getGlobalSettings() { return structuredClone(this.#global); }
-  getProjectSettings() { return structuredClone(this.#project); }
+  getGlobalSettings() { return copyOf(this.#global); }
+  getProjectSettings() { return copyOf(this.#project); }
   async reload() { this.#read(); }
   async flush() {}
   applyOverrides(overrides) { this.#overrides = merged(this.#overrides, overrides); }
@@ -100,7 +101,7 @@ export class SettingsManager {
   }
 }
 for (const [name, place, otherwise] of PLAIN) {
-  SettingsManager.prototype[`get${name}`] = function () { return structuredClone(this.value(place, otherwise)); };
+  SettingsManager.prototype[`get${name}`] = function () { return copyOf(this.value(place, otherwise)); };
   SettingsManager.prototype[`set${name}`] = function (value) { this.change(place, value); };
   SettingsManager.prototype[`setProject${name}`] = function (value) { this.change(place, value, "project"); };
 }

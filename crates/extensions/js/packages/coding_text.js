@@ -6,9 +6,8 @@ export const DEFAULT_MAX_LINES = 2000;
 export const DEFAULT_MAX_BYTES = 50 * 1024;
 const MAX_LINE_LENGTH = 500;
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-const size = (text) => encoder.encode(text).length;
+/** The length of a text in UTF-8. */
+export const size = (text) => ops.display.byteLength(text);
 
 export function formatSize(bytes) {
   if (bytes < 1024) return `${bytes}B`;
@@ -60,10 +59,7 @@ export function truncateTail(content, options = {}) {
   const lines = content.split("\n").reverse();
   const { kept, by } = keep(lines, limits.maxLines, limits.maxBytes);
   if (kept.length === 0 && by === "bytes") {
-    const bytes = encoder.encode(lines[0]);
-    let start = Math.max(0, bytes.length - limits.maxBytes);
-    while (start < bytes.length && (bytes[start] & 0xc0) === 0x80) start += 1;
-    return result(decoder.decode(bytes.subarray(start)), limits, { truncated: true, truncatedBy: "bytes", outputLines: 1, lastLinePartial: true });
+    return result(ops.display.tail(lines[0], limits.maxBytes), limits, { truncated: true, truncatedBy: "bytes", outputLines: 1, lastLinePartial: true });
   }
   return result(kept.reverse().join("\n"), limits, { truncated: true, truncatedBy: by, outputLines: kept.length });
 }
@@ -73,7 +69,7 @@ export function truncateLine(line, maxChars = MAX_LINE_LENGTH) {
 }
 
 export function parseFrontmatter(content) {
-  return JSON.parse(ops.text.frontmatter(content));
+  return JSON.parse(ops.display.frontmatter(content));
 }
 export const stripFrontmatter = (content) => parseFrontmatter(content).body;
 

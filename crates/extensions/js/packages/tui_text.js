@@ -27,7 +27,7 @@ export function* parts(text) {
 }
 
 function* clusters(run) {
-  const flat = ops.text.clusters(run);
+  const flat = ops.display.clusters(run);
   for (let at = 0; at < flat.length; at += 2) yield { text: flat[at], width: flat[at] === "\t" ? TAB_WIDTH : flat[at + 1] };
 }
 

@@ -51,52 +51,91 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> 
     let llm = group(ctx, ops, "llm")?;
     install_models(&llm, host)?;
     install_requests(&llm, host)?;
-    llm.set("parsePartial", Func::from(|text: String| pinion_llm::parse_arguments(&text).to_string()))?;
-    llm.set("repair", Func::from(|text: String| pinion_llm::repair(&text).into_owned()))?;
-    llm.set("environmentKeys", Func::from(|provider: String| {
-        let set = |name: &&&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let names: Vec<_> = pinion_llm::key_variables(&provider).iter().filter(set).collect();
-        json!(names).to_string()
-    }))?;
-    llm.set("environmentKey", Func::from(|name: String| std::env::var(name).ok()))?;
+    llm.set(
+        "parsePartial",
+        Func::from(|text: String| pinion_llm::parse_arguments(&text).to_string()),
+    )?;
+    llm.set(
+        "repair",
+        Func::from(|text: String| pinion_llm::repair(&text).into_owned()),
+    )?;
+    llm.set(
+        "environmentKeys",
+        Func::from(|provider: String| {
+            let set = |name: &&&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+            let names: Vec<_> = pinion_llm::key_variables(&provider)
+                .iter()
+                .filter(set)
+                .collect();
+            json!(names).to_string()
+        }),
+    )?;
+    llm.set(
+        "environmentKey",
+        Func::from(|name: String| std::env::var(name).ok()),
+    )?;
     Ok(())
 }
 
 fn install_models<'js>(llm: &Object<'js>, host: &Shared) -> Result<()> {
     let services = Arc::clone(host.services());
-    llm.set("model", Func::from(move |provider: String, id: String| {
-        services.find_model(&provider, &id).map(|model| text_of(&*model))
-    }))?;
+    llm.set(
+        "model",
+        Func::from(move |provider: String, id: String| {
+            services
+                .find_model(&provider, &id)
+                .map(|model| text_of(&*model))
+        }),
+    )?;
     let services = Arc::clone(host.services());
-    llm.set("models", Func::from(move |provider: String| {
-        let mut models = services.all_models();
-        models.retain(|model| model.provider == provider);
-        text_of(&models)
-    }))?;
+    llm.set(
+        "models",
+        Func::from(move |provider: String| {
+            let mut models = services.all_models();
+            models.retain(|model| model.provider == provider);
+            text_of(&models)
+        }),
+    )?;
     let services = Arc::clone(host.services());
-    llm.set("providers", Func::from(move || {
-        let mut names: Vec<String> = Vec::new();
-        for model in services.all_models() {
-            if !names.contains(&model.provider) {
-                names.push(model.provider.clone());
+    llm.set(
+        "providers",
+        Func::from(move || {
+            let mut names: Vec<String> = Vec::new();
+            for model in services.all_models() {
+                if !names.contains(&model.provider) {
+                    names.push(model.provider.clone());
+                }
             }
-        }
-        text_of(&names)
-    }))?;
+            text_of(&names)
+        }),
+    )?;
     let services = Arc::clone(host.services());
-    llm.set("allModels", Func::from(move || text_of(&services.all_models())))?;
+    llm.set(
+        "allModels",
+        Func::from(move || text_of(&services.all_models())),
+    )?;
     let services = Arc::clone(host.services());
-    llm.set("availableModels", Func::from(move || text_of(&services.available_models())))?;
+    llm.set(
+        "availableModels",
+        Func::from(move || text_of(&services.available_models())),
+    )?;
     let services = Arc::clone(host.services());
-    llm.set("hasCredentials", Func::from(move |provider: String| services.has_credentials(&provider)))?;
+    llm.set(
+        "hasCredentials",
+        Func::from(move |provider: String| services.has_credentials(&provider)),
+    )?;
     let services = Arc::clone(host.services());
-    llm.set("access", Func::from(Async(move |ctx: Ctx<'js>, model: String| {
-        let services = Arc::clone(&services);
-        async move {
-            let model = request::model(&model).map_err(|words| Exception::throw_type(&ctx, &words))?;
-            Ok::<_, rquickjs::Error>(access(&*services, &model).await.to_string())
-        }
-    })))?;
+    llm.set(
+        "access",
+        Func::from(Async(move |ctx: Ctx<'js>, model: String| {
+            let services = Arc::clone(&services);
+            async move {
+                let model =
+                    request::model(&model).map_err(|words| Exception::throw_type(&ctx, &words))?;
+                Ok::<_, rquickjs::Error>(access(&*services, &model).await.to_string())
+            }
+        })),
+    )?;
     Ok(())
 }
 
@@ -109,7 +148,10 @@ async fn access(services: &dyn Services, model: &Model) -> Value {
                 .map(|(name, value)| (name.clone(), value.expose_secret().into()))
                 .collect();
             let headers = (!headers.is_empty()).then_some(headers);
-            let key = granted.api_key.as_ref().map(|key| key.expose_secret().to_owned());
+            let key = granted
+                .api_key
+                .as_ref()
+                .map(|key| key.expose_secret().to_owned());
             json!({ "ok": true, "apiKey": key, "headers": headers })
         }
         Err(error) => json!({ "ok": false, "error": error }),
@@ -119,39 +161,56 @@ async fn access(services: &dyn Services, model: &Model) -> Value {
 fn install_requests<'js>(llm: &Object<'js>, host: &Shared) -> Result<()> {
     let answers = Rc::new(Answers::default());
     let (open, shared) = (Rc::clone(&answers), host.clone());
-    llm.set("start", Func::from(move |ctx: Ctx<'js>, text: String| -> Result<u32> {
-        let cancel = shared.closed().child_token();
-        let answer = start(&shared, &text, cancel).map_err(|words| Exception::throw_message(&ctx, &words))?;
-        let id = open.next.get();
-        open.next.set(id + 1);
-        open.open.borrow_mut().insert(id, Rc::new(answer));
-        Ok(id)
-    }))?;
+    llm.set(
+        "start",
+        Func::from(move |ctx: Ctx<'js>, text: String| -> Result<u32> {
+            let cancel = shared.closed().child_token();
+            let answer = start(&shared, &text, cancel)
+                .map_err(|words| Exception::throw_message(&ctx, &words))?;
+            let id = open.next.get();
+            open.next.set(id + 1);
+            open.open.borrow_mut().insert(id, Rc::new(answer));
+            Ok(id)
+        }),
+    )?;
     let open = Rc::clone(&answers);
-    llm.set("next", Func::from(Async(move |id: u32| {
-        let answer = open.get(id);
-        async move {
-            match answer {
-                Some(answer) => next(&answer).await,
-                None => None,
+    llm.set(
+        "next",
+        Func::from(Async(move |id: u32| {
+            let answer = open.get(id);
+            async move {
+                match answer {
+                    Some(answer) => next(&answer).await,
+                    None => None,
+                }
             }
-        }
-    })))?;
+        })),
+    )?;
     let open = Rc::clone(&answers);
-    llm.set("cancel", Func::from(move |id: u32| {
-        if let Some(answer) = open.get(id) {
-            answer.cancel.cancel();
-        }
-    }))?;
-    llm.set("finish", Func::from(move |id: u32| {
-        answers.open.borrow_mut().remove(&id);
-    }))?;
+    llm.set(
+        "cancel",
+        Func::from(move |id: u32| {
+            if let Some(answer) = open.get(id) {
+                answer.cancel.cancel();
+            }
+        }),
+    )?;
+    llm.set(
+        "finish",
+        Func::from(move |id: u32| {
+            answers.open.borrow_mut().remove(&id);
+        }),
+    )?;
     Ok(())
 }
 
 /// Begins a request. It runs where the program's own requests run, so that a busy script does
 /// not hold up connections that are shared with them.
-fn start(host: &Shared, text: &str, cancel: CancellationToken) -> std::result::Result<Answer, String> {
+fn start(
+    host: &Shared,
+    text: &str,
+    cancel: CancellationToken,
+) -> std::result::Result<Answer, String> {
     let mut request = request::request(text, cancel.clone())?;
     let services = Arc::clone(host.services());
     let Some(provider) = services.provider() else {
@@ -168,7 +227,9 @@ fn start(host: &Shared, text: &str, cancel: CancellationToken) -> std::result::R
                 Ok(granted) => granted.apply(&mut request.options),
                 Err(words) => {
                     // Nobody listens any more: nobody needs the answer.
-                    let _ = sender.send(StreamEvent::End(refused(&request.model, words))).await;
+                    let _ = sender
+                        .send(StreamEvent::End(refused(&request.model, words)))
+                        .await;
                     return;
                 }
             }
@@ -214,12 +275,22 @@ async fn next(answer: &Answer) -> Option<String> {
 
 fn shown(event: StreamEvent) -> Value {
     match event {
-        StreamEvent::Start(message) => json!({ "type": "start", "message": Message::Assistant(message) }),
-        StreamEvent::BlockStart { index, block } => json!({ "type": "blockStart", "index": index, "block": block }),
-        StreamEvent::Delta { index, delta } => json!({ "type": "delta", "index": index, "delta": &*delta }),
-        StreamEvent::BlockEnd { index, block } => json!({ "type": "blockEnd", "index": index, "block": block }),
+        StreamEvent::Start(message) => {
+            json!({ "type": "start", "message": Message::Assistant(message) })
+        }
+        StreamEvent::BlockStart { index, block } => {
+            json!({ "type": "blockStart", "index": index, "block": block })
+        }
+        StreamEvent::Delta { index, delta } => {
+            json!({ "type": "delta", "index": index, "delta": &*delta })
+        }
+        StreamEvent::BlockEnd { index, block } => {
+            json!({ "type": "blockEnd", "index": index, "block": block })
+        }
         StreamEvent::Usage(usage) => json!({ "type": "usage", "usage": usage }),
-        StreamEvent::End(message) => json!({ "type": "end", "message": Message::Assistant(message) }),
+        StreamEvent::End(message) => {
+            json!({ "type": "end", "message": Message::Assistant(message) })
+        }
     }
 }
 

@@ -29,7 +29,10 @@ pub(super) struct Open<T> {
 
 impl<T> Default for Open<T> {
     fn default() -> Self {
-        Self { next: Cell::new(0), things: RefCell::default() }
+        Self {
+            next: Cell::new(0),
+            things: RefCell::default(),
+        }
     }
 }
 
@@ -65,7 +68,9 @@ impl Wishes {
     fn over(self, mut settings: ToolSettings) -> ToolSettings {
         settings.shell_path = self.shell_path.or(settings.shell_path);
         settings.shell_command_prefix = self.command_prefix;
-        settings.auto_resize_images = self.auto_resize_images.unwrap_or(settings.auto_resize_images);
+        settings.auto_resize_images = self
+            .auto_resize_images
+            .unwrap_or(settings.auto_resize_images);
         settings.env.extend(self.env);
         settings
     }
@@ -76,13 +81,27 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> 
     calls::install(&tools, host)?;
     places::install(&tools, host)?;
     install_locks(&tools, host)?;
-    tools.set("show", Func::from(|ctx: Ctx<'js>, bytes: TypedArray<'js, u8>, arguments: String, fit: bool| {
-        let images = if fit { ReadImages::Fitted } else { ReadImages::Unchanged };
-        show(&ctx, &bytes, &arguments, images)
-    }))?;
-    tools.set("showText", Func::from(|ctx: Ctx<'js>, bytes: TypedArray<'js, u8>, arguments: String| {
-        show(&ctx, &bytes, &arguments, ReadImages::AsText)
-    }))?;
+    tools.set(
+        "show",
+        Func::from(
+            |ctx: Ctx<'js>, bytes: TypedArray<'js, u8>, arguments: String, fit: bool| {
+                let images = if fit {
+                    ReadImages::Fitted
+                } else {
+                    ReadImages::Unchanged
+                };
+                show(&ctx, &bytes, &arguments, images)
+            },
+        ),
+    )?;
+    tools.set(
+        "showText",
+        Func::from(
+            |ctx: Ctx<'js>, bytes: TypedArray<'js, u8>, arguments: String| {
+                show(&ctx, &bytes, &arguments, ReadImages::AsText)
+            },
+        ),
+    )?;
     tools.set("edited", Func::from(edited))?;
     Ok(())
 }
@@ -108,9 +127,16 @@ fn parsed(ctx: &Ctx<'_>, text: &str) -> Result<Value> {
     serde_json::from_str(text).map_err(|error| Exception::throw_type(ctx, &error.to_string()))
 }
 
-fn show<'js>(ctx: &Ctx<'js>, bytes: &TypedArray<'js, u8>, arguments: &str, images: ReadImages) -> Result<String> {
+fn show<'js>(
+    ctx: &Ctx<'js>,
+    bytes: &TypedArray<'js, u8>,
+    arguments: &str,
+    images: ReadImages,
+) -> Result<String> {
     let shown = read_bytes(&bytes_of(ctx, bytes)?, &parsed(ctx, arguments)?, images);
-    shown.map(|output| told(&output).to_string()).map_err(|error| Exception::throw_message(ctx, &error.0))
+    shown
+        .map(|output| told(&output).to_string())
+        .map_err(|error| Exception::throw_message(ctx, &error.0))
 }
 
 /// What a file becomes by an edit, and what the call says.

@@ -1,13 +1,37 @@
 //! Which import names the program answers itself, and with what.
 
 /// Import name, place below `js/`. Node's modules are also found without the prefix `node:`.
-const TABLE: &[(&str, &str)] = &[];
+const TABLE: &[(&str, &str)] = &[
+    ("typebox", "packages/typebox"),
+    ("typebox/compile", "packages/typebox_compile"),
+    ("typebox/format", "packages/schema_registry"),
+    ("typebox/type", "packages/typebox"),
+    ("typebox/value", "packages/typebox_value"),
+    ("@sinclair/typebox", "packages/typebox"),
+    ("@sinclair/typebox/compile", "packages/typebox_compile"),
+    ("@sinclair/typebox/compiler", "packages/typebox_compile"),
+    ("@sinclair/typebox/value", "packages/typebox_value"),
+];
 
 /// Scopes under which the packages of the host are known.
 const SCOPES: &[&str] = &["@mariozechner/", "@earendil-works/"];
 
 /// Packages of the host below either scope, and their places.
-const HOST_PACKAGES: &[(&str, &str)] = &[];
+const HOST_PACKAGES: &[(&str, &str)] = &[
+    ("pi-agent-core", "packages/pi-agent-core"),
+    ("pi-ai", "packages/pi-ai"),
+    ("pi-ai/anthropic", "packages/pi-ai"),
+    ("pi-ai/azure-openai-responses", "packages/pi-ai"),
+    ("pi-ai/google", "packages/pi-ai"),
+    ("pi-ai/google-vertex", "packages/pi-ai"),
+    ("pi-ai/mistral", "packages/pi-ai"),
+    ("pi-ai/oauth", "packages/pi-ai-oauth"),
+    ("pi-ai/openai-codex-responses", "packages/pi-ai"),
+    ("pi-ai/openai-completions", "packages/pi-ai"),
+    ("pi-ai/openai-responses", "packages/pi-ai"),
+    ("pi-coding-agent", "packages/pi-coding-agent"),
+    ("pi-tui", "packages/pi-tui"),
+];
 
 /// Names that belong to Node, whether there is a module for them here or not.
 const NODE_NAMES: &[&str] = &[

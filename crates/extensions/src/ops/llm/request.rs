@@ -45,17 +45,30 @@ struct Wishes {
 
 /// The model in `text`.
 pub(super) fn model(text: &str) -> Result<Model, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string()).and_then(model_of)
+    serde_json::from_str(text)
+        .map_err(|error| error.to_string())
+        .and_then(model_of)
 }
 
 /// The request in `text`; the error is for the script's author.
 pub(super) fn request(text: &str, cancel: CancellationToken) -> Result<Request, String> {
     let asked: Asked = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let messages = asked.messages.into_iter().filter(is_for_models).map(message);
-    let tools = asked.tools.into_iter().map(tool).collect::<Result<Vec<_>, _>>()?;
+    let messages = asked
+        .messages
+        .into_iter()
+        .filter(is_for_models)
+        .map(message);
+    let tools = asked
+        .tools
+        .into_iter()
+        .map(tool)
+        .collect::<Result<Vec<_>, _>>()?;
     Ok(Request {
         model: Arc::new(model_of(asked.model)?),
-        system_prompt: asked.system_prompt.filter(|text| !text.is_empty()).map(Into::into),
+        system_prompt: asked
+            .system_prompt
+            .filter(|text| !text.is_empty())
+            .map(Into::into),
         messages: messages.collect::<Result<_, _>>()?,
         tools: tools.into(),
         options: options(asked.options),
@@ -107,12 +120,18 @@ fn message(value: Value) -> Result<Arc<Message>, String> {
 }
 
 fn tool(value: Value) -> Result<ToolSpec, String> {
-    let defaults = json!({ "description": "", "parameters": { "type": "object", "properties": {} } });
-    serde_json::from_value(with_defaults(value, defaults)).map_err(|error| format!("A tool cannot be read: {error}"))
+    let defaults =
+        json!({ "description": "", "parameters": { "type": "object", "properties": {} } });
+    serde_json::from_value(with_defaults(value, defaults))
+        .map_err(|error| format!("A tool cannot be read: {error}"))
 }
 
 fn options(wishes: Wishes) -> RequestOptions {
-    let level = |text: &str| text.parse::<ThinkingLevel>().ok().filter(|&level| level != ThinkingLevel::Off);
+    let level = |text: &str| {
+        text.parse::<ThinkingLevel>()
+            .ok()
+            .filter(|&level| level != ThinkingLevel::Off)
+    };
     let whole = |number: f64| (number >= 0.0).then_some(number as u64);
     let budgets = wishes.thinking_budgets.unwrap_or_default();
     let retry = HttpRetry::default();
@@ -135,7 +154,9 @@ fn options(wishes: Wishes) -> RequestOptions {
         tool_choice: wishes.tool_choice.filter(|choice| !choice.is_null()),
         user_id: wishes.user_id,
         retry: HttpRetry {
-            max_retries: wishes.max_retries.map_or(retry.max_retries, |retries| retries as u32),
+            max_retries: wishes
+                .max_retries
+                .map_or(retry.max_retries, |retries| retries as u32),
             max_delay: match wishes.max_retry_delay_ms {
                 // Nothing is too long then.
                 Some(0.0) => Duration::MAX,
@@ -146,10 +167,14 @@ fn options(wishes: Wishes) -> RequestOptions {
         timeouts: match wishes.timeout_ms {
             Some(most) if most > 0.0 => {
                 let most = Duration::from_secs_f64(most / 1000.0);
-                Timeouts { first_byte: most, ..Timeouts::default() }
+                Timeouts {
+                    first_byte: most,
+                    ..Timeouts::default()
+                }
             }
             _ => Timeouts::default(),
         },
+        ..RequestOptions::default()
     }
 }
 
@@ -159,6 +184,8 @@ fn headers(given: BTreeMap<String, Value>) -> BTreeMap<String, String> {
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     };
-    given.into_iter().filter_map(|(name, value)| Some((name, text(value)?))).collect()
+    given
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, text(value)?)))
+        .collect()
 }
-

@@ -52,42 +52,60 @@ pub(super) fn install<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
     let open = Rc::new(Open::<Work>::default());
 
     let (work, shared) = (Rc::clone(&open), host.clone());
-    tools.set("start", Func::from(move |ctx: Ctx<'js>, text: String| -> Result<u32> {
-        let asked: Asked = serde_json::from_str(&text).map_err(|error| Exception::throw_type(&ctx, &error.to_string()))?;
-        let call = start(&shared, asked).map_err(|words| Exception::throw_message(&ctx, &words))?;
-        Ok(work.add(Work::Call(call)))
-    }))?;
+    tools.set(
+        "start",
+        Func::from(move |ctx: Ctx<'js>, text: String| -> Result<u32> {
+            let asked: Asked = serde_json::from_str(&text)
+                .map_err(|error| Exception::throw_type(&ctx, &error.to_string()))?;
+            let call =
+                start(&shared, asked).map_err(|words| Exception::throw_message(&ctx, &words))?;
+            Ok(work.add(Work::Call(call)))
+        }),
+    )?;
     let work = Rc::clone(&open);
-    tools.set("next", Func::from(Async(move |id: u32| {
-        let found = work.get(id);
-        async move {
-            match found.as_deref() {
-                Some(Work::Call(call)) => next(call).await.to_string(),
-                _ => json!({ "error": "The call is over" }).to_string(),
+    tools.set(
+        "next",
+        Func::from(Async(move |id: u32| {
+            let found = work.get(id);
+            async move {
+                match found.as_deref() {
+                    Some(Work::Call(call)) => next(call).await.to_string(),
+                    _ => json!({ "error": "The call is over" }).to_string(),
+                }
             }
-        }
-    })))?;
+        })),
+    )?;
     let (work, shared) = (Rc::clone(&open), host.clone());
-    tools.set("shell", Func::from(move |ctx: Ctx<'js>, text: String| -> Result<u32> {
-        let command = shell::start(&shared, &text).map_err(|words| Exception::throw_message(&ctx, &words))?;
-        Ok(work.add(Work::Command(command)))
-    }))?;
+    tools.set(
+        "shell",
+        Func::from(move |ctx: Ctx<'js>, text: String| -> Result<u32> {
+            let command = shell::start(&shared, &text)
+                .map_err(|words| Exception::throw_message(&ctx, &words))?;
+            Ok(work.add(Work::Command(command)))
+        }),
+    )?;
     let work = Rc::clone(&open);
-    tools.set("output", Func::from(Async(move |ctx: Ctx<'js>, id: u32| {
-        let found = work.get(id);
-        async move {
-            match found.as_deref() {
-                Some(Work::Command(command)) => command.output(&ctx).await,
-                _ => Ok::<JsValue<'js>, rquickjs::Error>(JsValue::new_undefined(ctx)),
+    tools.set(
+        "output",
+        Func::from(Async(move |ctx: Ctx<'js>, id: u32| {
+            let found = work.get(id);
+            async move {
+                match found.as_deref() {
+                    Some(Work::Command(command)) => command.output(&ctx).await,
+                    _ => Ok::<JsValue<'js>, rquickjs::Error>(JsValue::new_undefined(ctx)),
+                }
             }
-        }
-    })))?;
+        })),
+    )?;
     let work = Rc::clone(&open);
-    tools.set("cancel", Func::from(move |id: u32| match work.get(id).as_deref() {
-        Some(Work::Call(call)) => call.cancel.cancel(),
-        Some(Work::Command(command)) => command.cancel(),
-        None => {}
-    }))?;
+    tools.set(
+        "cancel",
+        Func::from(move |id: u32| match work.get(id).as_deref() {
+            Some(Work::Call(call)) => call.cancel.cancel(),
+            Some(Work::Command(command)) => command.cancel(),
+            None => {}
+        }),
+    )?;
     tools.set("finish", Func::from(move |id: u32| open.remove(id)))?;
     Ok(())
 }
@@ -100,12 +118,17 @@ fn tool(name: &str, settings: ToolSettings) -> Option<Arc<dyn Tool>> {
 fn spec(ctx: Ctx<'_>, name: String) -> Result<String> {
     match tool(&name, ToolSettings::default()) {
         Some(tool) => Ok(json!(tool.spec()).to_string()),
-        None => Err(Exception::throw_message(&ctx, &format!("There is no built-in tool {name}"))),
+        None => Err(Exception::throw_message(
+            &ctx,
+            &format!("There is no built-in tool {name}"),
+        )),
     }
 }
 
 /// Where work runs that must go on while the script is busy.
-pub(super) fn runtime(services: &dyn Services) -> std::result::Result<tokio::runtime::Handle, String> {
+pub(super) fn runtime(
+    services: &dyn Services,
+) -> std::result::Result<tokio::runtime::Handle, String> {
     match services.runtime() {
         Some(runtime) => Ok(runtime),
         None => tokio::runtime::Handle::try_current().map_err(|error| error.to_string()),
@@ -115,7 +138,8 @@ pub(super) fn runtime(services: &dyn Services) -> std::result::Result<tokio::run
 fn start(host: &Shared, asked: Asked) -> std::result::Result<Call, String> {
     let services = host.services();
     let settings = asked.settings.over(services.tool_settings());
-    let tool = tool(&asked.name, settings).ok_or_else(|| format!("There is no built-in tool {}", asked.name))?;
+    let tool = tool(&asked.name, settings)
+        .ok_or_else(|| format!("There is no built-in tool {}", asked.name))?;
     let arguments = tool.validate(&asked.arguments)?;
     let cancel = host.closed().child_token();
     let (progress, changed) = (Arc::new(Mutex::new(None)), Arc::new(Notify::new()));
@@ -147,7 +171,11 @@ fn start(host: &Shared, asked: Asked) -> std::result::Result<Call, String> {
 async fn next(call: &Call) -> Value {
     let mut outcome = call.outcome.lock().await;
     loop {
-        let newest = call.progress.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let newest = call
+            .progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(output) = newest {
             return json!({ "update": told(&output) });
         }

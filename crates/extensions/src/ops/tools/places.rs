@@ -15,20 +15,40 @@ use crate::script::Shared;
 
 pub(super) fn install<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
     let services = Arc::clone(host.services());
-    tools.set("workingDirectory", Func::from(move || shown(&services.working_directory())))?;
+    tools.set(
+        "workingDirectory",
+        Func::from(move || shown(&services.working_directory())),
+    )?;
     let services = Arc::clone(host.services());
-    tools.set("agentDirectory", Func::from(move || shown(&services.agent_directory())))?;
-    tools.set("programDirectory", Func::from(|| {
-        let program = std::env::current_exe().ok();
-        program.as_deref().and_then(Path::parent).map_or_else(|| "/".to_owned(), shown)
-    }))?;
+    tools.set(
+        "agentDirectory",
+        Func::from(move || shown(&services.agent_directory())),
+    )?;
+    tools.set(
+        "programDirectory",
+        Func::from(|| {
+            let program = std::env::current_exe().ok();
+            program
+                .as_deref()
+                .and_then(Path::parent)
+                .map_or_else(|| "/".to_owned(), shown)
+        }),
+    )?;
     tools.set("environment", Func::from(environment))?;
     tools.set("shellPath", Func::from(shell_path))?;
     tools.set("uuid", Func::from(|| uuid::Uuid::now_v7().to_string()))?;
-    tools.set("resolve", Func::from(|path: String, cwd: String| shown(&pinion_tools::resolve_path(&path, Path::new(&cwd)))))?;
-    tools.set("resolveExisting", Func::from(|path: String, cwd: String| {
-        shown(&pinion_tools::resolve_existing_path(&path, Path::new(&cwd)))
-    }))?;
+    tools.set(
+        "resolve",
+        Func::from(|path: String, cwd: String| {
+            shown(&pinion_tools::resolve_path(&path, Path::new(&cwd)))
+        }),
+    )?;
+    tools.set(
+        "resolveExisting",
+        Func::from(|path: String, cwd: String| {
+            shown(&pinion_tools::resolve_existing_path(&path, Path::new(&cwd)))
+        }),
+    )?;
     install_files(tools)?;
     install_sessions(tools, host)
 }
@@ -40,7 +60,12 @@ fn shown(path: &Path) -> String {
 /// Every variable of this process, as JSON.
 fn environment() -> String {
     let all: Map<String, Value> = std::env::vars_os()
-        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned().into()))
+        .map(|(name, value)| {
+            (
+                name.to_string_lossy().into_owned(),
+                value.to_string_lossy().into_owned().into(),
+            )
+        })
         .collect();
     Value::Object(all).to_string()
 }
@@ -55,32 +80,70 @@ fn shell_path(custom: String) -> String {
 }
 
 fn install_files<'js>(tools: &Object<'js>) -> Result<()> {
-    tools.set("readText", Func::from(|ctx: Ctx<'js>, path: String| match fs::read(&path) {
-        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory) => Ok(None),
-        Err(error) => Err(throw_os(&ctx, &error, "open", Some(&path))),
-    }))?;
+    tools.set(
+        "readText",
+        Func::from(|ctx: Ctx<'js>, path: String| match fs::read(&path) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound
+                        | io::ErrorKind::NotADirectory
+                        | io::ErrorKind::IsADirectory
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(throw_os(&ctx, &error, "open", Some(&path))),
+        }),
+    )?;
     let write = |ctx: &Ctx<'_>, path: &str, text: &str, options: &mut OpenOptions| {
-        let written = Path::new(path).parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
-            options.create(true).open(path)?.write_all(text.as_bytes())
-        });
+        let written = Path::new(path)
+            .parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| options.create(true).open(path)?.write_all(text.as_bytes()));
         written.map_err(|error| throw_os(ctx, &error, "open", Some(path)))
     };
-    tools.set("writeText", Func::from(move |ctx: Ctx<'js>, path: String, text: String| {
-        write(&ctx, &path, &text, OpenOptions::new().write(true).truncate(true))
-    }))?;
-    tools.set("appendText", Func::from(move |ctx: Ctx<'js>, path: String, text: String| {
-        write(&ctx, &path, &text, OpenOptions::new().append(true))
-    }))?;
+    tools.set(
+        "writeText",
+        Func::from(move |ctx: Ctx<'js>, path: String, text: String| {
+            write(
+                &ctx,
+                &path,
+                &text,
+                OpenOptions::new().write(true).truncate(true),
+            )
+        }),
+    )?;
+    tools.set(
+        "appendText",
+        Func::from(move |ctx: Ctx<'js>, path: String, text: String| {
+            write(&ctx, &path, &text, OpenOptions::new().append(true))
+        }),
+    )?;
     // For files only the user may read.
-    tools.set("writeSecret", Func::from(move |ctx: Ctx<'js>, path: String, text: String| {
-        write(&ctx, &path, &text, OpenOptions::new().write(true).truncate(true).mode(0o600))
-    }))?;
-    tools.set("temporaryFile", Func::from(|prefix: String, suffix: String| {
-        let name = format!("{prefix}-{}{suffix}", uuid::Uuid::new_v4().simple());
-        shown(&std::env::temp_dir().join(name))
-    }))?;
-    tools.set("listDirectory", Func::from(|path: String| list(Path::new(&path)).to_string()))?;
+    tools.set(
+        "writeSecret",
+        Func::from(move |ctx: Ctx<'js>, path: String, text: String| {
+            write(
+                &ctx,
+                &path,
+                &text,
+                OpenOptions::new().write(true).truncate(true).mode(0o600),
+            )
+        }),
+    )?;
+    tools.set(
+        "temporaryFile",
+        Func::from(|prefix: String, suffix: String| {
+            let name = format!("{prefix}-{}{suffix}", uuid::Uuid::new_v4().simple());
+            shown(&std::env::temp_dir().join(name))
+        }),
+    )?;
+    tools.set(
+        "listDirectory",
+        Func::from(|path: String| list(Path::new(&path)).to_string()),
+    )?;
     Ok(())
 }
 
@@ -98,33 +161,56 @@ fn list(directory: &Path) -> Value {
         })
         .collect();
     found.sort();
-    found.into_iter().map(|(name, kind)| json!({ "name": name, "kind": kind })).collect()
+    found
+        .into_iter()
+        .map(|(name, kind)| json!({ "name": name, "kind": kind }))
+        .collect()
 }
 
 fn install_sessions<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
     let services = Arc::clone(host.services());
-    tools.set("sessionDirectory", Func::from(move |cwd: String| {
-        shown(&pinion_session::project_directory(&services.agent_directory(), Path::new(&cwd)))
-    }))?;
+    tools.set(
+        "sessionDirectory",
+        Func::from(move |cwd: String| {
+            shown(&pinion_session::project_directory(
+                &services.agent_directory(),
+                Path::new(&cwd),
+            ))
+        }),
+    )?;
     let services = Arc::clone(host.services());
-    tools.set("sessionDirectories", Func::from(move || {
-        let root = services.agent_directory().join("sessions");
-        let entries = fs::read_dir(root).into_iter().flatten().flatten();
-        let mut places: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-        places.sort();
-        json!(places).to_string()
-    }))?;
-    tools.set("recentSession", Func::from(|directory: String| {
-        pinion_session::most_recent(Path::new(&directory)).map(|path| shown(&path))
-    }))?;
-    tools.set("sessions", Func::from(|directory: String| {
-        let sessions = pinion_session::list(Path::new(&directory)).into_iter().map(|info| {
-            let text = pinion_session::all_text(&info.path).unwrap_or_default();
-            let mut value = json!(info);
-            value["allMessagesText"] = text.into();
-            value
-        });
-        sessions.collect::<Value>().to_string()
-    }))?;
+    tools.set(
+        "sessionDirectories",
+        Func::from(move || {
+            let root = services.agent_directory().join("sessions");
+            let entries = fs::read_dir(root).into_iter().flatten().flatten();
+            let mut places: Vec<PathBuf> = entries
+                .map(|entry| entry.path())
+                .filter(|path| path.is_dir())
+                .collect();
+            places.sort();
+            json!(places).to_string()
+        }),
+    )?;
+    tools.set(
+        "recentSession",
+        Func::from(|directory: String| {
+            pinion_session::most_recent(Path::new(&directory)).map(|path| shown(&path))
+        }),
+    )?;
+    tools.set(
+        "sessions",
+        Func::from(|directory: String| {
+            let sessions = pinion_session::list(Path::new(&directory))
+                .into_iter()
+                .map(|info| {
+                    let text = pinion_session::all_text(&info.path).unwrap_or_default();
+                    let mut value = json!(info);
+                    value["allMessagesText"] = text.into();
+                    value
+                });
+            sessions.collect::<Value>().to_string()
+        }),
+    )?;
     Ok(())
 }

@@ -52,13 +52,21 @@ pub(super) fn start(host: &Shared, text: &str) -> std::result::Result<Command, S
     // Bounded by `waiting`: a piece is never held back, but too many of them end the command.
     let (sender, pieces) = mpsc::unbounded_channel();
     let waiting = Arc::new(AtomicUsize::new(0));
-    let (stop, flood, counted) = (cancel.clone(), CancellationToken::new(), Arc::clone(&waiting));
+    let (stop, flood, counted) = (
+        cancel.clone(),
+        CancellationToken::new(),
+        Arc::clone(&waiting),
+    );
     runtime(&**services)?.spawn(async move {
         let end = flood.clone();
         let linked = stop.child_token();
         let limit = linked.clone();
         let pour = sender.clone();
-        let options = ShellOptions { cwd: &asked.cwd, settings: &settings, timeout };
+        let options = ShellOptions {
+            cwd: &asked.cwd,
+            settings: &settings,
+            timeout,
+        };
         let outcome = run_shell(&asked.command, options, &linked, move |chunk| {
             if counted.fetch_add(chunk.len(), Ordering::Relaxed) + chunk.len() > MOST_WAITING {
                 end.cancel();
@@ -69,9 +77,9 @@ pub(super) fn start(host: &Shared, text: &str) -> std::result::Result<Command, S
         })
         .await;
         let outcome = match outcome {
-            Ok(ShellOutcome::Aborted) if flood.is_cancelled() => {
-                Err(ToolError("The command wrote more than anybody read.".to_owned()))
-            }
+            Ok(ShellOutcome::Aborted) if flood.is_cancelled() => Err(ToolError(
+                "The command wrote more than anybody read.".to_owned(),
+            )),
             outcome => outcome,
         };
         let _ = sender.send(Piece::End(outcome));

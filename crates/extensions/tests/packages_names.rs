@@ -1,0 +1,208 @@
+//! Every name of the packages that extensions import can be imported.
+
+mod support;
+
+use serde_json::json;
+use support::Bench;
+
+/// The public names of each package, as released.
+const NAMES: &[(&str, &str)] = &[
+    (
+        "@mariozechner/pi-ai",
+        "AssistantMessageEventStream EventStream StringEnum Type appendAssistantMessageDiagnostic \
+         calculateCost clampThinkingLevel cleanupSessionResources clearApiProviders complete \
+         completeSimple createAssistantMessageDiagnostic createAssistantMessageEventStream \
+         extractDiagnosticError fauxAssistantMessage fauxText fauxThinking fauxToolCall findEnvKeys \
+         formatThrownValue getApiProvider getApiProviders getEnvApiKey getModel getModels \
+         getOverflowPatterns getProviders getSupportedThinkingLevels isContextOverflow modelsAreEqual \
+         parseJsonWithRepair parseStreamingJson registerApiProvider registerBuiltInApiProviders \
+         registerFauxProvider registerSessionResourceCleanup repairJson resetApiProviders \
+         setBedrockProviderModule stream streamAnthropic streamAzureOpenAIResponses streamGoogle \
+         streamGoogleVertex streamMistral streamOpenAICodexResponses streamOpenAICompletions \
+         streamOpenAIResponses streamSimple streamSimpleAnthropic streamSimpleAzureOpenAIResponses \
+         streamSimpleGoogle streamSimpleGoogleVertex streamSimpleMistral streamSimpleOpenAICodexResponses \
+         streamSimpleOpenAICompletions streamSimpleOpenAIResponses unregisterApiProviders \
+         validateToolArguments validateToolCall",
+    ),
+    (
+        "@mariozechner/pi-ai/oauth",
+        "anthropicOAuthProvider getGitHubCopilotBaseUrl getOAuthApiKey getOAuthProvider \
+         getOAuthProviderInfoList getOAuthProviders githubCopilotOAuthProvider loginAnthropic \
+         loginGitHubCopilot loginOpenAICodex normalizeDomain openaiCodexOAuthProvider \
+         refreshAnthropicToken refreshGitHubCopilotToken refreshOAuthToken refreshOpenAICodexToken \
+         registerOAuthProvider resetOAuthProviders unregisterOAuthProvider",
+    ),
+    (
+        "@mariozechner/pi-agent-core",
+        "Agent agentLoop agentLoopContinue runAgentLoop runAgentLoopContinue streamProxy",
+    ),
+    (
+        "@mariozechner/pi-coding-agent",
+        "AgentSession AgentSessionRuntime ArminComponent AssistantMessageComponent AuthStorage \
+         BashExecutionComponent BorderedLoader BranchSummaryMessageComponent CURRENT_SESSION_VERSION \
+         CompactionSummaryMessageComponent CustomEditor CustomMessageComponent \
+         DEFAULT_COMPACTION_SETTINGS DEFAULT_MAX_BYTES DEFAULT_MAX_LINES DefaultPackageManager \
+         DefaultResourceLoader DynamicBorder ExtensionEditorComponent ExtensionInputComponent \
+         ExtensionRunner ExtensionSelectorComponent FileAuthStorageBackend FooterComponent \
+         InMemoryAuthStorageBackend InteractiveMode LoginDialogComponent ModelRegistry \
+         ModelSelectorComponent OAuthSelectorComponent RpcClient SessionManager SessionSelectorComponent \
+         SettingsManager SettingsSelectorComponent ShowImagesSelectorComponent \
+         SkillInvocationMessageComponent Theme ThemeSelectorComponent ThinkingSelectorComponent \
+         ToolExecutionComponent TreeSelectorComponent UserMessageComponent UserMessageSelectorComponent \
+         VERSION buildSessionContext calculateContextTokens collectEntriesForBranchSummary compact \
+         convertToLlm copyToClipboard createAgentSession createAgentSessionFromServices \
+         createAgentSessionRuntime createAgentSessionServices createBashTool createBashToolDefinition \
+         createCodingTools createEditTool createEditToolDefinition createEventBus createExtensionRuntime \
+         createFindTool createFindToolDefinition createGrepTool createGrepToolDefinition \
+         createLocalBashOperations createLsTool createLsToolDefinition createReadOnlyTools createReadTool \
+         createReadToolDefinition createSyntheticSourceInfo createWriteTool createWriteToolDefinition \
+         defineTool discoverAndLoadExtensions estimateTokens findCutPoint findTurnStartIndex formatSize \
+         formatSkillsForPrompt generateBranchSummary generateSummary getAgentDir getLanguageFromPath \
+         getLastAssistantUsage getLatestCompactionEntry getMarkdownTheme getSelectListTheme \
+         getSettingsListTheme getShellConfig highlightCode initTheme isBashToolResult isEditToolResult \
+         isFindToolResult isGrepToolResult isLsToolResult isReadToolResult isToolCallEventType \
+         isWriteToolResult keyHint keyText loadProjectContextFiles loadSkills loadSkillsFromDir main \
+         migrateSessionEntries parseFrontmatter parseSessionEntries parseSkillBlock prepareBranchEntries \
+         rawKeyHint renderDiff runPrintMode runRpcMode serializeConversation shouldCompact \
+         stripFrontmatter truncateHead truncateLine truncateTail truncateToVisualLines \
+         withFileMutationQueue wrapRegisteredTool wrapRegisteredTools",
+    ),
+    (
+        "@mariozechner/pi-tui",
+        "Box CURSOR_MARKER CancellableLoader CombinedAutocompleteProvider Container Editor Image Input \
+         Key KeybindingsManager Loader Markdown ProcessTerminal SelectList SettingsList Spacer \
+         StdinBuffer TUI TUI_KEYBINDINGS Text TruncatedText allocateImageId calculateImageRows \
+         decodeKittyPrintable deleteAllKittyImages deleteKittyImage detectCapabilities encodeITerm2 \
+         encodeKitty fuzzyFilter fuzzyMatch getCapabilities getCellDimensions getGifDimensions \
+         getImageDimensions getJpegDimensions getKeybindings getPngDimensions getWebpDimensions hyperlink \
+         imageFallback isFocusable isKeyRelease isKeyRepeat isKittyProtocolActive matchesKey parseKey \
+         renderImage resetCapabilitiesCache setCapabilities setCellDimensions setKeybindings \
+         setKittyProtocolActive truncateToWidth visibleWidth wrapTextWithAnsi",
+    ),
+    (
+        "typebox",
+        "AddImmutable AddImmutableDeferred AddOptional AddOptionalDeferred AddReadonly \
+         AddReadonlyDeferred Any Array ArrayOptions BigInt BigIntPattern Boolean Broaden Call \
+         CallConstruct Capitalize CapitalizeAction CapitalizeDeferred CapitalizeInstantiate Codec \
+         CollapseToObject Compare CompareResultDisjoint CompareResultEqual CompareResultLeftInside \
+         CompareResultRightInside Composite Conditional ConditionalAction ConditionalDeferred \
+         ConditionalInstantiate Constructor ConstructorOptions ConstructorParameters \
+         ConstructorParametersAction ConstructorParametersDeferred ConstructorParametersInstantiate \
+         ConvertToIntegerKey Cyclic CyclicCandidates CyclicCheck CyclicDependencies CyclicExtends \
+         CyclicOptions CyclicTarget Decode DecodeBuilder Deferred Dependent DependentOptions Distribute \
+         Encode EncodeBuilder Enum Evaluate EvaluateAction EvaluateDeferred EvaluateDependent \
+         EvaluateEnum EvaluateInstantiate EvaluateIntersect EvaluatePropertyIntersect \
+         EvaluatePropertyUnion EvaluateTemplateLiteral EvaluateType EvaluateUnion EvaluateUnionFast \
+         Exclude ExcludeAction ExcludeDeferred ExcludeInstantiate Extends ExtendsResult Extract \
+         ExtractAction ExtractDeferred ExtractInstantiate Flatten Function FunctionOptions Generic \
+         Identifier Immutable Index IndexAction IndexDeferred IndexInstantiate Infer InstanceType \
+         InstanceTypeAction InstanceTypeDeferred InstanceTypeInstantiate Instantiate InstantiateCyclic \
+         Integer IntegerKey IntegerPattern Interface InterfaceAction InterfaceDeferred \
+         InterfaceInstantiate Intersect IntersectOptions InvalidLiteralValue IsAny IsArray IsBigInt \
+         IsBoolean IsCall IsCodec IsConstructor IsCyclic IsDeferred IsDependent IsEnum IsEnumValue \
+         IsFunction IsGeneric IsIdentifier IsImmutable IsInfer IsInteger IsInterfaceDeferred IsIntersect \
+         IsKind IsLiteral IsLiteralBigInt IsLiteralBoolean IsLiteralNumber IsLiteralString IsLiteralValue \
+         IsNever IsNull IsNumber IsObject IsOptional IsParameter IsReadonly IsRecord IsRef IsRefine \
+         IsRefinement IsRest IsSchema IsString IsSymbol IsTemplateLiteral IsTemplateLiteralDeferred \
+         IsTemplateLiteralFinite IsTemplateLiteralPattern IsThis IsTuple IsTypeScriptEnumLike IsUndefined \
+         IsUnion IsUnknown IsUnsafe IsVoid KeyOf KeyOfAction KeyOfDeferred KeyOfInstantiate KeysToIndexer \
+         Literal LiteralTypeName Lowercase LowercaseAction LowercaseDeferred LowercaseInstantiate Mapped \
+         MappedAction MappedDeferred MappedInstantiate Module ModuleDeferred ModuleInstantiate Narrow \
+         Never NeverPattern NonNullable NonNullableAction NonNullableDeferred NonNullableInstantiate Null \
+         Number NumberKey NumberPattern Object ObjectOptions Omit OmitAction OmitDeferred OmitInstantiate \
+         Optional Parameter Parameters ParametersAction ParametersDeferred ParametersInstantiate \
+         ParsePatternIntoTypes ParseTemplateIntoTypes Partial PartialAction PartialDeferred \
+         PartialInstantiate Pick PickAction PickDeferred PickInstantiate Priority PropertyKeys \
+         PropertyValues Readonly ReadonlyObject ReadonlyObjectAction ReadonlyObjectDeferred \
+         ReadonlyObjectInstantiate ReadonlyType Record RecordAction RecordDeferred RecordFromPattern \
+         RecordInstantiate RecordKey RecordOptions RecordPattern RecordPatternToType RecordValue Ref \
+         RefInstantiate Refine RefineAdd RemoveImmutable RemoveImmutableDeferred RemoveOptional \
+         RemoveOptionalDeferred RemoveReadonly RemoveReadonlyDeferred Required RequiredAction \
+         RequiredArray RequiredDeferred RequiredInstantiate Rest ReturnType ReturnTypeAction \
+         ReturnTypeDeferred ReturnTypeInstantiate Script String StringKey StringPattern Symbol \
+         TemplateLiteral TemplateLiteralCreate TemplateLiteralDecode TemplateLiteralDecodeUnsafe \
+         TemplateLiteralDeferred TemplateLiteralEncode TemplateLiteralFromString TemplateLiteralFromTypes \
+         This Tuple TupleOptions Type TypeScriptEnumToEnumValues Uncapitalize UncapitalizeAction \
+         UncapitalizeDeferred UncapitalizeInstantiate Undefined Union UnionOptions Unknown Unsafe \
+         Uppercase UppercaseAction UppercaseDeferred UppercaseInstantiate Void With WithAction \
+         WithDeferred WithInstantiate _Array_ _Function_ _Object_",
+    ),
+    ("typebox/compile", "Code Compile Validator"),
+    (
+        "typebox/value",
+        "Assert AssertError Check Clean Clone Convert Create CreateError Decode DecodeError DecodeUnsafe \
+         Default Delete Diff Edit Encode EncodeError EncodeUnsafe Equal Errors HasCodec Hash Insert \
+         IsOptionalUndefined Parse ParseError Parser Patch Pipeline Pointer Repair UnionPrioritySort \
+         UnionScoreSelect Update Value",
+    ),
+];
+
+async fn import_all(module: &str, names: &str) {
+    let bench = Bench::new().await;
+    let list = names.split_whitespace().collect::<Vec<_>>();
+    let renamed: Vec<String> = list
+        .iter()
+        .map(|name| format!("{name} as _{name}"))
+        .collect();
+    let values: Vec<String> = list
+        .iter()
+        .map(|name| format!("[{name:?}, typeof _{name}]"))
+        .collect();
+    bench.write(
+        "a.ts",
+        &format!(
+            "import {{ {} }} from {module:?};
+             import * as all from {module:?};
+             export default () => [{}].filter(([name, type]) => type === 'undefined' || !(name in all));",
+            renamed.join(", "),
+            values.join(", "),
+        ),
+    );
+    assert_eq!(bench.run("a.ts").await.unwrap(), json!([]), "{module}");
+}
+
+#[tokio::test]
+async fn every_public_name_is_there() {
+    for (module, names) in NAMES {
+        import_all(module, names).await;
+    }
+}
+
+#[tokio::test]
+async fn the_newer_scope_and_the_older_name_mean_the_same() {
+    let bench = Bench::new().await;
+    bench.write(
+        "a.ts",
+        "import * as old from '@mariozechner/pi-ai';
+         import * as young from '@earendil-works/pi-ai';
+         import { Type } from 'typebox';
+         import { Type as Older } from '@sinclair/typebox';
+         import { TypeCompiler } from '@sinclair/typebox/compiler';
+         import { getAgentDir, CONFIG_DIR_NAME, VERSION } from '@earendil-works/pi-coding-agent';
+         export default () => [old.complete === young.complete, Type === Older, typeof TypeCompiler.Compile, typeof getAgentDir(), CONFIG_DIR_NAME, VERSION];",
+    );
+    assert_eq!(
+        bench.run("a.ts").await.unwrap(),
+        json!([true, true, "function", "string", ".pi", "0.73.1"])
+    );
+}
+
+#[tokio::test]
+async fn a_name_with_nothing_behind_it_fails_when_it_is_used_and_says_which() {
+    let bench = Bench::new().await;
+    bench.write(
+        "a.ts",
+        "import { createAgentSession, AgentSession, RpcClient } from '@mariozechner/pi-coding-agent';
+         class Mine extends RpcClient {}
+         const said = (work: () => unknown) => { try { return work() } catch (error) { return (error as Error).message } };
+         export default () => [said(() => createAgentSession()), said(() => new AgentSession()), said(() => new Mine())];",
+    );
+    assert_eq!(
+        bench.run("a.ts").await.unwrap(),
+        json!([
+            "createAgentSession of pi-coding-agent is not available in this host",
+            "AgentSession of pi-coding-agent is not available in this host",
+            "RpcClient of pi-coding-agent is not available in this host",
+        ])
+    );
+}
