@@ -91,7 +91,7 @@ async fn events_come_in_order_around_one_growing_message() {
         for await (const event of stream) {
           if (kinds.at(-1) !== event.type) kinds.push(event.type);
           if ('partial' in event) { partial ??= event.partial; same &&= partial === event.partial; }
-          if (event.type === 'text_delta') { grown += event.delta; same &&= (event.partial.content[event.contentIndex] as any).text.endsWith(event.delta); }
+          if (event.type === 'text_delta') { grown += event.delta; same &&= (event.partial.content[event.contentIndex] as any).text.startsWith(grown); }
           if (event.type === 'text_end') ended = event.content;
         }
         const result = await stream.result();

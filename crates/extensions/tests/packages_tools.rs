@@ -127,6 +127,8 @@ async fn operations_of_an_extension_stand_in_for_files_and_shell() {
           text(await pi.createWriteTool('/far', { operations }).execute('3', { path: 'b.txt', content: 'new' })),
           [...files], text(await pi.createLsTool('/far', { operations }).execute('4', {})), text(await pi.createFindTool('/far', { operations }).execute('5', { pattern: '*' })),
           await said(() => pi.createEditTool('/far', { operations }).execute('6', { path: 'zz', oldText: 'a', newText: 'b' })),
+          text(await pi.createBashTool('/far', { operations: { exec } }).execute('7', { command: 'good', timeout: 9 })),
+          await said(() => pi.createBashTool('/far', { operations: { exec } }).execute('8', { command: 'bad' })),
         ];").await;
     assert_eq!(
         found,
@@ -138,7 +140,26 @@ async fn operations_of_an_extension_stand_in_for_files_and_shell() {
             "A\nb",
             "x/y.ts",
             "failed: Could not edit file: zz. Error code: ENOENT.",
+            "good in /far for 9",
+            "failed: bad in /far for undefined\n\nCommand exited with code 4",
         ])
+    );
+}
+
+#[tokio::test]
+async fn our_own_shell_can_be_wrapped() {
+    let bench = Bench::new().await;
+    let found = run(&bench, "
+        const local = pi.createLocalBashOperations();
+        let seen = ''; const onData = (data: Uint8Array) => { seen += String.fromCharCode(...data) };
+        const { exitCode } = await local.exec('echo $WHO; exit 2', cwd, { onData, env: { WHO: 'me' } as any });
+        const late = await said(() => local.exec('sleep 30', cwd, { onData, timeout: 0.1 }));
+        const stop = new AbortController(); setTimeout(() => stop.abort(), 20);
+        const stopped = await said(() => local.exec('sleep 30', cwd, { onData, signal: stop.signal }));
+        return [seen, exitCode, late, stopped];").await;
+    assert_eq!(
+        found,
+        json!(["me\n", 2, "failed: timeout:0.1", "failed: aborted"])
     );
 }
 

@@ -56,7 +56,9 @@ function notice({ truncation, details, lastLine }) {
 
 const UPDATE_INTERVAL = 100;
 /** Bytes as Node's own kind, where there is one. */
-export const bufferOf = (bytes) => globalThis.Buffer?.from(bytes) ?? bytes;
+export function bufferOf(bytes) {
+  try { return globalThis.Buffer.from(bytes); } catch { return Uint8Array.from(bytes); }
+}
 
 const textOf = (error) => (error instanceof Error ? error.message : String(error));
 
