@@ -1,5 +1,7 @@
 //! Extensions ask models through the program.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::sync::Arc;

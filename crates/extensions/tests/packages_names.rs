@@ -1,5 +1,7 @@
 //! Every name of the packages that extensions import can be imported.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use serde_json::json;

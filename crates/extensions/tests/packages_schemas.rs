@@ -1,5 +1,7 @@
 //! Schemas as extensions build them, and values checked against them.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use serde_json::{Value, json};

@@ -1,5 +1,7 @@
 //! What would be drawn on a terminal, without one.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use serde_json::{Value, json};

@@ -1,5 +1,7 @@
 //! The built-in tools in the hands of extensions.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use std::fs;
