@@ -84,10 +84,13 @@ async fn what_is_missing_is_named_with_who_wants_it() {
             path.display()
         )
     );
-    bench.write("b.ts", "import x from 'node:wasi'; export default x;");
+    bench.write(
+        "b.ts",
+        "import x from 'node:no_such_module'; export default x;",
+    );
     let message = bench.run("b.ts").await.unwrap_err().to_string();
     assert!(
-        message.starts_with("Cannot find module 'node:wasi'\n"),
+        message.starts_with("Cannot find module 'node:no_such_module'\n"),
         "{message}"
     );
     bench.write(

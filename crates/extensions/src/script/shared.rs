@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Generation;
 use super::errors::{ScriptError, describe};
+use super::limits::Watch;
 use super::load::Loading;
 use super::options::{ScriptOptions, Uncaught, UncaughtKind};
 use super::timers::Timers;
@@ -23,6 +24,7 @@ struct Inner {
     generation: Generation,
     options: Rc<ScriptOptions>,
     loading: Rc<Loading>,
+    watch: Rc<Watch>,
     timers: RefCell<Timers>,
     closed: CancellationToken,
     uncaught: RefCell<Option<Persistent<Function<'static>>>>,
@@ -33,11 +35,13 @@ impl Shared {
         generation: Generation,
         options: &Rc<ScriptOptions>,
         loading: &Rc<Loading>,
+        watch: &Rc<Watch>,
     ) -> Self {
         Self(Rc::new(Inner {
             generation,
             options: Rc::clone(options),
             loading: Rc::clone(loading),
+            watch: Rc::clone(watch),
             timers: RefCell::default(),
             closed: CancellationToken::new(),
             uncaught: RefCell::default(),
@@ -70,6 +74,13 @@ impl Shared {
 
     pub(crate) fn timers(&self) -> &RefCell<Timers> {
         &self.0.timers
+    }
+
+    /// Starts a new turn: an operation that blocked the script calls this when it is done, so that
+    /// the time it took is not held against the script.
+    #[allow(dead_code)]
+    pub(crate) fn new_turn(&self) {
+        self.0.watch.begin();
     }
 
     /// Names the function that is asked first about errors nobody caught; it answers `true` when

@@ -188,7 +188,7 @@ impl Engine {
         self.opened += 1;
         let generation = Generation(self.opened);
         self.watch.begin();
-        let shared = Shared::new(generation, &self.options, &self.loading);
+        let shared = Shared::new(generation, &self.options, &self.loading, &self.watch);
         let realm = Realm::open(&self.runtime, shared, Rc::clone(&self.watch)).await?;
         self.realms.insert(generation, realm);
         self.untidy = true;
