@@ -32,6 +32,7 @@ mod slice;
 mod store;
 mod tool;
 mod truncate;
+mod typebox;
 mod validate;
 mod walk;
 mod write;
@@ -51,6 +52,7 @@ pub use shell::{ShellOptions, ShellOutcome, run_shell};
 pub use store::{FileLock, lock_file};
 pub use tool::{Execution, Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
 pub use truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation};
+pub use typebox::{NullText, validate_typebox};
 pub use validate::validate;
 
 /// The names of all built-in tools, those that are on by default first.

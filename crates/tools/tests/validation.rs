@@ -1,7 +1,7 @@
 //! Arguments as models write them, against schemas as tools publish them.
 
 use pinion_message::ToolSpec;
-use pinion_tools::validate;
+use pinion_tools::{NullText, validate, validate_typebox};
 use serde_json::{Value, json};
 
 fn tool(name: &str, parameters: Value) -> ToolSpec {
@@ -138,4 +138,72 @@ fn all_problems_are_named_with_the_place_they_are_in() {
 fn a_schema_that_refers_to_itself_ends() {
     let endless = tool("endless", json!({"$ref": "#"}));
     assert!(validate(&endless, &json!({"a": 1})).is_ok());
+}
+
+fn typebox_problems(schema: Value, arguments: Value) -> Vec<String> {
+    let problem = validate_typebox(&tool("t", schema), &arguments, NullText::Empty).unwrap_err();
+    let lines = problem.lines().filter_map(|line| line.strip_prefix("  - "));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn typebox_has_its_own_words() {
+    let schema = json!({
+        "type": "object",
+        "required": ["a", "b"],
+        "additionalProperties": false,
+        "properties": {
+            "a": {"type": "string"},
+            "b": {"type": "integer", "minimum": 1},
+            "list": {"type": "array", "items": {"type": "boolean"}, "maxItems": 1},
+            "either": {"type": ["number", "boolean"]},
+            "word": {"enum": ["x", "y"]},
+            "choice": {"anyOf": [{"type": "number"}, {"const": "z"}]},
+        },
+    });
+    assert_eq!(
+        typebox_problems(schema.clone(), json!({})),
+        ["a: must have required properties a, b"]
+    );
+    assert_eq!(
+        typebox_problems(
+            schema.clone(),
+            json!({"a": "", "b": 0, "list": [1, "no"], "more": 1})
+        ),
+        [
+            "b: must be >= 1",
+            "list: must not have more than 1 items",
+            "list.1: must be boolean",
+            "more: schema is false",
+            "root: must not have additional properties",
+        ]
+    );
+    assert_eq!(
+        typebox_problems(
+            schema.clone(),
+            json!({"a": [], "b": 1.5, "either": "no", "word": "z", "choice": "q"})
+        ),
+        [
+            "a: must be string",
+            "b: must be integer",
+            "either: must be either number or boolean",
+            "word: must be equal to one of the allowed values",
+            "choice: must be number",
+            "choice: must be equal to constant",
+            "choice: must match a schema in anyOf",
+        ]
+    );
+    assert_eq!(
+        typebox_problems(schema, json!([])),
+        ["root: must be object"]
+    );
+}
+
+#[test]
+fn what_null_becomes_depends_on_who_made_the_schema() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let told =
+        |null_text| validate_typebox(&tool("t", schema.clone()), &json!({"a": null}), null_text);
+    assert_eq!(told(NullText::Empty).unwrap(), json!({"a": ""}));
+    assert_eq!(told(NullText::Word).unwrap(), json!({"a": "null"}));
 }

@@ -98,6 +98,7 @@ export function toolCard(extension, tool) {
     guidelines: Array.isArray(tool.promptGuidelines) ? tool.promptGuidelines.map(String) : [],
     sequential: tool.executionMode === "sequential",
     prepares: typeof tool.prepareArguments === "function",
+    typebox: Boolean(tool.parameters?.["~kind"]),
     sourceInfo: extension.sourceInfo,
   };
 }

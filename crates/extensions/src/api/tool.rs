@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pinion_message::ToolSpec;
-use pinion_tools::{Execution, Tool, ToolContext, ToolError, ToolOutput};
+use pinion_tools::{
+    Execution, NullText, Tool, ToolContext, ToolError, ToolOutput, validate_typebox,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -32,6 +34,9 @@ pub(super) struct ToolCard {
     sequential: bool,
     #[serde(default)]
     prepares: bool,
+    /// Its parameters were made with TypeBox.
+    #[serde(default)]
+    typebox: bool,
     #[serde(default)]
     source_info: Value,
 }
@@ -97,6 +102,15 @@ fn outcome(answer: Result<String, crate::ScriptError>) -> Result<Value, ToolErro
 impl Tool for ExtensionTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<Value, String> {
+        let null_text = if self.card.typebox {
+            NullText::Word
+        } else {
+            NullText::Empty
+        };
+        validate_typebox(&self.spec, arguments, null_text)
     }
 
     fn prepare(&self, arguments: Value) -> BoxFuture<'_, Result<Value, ToolError>> {

@@ -99,6 +99,15 @@ async fn a_call_can_be_blocked_with_or_without_a_reason() {
 }
 
 #[tokio::test]
+async fn the_model_reads_what_its_arguments_lack() {
+    let mut stage = Stage::new(TOOLS).await;
+    let words = "Validation failed for tool \"counter\":\n  - n: must have required properties n\n\n\
+                 Received arguments:\n{\n  \"x\": 1\n}";
+    let refused = call(&mut stage, r#"counter {"x":1}"#).await;
+    assert_eq!(refused, ended("counter", words, json!({}), true));
+}
+
+#[tokio::test]
 async fn progress_is_passed_on_and_a_tool_can_end_the_run() {
     let mut stage = Stage::new(TOOLS).await;
     let lines = stage.live(r#"CALL counter {"n":1}"#).await;
