@@ -141,7 +141,8 @@ fn a_schema_that_refers_to_itself_ends() {
 }
 
 fn typebox_problems(schema: Value, arguments: Value) -> Vec<String> {
-    let problem = validate_typebox(&tool("t", schema), &arguments, NullText::Empty).unwrap_err();
+    let checked = validate_typebox(&tool("t", schema), &arguments, NullText::Empty);
+    let problem = checked.err().unwrap_or_default();
     let lines = problem.lines().filter_map(|line| line.strip_prefix("  - "));
     lines.map(str::to_owned).collect()
 }

@@ -1,5 +1,6 @@
 // Loading extensions, one after another.
 
+import { ops } from "pinion:ops";
 import { bind, home } from "pinion:api/bridge";
 import { openBus } from "pinion:api/bus";
 import { setHasUi } from "pinion:api/context";
@@ -25,6 +26,7 @@ export async function load(options) {
       await open(extension);
       extensions.push(extension);
       extension.loadTime = performance.now() - started;
+      extension.modules = ops.modules.imports(path);
     } catch (error) {
       const words = error instanceof Refusal ? error.message : `Failed to load extension: ${describe(error)}`;
       problems.push({ path, error: words });
@@ -75,6 +77,7 @@ function summary() {
     extensions: extensions.map((extension) => ({
       ...extensionCard(extension),
       loadTime: extension.loadTime,
+      modules: extension.modules,
     })),
     commands: commandList(),
   };

@@ -54,6 +54,11 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> 
             Ok(loaded)
         }),
     )?;
+    let shared = host.clone();
+    modules.set(
+        "imports",
+        Func::from(move |name: String| shared.loading().imports_of(&name)),
+    )?;
     modules.set(
         "fileUrl",
         Func::from(|path: String| source_url(Path::new(&path))),

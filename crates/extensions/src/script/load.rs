@@ -138,6 +138,16 @@ impl Loading {
         }
     }
 
+    /// The modules a file imports by name, as far as it has been loaded.
+    pub(crate) fn imports_of(&self, name: &str) -> Vec<String> {
+        let wanted = self.wanted.borrow();
+        let imports = wanted.get(name).into_iter().flatten();
+        let mut modules: Vec<String> = imports.map(|(module, _)| module.clone()).collect();
+        modules.sort();
+        modules.dedup();
+        modules
+    }
+
     fn load_file<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js>> {
         let path = path_of(name);
         let prepared = self.prepare(ctx, &path)?;

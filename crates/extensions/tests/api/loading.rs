@@ -85,7 +85,10 @@ async fn problems_can_be_tolerated() {
 #[tokio::test]
 async fn a_report_says_what_each_extension_registers() {
     let source = r#"
+        import { Type } from "typebox";
+        import type { Nothing } from "vanishes";
         export default async function (pi) {
+          Type.String();
           await new Promise((resolve) => setTimeout(resolve, 5));
           pi.on("agent_start", () => {});
           pi.registerTool({ name: "t", description: "d", parameters: {}, execute() {} });
@@ -102,7 +105,7 @@ async fn a_report_says_what_each_extension_registers() {
     let report = json!(loaded.report()[0]);
     let expected = json!({
         "tools": ["t"], "commands": ["c"], "flags": ["f"], "shortcuts": ["ctrl+x"],
-        "renderers": ["m", "e"], "providers": ["p"], "events": ["agent_start"],
+        "modules": ["typebox"], "renderers": ["m", "e"], "providers": ["p"], "events": ["agent_start"],
     });
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(report[name], *value, "{name}");

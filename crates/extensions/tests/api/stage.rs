@@ -350,12 +350,8 @@ fn spawn(
         id: None,
         parent_session: None,
     };
-    let mut tools = builtin(all_names(), ToolSettings::default());
-    let mut active: Vec<String> = ["read", "bash", "edit", "write"].map(str::to_owned).into();
-    for tool in extensions.tools() {
-        active.push(tool.spec().name.clone());
-        tools.push(tool);
-    }
+    let tools = builtin(all_names(), ToolSettings::default());
+    let active: Vec<String> = ["read", "bash", "edit", "write"].map(str::to_owned).into();
     let config = Config {
         store: Store::create(new).unwrap(),
         session_directory: Some(cwd.join("sessions")),
@@ -365,6 +361,7 @@ fn spawn(
         models: Arc::new(OneProvider(Arc::clone(program))),
         tools,
         active_tools: active,
+        added_tools: extensions.tools(),
         tool_filter: Default::default(),
         shell: ToolSettings::default(),
         system_prompt: Arc::new(|_: &[Arc<dyn Tool>]| "You help.".into()),
