@@ -53,7 +53,6 @@ pub(crate) fn group<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, name: &str) -> Resul
 }
 
 /// Throws what the operating system refused, with the members Node's errors have.
-#[allow(dead_code)]
 pub(crate) fn throw_os(
     ctx: &Ctx<'_>,
     error: &io::Error,

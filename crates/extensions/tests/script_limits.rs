@@ -210,3 +210,22 @@ async fn what_was_thrown_to_a_require_is_not_reported_again() {
     still_works(&bench).await;
     assert_eq!(*bench.uncaught.lock().unwrap(), []);
 }
+
+#[tokio::test]
+async fn closed_generations_give_their_memory_back() {
+    let options = ScriptOptions {
+        memory_limit: Some(64 << 20),
+        ..ScriptOptions::default()
+    };
+    let bench = Bench::with(options).await;
+    bench.write("a.ts", "const held: any = { list: new Array(1_000_000).fill(1), timer: setInterval(() => held, 1000) }; held.self = held; (globalThis as any).held = held; export default () => held.list.length;");
+    for _ in 0..12 {
+        let generation = bench.script.open_generation().await.unwrap();
+        assert_eq!(
+            bench.run_in(generation, "a.ts").await.unwrap(),
+            json!(1_000_000)
+        );
+        bench.script.close_generation(generation);
+    }
+    still_works(&bench).await;
+}
