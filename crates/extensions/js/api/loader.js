@@ -1,7 +1,7 @@
 // Loading extensions, one after another.
 
 import { ops } from "pinion:ops";
-import { bind, home } from "pinion:api/bridge";
+import { bind, home, now } from "pinion:api/bridge";
 import { openBus } from "pinion:api/bus";
 import { setHasUi } from "pinion:api/context";
 import { describe } from "pinion:api/errors";
@@ -88,5 +88,10 @@ export function start({ flags }) {
   setFlagValues(flags);
   const problems = flushProviders();
   bind();
+  // What was registered since loading was summed up must be known too.
+  for (const extension of extensions) {
+    for (const event of extension.handlers.keys()) now(home, "listens", event);
+  }
+  now(home, "setCommands", commandList());
   return { problems };
 }

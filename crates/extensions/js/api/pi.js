@@ -60,14 +60,21 @@ export function makePi(extension) {
     }),
     events: bus,
   };
-  // Later releases know more; what is not seen here need not be listed either.
   const unlisted = {
     registerEntryRenderer: fresh((type, renderer) => void extension.entryRenderers.set(type, renderer)),
   };
   for (const [name, value] of Object.entries(unlisted)) {
     Object.defineProperty(pi, name, { value, enumerable: false });
   }
-  return pi;
+  return new Proxy(pi, { get: (known, name) => (name in known ? known[name] : unknown(name)) });
+}
+
+// Later releases let extensions register more. What is registered that way is not seen here, and
+// must not keep an extension from loading.
+const REGISTERS = /^(un)?register[A-Z]/;
+
+function unknown(name) {
+  return typeof name === "string" && REGISTERS.test(name) ? () => undefined : undefined;
 }
 
 function registerTool(extension, tool) {

@@ -67,7 +67,7 @@ impl Bridge for Window {
 }
 
 fn parse(arguments: &str) -> Result<Vec<Value>, String> {
-    serde_json::from_str(arguments).map_err(|error| error.to_string())
+    pinion_jsonl::json::from_slice(arguments.as_bytes()).map_err(|error| error.to_string())
 }
 
 /// A text argument.

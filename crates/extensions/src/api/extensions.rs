@@ -307,7 +307,7 @@ impl Inner {
         });
         let arguments = vec![request.to_string()];
         let answer = script.call(generation, "main.load", arguments).await?;
-        let summary: Summary = serde_json::from_str(&answer)
+        let summary: Summary = pinion_jsonl::json::from_slice(answer.as_bytes())
             .map_err(|error| ScriptError::Interrupted(error.to_string()))?;
         let instance = Arc::new(Instance::new(number, generation, summary));
         self.lock_instances()
@@ -328,7 +328,8 @@ impl Inner {
             }
             Err(error) => Err(error),
         };
-        let summary = answer.map(|answer| serde_json::from_str::<Summary>(&answer));
+        let summary =
+            answer.map(|answer| pinion_jsonl::json::from_slice::<Summary>(answer.as_bytes()));
         match summary {
             Ok(Ok(summary)) => summary.problems,
             _ => Vec::new(),

@@ -113,7 +113,9 @@ impl Inner {
                 }
             },
         };
-        let failure = match answer.map(|text| serde_json::from_str::<Option<Verdict>>(&text)) {
+        let failure = match answer
+            .map(|text| pinion_jsonl::json::from_slice::<Option<Verdict>>(text.as_bytes()))
+        {
             Ok(Ok(verdict)) => return verdict.unwrap_or_default(),
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),

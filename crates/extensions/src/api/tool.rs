@@ -91,8 +91,8 @@ fn one_line(text: &str) -> String {
 
 fn outcome(answer: Result<String, crate::ScriptError>) -> Result<Value, ToolError> {
     let answer = answer.map_err(|error| ToolError(error.to_string()))?;
-    let outcome: Outcome =
-        serde_json::from_str(&answer).map_err(|error| ToolError(error.to_string()))?;
+    let outcome: Outcome = pinion_jsonl::json::from_slice(answer.as_bytes())
+        .map_err(|error| ToolError(error.to_string()))?;
     match outcome.error {
         Some(error) => Err(ToolError(error)),
         None => Ok(outcome.output),

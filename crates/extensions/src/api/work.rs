@@ -116,7 +116,9 @@ impl Inner {
         };
         let mut work = Work::new(self, &instance);
         let answer = work.call(&format!("main.{function}"), arguments).await;
-        let failure = match answer.map(|answer| serde_json::from_str::<Option<T>>(&answer)) {
+        let failure = match answer
+            .map(|answer| pinion_jsonl::json::from_slice::<Option<T>>(answer.as_bytes()))
+        {
             Ok(Ok(answer)) => return Ok(answer.unwrap_or_default()),
             Ok(Err(error)) => format!("unusable answer: {error}"),
             Err(error) => error.to_string(),

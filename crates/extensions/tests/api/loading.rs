@@ -97,6 +97,8 @@ async fn a_report_says_what_each_extension_registers() {
           pi.registerShortcut("ctrl+x", { handler() {} });
           pi.registerMessageRenderer("m", () => {});
           pi.registerEntryRenderer("e", () => {});
+          pi.registerSomethingNew("n", {});
+          if (Object.keys(pi).length !== 24 || pi.unknown !== undefined) throw new Error("keys");
           pi.registerProvider("p", { baseUrl: "http://127.0.0.1:9" });
         }"#;
     let (_directory, loaded) = load(&[("a.ts", source)], Options::default()).await.unwrap();

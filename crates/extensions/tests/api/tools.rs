@@ -19,6 +19,7 @@ const TOOLS: &str = r#"
     });
     pi.registerTool({ name: "thrower", description: "t", parameters: {}, async execute() { throw new Error("tool failed"); } });
     pi.registerTool({ name: "bare", description: "b", parameters: {}, async execute() { return { content: text("bare") }; } });
+    pi.registerTool({ name: "half", description: "h", parameters: {}, async execute() { return { content: text("a\ud83d") }; } });
     pi.registerTool({ name: "ender", description: "e", parameters: {}, async execute() { return { content: text("end"), details: {}, terminate: true }; } });
     pi.registerTool({ name: "legacy", description: "l", parameters: { type: "object", properties: { a: { type: "string" } }, required: ["a"] },
       prepareArguments: (x) => ({ a: x.old }), async execute(_id, p) { return { content: text("a=" + p.a) }; } });
@@ -78,6 +79,10 @@ async fn a_tool_gets_what_it_needs_and_its_result_may_be_changed() {
     assert_eq!(
         call(stage, "bare {}").await,
         ended("bare", "bare", Value::Null, false)
+    );
+    assert_eq!(
+        call(stage, "half {}").await,
+        ended("half", "a", Value::Null, false)
     );
     assert_eq!(
         call(stage, r#"legacy {"old":"O"}"#).await,
