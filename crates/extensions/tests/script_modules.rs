@@ -93,6 +93,14 @@ async fn what_is_missing_is_named_with_who_wants_it() {
         message.starts_with("Cannot find module 'node:no_such_module'\n"),
         "{message}"
     );
+    bench.write("d.cjs", "module.exports = () => import('pinion:ops');");
+    bench.write("e.ts", "import d from './d.cjs'; export default () => d();");
+    for name in ["d.cjs", "e.ts"] {
+        assert_eq!(
+            bench.run(name).await.unwrap_err().to_string(),
+            "Cannot find module 'pinion:ops'"
+        );
+    }
     bench.write(
         "c.ts",
         "import { ops } from 'pinion:ops'; export default ops;",

@@ -6,7 +6,7 @@ use rquickjs::context::EvalOptions;
 use rquickjs::{Ctx, Function, Module, Object, Result, Value};
 
 use super::facade::{exported, is_identifier};
-use super::load::import_now;
+use super::load::{REQUIRE, import_now};
 
 /// The function around the text of a CommonJS file.
 pub(crate) fn wrapper<'js>(ctx: &Ctx<'js>, path: &str, code: &str) -> Result<Function<'js>> {
@@ -29,11 +29,11 @@ pub(crate) fn wrapper<'js>(ctx: &Ctx<'js>, path: &str, code: &str) -> Result<Fun
 /// The file is run here and now: what it exports is known only afterwards, and a module must know
 /// its names before it runs.
 pub(crate) fn as_module<'js>(ctx: &Ctx<'js>, name: &str, path: &Path) -> Result<Module<'js>> {
-    let require = import_now(ctx, "pinion:runtime/require")?;
+    let require = import_now(ctx, REQUIRE)?;
     let run: Function<'js> = require.get("runForImport")?;
     let names: Vec<String> = run.call((path.to_string_lossy().as_ref(),))?;
     let mut source = format!(
-        "import {{ exportsOf, defaultOf }} from \"pinion:runtime/require\";\n\
+        "import {{ exportsOf, defaultOf }} from {REQUIRE:?};\n\
          const exports = exportsOf({path:?});\nexport default defaultOf(exports);\n",
         path = path.to_string_lossy(),
     );
@@ -50,7 +50,7 @@ pub(crate) fn as_module<'js>(ctx: &Ctx<'js>, name: &str, path: &Path) -> Result<
 
 /// A `require` for the file at `path`.
 pub(crate) fn require_for<'js>(ctx: &Ctx<'js>, path: &Path) -> Result<Value<'js>> {
-    let module: Object<'js> = import_now(ctx, "pinion:runtime/require")?;
+    let module: Object<'js> = import_now(ctx, REQUIRE)?;
     let create: Function<'js> = module.get("createRequire")?;
     create.call((path.to_string_lossy().as_ref(),))
 }

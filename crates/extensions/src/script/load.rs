@@ -19,12 +19,15 @@ use super::resolve::{Request, Target, internal, resolve};
 use super::transform::{Facts, Imports, Kind, transform};
 use super::{commonjs, embedded};
 
+/// The module behind `require`.
+pub(crate) const REQUIRE: &str = "pinion:runtime/require";
+
 /// What the engine knows about modules, for all generations.
 pub(crate) struct Loading {
     cache: Option<Cache>,
     facades: Facades,
     wanted: RefCell<HashMap<String, Imports>>,
-    /// Modules written here around a CommonJS file: they may import ours.
+    /// Modules written here around a CommonJS file: they may import [`REQUIRE`].
     around_common: RefCell<HashSet<String>>,
     counted: RefCell<u64>,
 }
@@ -260,7 +263,8 @@ impl Resolver for Names {
         name: &str,
         _attributes: Option<ImportAttributes<'js>>,
     ) -> Result<String> {
-        let inside = base.starts_with("pinion:") || self.0.around_common.borrow().contains(base);
+        let inside = base.starts_with("pinion:")
+            || name == REQUIRE && self.0.around_common.borrow().contains(base);
         if inside && let Some(name) = internal(base, name) {
             return Ok(name);
         }
