@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use pinion_agent::Desk;
 use pinion_tools::Tool;
@@ -13,14 +12,15 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::bridge::Window;
-use super::dialogs::{Dialogs, OpenDialogs, RecordSink};
+use super::dialogs::{Dialogs, OpenDialogs};
 use super::growing::Growing;
 use super::instance::Instance;
 use super::loaded::{LoadFailure, LoadProblem, Loaded, Summary};
+use super::options::Options;
 use super::provider::OpenStreams;
 use super::tool::ExtensionTool;
 use super::work::Updates;
-use crate::{Script, ScriptError, ScriptOptions, Services, Uncaught};
+use crate::{Script, ScriptError, Uncaught};
 
 /// An extension to load.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,41 +29,6 @@ pub struct ExtensionEntry {
     pub path: PathBuf,
     /// Where it was found, as clients are told.
     pub source_info: Value,
-}
-
-/// How extensions are run.
-pub struct Options {
-    /// Whether there is a client that can be asked.
-    pub has_ui: bool,
-    /// Whether what pi does is done exactly, also where it helps nobody.
-    pub strict: bool,
-    /// Whether extensions that cannot be loaded are passed over.
-    pub lenient: bool,
-    /// How long a handler may take without asking the user.
-    pub patience: Duration,
-    /// The theme that settings name.
-    pub theme: Option<String>,
-    /// How the engine is set up; what it may ask of the program is put in here.
-    pub script: ScriptOptions,
-    /// What extensions may ask of the program.
-    pub services: Arc<dyn Services>,
-    /// Takes records for the client.
-    pub records: RecordSink,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            has_ui: false,
-            strict: true,
-            lenient: false,
-            patience: Duration::from_secs(5 * 60),
-            theme: None,
-            script: ScriptOptions::default(),
-            services: Arc::new(crate::NoServices),
-            records: Arc::new(|_| ()),
-        }
-    }
 }
 
 /// All extensions of one process. Cheap to clone.
@@ -229,17 +194,6 @@ impl Extensions {
     /// Whether an extension asked for the end of the program. Looked at after every command.
     pub fn shutdown_requested(&self) -> bool {
         self.inner.shutdown.load(Ordering::Acquire)
-    }
-}
-
-impl std::fmt::Debug for Options {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options")
-            .field("has_ui", &self.has_ui)
-            .field("strict", &self.strict)
-            .field("lenient", &self.lenient)
-            .field("patience", &self.patience)
-            .finish_non_exhaustive()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pinion_agent::{
@@ -13,132 +13,16 @@ use pinion_agent::{
 };
 use pinion_message::{CustomMessage, Message, Model, ThinkingLevel};
 use pinion_tools::ToolOutput;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::extensions::{Extensions, Inner, RunState};
+use super::extensions::Extensions;
+use super::verdicts::{Gate, Heard, Opened, Verdict};
 use super::work::Work;
 use super::{moments, payload};
 
 /// What a tool is told when nobody says why it must not run.
 const BLOCKED: &str = "Tool execution was blocked";
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Heard {
-    handled: bool,
-    text: String,
-    images: Value,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Opened {
-    messages: Vec<Value>,
-    system_prompt: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Gate {
-    input: Value,
-    block: bool,
-    reason: Option<String>,
-}
-
-/// What was answered to a question that may be refused.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Verdict {
-    cancel: bool,
-    compaction: Option<Compaction>,
-    summary: Option<Summary>,
-    custom_instructions: Option<String>,
-    replace_instructions: Option<bool>,
-    label: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Compaction {
-    summary: String,
-    first_kept_entry_id: String,
-    tokens_before: u64,
-    #[serde(default)]
-    details: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct Summary {
-    summary: String,
-    #[serde(default)]
-    details: Option<Value>,
-}
-
-impl Inner {
-    fn run(&self) -> MutexGuard<'_, RunState> {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether the current instance handles `event`.
-    pub(super) fn listens(&self, event: &str) -> bool {
-        self.current()
-            .is_some_and(|instance| instance.listens(event))
-    }
-
-    /// Asks whether something may go on; `cancel` is passed on as a signal.
-    async fn question(
-        self: &Arc<Self>,
-        question: Value,
-        cancel: Option<CancellationToken>,
-    ) -> Verdict {
-        let name = question["type"].as_str().unwrap_or_default().to_owned();
-        let instance = self.current().filter(|instance| instance.listens(&name));
-        let Some(instance) = instance else {
-            return Verdict::default();
-        };
-        let mut work = Work::new(self, &instance);
-        let stop = work.stopper();
-        let arguments = vec![question.to_string(), cancel.is_some().to_string()];
-        let asking = work.call("main.before", arguments);
-        tokio::pin!(asking);
-        let answer = match cancel {
-            None => asking.await,
-            Some(cancel) => tokio::select! {
-                answer = &mut asking => answer,
-                () = cancel.cancelled() => {
-                    stop();
-                    asking.await
-                }
-            },
-        };
-        let failure = match answer
-            .map(|text| pinion_jsonl::json::from_slice::<Option<Verdict>>(text.as_bytes()))
-        {
-            Ok(Ok(verdict)) => return verdict.unwrap_or_default(),
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => error.to_string(),
-        };
-        self.fault("<runtime>", &name, failure);
-        Verdict::default()
-    }
-
-    /// What an event of a run is to handlers, and its name; keeps count on the way.
-    fn event_of_run(&self, event: &Event) -> Option<Value> {
-        let mut run = self.run();
-        if matches!(event, Event::AgentStart) {
-            run.turn = 0;
-        }
-        let turn = run.turn;
-        if matches!(event, Event::TurnEnd { .. }) {
-            run.turn += 1;
-        }
-        let update = run.growing.take(event);
-        drop(run);
-        update.or_else(|| payload::event_value(event, turn))
-    }
-}
 
 impl Hooks for Extensions {
     fn attach(&self, desk: Desk) {
@@ -150,13 +34,13 @@ impl Hooks for Extensions {
     }
 
     fn running(&self, cancel: CancellationToken) {
-        let mut run = self.inner.run();
+        let mut run = self.inner.run_state();
         run.count += 1;
         run.active = Some((run.count, cancel));
     }
 
     fn settled(&self) {
-        self.inner.run().active = None;
+        self.inner.run_state().active = None;
     }
 
     fn observe<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, ()> {

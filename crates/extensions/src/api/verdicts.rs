@@ -1,0 +1,128 @@
+//! What handlers answer, and how they are asked.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use pinion_agent::Event;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::extensions::{Inner, RunState};
+use super::payload;
+use super::work::Work;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Heard {
+    pub handled: bool,
+    pub text: String,
+    pub images: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Opened {
+    pub messages: Vec<Value>,
+    pub system_prompt: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Gate {
+    pub input: Value,
+    pub block: bool,
+    pub reason: Option<String>,
+}
+
+/// What was answered to a question that may be refused.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Verdict {
+    pub cancel: bool,
+    pub compaction: Option<Compaction>,
+    pub summary: Option<Summary>,
+    pub custom_instructions: Option<String>,
+    pub replace_instructions: Option<bool>,
+    pub label: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Compaction {
+    pub summary: String,
+    pub first_kept_entry_id: String,
+    pub tokens_before: u64,
+    #[serde(default)]
+    pub details: Option<Value>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Summary {
+    pub summary: String,
+    #[serde(default)]
+    pub details: Option<Value>,
+}
+
+impl Inner {
+    pub(super) fn run_state(&self) -> MutexGuard<'_, RunState> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the current instance handles `event`.
+    pub(super) fn listens(&self, event: &str) -> bool {
+        self.current()
+            .is_some_and(|instance| instance.listens(event))
+    }
+
+    /// Asks whether something may go on; `cancel` is passed on as a signal.
+    pub(super) async fn question(
+        self: &Arc<Self>,
+        question: Value,
+        cancel: Option<CancellationToken>,
+    ) -> Verdict {
+        let name = question["type"].as_str().unwrap_or_default().to_owned();
+        let instance = self.current().filter(|instance| instance.listens(&name));
+        let Some(instance) = instance else {
+            return Verdict::default();
+        };
+        let mut work = Work::new(self, &instance);
+        let stop = work.stopper();
+        let arguments = vec![question.to_string(), cancel.is_some().to_string()];
+        let asking = work.call("main.before", arguments);
+        tokio::pin!(asking);
+        let answer = match cancel {
+            None => asking.await,
+            Some(cancel) => tokio::select! {
+                answer = &mut asking => answer,
+                () = cancel.cancelled() => {
+                    stop();
+                    asking.await
+                }
+            },
+        };
+        let failure = match answer
+            .map(|text| pinion_jsonl::json::from_slice::<Option<Verdict>>(text.as_bytes()))
+        {
+            Ok(Ok(verdict)) => return verdict.unwrap_or_default(),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        self.fault("<runtime>", &name, failure);
+        Verdict::default()
+    }
+
+    /// What an event of a run is to handlers, and its name; keeps count on the way.
+    pub(super) fn event_of_run(&self, event: &Event) -> Option<Value> {
+        let mut run = self.run_state();
+        if matches!(event, Event::AgentStart) {
+            run.turn = 0;
+        }
+        let turn = run.turn;
+        if matches!(event, Event::TurnEnd { .. }) {
+            run.turn += 1;
+        }
+        let update = run.growing.take(event);
+        drop(run);
+        update.or_else(|| payload::event_value(event, turn))
+    }
+}
