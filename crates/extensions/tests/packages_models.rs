@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pinion_extensions::{ScriptOptions, Services};
-use pinion_llm::{Authorization, Environment, Provider, Providers, Registry, RegistryOptions};
+use pinion_llm::{
+    Authorization, Environment, EventStream, Provider, Providers, Registry, RegistryOptions,
+    Request, StreamEvent,
+};
 use pinion_message::Model;
 use serde_json::{Value, json};
 use support::Bench;
@@ -41,7 +44,27 @@ impl Services for Models {
     }
 
     fn provider(&self) -> Option<Arc<dyn Provider>> {
-        Some(Arc::new(Providers::default()))
+        Some(Arc::new(Watched(Providers::default())))
+    }
+}
+
+/// Lets whoever watches a request see a body and a response, and answers with what became of the body.
+struct Watched(Providers);
+
+impl Provider for Watched {
+    fn stream(&self, request: Request) -> EventStream {
+        let Some(tap) = request.options.tap.clone() else {
+            return self.0.stream(request);
+        };
+        let model = Arc::clone(&request.model);
+        let answer = async move {
+            let payload = tap.payload(json!({ "prompt": "hi" })).await;
+            tap.response(201, [("x-a".to_owned(), "b".to_owned())].into())
+                .await;
+            let message = json!({ "content": [{ "type": "text", "text": payload.to_string() }], "api": model.api, "stopReason": "stop" });
+            StreamEvent::End(serde_json::from_value(message).unwrap())
+        };
+        Box::pin(futures_util::stream::once(answer))
     }
 }
 
@@ -159,5 +182,25 @@ async fn streams_and_helpers_keep_their_contract() {
     assert_eq!(
         found,
         json!([["start", "done"], { "a": 1 }, 0.00317775, { "a": [1, "b"] }, true, "high", true, false])
+    );
+}
+
+#[tokio::test]
+async fn an_extension_sees_the_exchange_and_may_change_what_is_sent() {
+    let found = run("
+        const seen: unknown[] = [];
+        const changed = await ai.complete(model, asked('x'), { onPayload: async (payload: any, of: any) => { seen.push(payload, of.id); return { ...payload, top: 1 } }, onResponse: (response) => { seen.push(response) } });
+        const kept = await ai.complete(model, asked('x'), { onPayload: () => undefined });
+        const failed = await ai.complete(model, asked('x'), { onPayload: () => { throw new Error('not like this') } });
+        return [seen, (changed.content[0] as any).text, (kept.content[0] as any).text, failed.stopReason, failed.errorMessage];").await;
+    assert_eq!(
+        found,
+        json!([
+            [{ "prompt": "hi" }, "demo", { "status": 201, "headers": { "x-a": "b" } }],
+            r#"{"prompt":"hi","top":1}"#,
+            r#"{"prompt":"hi"}"#,
+            "error",
+            "not like this",
+        ])
     );
 }

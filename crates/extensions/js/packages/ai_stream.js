@@ -23,6 +23,7 @@ function requestOf(model, context, options) {
   const budget = options.thinkingBudgetTokens ?? options.thinking?.budgetTokens;
   const reasoning = reasoningOf(options);
   return {
+    watch: { payload: typeof options.onPayload === "function", response: typeof options.onResponse === "function" },
     model, systemPrompt: context.systemPrompt, messages: context.messages ?? [], tools,
     options: {
       apiKey: options.apiKey, headers: options.headers, reasoning, sessionId: options.sessionId,
@@ -95,6 +96,16 @@ class Answer {
   }
 }
 
+/** Shows a script what is exchanged; what it makes of the body, if it makes anything. */
+async function shown(event, model, { onPayload, onResponse }) {
+  if (event.type === "response") {
+    await onResponse({ status: event.status, headers: event.headers }, model);
+    return undefined;
+  }
+  const changed = await onPayload(event.payload, model);
+  return changed === undefined ? undefined : JSON.stringify(changed);
+}
+
 async function drive(model, context, options, stream) {
   const { signal } = options;
   const id = ops.llm.start(JSON.stringify(requestOf(model, context, options)));
@@ -104,7 +115,10 @@ async function drive(model, context, options, stream) {
   const answer = new Answer(model, stream);
   try {
     for (let batch = await ops.llm.next(id); batch !== undefined; batch = await ops.llm.next(id)) {
-      for (const event of JSON.parse(batch)) answer.take(event);
+      for (const event of JSON.parse(batch)) {
+        if (event.question === undefined) answer.take(event);
+        else ops.llm.reply(id, event.question, await shown(event, model, options));
+      }
     }
   } finally {
     signal?.removeEventListener("abort", cancel);

@@ -4,6 +4,7 @@
 //! finished. Events and requests cross as JSON text.
 
 mod request;
+mod tap;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -23,16 +24,26 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::group;
 use crate::script::Shared;
 use crate::services::Services;
+use tap::{Questions, ScriptTap};
 
 /// Events that may wait for the script.
 const BACKLOG: usize = 256;
 
 /// An answer that is being given.
 struct Answer {
-    events: tokio::sync::Mutex<mpsc::Receiver<StreamEvent>>,
+    events: tokio::sync::Mutex<mpsc::Receiver<Told>>,
+    questions: Arc<Questions>,
     cancel: CancellationToken,
     /// Nobody fetches events any more once this is gone.
     _stops: DropGuard,
+}
+
+/// What a script is told.
+enum Told {
+    /// The answer goes on.
+    Event(StreamEvent),
+    /// A question about the exchange, to be answered with `reply`.
+    Question(Value),
 }
 
 #[derive(Default)]
@@ -195,6 +206,15 @@ fn install_requests<'js>(llm: &Object<'js>, host: &Shared) -> Result<()> {
             }
         }),
     )?;
+    let open = Rc::clone(&answers);
+    llm.set(
+        "reply",
+        Func::from(move |id: u32, question: u32, text: Option<String>| {
+            if let Some(answer) = open.get(id) {
+                answer.questions.answer(question, text);
+            }
+        }),
+    )?;
     llm.set(
         "finish",
         Func::from(move |id: u32| {
@@ -221,6 +241,11 @@ fn start(
         None => tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?,
     };
     let (sender, receiver) = mpsc::channel(BACKLOG);
+    let questions = Arc::new(Questions::default());
+    if let Some(interest) = request::interest(text) {
+        let tap = ScriptTap::new(interest, sender.clone(), Arc::clone(&questions));
+        request.options.tap = Some(Arc::new(tap));
+    }
     runtime.spawn(async move {
         if request.options.api_key.is_none() {
             match services.access(&request.model).await {
@@ -228,7 +253,10 @@ fn start(
                 Err(words) => {
                     // Nobody listens any more: nobody needs the answer.
                     let _ = sender
-                        .send(StreamEvent::End(refused(&request.model, words)))
+                        .send(Told::Event(StreamEvent::End(refused(
+                            &request.model,
+                            words,
+                        ))))
                         .await;
                     return;
                 }
@@ -236,13 +264,14 @@ fn start(
         }
         let mut events = provider.stream(request);
         while let Some(event) = events.next().await {
-            if sender.send(event).await.is_err() {
+            if sender.send(Told::Event(event)).await.is_err() {
                 return;
             }
         }
     });
     Ok(Answer {
         events: tokio::sync::Mutex::new(receiver),
+        questions,
         _stops: cancel.clone().drop_guard(),
         cancel,
     })
@@ -273,7 +302,11 @@ async fn next(answer: &Answer) -> Option<String> {
     Some(Value::Array(batch).to_string())
 }
 
-fn shown(event: StreamEvent) -> Value {
+fn shown(told: Told) -> Value {
+    let event = match told {
+        Told::Event(event) => event,
+        Told::Question(question) => return question,
+    };
     match event {
         StreamEvent::Start(message) => {
             json!({ "type": "start", "message": Message::Assistant(message) })

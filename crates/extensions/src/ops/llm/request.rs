@@ -43,6 +43,27 @@ struct Wishes {
     max_retry_delay_ms: Option<f64>,
 }
 
+/// What a script wants to see of the exchange itself.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Interest {
+    /// The body of the request, before it is sent.
+    pub(super) payload: bool,
+    /// The head of the response.
+    pub(super) response: bool,
+}
+
+/// What the script that asks `text` wants to see, if anything.
+pub(super) fn interest(text: &str) -> Option<Interest> {
+    #[derive(Deserialize)]
+    struct Watching {
+        #[serde(default)]
+        watch: Interest,
+    }
+    let Watching { watch } = serde_json::from_str(text).ok()?;
+    (watch.payload || watch.response).then_some(watch)
+}
+
 /// The model in `text`.
 pub(super) fn model(text: &str) -> Result<Model, String> {
     serde_json::from_str(text)
