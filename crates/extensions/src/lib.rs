@@ -14,6 +14,7 @@ pub use api::{
     Bridge, Dialogs, ExtensionEntry, ExtensionReport, Extensions, Flag, FlagKind, LoadFailure,
     LoadProblem, Loaded, Options, RecordSink,
 };
+pub use ops::environment_changes;
 pub use script::{
     Generation, Script, ScriptError, ScriptOptions, Uncaught, UncaughtKind, readable_message,
 };

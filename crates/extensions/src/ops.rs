@@ -5,16 +5,29 @@
 //! off it. An operation that may wait for long ends when `Shared::closed` is cancelled.
 
 mod api;
+mod buffer;
+mod bytes;
+mod child;
 mod core;
+mod crypto;
 mod display;
+mod fault;
+mod fs;
 mod http;
 mod intl;
 mod llm;
 mod modules;
+mod net;
+mod os;
+mod process;
 mod text;
 mod timers;
 mod tools;
 mod url;
+mod zlib;
+
+pub(crate) use process::environment;
+pub use process::environment_changes;
 
 use std::io;
 
@@ -37,6 +50,14 @@ pub(crate) fn all<'js>(ctx: &Ctx<'js>, host: &Shared) -> Result<Object<'js>> {
     display::install(ctx, &ops, host)?;
     llm::install(ctx, &ops, host)?;
     tools::install(ctx, &ops, host)?;
+    buffer::install(ctx, &ops)?;
+    child::install(ctx, &ops, host)?;
+    crypto::install(ctx, &ops)?;
+    fs::install(ctx, &ops, host)?;
+    net::install(ctx, &ops, host)?;
+    os::install(ctx, &ops)?;
+    process::install(ctx, &ops)?;
+    zlib::install(ctx, &ops)?;
     Ok(ops)
 }
 

@@ -28,6 +28,7 @@ use nix::unistd::{Pid, getpid, getppid, setsid};
 use wire::{Order, Report, Start};
 
 use crate::link::RECURSION_GUARD;
+use crate::process::Environment;
 
 /// How long the last sweep may take.
 const LAST_SWEEP: Duration = Duration::from_secs(5);
@@ -282,6 +283,9 @@ fn spawn(start: Start) -> io::Result<i32> {
         .stdio
         .map(|descriptor: OwnedFd| Stdio::from(descriptor));
     let mut command = Command::new(program);
+    if start.base == Environment::Nothing {
+        command.env_clear();
+    }
     command
         .args(words)
         .env_remove(RECURSION_GUARD)

@@ -45,7 +45,7 @@ pub use guardian::guardian_main;
 pub use image::prepare_image;
 pub use link::{kill_all, set_guardian};
 pub use path::{resolve as resolve_path, resolve_existing as resolve_existing_path};
-pub use process::{Exit, GUARDIAN_ARGUMENT, Launch, Running, launch};
+pub use process::{Environment, Exit, GUARDIAN_ARGUMENT, Launch, Running, launch};
 pub use read::{ReadImages, read_bytes};
 pub use settings::ToolSettings;
 pub use shell::{ShellOptions, ShellOutcome, run_shell};

@@ -30,8 +30,10 @@ pub struct Launch {
     pub words: Vec<OsString>,
     /// Where it runs.
     pub directory: PathBuf,
-    /// Variables added to our environment.
+    /// Variables added to `base`.
     pub variables: Vec<(OsString, OsString)>,
+    /// What its environment is made of beside the variables.
+    pub base: Environment,
     /// Its input; the null device if `None`.
     pub stdin: Option<OwnedFd>,
     /// Its output; the null device if `None`.
@@ -47,6 +49,15 @@ impl Launch {
             .iter()
             .chain(variables.flat_map(|(name, value)| [name, value]))
     }
+}
+
+/// What the environment of a process starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Environment {
+    /// Our own environment.
+    Ours,
+    /// No variables at all.
+    Nothing,
 }
 
 /// How a process ended.
@@ -118,6 +129,7 @@ pub async fn launch(launch: Launch) -> io::Result<Running> {
         directory: launch.directory,
         words: launch.words,
         variables,
+        base: launch.base,
         stdio: [
             or_null(launch.stdin)?,
             or_null(launch.stdout)?,

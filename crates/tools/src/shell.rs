@@ -13,7 +13,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{self, Exit, Launch, Running};
+use crate::process::{self, Environment, Exit, Launch, Running};
 use crate::{ToolError, ToolSettings, fault};
 
 /// After the shell has ended, what it left in the background may print for this long.
@@ -154,6 +154,7 @@ async fn start(
         words: vec![shell.clone().into(), "-c".into(), command.into()],
         directory: options.cwd.to_owned(),
         variables: variables(options.settings),
+        base: Environment::Ours,
         stdin: None,
         stdout: Some(writer.into()),
         stderr: Some(errors.into()),

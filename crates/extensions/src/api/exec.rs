@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use pinion_tools::{Exit, Launch, Running, launch};
+use pinion_tools::{Environment, Exit, Launch, Running, launch};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
@@ -183,7 +183,8 @@ async fn start(
     let running = launch(Launch {
         words,
         directory: program.cwd.unwrap_or(directory),
-        variables: Vec::new(),
+        variables: crate::ops::environment(),
+        base: Environment::Nothing,
         stdin: None,
         stdout: Some(out_writer.into()),
         stderr: Some(err_writer.into()),

@@ -13,6 +13,8 @@ use std::path::PathBuf;
 
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
+use crate::process::Environment;
+
 const KILL: u8 = 1;
 const START: u8 = 2;
 const STARTED: u8 = 3;
@@ -20,6 +22,7 @@ const FAILED: u8 = 4;
 const EXITED: u8 = 5;
 const FORGET: u8 = 6;
 const TAKEN: u8 = 7;
+const START_BARE: u8 = 8;
 const REPORT_LENGTH: usize = 13;
 /// More than any argument list a kernel takes.
 const MAX_ORDER: usize = 16 * 1024 * 1024;
@@ -30,8 +33,10 @@ pub(crate) struct Start {
     pub directory: PathBuf,
     /// The program and its arguments.
     pub words: Vec<OsString>,
-    /// Added to the environment, or replacing what is there.
+    /// Added to `base`, or replacing what is there.
     pub variables: Vec<(OsString, OsString)>,
+    /// What the environment is made of beside the variables.
+    pub base: Environment,
     /// Its stdin, stdout and stderr.
     pub stdio: [OwnedFd; 3],
 }
@@ -76,7 +81,10 @@ fn send_word(mut stream: &UnixStream, kind: u8, id: u64) -> io::Result<()> {
 
 /// The texts must not contain NUL; see [`Start`].
 pub(crate) fn send_start(mut stream: &UnixStream, id: u64, start: &Start) -> io::Result<()> {
-    let mut body = vec![START];
+    let mut body = vec![match start.base {
+        Environment::Ours => START,
+        Environment::Nothing => START_BARE,
+    }];
     body.extend(id.to_le_bytes());
     let mut text = |parts: &[&[u8]]| {
         parts.iter().for_each(|part| body.extend_from_slice(part));
@@ -123,8 +131,12 @@ pub(crate) fn receive_order(mut stream: &UnixStream) -> io::Result<Option<(u64, 
     match body[0] {
         KILL => Ok(Some((id, Order::Kill))),
         FORGET => Ok(Some((id, Order::Forget))),
-        START => {
-            let start = parse_start(&body[9..], descriptors).ok_or(io::ErrorKind::InvalidData)?;
+        kind @ (START | START_BARE) => {
+            let mut start =
+                parse_start(&body[9..], descriptors).ok_or(io::ErrorKind::InvalidData)?;
+            if kind == START_BARE {
+                start.base = Environment::Nothing;
+            }
             Ok(Some((id, Order::Start(start))))
         }
         _ => Err(io::ErrorKind::InvalidData.into()),
@@ -190,6 +202,7 @@ fn parse_start(body: &[u8], stdio: Vec<OwnedFd>) -> Option<Start> {
         directory,
         words,
         variables,
+        base: Environment::Ours,
         stdio: stdio.try_into().ok()?,
     })
 }
@@ -246,6 +259,7 @@ mod tests {
             directory: "/tmp/ü".into(),
             words: vec!["sh".into(), "-c".into(), "".into(), "echo\n".into()],
             variables: vec![("A".into(), "b=c".into()), ("E".into(), "".into())],
+            base: Environment::Nothing,
             stdio: [null(), writer.into(), null()],
         };
         send_start(&ours, 7, &start).unwrap();
@@ -258,6 +272,7 @@ mod tests {
         };
         assert_eq!(received.directory, PathBuf::from("/tmp/ü"));
         assert_eq!((received.words, received.variables), (words, variables));
+        assert_eq!(received.base, Environment::Nothing);
         let [_, stdout, _] = received.stdio;
         File::from(stdout).write_all(b"through").unwrap();
         let mut text = String::new();

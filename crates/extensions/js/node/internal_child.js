@@ -1,0 +1,72 @@
+// What all ways to start a child share: arguments, environment, descriptors.
+
+import { Buffer } from "pinion:node/buffer";
+import { coded, invalidArgType, unsupported } from "pinion:node/internal_errors";
+import { pathOf } from "pinion:node/internal_fs";
+import process from "pinion:node/process";
+
+const NAMED = { pipe: "pipe", overlapped: "pipe", ignore: "ignore", inherit: "inherit" };
+
+/** One of the three descriptors: "pipe", "ignore", or a number. Our own output is never given away. */
+function descriptor(value, index) {
+	if (value === null || value === undefined) return "pipe";
+	if (typeof value === "string") {
+		if (value === "ipc") throw unsupported("child_process", "spawn with stdio 'ipc'");
+		const known = NAMED[value];
+		if (known === undefined) throw coded(TypeError, "ERR_INVALID_ARG_VALUE", `The argument 'stdio' is invalid. Received '${value}'`);
+		return known === "inherit" ? (index === 0 ? "ignore" : 2) : known;
+	}
+	const number = typeof value === "number" ? value : value.fd ?? value._handle?.fd;
+	if (typeof number !== "number") throw coded(TypeError, "ERR_INVALID_ARG_VALUE", "The argument 'stdio' is invalid.");
+	if (number === 0) return "ignore";
+	return number === 1 ? 2 : number;
+}
+
+export function stdioOf(stdio, fallback) {
+	const list = Array.isArray(stdio) ? stdio : new Array(3).fill(stdio ?? fallback);
+	for (const extra of list.slice(3)) if (extra === "pipe" || extra === "ipc") throw unsupported("child_process", "spawn with more than three pipes");
+	return [0, 1, 2].map((index) => descriptor(list[index] ?? fallback, index));
+}
+
+/** Sorts out (file, args?, options?). */
+export function normalize(file, args, options) {
+	if (typeof file !== "string") throw invalidArgType("file", "string", file);
+	if (file === "") throw coded(TypeError, "ERR_INVALID_ARG_VALUE", "The argument 'file' cannot be empty. Received ''");
+	let words = [];
+	if (Array.isArray(args)) words = args.map((word) => {
+		if (typeof word === "string" && word.includes("\0")) throw coded(TypeError, "ERR_INVALID_ARG_VALUE", `The argument 'args' must be a string without null bytes.`);
+		return String(word).toWellFormed();
+	});
+	else if (args !== null && args !== undefined) {
+		if (typeof args !== "object") throw invalidArgType("args", "object", args);
+		options = args;
+	}
+	if (options !== undefined && options !== null && typeof options !== "object") throw invalidArgType("options", "object", options);
+	const settings = { ...options };
+	if (settings.shell) {
+		const command = [file, ...words].join(" ");
+		file = typeof settings.shell === "string" ? settings.shell : "/bin/sh";
+		words = ["-c", command];
+	}
+	const given = settings.env ?? process.env;
+	const env = [];
+	for (const name in given) if (given[name] !== undefined) env.push([name, String(given[name]).toWellFormed()]);
+	return {
+		file,
+		words,
+		settings,
+		spec: { file: file.toWellFormed(), args: words, cwd: settings.cwd === undefined || settings.cwd === null ? null : pathOf(settings.cwd, "options.cwd"), env },
+	};
+}
+
+/** The failure of a child that did not start. */
+export function startError(error, call, file, words) {
+	const told = new Error(`${call} ${file} ${error.code ?? error.message}`);
+	return Object.assign(told, { errno: error.errno, code: error.code, syscall: `${call} ${file}`, path: file, spawnargs: words });
+}
+
+export const encoded = (bytes, encoding) => {
+	if (bytes === null || bytes === undefined) return null;
+	const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+	return encoding && encoding !== "buffer" ? buffer.toString(encoding) : buffer;
+};

@@ -1,0 +1,28 @@
+//! Bytes that cross between Rust and scripts as a `Uint8Array`.
+
+use rquickjs::{Ctx, FromJs, IntoJs, TypedArray, Value};
+
+/// Owned bytes; a copy of what a script gave, or the memory of the array a script gets.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+impl<'js> FromJs<'js> for Bytes {
+    fn from_js(_: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Self> {
+        let array = TypedArray::<u8>::from_value(value)?;
+        Ok(Self(with_bytes(&array, <[u8]>::to_vec)))
+    }
+}
+
+impl<'js> IntoJs<'js> for Bytes {
+    fn into_js(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
+        Ok(TypedArray::new(ctx.clone(), self.0)?.into_value())
+    }
+}
+
+/// Looks at the bytes of `array` without copying them. A detached array is empty.
+#[allow(unsafe_code, reason = "the engine owns the memory that is looked at")]
+pub(crate) fn with_bytes<R>(array: &TypedArray<'_, u8>, look: impl FnOnce(&[u8]) -> R) -> R {
+    // SAFETY: `look` has no access to the engine, so no script runs while the slice is alive.
+    let bytes = unsafe { array.as_bytes() };
+    look(bytes.unwrap_or_default())
+}

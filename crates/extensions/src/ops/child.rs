@@ -1,0 +1,277 @@
+//! Child processes, for `node:child_process`. All are started through the guardian, so none outlives us.
+
+mod run;
+mod spec;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use pinion_tools::{Exit, Running};
+use rquickjs::prelude::{Async, Func, Opt};
+use rquickjs::{Ctx, Object};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio_util::sync::CancellationToken;
+
+use super::bytes::Bytes;
+use super::fault::Fault;
+use crate::script::Shared;
+use spec::{Spec, block_on};
+
+const PIECE: usize = 64 * 1024;
+
+/// One child that scripts may talk to.
+struct Child {
+    pid: i32,
+    /// Taken by whoever waits for the end.
+    running: RefCell<Option<Running>>,
+    ended: Cell<bool>,
+    stdin: tokio::sync::Mutex<Option<Sender>>,
+    outputs: [Output; 2],
+}
+
+/// An end of a pipe that scripts read from.
+struct Output {
+    /// Absent while somebody reads, and after the end.
+    pipe: RefCell<Option<Receiver>>,
+    closed: CancellationToken,
+}
+
+impl Output {
+    fn new(pipe: Option<Receiver>, closed: &CancellationToken) -> Self {
+        Self {
+            pipe: RefCell::new(pipe),
+            closed: closed.child_token(),
+        }
+    }
+
+    /// The next piece; `None` at the end.
+    async fn read(&self) -> io::Result<Option<Vec<u8>>> {
+        let Some(mut pipe) = self.pipe.take() else {
+            return Ok(None);
+        };
+        let mut piece = vec![0; PIECE];
+        let count = tokio::select! {
+            biased;
+            () = self.closed.cancelled() => return Ok(None),
+            count = pipe.read(&mut piece) => count?,
+        };
+        if count == 0 {
+            return Ok(None);
+        }
+        piece.truncate(count);
+        self.pipe.replace(Some(pipe));
+        Ok(Some(piece))
+    }
+
+    fn close(&self) {
+        self.closed.cancel();
+        self.pipe.take();
+    }
+}
+
+type Children = Rc<RefCell<HashMap<u32, Rc<Child>>>>;
+
+/// The exit code and the signal, of which one is null.
+pub(super) fn ending(exit: Exit) -> (Option<i32>, Option<i32>) {
+    match exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+        Exit::Unknown => (None, Some(libc::SIGKILL)),
+    }
+}
+
+/// Sends `signal` to a process, or to a group if `pid` is negative; 0 only asks whether it is there.
+pub(super) fn send_signal(pid: i32, signal: i32) -> io::Result<()> {
+    let signal = match signal {
+        0 => None,
+        number => Some(Signal::try_from(number)?),
+    };
+    Ok(kill(Pid::from_raw(pid), signal)?)
+}
+
+/// Adds the group `child`.
+pub(crate) fn install<'js>(
+    ctx: &Ctx<'js>,
+    ops: &Object<'js>,
+    host: &Shared,
+) -> rquickjs::Result<()> {
+    let group = super::group(ctx, ops, "child")?;
+    let children = Children::default();
+    let next = Cell::new(1_u32);
+
+    let table = children.clone();
+    let closed = host.closed().clone();
+    group.set(
+        "spawn",
+        Func::from(move |ctx: Ctx<'js>, spec: String| {
+            let spec = Spec::parse(&spec).map_err(|fault| fault.throw(&ctx))?;
+            let call = format!("spawn {}", spec.file);
+            let fail = |error: io::Error| Fault::new(error, call.as_str()).throw(&ctx);
+            let (launch, pipes) = spec.prepare().map_err(|fault| fault.throw(&ctx))?;
+            let running = block_on(pinion_tools::launch(launch)).map_err(fail)?;
+            let pid = running.pid();
+            let (stdin, stdout, stderr) = pipes.open().map_err(fail)?;
+            let id = next.replace(next.get() + 1);
+            let child = Child {
+                pid,
+                running: RefCell::new(Some(running)),
+                ended: Cell::new(false),
+                stdin: tokio::sync::Mutex::new(stdin),
+                outputs: [Output::new(stdout, &closed), Output::new(stderr, &closed)],
+            };
+            table.borrow_mut().insert(id, Rc::new(child));
+            rquickjs::Result::Ok(vec![id as i32, pid])
+        }),
+    )?;
+
+    let table = children.clone();
+    let closed = host.closed().clone();
+    group.set(
+        "wait",
+        Func::from(Async(move |id: u32| {
+            let child = table.borrow().get(&id).cloned();
+            let closed = closed.clone();
+            async move {
+                let Some(child) = child else {
+                    return (None, None).into_list();
+                };
+                let Some(mut running) = child.running.take() else {
+                    return (None, None).into_list();
+                };
+                // Nobody is left to hear of a child whose generation is over, so it ends too.
+                let exit = tokio::select! {
+                    biased;
+                    exit = running.wait() => exit,
+                    () = closed.cancelled() => Exit::Signal(libc::SIGKILL),
+                };
+                child.ended.set(true);
+                ending(exit).into_list()
+            }
+        })),
+    )?;
+
+    let table = children.clone();
+    group.set(
+        "read",
+        Func::from(Async(move |ctx: Ctx<'js>, id: u32, which: usize| {
+            let child = table.borrow().get(&id).cloned();
+            async move {
+                let Some(child) = child else { return Ok(None) };
+                let Some(output) = child.outputs.get(which) else {
+                    return Ok(None);
+                };
+                match output.read().await {
+                    Ok(piece) => Ok(piece.map(Bytes)),
+                    Err(error) => Err(Fault::new(error, "read").throw(&ctx)),
+                }
+            }
+        })),
+    )?;
+
+    let table = children.clone();
+    group.set(
+        "write",
+        Func::from(Async(move |ctx: Ctx<'js>, id: u32, bytes: Bytes| {
+            let child = table.borrow().get(&id).cloned();
+            async move {
+                let closed = || Fault::new(io::Error::from_raw_os_error(libc::EPIPE), "write");
+                let Some(child) = child else {
+                    return Err(closed().throw(&ctx));
+                };
+                let mut stdin = child.stdin.lock().await;
+                let Some(pipe) = stdin.as_mut() else {
+                    return Err(closed().throw(&ctx));
+                };
+                let written = pipe.write_all(&bytes.0).await;
+                written.map_err(|error| Fault::new(error, "write").throw(&ctx))
+            }
+        })),
+    )?;
+
+    let table = children.clone();
+    group.set(
+        "closeInput",
+        Func::from(Async(move |id: u32| {
+            let child = table.borrow().get(&id).cloned();
+            async move {
+                if let Some(child) = child {
+                    child.stdin.lock().await.take();
+                }
+            }
+        })),
+    )?;
+
+    let table = children.clone();
+    group.set(
+        "closeOutput",
+        Func::from(move |id: u32, which: usize| {
+            let child = table.borrow().get(&id).cloned();
+            if let Some(output) = child.as_ref().and_then(|child| child.outputs.get(which)) {
+                output.close();
+            }
+        }),
+    )?;
+
+    let table = children.clone();
+    group.set(
+        "kill",
+        Func::from(move |ctx: Ctx<'js>, id: u32, signal: i32| {
+            let child = table.borrow().get(&id).cloned();
+            let Some(child) = child.filter(|child| !child.ended.get()) else {
+                return Ok(false);
+            };
+            match send_signal(child.pid, signal) {
+                Ok(()) => Ok(true),
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(false),
+                Err(error) => Err(Fault::new(error, "kill").throw(&ctx)),
+            }
+        }),
+    )?;
+
+    let table = children;
+    group.set(
+        "forget",
+        Func::from(move |id: u32| {
+            table.borrow_mut().remove(&id);
+        }),
+    )?;
+
+    let host = host.clone();
+    group.set(
+        "runSync",
+        Func::from(
+            move |ctx: Ctx<'js>, spec: String, input: Opt<Option<Bytes>>| {
+                let spec = Spec::parse(&spec).map_err(|fault| fault.throw(&ctx))?;
+                let call = format!("spawnSync {}", spec.file);
+                let input = input.0.flatten().map(|input| input.0);
+                let finished = run::to_the_end(spec, input);
+                host.new_turn();
+                let finished = finished.map_err(|error| Fault::new(error, call).throw(&ctx))?;
+                let told = Object::new(ctx.clone())?;
+                let (status, signal) = ending(finished.exit);
+                told.set("pid", finished.pid)?;
+                told.set("status", status)?;
+                told.set("signal", signal)?;
+                told.set("stdout", finished.outputs.0.map(Bytes))?;
+                told.set("stderr", finished.outputs.1.map(Bytes))?;
+                told.set("cut", finished.cut)?;
+                rquickjs::Result::Ok(told)
+            },
+        ),
+    )
+}
+
+trait IntoList {
+    fn into_list(self) -> Vec<Option<i32>>;
+}
+
+impl IntoList for (Option<i32>, Option<i32>) {
+    fn into_list(self) -> Vec<Option<i32>> {
+        vec![self.0, self.1]
+    }
+}

@@ -1,0 +1,154 @@
+//! What a script says about a child it wants, and the pipes that come of it.
+
+use std::future::Future;
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+use pinion_tools::{Environment, Launch};
+use serde::Deserialize;
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+use crate::ops::fault::{Fault, Outcome};
+use crate::ops::fs::duplicate;
+
+/// A child to start.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Spec {
+    pub(super) file: String,
+    args: Vec<String>,
+    cwd: Option<PathBuf>,
+    /// The whole environment.
+    env: Vec<(String, String)>,
+    stdio: [Stdio; 3],
+    /// Milliseconds; for a synchronous run.
+    #[serde(default)]
+    pub(super) timeout: Option<f64>,
+    /// Bytes per output; for a synchronous run.
+    #[serde(default)]
+    pub(super) max_buffer: Option<f64>,
+    /// Sent when one of the two is exceeded.
+    #[serde(default)]
+    pub(super) kill_signal: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Stdio {
+    /// A file the script has open; 1 and 2 are our error output.
+    File(i32),
+    Named(Named),
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Named {
+    Pipe,
+    Ignore,
+}
+
+/// Our ends of the pipes.
+#[derive(Debug, Default)]
+pub(super) struct Pipes {
+    stdin: Option<PipeWriter>,
+    stdout: Option<PipeReader>,
+    stderr: Option<PipeReader>,
+}
+
+impl Spec {
+    pub(super) fn parse(json: &str) -> Outcome<Self> {
+        serde_json::from_str(json).map_err(|error| Fault::new(io::Error::other(error), "spawn"))
+    }
+
+    /// What to start, and our ends of its pipes.
+    pub(super) fn prepare(&self) -> Outcome<(Launch, Pipes)> {
+        let fail = |error: io::Error| Fault::new(error, "pipe");
+        let mut pipes = Pipes::default();
+        let mut launch = Launch {
+            words: std::iter::once(&self.file)
+                .chain(&self.args)
+                .map(Into::into)
+                .collect(),
+            directory: match &self.cwd {
+                Some(directory) => std::path::absolute(directory).map_err(fail)?,
+                None => std::env::current_dir().map_err(fail)?,
+            },
+            variables: self
+                .env
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+            base: Environment::Nothing,
+            stdin: None,
+            stdout: None,
+            stderr: None,
+        };
+        if let Stdio::Named(Named::Pipe) = self.stdio[0] {
+            let (reader, writer) = io::pipe().map_err(fail)?;
+            launch.stdin = Some(reader.into());
+            pipes.stdin = Some(writer);
+        } else if let Stdio::File(fd @ 3..) = self.stdio[0] {
+            launch.stdin = Some(duplicate(fd)?);
+        }
+        launch.stdout = output(self.stdio[1], &mut pipes.stdout)?;
+        launch.stderr = output(self.stdio[2], &mut pipes.stderr)?;
+        Ok((launch, pipes))
+    }
+}
+
+fn output(stdio: Stdio, ours: &mut Option<PipeReader>) -> Outcome<Option<OwnedFd>> {
+    let fail = |error: io::Error| Fault::new(error, "pipe");
+    match stdio {
+        Stdio::Named(Named::Ignore) | Stdio::File(0) => Ok(None),
+        Stdio::Named(Named::Pipe) => {
+            let (reader, writer) = io::pipe().map_err(fail)?;
+            *ours = Some(reader);
+            Ok(Some(writer.into()))
+        }
+        Stdio::File(1 | 2) => {
+            let copy = io::stderr().as_fd().try_clone_to_owned();
+            copy.map(Some).map_err(fail)
+        }
+        Stdio::File(fd) => duplicate(fd).map(Some),
+    }
+}
+
+impl Pipes {
+    /// Makes them usable in the runtime of this thread.
+    pub(super) fn open(self) -> io::Result<(Option<Sender>, Option<Receiver>, Option<Receiver>)> {
+        let sender = |pipe: PipeWriter| Sender::from_owned_fd(pipe.into());
+        let receiver = |pipe: PipeReader| Receiver::from_owned_fd(pipe.into());
+        Ok((
+            self.stdin.map(sender).transpose()?,
+            self.stdout.map(receiver).transpose()?,
+            self.stderr.map(receiver).transpose()?,
+        ))
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a future that needs no runtime, on a thread that has one.
+pub(super) fn block_on<F: Future>(future: F) -> F::Output {
+    // The budget of the surrounding task would never be refilled while this thread waits.
+    let mut future = pin!(tokio::task::unconstrained(future));
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Names in directories: making, listing, moving and removing them.
+
+use std::fs::{self, DirBuilder, FileType};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::path::{Path, PathBuf};
+
+use crate::ops::fault::{Fault, Outcome};
+
+/// `COPYFILE_EXCL` of `fs.constants`.
+const COPY_EXCLUSIVE: i32 = 1;
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// Gives the first directory that was made, if `recursive`.
+pub(super) fn mkdir(path: String, recursive: bool, mode: u32) -> Outcome<Option<String>> {
+    let mut builder = DirBuilder::new();
+    builder.mode(mode);
+    if !recursive {
+        let made = builder.create(&path);
+        return made
+            .map(|()| None)
+            .map_err(|error| Fault::new(error, "mkdir").at(path));
+    }
+    let whole = std::path::absolute(&path).unwrap_or_else(|_| PathBuf::from(&path));
+    let mut missing: Vec<&Path> = Vec::new();
+    for ancestor in whole.ancestors() {
+        match fs::metadata(ancestor) {
+            Ok(meta) if meta.is_dir() => break,
+            Ok(_) => {
+                let number = if missing.is_empty() {
+                    libc::EEXIST
+                } else {
+                    libc::ENOTDIR
+                };
+                return Err(Fault::new(io::Error::from_raw_os_error(number), "mkdir").at(path));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(ancestor),
+            Err(error) => return Err(Fault::new(error, "mkdir").at(path)),
+        }
+    }
+    let first = missing.last().map(|first| text(first));
+    for directory in missing.iter().rev() {
+        match builder.create(directory) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
+            Err(error) => return Err(Fault::new(error, "mkdir").at(path)),
+        }
+    }
+    Ok(first)
+}
+
+pub(super) fn mkdtemp(prefix: String) -> Outcome<String> {
+    let template = format!("{prefix}XXXXXX");
+    match nix::unistd::mkdtemp(template.as_str()) {
+        Ok(path) => Ok(text(&path)),
+        Err(error) => Err(Fault::new(error, "mkdtemp").at(template)),
+    }
+}
+
+/// `UV_DIRENT_*` of `fs.constants`.
+fn kind(kind: io::Result<FileType>) -> i32 {
+    match kind {
+        Err(_) => 0,
+        Ok(kind) if kind.is_file() => 1,
+        Ok(kind) if kind.is_dir() => 2,
+        Ok(kind) if kind.is_symlink() => 3,
+        Ok(kind) if kind.is_fifo() => 4,
+        Ok(kind) if kind.is_socket() => 5,
+        Ok(kind) if kind.is_char_device() => 6,
+        Ok(kind) if kind.is_block_device() => 7,
+        Ok(_) => 0,
+    }
+}
+
+/// The names in a directory, sorted, each with its kind as a digit in front.
+pub(super) fn readdir(path: String) -> Outcome<Vec<String>> {
+    let fail = |error| Fault::new(error, "scandir").at(path.as_str());
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&path).map_err(fail)? {
+        let entry = entry.map_err(fail)?;
+        let name = entry.file_name();
+        names.push((name, kind(entry.file_type())));
+    }
+    names.sort();
+    let shown =
+        |(name, kind): (std::ffi::OsString, i32)| format!("{kind}{}", name.to_string_lossy());
+    Ok(names.into_iter().map(shown).collect())
+}
+
+pub(super) fn rmdir(path: String) -> Outcome<()> {
+    fs::remove_dir(&path).map_err(|error| Fault::new(error, "rmdir").at(path))
+}
+
+pub(super) fn unlink(path: String) -> Outcome<()> {
+    fs::remove_file(&path).map_err(|error| Fault::new(error, "unlink").at(path))
+}
+
+pub(super) fn rm(path: String, recursive: bool, force: bool) -> Outcome<()> {
+    let fail = |error, syscall: &str| Fault::new(error, syscall).at(path.as_str());
+    let removed = match fs::symlink_metadata(&path) {
+        Ok(meta) if meta.is_dir() && recursive => {
+            fs::remove_dir_all(&path).map_err(|error| fail(error, "rm"))
+        }
+        Ok(meta) if meta.is_dir() => Err(fail(io::Error::from_raw_os_error(libc::EISDIR), "rm")),
+        Ok(_) => fs::remove_file(&path).map_err(|error| fail(error, "rm")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && force => Ok(()),
+        Err(error) => Err(fail(error, "lstat")),
+    };
+    match removed {
+        // Somebody else was faster, which is as good.
+        Err(_)
+            if force
+                && fs::symlink_metadata(&path)
+                    .is_err_and(|error| error.kind() == io::ErrorKind::NotFound) =>
+        {
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+pub(super) fn rename(from: String, to: String) -> Outcome<()> {
+    fs::rename(&from, &to).map_err(|error| Fault::new(error, "rename").at(from).to(to))
+}
+
+pub(super) fn copy_file(from: String, to: String, mode: i32) -> Outcome<()> {
+    let copied = if mode & COPY_EXCLUSIVE != 0 && fs::symlink_metadata(&to).is_ok() {
+        Err(io::Error::from_raw_os_error(libc::EEXIST))
+    } else if Path::new(&from).is_dir() {
+        Err(io::Error::from_raw_os_error(libc::ENOTSUP))
+    } else {
+        fs::copy(&from, &to).map(drop)
+    };
+    copied.map_err(|error| Fault::new(error, "copyfile").at(from).to(to))
+}
+
+pub(super) fn link(from: String, to: String) -> Outcome<()> {
+    fs::hard_link(&from, &to).map_err(|error| Fault::new(error, "link").at(from).to(to))
+}
+
+pub(super) fn symlink(target: String, path: String) -> Outcome<()> {
+    std::os::unix::fs::symlink(&target, &path)
+        .map_err(|error| Fault::new(error, "symlink").at(target).to(path))
+}
+
+pub(super) fn readlink(path: String) -> Outcome<String> {
+    match fs::read_link(&path) {
+        Ok(target) => Ok(text(&target)),
+        Err(error) => Err(Fault::new(error, "readlink").at(path)),
+    }
+}
+
+pub(super) fn realpath(path: String) -> Outcome<String> {
+    match fs::canonicalize(&path) {
+        Ok(whole) => Ok(text(&whole)),
+        Err(error) => Err(Fault::new(error, "realpath").at(path)),
+    }
+}

@@ -1,0 +1,166 @@
+//! Our own process as extensions see it, for `node:process` and `node:os`.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Write;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::{User, getegid, geteuid, getgid, getppid, getuid};
+use rquickjs::prelude::Func;
+use rquickjs::{Ctx, Object};
+
+use super::bytes::Bytes;
+use super::child::send_signal;
+use super::fault::Fault;
+
+/// The environment as extensions have changed it. Ours is never touched: other threads read it.
+static ENVIRONMENT: LazyLock<Mutex<BTreeMap<String, String>>> = LazyLock::new(|| {
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Mutex::new(variables.collect())
+});
+static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+fn variables_now() -> MutexGuard<'static, BTreeMap<String, String>> {
+    ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The environment of a program that an extension starts: all of it.
+pub(crate) fn environment() -> Vec<(OsString, OsString)> {
+    let text = variables_now();
+    let text = text.iter().map(|(name, value)| (name.into(), value.into()));
+    // What is no text cannot be seen by extensions, nor changed.
+    let other = std::env::vars_os()
+        .filter(|(name, value)| name.to_str().is_none() || value.to_str().is_none());
+    text.chain(other).collect()
+}
+
+/// The variables extensions have set (`Some`) or removed (`None`) since we started.
+pub fn environment_changes() -> Vec<(String, Option<String>)> {
+    let now = variables_now();
+    let set = now
+        .iter()
+        .filter(|(name, value)| std::env::var(name).as_ref().ok() != Some(*value))
+        .map(|(name, value)| (name.clone(), Some(value.clone())));
+    let removed = std::env::vars_os()
+        .filter_map(|(name, _)| name.into_string().ok())
+        .filter(|name| !now.contains_key(name))
+        .map(|name| (name, None));
+    set.chain(removed).collect()
+}
+
+/// Adds the group `process`.
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Result<()> {
+    let started = *STARTED;
+    let group = super::group(ctx, ops, "process")?;
+    variables(&group)?;
+    identity(&group)?;
+    group.set(
+        "cwd",
+        Func::from(|ctx: Ctx<'js>| match std::env::current_dir() {
+            Ok(directory) => Ok(directory.to_string_lossy().into_owned()),
+            Err(error) => Err(Fault::new(error, "uv_cwd").throw(&ctx)),
+        }),
+    )?;
+    group.set(
+        "chdir",
+        Func::from(|ctx: Ctx<'js>, directory: String| {
+            let before = std::env::current_dir().unwrap_or_default();
+            std::env::set_current_dir(&directory).map_err(|error| {
+                let before = before.to_string_lossy().into_owned();
+                Fault::new(error, "chdir")
+                    .at(before)
+                    .to(directory)
+                    .throw(&ctx)
+            })
+        }),
+    )?;
+    group.set(
+        "kill",
+        Func::from(|ctx: Ctx<'js>, pid: i32, signal: i32| {
+            send_signal(pid, signal).map_err(|error| Fault::new(error, "kill").throw(&ctx))
+        }),
+    )?;
+    // Descriptor 1 is the protocol, which is nobody's but the front's.
+    group.set(
+        "writeError",
+        Func::from(|bytes: Bytes| {
+            let _ = std::io::stderr().write_all(&bytes.0);
+        }),
+    )?;
+    // A negative mask only asks.
+    group.set(
+        "umask",
+        Func::from(|mask: i32| {
+            let wanted = u32::try_from(mask).unwrap_or(0o022);
+            let before = umask(Mode::from_bits_truncate(wanted));
+            if mask < 0 {
+                umask(before);
+            }
+            before.bits()
+        }),
+    )?;
+    // For a script that waits for the end of the program it has asked for.
+    group.set(
+        "pause",
+        Func::from(|| std::thread::sleep(Duration::from_millis(1))),
+    )?;
+    group.set(
+        "elapsed",
+        Func::from(move || {
+            let elapsed = started.elapsed();
+            vec![elapsed.as_secs() as f64, f64::from(elapsed.subsec_nanos())]
+        }),
+    )
+}
+
+fn variables(group: &Object<'_>) -> rquickjs::Result<()> {
+    group.set("environment", Func::from(|| variables_now().clone()))?;
+    group.set(
+        "variable",
+        Func::from(|name: String| variables_now().get(&name).cloned()),
+    )?;
+    group.set(
+        "setVariable",
+        Func::from(|name: String, value: String| {
+            variables_now().insert(name, value);
+        }),
+    )?;
+    group.set(
+        "removeVariable",
+        Func::from(|name: String| {
+            variables_now().remove(&name);
+        }),
+    )
+}
+
+fn identity(group: &Object<'_>) -> rquickjs::Result<()> {
+    group.set("pid", std::process::id())?;
+    group.set("ppid", Func::from(|| getppid().as_raw()))?;
+    group.set("uid", Func::from(|| getuid().as_raw()))?;
+    group.set("gid", Func::from(|| getgid().as_raw()))?;
+    group.set("euid", Func::from(|| geteuid().as_raw()))?;
+    group.set("egid", Func::from(|| getegid().as_raw()))?;
+    group.set("arch", std::env::consts::ARCH)?;
+    group.set("system", std::env::consts::OS)?;
+    let program = std::env::current_exe().unwrap_or_default();
+    group.set("program", program.to_string_lossy().into_owned())?;
+    let arguments: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    group.set("arguments", arguments)?;
+    // name, home directory, shell
+    group.set(
+        "user",
+        Func::from(|| {
+            let user = User::from_uid(getuid()).ok().flatten();
+            user.map(|user| {
+                let text = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
+                vec![user.name, text(user.dir), text(user.shell)]
+            })
+        }),
+    )
+}
