@@ -70,7 +70,7 @@ pub trait Hooks: Send + Sync {
     /// A message is complete; what is returned takes its place.
     fn message_end(&self, message: Arc<Message>) -> BoxFuture<'_, Arc<Message>>;
 
-    /// Someone said something, before templates and skills are expanded.
+    /// A client said something, before templates and skills are expanded.
     fn input(&self, input: Input) -> BoxFuture<'_, InputOutcome>;
 
     /// A prompt is about to start a run.
@@ -172,7 +172,6 @@ pub enum Origin {
 pub struct Input {
     pub text: String,
     pub images: Vec<Block>,
-    pub origin: Origin,
 }
 
 /// What becomes of an input.

@@ -171,6 +171,10 @@ impl<'a> Run<'a> {
             self.core.emit(turn_end);
             return None;
         }
+        if self.core.hook(Moment::TurnEnd).is_none() {
+            self.core.emit(turn_end);
+            return self.sight(pending).await;
+        }
         self.core
             .ask_hook(Moment::TurnEnd, &self.cancel, |hooks| {
                 hooks.observe(&turn_end)

@@ -147,6 +147,8 @@ impl Actor {
                     open = false;
                     self.refuse_waiting();
                 }
+                // What is over is answered before what comes next is begun.
+                Some(()) = self.beside.next(), if !self.beside.is_empty() => {}
                 command = commands.recv(), if open => match command {
                     Some((command, reply)) => self.handle(command, reply),
                     None => open = false,
@@ -155,7 +157,6 @@ impl Actor {
                 admitted = arriving(&mut self.arriving), if self.arriving.is_some() => {
                     self.admit(admitted);
                 }
-                Some(()) = self.beside.next(), if !self.beside.is_empty() => {}
             }
         }
         // What is not saved by now is told by the store's own error at the next start.

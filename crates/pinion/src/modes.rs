@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pinion_agent::{Hooks, Listener, Session, Stopper};
+use pinion_agent::{Command, Handle, Hooks, Listener, Reply, Session, Stopper};
 use pinion_config::FileArguments;
 use pinion_extensions::{Extensions, RecordSink};
 use pinion_jsonl::{Coalesce, DEFAULT_LINE_LIMIT, Queue, Writer, WriterEnd, read_lines, stdio};
@@ -16,6 +16,7 @@ use pinion_pi::{
     Additions, Classic, Out, Participant, PiListener, PrintListener, Prompts, Rpc, RpcEnd, ask_all,
 };
 use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::cli::{Flags, OnEof};
@@ -59,6 +60,8 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     let end = runtime.block_on(async {
         let (session, mut task) = Session::spawn(config);
         let stopper = session.stopper();
+        // Extensions look at the session until they have said farewell.
+        let kept = extensions.as_ref().map(|_| session.clone());
         let rpc = Rpc {
             session,
             out: queue.clone(),
@@ -82,7 +85,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         if end == End::Input && on_eof == OnEof::Drain {
             // Without a handle the session ends when its work has.
             end = tokio::select! {
-                _ = &mut task => return End::Input,
+                () = drained(&mut task, kept.as_ref()) => End::Input,
                 () = queue.broken() => End::Output,
                 () = gone => End::Output,
                 code = ending.signalled() => End::Signal(code),
@@ -92,7 +95,10 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         if let Some(extensions) = &extensions {
             farewell(extensions).await;
         }
-        stop_session(&stopper, task).await;
+        drop(kept);
+        if !task.is_finished() {
+            stop_session(&stopper, task).await;
+        }
         end
     });
     pinion_tools::kill_all();
@@ -138,6 +144,23 @@ fn records(queue: &Queue<Out>) -> RecordSink {
 /// Tells extensions that the session begins.
 fn begin(extensions: Extensions) -> BoxFuture<'static, ()> {
     Box::pin(async move { extensions.begin().await })
+}
+
+/// Waits until what goes on in a session is over: the session itself where nobody keeps it.
+async fn drained(task: &mut JoinHandle<()>, kept: Option<&Handle>) {
+    match kept {
+        None => {
+            // How it ended does not matter any more.
+            let _ = task.await;
+        }
+        Some(session) => {
+            let (sender, idle) = oneshot::channel();
+            let reply = Reply::new(move |_| drop(sender.send(())));
+            session.send(Command::WaitForIdle, reply).await;
+            // A session that is gone is idle.
+            let _ = idle.await;
+        }
+    }
 }
 
 /// Tells extensions that the session ends, and waits a while for what they still do.

@@ -101,7 +101,9 @@ impl Actor {
     }
 
     fn hear(&mut self, prompt: Prompt, reply: Reply) {
-        let Some(hooks) = self.core.hook(Moment::Input).cloned() else {
+        let hooks = self.core.hook(Moment::Input).cloned();
+        // Those who take part have heard their own words.
+        let Some(hooks) = hooks.filter(|_| prompt.origin == Origin::Client) else {
             return self.said(prompt, reply);
         };
         self.arriving = Some(Box::pin(async move {
@@ -111,11 +113,7 @@ impl Actor {
                 when_busy,
                 origin,
             } = prompt;
-            let input = Input {
-                text,
-                images,
-                origin,
-            };
+            let input = Input { text, images };
             match hooks.input(input).await {
                 InputOutcome::Handled => Admitted::Handled(reply),
                 InputOutcome::Continue { text, images } => {

@@ -6,7 +6,7 @@ import { exec } from "pinion:api/exec";
 import { getFlag, registerFlag } from "pinion:api/flags";
 import { registerProvider, unregisterProvider } from "pinion:api/providers";
 import { addHandler, commandList, toolCard } from "pinion:api/registry";
-import { isTellingOfRun } from "pinion:api/runs";
+import { sendMessage, sendUserMessage } from "pinion:api/saying";
 
 /** Makes the `pi` of one extension. */
 export function makePi(extension) {
@@ -28,10 +28,8 @@ export function makePi(extension) {
     registerFlag: fresh((name, flag) => registerFlag(extension, name, flag)),
     getFlag: fresh((name) => getFlag(extension, name)),
     registerMessageRenderer: fresh((type, renderer) => void extension.messageRenderers.set(type, renderer)),
-    sendMessage: act((message, options) =>
-      now(home, "sendMessage", message, { ...options, duringRun: isTellingOfRun() }),
-    ),
-    sendUserMessage: act((content, options) => now(home, "sendUserMessage", content, options ?? {})),
+    sendMessage: act(sendMessage),
+    sendUserMessage: act((content, options) => void sendUserMessage(content, options)),
     appendEntry: act((customType, data) => void now(home, "append", "custom", customType, data)),
     setSessionName: act((name) => now(home, "append", "name", name)),
     getSessionName: act(() => now(home, "session", "name") ?? undefined),

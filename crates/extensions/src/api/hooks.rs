@@ -73,10 +73,7 @@ impl Hooks for Extensions {
             let said = json!({
                 "text": input.text,
                 "images": payload::images_value(&input.images),
-                "source": match input.origin {
-                    Origin::Client => "rpc",
-                    Origin::Hook => "extension",
-                },
+                "source": "rpc",
             });
             let heard =
                 self.inner

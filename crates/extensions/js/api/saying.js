@@ -1,0 +1,50 @@
+// What extensions say: as themselves, or as the user would.
+//
+// What starts a run does so a moment later, so that whoever said it answers its own caller first.
+
+import { home, now } from "pinion:api/bridge";
+import { input } from "pinion:api/events";
+import { report } from "pinion:api/handlers";
+import { isTellingOfRun } from "pinion:api/runs";
+
+let count = 0;
+
+/** Says something as an extension. */
+export function sendMessage(message, options) {
+  const how = { ...options, duringRun: isTellingOfRun() };
+  const send = () => now(home, "sendMessage", message, how);
+  const starts = how.triggerTurn && !how.duringRun && how.deliverAs !== "nextTurn";
+  if (starts && now(home, "isIdle")) {
+    soon("send_message", send);
+  } else {
+    send();
+  }
+}
+
+/** Says something as the user would; handlers of `input` hear it first. */
+export async function sendUserMessage(content, options) {
+  const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const images = parts.filter((part) => part?.type === "image");
+  const texts = parts.filter((part) => part?.type === "text").map((part) => part.text);
+  const work = `said:${(count += 1)}`;
+  const given = { text: texts.join("\n"), images: images.length ? images : undefined, source: "extension" };
+  const heard = await input(work, given);
+  if (heard.handled) return;
+  const words = [{ type: "text", text: heard.text }, ...(heard.images ?? [])];
+  const send = () => now(home, "sendUserMessage", words, options ?? {});
+  if (now(home, "isIdle") || !options?.deliverAs) {
+    soon("send_user_message", send);
+  } else {
+    send();
+  }
+}
+
+function soon(event, act) {
+  setTimeout(() => {
+    try {
+      act();
+    } catch (error) {
+      report("<runtime>", event, error);
+    }
+  }, 0);
+}
