@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pinion_agent::Models;
-use pinion_llm::{Authorization, Provider, Providers, Registry, ScopedModel};
+use pinion_llm::{Authorization, Provider, Registry, ScopedModel};
 use pinion_message::{Mask, Model, ThinkingLevel};
 
 use crate::extensions::ProgramServices;
@@ -28,24 +28,15 @@ pub(crate) async fn authorize(
 pub(crate) struct Choices {
     services: Arc<ProgramServices>,
     pub scope: Vec<ScopedModel>,
-    providers: Arc<Providers>,
     /// Learns every key that is used.
     mask: Mask,
 }
 
 impl Choices {
     pub fn new(services: Arc<ProgramServices>, scope: Vec<ScopedModel>, mask: Mask) -> Self {
-        for key in services.registry().known_keys() {
-            mask.learn(&key);
-        }
-        let (providers, notice) = Providers::from_environment();
-        if let Some(notice) = notice {
-            eprintln!("Warning: {notice}");
-        }
         Self {
             services,
             scope,
-            providers: Arc::new(providers),
             mask,
         }
     }
@@ -79,9 +70,8 @@ impl Models for Choices {
         Box::pin(async move { authorize(&registry, &mask, &model).await })
     }
 
-    fn provider(&self, model: &Model) -> Arc<dyn Provider> {
-        let extension = self.services.answering(model);
-        extension.unwrap_or_else(|| Arc::clone(&self.providers) as _)
+    fn provider(&self, _model: &Model) -> Arc<dyn Provider> {
+        self.services.router()
     }
 
     fn check_credentials(&self, model: &Model) -> Result<(), String> {

@@ -25,7 +25,7 @@ use self::session::{append, open_session, session_directory};
 use self::settings::{engine_settings, for_extensions, tool_settings};
 use crate::choices::Choices;
 use crate::cli::Flags;
-use crate::extensions::{self, Audience, ProgramServices};
+use crate::extensions::{self, Audience, Ground, ProgramServices};
 use crate::failure::Failure;
 use crate::preferences::SavedPreferences;
 use crate::program::Program;
@@ -75,11 +75,15 @@ pub(crate) fn build(
         resource_flags(flags),
         trust,
     ));
-    let services = Arc::new(ProgramServices::new(
-        registry,
-        Arc::clone(&resources),
-        mask.clone(),
-    ));
+    let shell = tool_settings(&dirs, &settings, &mask);
+    let ground = Ground {
+        dirs: dirs.clone(),
+        resources: Arc::clone(&resources),
+        mask: mask.clone(),
+        shell: shell.clone(),
+        runtime: runtime.handle().clone(),
+    };
+    let services = Arc::new(ProgramServices::new(registry, ground));
     let extensions =
         extensions::load(runtime, flags, &dirs, &settings, trust, &services, audience)?;
     let registry = services.registry();
@@ -102,7 +106,6 @@ pub(crate) fn build(
     let (model, thinking_level) =
         choose_model(program, flags, &settings, &registry, &scope, &mut store)?;
 
-    let shell = tool_settings(&dirs, &settings, &mask);
     let prompter = Prompter::read(&dirs, flags, Arc::clone(&resources), trust);
     let prompter = Arc::new(prompter);
     services.set_prompter(Arc::clone(&prompter));

@@ -14,7 +14,7 @@ use pinion_pi::Participant;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
-pub(crate) use self::services::ProgramServices;
+pub(crate) use self::services::{Ground, ProgramServices};
 use crate::cli::Flags;
 use crate::failure::Failure;
 

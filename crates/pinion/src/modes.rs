@@ -155,7 +155,10 @@ async fn drained(task: &mut JoinHandle<()>, kept: Option<&Handle>) {
         }
         Some(session) => {
             let (sender, idle) = oneshot::channel();
-            let reply = Reply::new(move |_| drop(sender.send(())));
+            let reply = Reply::new(move |_| {
+                // The asker is waiting right below.
+                let _ = sender.send(());
+            });
             session.send(Command::WaitForIdle, reply).await;
             // A session that is gone is idle.
             let _ = idle.await;

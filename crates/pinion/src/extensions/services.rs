@@ -1,37 +1,91 @@
 //! The program as extensions see it: models, keys, resources, and the way out.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use futures_util::future::BoxFuture;
-use pinion_config::{Contributions, LazyResources};
+use pinion_config::{Contributions, Dirs, LazyResources};
 use pinion_extensions::{Contribution, Services};
-use pinion_llm::{Authorization, Provider, Registry};
+use pinion_llm::{Authorization, EventStream, Provider, Providers, Registry, Request};
 use pinion_message::{Mask, Model};
+use pinion_tools::ToolSettings;
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::engine::Prompter;
 
 /// What extensions may ask of the program.
 pub(crate) struct ProgramServices {
+    ground: Ground,
     registry: RwLock<Arc<Registry>>,
-    /// Who answers for an API that an extension brings along, and the provider it came with.
-    answering: Mutex<HashMap<String, (String, Arc<dyn Provider>)>>,
-    resources: Arc<LazyResources>,
+    router: Arc<Router>,
     prompter: OnceLock<Arc<Prompter>>,
-    mask: Mask,
     exit: watch::Sender<Option<i32>>,
 }
 
+/// What stays the same while the program runs.
+pub(crate) struct Ground {
+    pub dirs: Dirs,
+    pub resources: Arc<LazyResources>,
+    pub mask: Mask,
+    pub shell: ToolSettings,
+    pub runtime: Handle,
+}
+
+/// Everyone who answers: servers, and extensions for the APIs they bring along.
+struct Router {
+    providers: Providers,
+    extensions: Mutex<HashMap<String, Answering>>,
+}
+
+/// An extension that answers for an API.
+struct Answering {
+    /// The provider it came with.
+    name: String,
+    provider: Arc<dyn Provider>,
+}
+
+impl Router {
+    fn extensions(&self) -> MutexGuard<'_, HashMap<String, Answering>> {
+        self.extensions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Provider for Router {
+    fn stream(&self, request: Request) -> EventStream {
+        let extension = self
+            .extensions()
+            .get(&request.model.api)
+            .map(|answering| Arc::clone(&answering.provider));
+        match extension {
+            Some(extension) => extension.stream(request),
+            None => self.providers.stream(request),
+        }
+    }
+}
+
 impl ProgramServices {
-    pub fn new(registry: Registry, resources: Arc<LazyResources>, mask: Mask) -> Self {
+    pub fn new(registry: Registry, ground: Ground) -> Self {
+        for key in registry.known_keys() {
+            ground.mask.learn(&key);
+        }
+        let (providers, notice) = Providers::from_environment();
+        if let Some(notice) = notice {
+            eprintln!("Warning: {notice}");
+        }
+        let router = Arc::new(Router {
+            providers,
+            extensions: Mutex::default(),
+        });
         Self {
+            ground,
             registry: RwLock::new(Arc::new(registry)),
-            answering: Mutex::default(),
-            resources,
+            router,
             prompter: OnceLock::new(),
-            mask,
             exit: watch::Sender::new(None),
         }
     }
@@ -42,14 +96,9 @@ impl ProgramServices {
         Arc::clone(&registry)
     }
 
-    /// Who of the extensions answers for `model`.
-    pub fn answering(&self, model: &Model) -> Option<Arc<dyn Provider>> {
-        let answering = self
-            .answering
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let (_, provider) = answering.get(&model.api)?;
-        Some(Arc::clone(provider))
+    /// Who answers for every model.
+    pub fn router(&self) -> Arc<dyn Provider> {
+        Arc::clone(&self.router) as _
     }
 
     /// Names what the system prompt is made of.
@@ -70,7 +119,7 @@ impl ProgramServices {
 
     fn change_registry(&self, registry: Registry) {
         for key in registry.known_keys() {
-            self.mask.learn(&key);
+            self.ground.mask.learn(&key);
         }
         let mut current = self
             .registry
@@ -99,9 +148,29 @@ impl Services for ProgramServices {
 
     fn access(&self, model: &Model) -> BoxFuture<'static, Result<Authorization, String>> {
         let registry = self.registry();
-        let mask = self.mask.clone();
+        let mask = self.ground.mask.clone();
         let model = model.clone();
         Box::pin(async move { crate::choices::authorize(&registry, &mask, &model).await })
+    }
+
+    fn provider(&self) -> Option<Arc<dyn Provider>> {
+        Some(self.router())
+    }
+
+    fn runtime(&self) -> Option<Handle> {
+        Some(self.ground.runtime.clone())
+    }
+
+    fn tool_settings(&self) -> ToolSettings {
+        self.ground.shell.clone()
+    }
+
+    fn working_directory(&self) -> PathBuf {
+        self.ground.dirs.cwd.clone()
+    }
+
+    fn agent_directory(&self) -> PathBuf {
+        self.ground.dirs.agent_dir.clone()
     }
 
     fn has_credentials(&self, provider: &str) -> bool {
@@ -123,22 +192,17 @@ impl Services for ProgramServices {
         let registry = self.registry().with_provider(name, &config)?;
         self.change_registry(registry);
         if let (Some(api), Some(provider)) = (api, answering) {
-            let mut all = self
-                .answering
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            all.insert(api, (name.to_owned(), provider));
+            let name = name.to_owned();
+            let mut extensions = self.router.extensions();
+            extensions.insert(api, Answering { name, provider });
         }
         Ok(())
     }
 
     fn unregister_provider(&self, name: &str) {
         self.change_registry(self.registry().without_provider(name));
-        let mut all = self
-            .answering
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, (provider, _)| provider != name);
+        let mut extensions = self.router.extensions();
+        extensions.retain(|_, answering| answering.name != name);
     }
 
     fn add_resources(&self, skills: Vec<Contribution>, prompts: Vec<Contribution>) {
@@ -150,7 +214,7 @@ impl Services for ProgramServices {
             });
             contributions.collect()
         };
-        self.resources.contribute(Contributions {
+        self.ground.resources.contribute(Contributions {
             skills: known(skills),
             prompts: known(prompts),
         });
@@ -162,12 +226,12 @@ impl Services for ProgramServices {
     }
 
     fn commands(&self) -> Vec<Value> {
-        let commands = self.resources.get().commands();
+        let commands = self.ground.resources.get().commands();
         commands.iter().map(|command| json!(command)).collect()
     }
 
     fn reload(&self) {
-        self.resources.forget();
+        self.ground.resources.forget();
     }
 }
 
