@@ -78,7 +78,6 @@ impl Shared {
 
     /// Starts a new turn: an operation that blocked the script calls this when it is done, so that
     /// the time it took is not held against the script.
-    #[allow(dead_code)]
     pub(crate) fn new_turn(&self) {
         self.0.watch.begin();
     }
