@@ -82,6 +82,9 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
             code = ending.signalled() => End::Signal(code),
             code = services.exited() => End::Exit(code),
         };
+        if let Some(extensions) = &extensions {
+            extensions.dialogs().hang_up();
+        }
         if end == End::Input && on_eof == OnEof::Drain {
             // Without a handle the session ends when its work has.
             end = tokio::select! {

@@ -6,10 +6,13 @@ import { openBus } from "pinion:api/bus";
 import { setHasUi } from "pinion:api/context";
 import { describe } from "pinion:api/errors";
 import { setFlagValues } from "pinion:api/flags";
-import { setPatience } from "pinion:api/patience";
+import { setPatience, within } from "pinion:api/patience";
 import { makePi } from "pinion:api/pi";
 import { flushProviders } from "pinion:api/providers";
 import { commandList, extensionCard, extensions, newExtension } from "pinion:api/registry";
+
+// Nothing else can begin before every factory has finished.
+const LOAD_LIMIT = 20_000;
 
 /** Loads the extensions of this instance and says what they registered and what went wrong. */
 export async function load(options) {
@@ -44,7 +47,8 @@ async function open(extension) {
   if (!factory) {
     throw new Refusal(`Extension does not export a valid factory function: ${extension.path}`);
   }
-  await factory(makePi(extension));
+  const loading = Promise.resolve(factory(makePi(extension)));
+  await within(LOAD_LIMIT, loading, `The factory did not finish within ${LOAD_LIMIT / 1000} seconds`);
 }
 
 // A CommonJS file that was made from an ES module has its default one level down.

@@ -31,6 +31,14 @@ export function patiently(extension, promise) {
   });
 }
 
+/** What `promise` gives within `milliseconds`, or an error with these words. */
+export function within(milliseconds, promise, words) {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(words)), milliseconds);
+    promise.then(resolve, reject).finally(() => clearTimeout(late));
+  });
+}
+
 /** The time until `finish` is called does not count. */
 export function pause(extension) {
   extension.pauses += 1;

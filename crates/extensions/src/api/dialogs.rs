@@ -1,6 +1,7 @@
 //! What extensions say to the client, and the answers to what they ask.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde_json::{Map, Value, json};
@@ -33,6 +34,15 @@ impl Dialogs {
         }
     }
 
+    /// The client is gone: open dialogs get their defaults, and so do later ones that would wait
+    /// for it without end.
+    pub fn hang_up(&self) {
+        if let Some(inner) = self.0.upgrade() {
+            inner.hung_up.store(true, Ordering::Release);
+        }
+        self.cancel_all();
+    }
+
     /// Gives every open dialog its default: nobody is there to answer.
     pub fn cancel_all(&self) {
         if let Some(inner) = self.0.upgrade() {
@@ -61,6 +71,10 @@ impl Inner {
         let id = Uuid::new_v4().to_string();
         self.dialogs.open().insert(id.clone(), generation);
         self.send(&id, request);
+        let ends_by_itself = request["timeout"].as_f64().is_some_and(|time| time > 0.0);
+        if !ends_by_itself && self.hung_up.load(Ordering::Acquire) {
+            self.answer_dialog(&id, &json!({"cancelled": true}));
+        }
         id
     }
 

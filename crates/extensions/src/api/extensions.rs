@@ -56,6 +56,8 @@ pub(super) struct Inner {
     pub programs: Mutex<HashMap<String, CancellationToken>>,
     /// What is known of the run that is active.
     pub run: Mutex<RunState>,
+    /// The client is gone.
+    pub hung_up: AtomicBool,
     /// An extension asked for the end of the program.
     pub shutdown: AtomicBool,
 }
@@ -115,6 +117,7 @@ impl Extensions {
             streams: OpenStreams::default(),
             programs: Mutex::default(),
             run: Mutex::default(),
+            hung_up: AtomicBool::new(false),
             shutdown: AtomicBool::new(false),
         });
         script_options.services = Arc::clone(&inner.options.services);

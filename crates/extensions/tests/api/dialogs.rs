@@ -77,6 +77,16 @@ async fn dialogs_end_by_themselves() {
 }
 
 #[tokio::test]
+async fn nobody_waits_for_a_client_that_is_gone() {
+    let stage = Stage::new(DIALOGS).await;
+    tokio::join!(stage.say("/editor"), async {
+        stage.dialog().await;
+        stage.extensions.dialogs().hang_up();
+    });
+    assert_eq!(stage.command("/confirm").await, ["false"]);
+}
+
+#[tokio::test]
 async fn what_needs_no_answer_is_written_as_it_is() {
     let stage = Stage::new(DIALOGS).await;
     stage.lines.take();
