@@ -75,7 +75,7 @@ impl Desk {
 
     /// How full the context is; `None` without a model.
     pub fn context_usage(&self) -> Option<ContextUsage> {
-        self.core().ok()?.stats().context_usage
+        self.core().ok()?.context_usage()
     }
 
     /// What the model is told first.

@@ -149,6 +149,9 @@ pub trait Hooks: Send + Sync {
     /// Another thinking level was chosen. Must not block: nobody waits.
     fn level_selected(&self, level: ThinkingLevel, previous: ThinkingLevel);
 
+    /// Returns when everything told so far has been heard, though perhaps not dealt with.
+    fn caught_up(&self) -> BoxFuture<'_, ()>;
+
     /// The command `name`, ready to be run with everything after it; `None` if there is none.
     fn command(&self, name: &str, arguments: &str) -> Option<BoxFuture<'static, ()>>;
 

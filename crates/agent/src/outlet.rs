@@ -120,12 +120,17 @@ impl Outlet {
         }
     }
 
-    /// Lets those who take part deal with each event, then tells the listeners.
-    pub async fn serve_line(&self, mut end: LineEnd) {
+    /// Lets those who take part deal with each event, then tells the listeners. Once the session is
+    /// stopped for good, only the listeners are told.
+    pub async fn serve_line(&self, mut end: LineEnd, stop: CancellationToken) {
         let Some(line) = &self.line else { return };
         while let Some(event) = end.recv().await {
             if moment(&event).is_some_and(|moment| line.hooks.wants(moment)) {
-                line.observe(&event).await;
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => {}
+                    () = line.observe(&event) => {}
+                }
             }
             let mut ordinal = self.ordinal();
             self.tell(&mut ordinal, &event);

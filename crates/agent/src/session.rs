@@ -12,6 +12,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use pinion_message::{Model, ThinkingLevel};
@@ -65,7 +66,8 @@ impl Session {
         let core = Arc::new(core);
         if let Some(line) = line {
             let outlet = Arc::clone(&core.outlet);
-            tokio::spawn(async move { outlet.serve_line(line).await });
+            let stop = stop.clone();
+            tokio::spawn(async move { outlet.serve_line(line, stop).await });
         }
         if let Some(hooks) = &core.hooks {
             hooks.attach(Desk::new(&core, inbox.downgrade()));
@@ -147,8 +149,6 @@ impl Actor {
                     open = false;
                     self.refuse_waiting();
                 }
-                // What is over is answered before what comes next is begun.
-                Some(()) = self.beside.next(), if !self.beside.is_empty() => {}
                 command = commands.recv(), if open => match command {
                     Some((command, reply)) => self.handle(command, reply),
                     None => open = false,
@@ -157,6 +157,7 @@ impl Actor {
                 admitted = arriving(&mut self.arriving), if self.arriving.is_some() => {
                     self.admit(admitted);
                 }
+                Some(()) = self.beside.next(), if !self.beside.is_empty() => {}
             }
         }
         // What is not saved by now is told by the store's own error at the next start.
@@ -254,10 +255,11 @@ impl Actor {
             }
             Command::SetThinkingLevel(level) => {
                 core.set_thinking_level(level.unwrap_or(ThinkingLevel::Off));
-                reply.done();
+                self.after_level(Answer::Done, reply);
             }
             Command::CycleThinkingLevel => {
-                reply.send(Ok(Answer::Level(core.cycle_thinking_level())));
+                let level = core.cycle_thinking_level();
+                self.after_level(Answer::Level(level), reply);
             }
             Command::GetThinkingLevels => {
                 let levels = core
@@ -309,6 +311,22 @@ impl Actor {
                 Err(error) => reply.send(Err(error)),
             },
         }
+    }
+
+    /// Answers once who takes part has heard which level was chosen.
+    fn after_level(&mut self, answer: Answer, reply: Reply) {
+        match self.core.hook(Moment::LevelSelected).cloned() {
+            None => reply.send(Ok(answer)),
+            Some(hooks) => self.beside.push(Box::pin(async move {
+                hooks.caught_up().await;
+                reply.send(Ok(answer));
+            })),
+        }
+    }
+
+    /// Lets what is over be answered before something else begins.
+    fn answer_what_is_over(&mut self) {
+        while let Some(Some(())) = self.beside.next().now_or_never() {}
     }
 
     /// Answers once who takes part knows which model was chosen.

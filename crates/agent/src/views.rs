@@ -1,7 +1,7 @@
 //! What a session shows of itself.
 
 use pinion_message::{Message, StopReason};
-use pinion_session::{ContextUsage, Stats};
+use pinion_session::{ContextUsage, EntryKind, Stats};
 
 use crate::core::Core;
 use crate::estimate::context_tokens;
@@ -39,6 +39,23 @@ impl Core {
             ContextUsage::new(tokens, model.context_window)
         });
         stats
+    }
+
+    /// How full the context is, estimated where no provider has counted yet; unknown right after a
+    /// compaction.
+    pub fn context_usage(&self) -> Option<ContextUsage> {
+        let state = self.state();
+        let model = state.model.as_ref()?;
+        let counted = context_tokens(&state.messages);
+        let compacted = || {
+            let path = state.store.path();
+            path.iter()
+                .any(|entry| entry.kind() == EntryKind::Compaction)
+        };
+        let tokens = counted
+            .from_usage
+            .or_else(|| (!compacted()).then_some(counted.tokens));
+        Some(ContextUsage::new(tokens, model.context_window))
     }
 
     /// The text of the last answer that says anything.

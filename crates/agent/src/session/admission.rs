@@ -219,6 +219,7 @@ impl Actor {
     }
 
     pub(super) fn start_prompt(&mut self, start: Start, reply: Reply) {
+        self.answer_what_is_over();
         self.core.release_held_bash();
         reply.send(Ok(Answer::Taken(Disposition::Started)));
         let mut messages = start.messages;

@@ -353,6 +353,16 @@ impl Hooks for Extensions {
         }
     }
 
+    fn caught_up(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // Everything sent to the engine is taken up in order.
+            let nothing = json!({"type": "pinion:caught_up"});
+            self.inner
+                .observe_event("pinion:caught_up", nothing.to_string())
+                .await;
+        })
+    }
+
     fn command(&self, name: &str, arguments: &str) -> Option<BoxFuture<'static, ()>> {
         let instance = self.inner.current()?;
         if !instance.has_command(name) {
