@@ -39,7 +39,11 @@ impl Hostile {
     fn with(body: &str, arguments: &[&str]) -> Self {
         let server = ModelServer::start(json!({"directives": true}));
         let sandbox = vectors::sandbox(&server, &limits());
-        let source = format!("{PRELUDE}export default function (pi: any) {{\n{body}\n}}\n");
+        let imports = [("fs.", FILES), ("child.", CHILDREN)];
+        let used = imports.iter().filter(|(word, _)| body.contains(word));
+        let imports: String = used.map(|(_, line)| *line).collect();
+        let source =
+            format!("{imports}{PRELUDE}export default function (pi: any) {{\n{body}\n}}\n");
         sandbox.add_files(&json!({"hostile.ts": source}));
         let all = [&["--mode", "rpc", "-e", "hostile.ts"], arguments].concat();
         Self {
@@ -119,10 +123,11 @@ impl Hostile {
     }
 }
 
+const FILES: &str = "import * as fs from \"node:fs\";\n";
+const CHILDREN: &str = "import * as child from \"node:child_process\";\n";
+
 /// Short words for the extensions of these tests.
 const PRELUDE: &str = r#"
-import * as fs from "node:fs";
-import * as child from "node:child_process";
 const text = (t: string) => [{ type: "text", text: t }];
 const sleep = (ms: number) => new Promise((done) => setTimeout(done, ms));
 const never = () => new Promise(() => {});
