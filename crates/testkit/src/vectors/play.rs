@@ -185,7 +185,7 @@ impl Session {
     /// Nothing comes any more, and no run is due or under way unless it waits for an answer.
     fn wait_until_quiet(&mut self) {
         loop {
-            let held = self.runs() && self.next_answer().is_none();
+            let held = (self.runs() || self.owes_an_answer()) && self.next_answer().is_none();
             let patience = if held { PATIENCE } else { QUIET };
             if self
                 .process
@@ -196,6 +196,15 @@ impl Session {
             }
             self.take_all();
         }
+    }
+
+    /// Whether the line sent last asks something that was not answered.
+    fn owes_an_answer(&self) -> bool {
+        let Some((before, Traffic::In(line))) = self.sent.last() else {
+            return false;
+        };
+        let answers = |told: &Value| told["type"] == "response" && told["id"] == line["id"];
+        line["type"] != "extension_ui_response" && !self.out[*before..].iter().any(answers)
     }
 
     /// Whether a run has begun, or was asked for, and has not ended.
