@@ -20,6 +20,8 @@ use crate::{Delivery, Event, ToolRun};
 
 /// How long a tool may take to end after it was asked to; then it is dropped.
 const ABORT_GRACE: Duration = Duration::from_secs(3);
+/// The same when the session is stopped for good.
+const STOP_GRACE: Duration = Duration::from_millis(250);
 
 /// What running the calls of an answer gave.
 #[derive(Default)]
@@ -152,7 +154,7 @@ impl Core {
         let arguments = tokio::select! {
             biased;
             arguments = arguments => arguments?,
-            () = overdue(cancel) => return Err(aborted()),
+            () = self.overdue(cancel) => return Err(aborted()),
         };
         if self.hook(Moment::ToolCall).is_none() {
             return Ok(Ready { tool, arguments });
@@ -230,6 +232,19 @@ impl Core {
         self.take_in(message, cancel).await
     }
 
+    /// Ends when an aborted call has had its time.
+    async fn overdue(&self, cancel: &CancellationToken) {
+        let stopped = async {
+            self.stop.cancelled().await;
+            tokio::time::sleep(STOP_GRACE).await;
+        };
+        cancel.cancelled().await;
+        tokio::select! {
+            () = tokio::time::sleep(ABORT_GRACE) => {}
+            () = stopped => {}
+        }
+    }
+
     /// Calls a tool so that neither a panic nor a tool that ignores an abort holds up the run.
     async fn call_guarded(
         &self,
@@ -248,7 +263,7 @@ impl Core {
             updates: Gate::sink(gate, sender),
         };
         let call = guarded(&run.name, async { tool.call(arguments, &context).await });
-        let overdue = overdue(cancel);
+        let overdue = self.overdue(cancel);
         let limit = self.settings.tool_timeout;
         let timeout = tokio::time::sleep(limit);
         tokio::pin!(call, overdue, timeout);
@@ -314,12 +329,6 @@ async fn guarded<T>(
 ) -> Result<T, ToolError> {
     let result = AssertUnwindSafe(call).catch_unwind().await;
     result.unwrap_or_else(|_| Err(ToolError(format!("Tool {name} failed unexpectedly"))))
-}
-
-/// Ends when an aborted call has had its time.
-async fn overdue(cancel: &CancellationToken) {
-    cancel.cancelled().await;
-    tokio::time::sleep(ABORT_GRACE).await;
 }
 
 fn aborted() -> ToolError {

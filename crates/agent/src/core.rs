@@ -23,6 +23,8 @@ pub(crate) struct Core {
     prompt: Arc<dyn SystemPrompt>,
     pub outlet: Arc<Outlet>,
     pub hooks: Option<Arc<dyn Hooks>>,
+    /// The session is stopped for good.
+    pub stop: CancellationToken,
     pub models: Arc<dyn Models>,
     pub shell: ToolSettings,
     pub cwd: Arc<PathBuf>,
@@ -33,7 +35,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub fn new(config: crate::Config) -> (Self, Option<LineEnd>) {
+    pub fn new(config: crate::Config, stop: CancellationToken) -> (Self, Option<LineEnd>) {
         let context = config.store.context();
         let state = State {
             store: config.store,
@@ -64,6 +66,7 @@ impl Core {
             prompt: config.system_prompt,
             outlet: Arc::new(outlet),
             hooks: config.hooks,
+            stop,
             models: config.models,
             shell: config.shell,
             cwd: Arc::new(config.cwd),

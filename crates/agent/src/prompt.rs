@@ -78,13 +78,13 @@ impl Core {
     }
 
     /// Ends a run that broke in our own code, so that no client waits for its end.
-    pub fn close_broken_run(&self) {
+    pub fn close_broken_run(&self, error: &str) {
         let was_running = self.state().is_streaming();
         self.set_phase(Phase::Idle);
         self.emit(Event::Fault {
             source: "engine".into(),
             during: "run".into(),
-            error: "the run failed unexpectedly; the session goes on".into(),
+            error: error.to_owned(),
         });
         if was_running {
             self.emit(Event::AgentEnd {

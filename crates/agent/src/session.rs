@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -28,6 +29,8 @@ use crate::models::same;
 use crate::state::Phase;
 use crate::{Answer, Command, Config, Delivery, Desk, EngineError, Navigation, Reply};
 
+/// How long what goes on may take to end when the session is stopped for good.
+const STOP_GRACE: Duration = Duration::from_millis(600);
 /// How many commands may wait in the inbox.
 const INBOX: usize = 256;
 
@@ -62,7 +65,7 @@ impl Session {
     pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
         let (inbox, commands) = mpsc::channel(INBOX);
         let stop = CancellationToken::new();
-        let (core, line) = Core::new(config);
+        let (core, line) = Core::new(config, stop.clone());
         let core = Arc::new(core);
         if let Some(line) = line {
             let outlet = Arc::clone(&core.outlet);
@@ -142,6 +145,8 @@ enum Waiting {
 impl Actor {
     async fn run(mut self, mut commands: mpsc::Receiver<(Command, Reply)>) {
         let mut open = true;
+        let overdue = self.overdue();
+        tokio::pin!(overdue);
         while open || self.is_busy() {
             tokio::select! {
                 biased;
@@ -149,6 +154,8 @@ impl Actor {
                     open = false;
                     self.refuse_waiting();
                 }
+                // What does not end is dropped; its commands are answered by that.
+                () = &mut overdue => break,
                 command = commands.recv(), if open => match command {
                     Some((command, reply)) => self.handle(command, reply),
                     None => open = false,
@@ -160,8 +167,21 @@ impl Actor {
                 Some(()) = self.beside.next(), if !self.beside.is_empty() => {}
             }
         }
+        if self.work.take().is_some() {
+            self.core
+                .close_broken_run("the run did not end in time and was dropped");
+        }
         // What is not saved by now is told by the store's own error at the next start.
         let _ = self.core.state().store.flush_and_sync();
+    }
+
+    /// Ends when a session that was stopped has had its time.
+    fn overdue(&self) -> impl Future<Output = ()> + use<> {
+        let stop = self.stop.clone();
+        async move {
+            stop.cancelled().await;
+            tokio::time::sleep(STOP_GRACE).await;
+        }
     }
 
     fn is_busy(&self) -> bool {
@@ -377,6 +397,7 @@ impl Actor {
     }
 
     fn abort(&mut self, reply: Reply) {
+        self.answer_what_is_over();
         match &self.work {
             None => reply.done(),
             Some(work) => {

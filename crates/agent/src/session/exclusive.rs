@@ -87,7 +87,7 @@ impl Actor {
         let core = Arc::clone(&self.core);
         let job = Box::pin(async move {
             if work.await.is_err() {
-                core.close_broken_run();
+                core.close_broken_run("the run failed unexpectedly; the session goes on");
             }
         });
         self.work = Some(Work { job, cancel });

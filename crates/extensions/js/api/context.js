@@ -62,7 +62,8 @@ export function makeContext(scope) {
       check();
       return runSignal(seat);
     },
-    abort: () => look("abort"),
+    // A moment later: whoever asks answers its own caller first.
+    abort: () => void setTimeout(() => look("abort"), 0),
     hasPendingMessages: () => look("hasPending"),
     shutdown: () => look("shutdown"),
     getContextUsage: () => present(look("contextUsage")),
