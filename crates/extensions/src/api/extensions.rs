@@ -135,7 +135,7 @@ impl Extensions {
         let instance = inner
             .load_instance(Bus::New)
             .await
-            .map_err(|error| LoadFailure::Engine(error.to_string()))?;
+            .map_err(|error| inner.load_failure(&error))?;
         let summary = instance.summary.clone();
         inner.make_current(&instance);
         if !lenient && !summary.problems.is_empty() {
@@ -337,6 +337,15 @@ impl Inner {
             .and_then(|stack| self.culprit(stack));
         let source = source.unwrap_or_else(|| "<runtime>".to_owned());
         self.fault(&source, "uncaught", uncaught.message.clone());
+    }
+
+    /// Why nothing could be loaded; where an extension is to blame, it is named.
+    fn load_failure(&self, error: &ScriptError) -> LoadFailure {
+        let message = error.to_string();
+        match self.culprit(&message) {
+            None => LoadFailure::Engine(message),
+            Some(path) => LoadFailure::Problems(vec![LoadProblem { path, message }]),
+        }
     }
 
     /// The extension a stack trace leads to.

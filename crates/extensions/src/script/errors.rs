@@ -77,8 +77,10 @@ pub(crate) fn describe<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> ScriptError {
 }
 
 fn as_text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
-    if value.is_symbol() {
-        return "Symbol()".to_owned();
+    if let Some(symbol) = value.as_symbol() {
+        let description = symbol.description().ok();
+        let description = description.and_then(|description| description.get::<String>().ok());
+        return format!("Symbol({})", description.unwrap_or_default());
     }
     match value.get::<rquickjs::Coerced<String>>() {
         Ok(text) => text.0,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Outcome, Places, Recording, judge};
+use super::{Outcome, Places, Recording, Traffic, judge};
 use crate::Program;
 
 /// Some recordings depend on which of two things that happen at the same moment is reported first.
@@ -49,7 +49,8 @@ impl Suite {
             .collect()
     }
 
-    /// Plays a recording until just these parts differ, at most a few times.
+    /// Plays a recording until just these parts differ, at most a few times. Lines that our program
+    /// adds at the end on purpose are `appended` to it.
     pub fn play(
         &self,
         directory: &str,
@@ -59,7 +60,11 @@ impl Suite {
         expected: &[String],
     ) -> Outcome {
         let name = format!("recordings/{directory}/{case}.jsonl");
-        let recording = Recording::read(&self.root.join(name));
+        let mut recording = Recording::read(&self.root.join(name));
+        let appended = &self.differences[format!("{directory}/{case}")]["appended"];
+        for line in appended.as_array().into_iter().flatten() {
+            recording.traffic.push(Traffic::Out(line.clone()));
+        }
         let mut outcome = judge(&recording, program, places);
         for _ in 1..ATTEMPTS {
             if outcome.parts() == expected {
