@@ -43,7 +43,6 @@ pub fn is_as_documented(suite: &Suite, outcomes: &[Outcome]) {
         rows.push(format!("| {} | {verdict} | {about} |", outcome.case));
     }
     println!("{does} of {can} examples that need neither a terminal nor a network work");
-    assert!(does * 100 >= can * ENOUGH, "only {does} of {can} work");
 
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/extensions.md");
     let text = fs::read_to_string(&page).unwrap();
@@ -58,6 +57,7 @@ pub fn is_as_documented(suite: &Suite, outcomes: &[Outcome]) {
             "docs/extensions.md is not what was found; PINION_WRITE_TABLE=1 writes it"
         );
     }
+    assert!(does * 100 >= can * ENOUGH, "only {does} of {can} work");
 }
 
 fn verdict(entry: &Value, works: bool) -> String {
