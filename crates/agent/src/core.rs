@@ -10,11 +10,12 @@ use pinion_tools::ToolSettings;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{EngineSettings, Expander, Models, Preferences, SystemPrompt};
+use crate::error::QUEUE_LIMIT;
 use crate::hooks::{Hooks, Moment};
 use crate::outlet::{LineEnd, Outlet};
 use crate::state::{Phase, State};
 use crate::toolbox::Toolbox;
-use crate::{Delivery, Event};
+use crate::{Delivery, EngineError, Event};
 
 /// What the parts of a session share.
 pub(crate) struct Core {
@@ -179,6 +180,26 @@ impl Core {
     pub fn keep(&self, message: &Arc<Message>) {
         self.log(NewEntry::Message(Arc::clone(message)));
         self.state().messages.push(Arc::clone(message));
+    }
+
+    /// Puts a message into a queue; everyone hears of the user's at once.
+    pub fn queue(&self, message: Arc<Message>, delivery: Delivery) -> Result<(), EngineError> {
+        let of_user = matches!(*message, Message::User(_));
+        {
+            let mut state = self.state();
+            let queue = match delivery {
+                Delivery::Steer => &mut state.steering,
+                Delivery::FollowUp => &mut state.follow_up,
+            };
+            if queue.len() >= QUEUE_LIMIT {
+                return Err(EngineError::QueueFull);
+            }
+            queue.push_back(message);
+        }
+        if of_user {
+            self.tell_queues();
+        }
+        Ok(())
     }
 
     /// What waits in the queues, with `taken` still in front of `delivery`.

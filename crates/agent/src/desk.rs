@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use pinion_message::{CustomMessage, Message, Model, ThinkingLevel};
+use pinion_message::{Block, CustomMessage, Message, Model, ThinkingLevel, UserMessage};
 use pinion_session::{ContextUsage, NewEntry, Store};
 use pinion_tools::Tool;
 use serde_json::Value;
@@ -186,6 +186,18 @@ impl Desk {
                 error,
             });
         }
+    }
+
+    /// Queues something the user might have said, if a run is active; says whether it is.
+    pub fn queue(&self, mut words: Vec<Block>, delivery: Delivery) -> Result<bool, EngineError> {
+        let core = self.core()?;
+        core.mask.blocks(&mut words);
+        let message = Arc::new(Message::User(UserMessage::now(words)));
+        if !core.state().is_streaming() {
+            return Ok(false);
+        }
+        core.queue(message, delivery)?;
+        Ok(true)
     }
 
     /// Says `message` for someone who takes part in the session.

@@ -89,6 +89,9 @@ fn first_line(body: &str) -> String {
 impl PromptTemplate {
     /// The description followed by where the template was found, as `get_commands` lists it.
     pub fn listing(&self) -> String {
+        if self.source_info.source.starts_with("extension:") {
+            return self.description.clone();
+        }
         if self.description.is_empty() {
             format!("({})", self.label)
         } else {

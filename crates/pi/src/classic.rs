@@ -110,8 +110,6 @@ impl<'a> ToolLine<'a> {
 #[serde(rename_all = "camelCase")]
 struct CompactionEndLine<'a> {
     r#type: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<CompactionReason>,
     result: Option<&'a CompactionResult>,
     aborted: bool,
     will_retry: bool,
@@ -158,6 +156,15 @@ enum Line<'a> {
     },
     CompactionStart {
         reason: CompactionReason,
+    },
+    CompactionEnd {
+        reason: CompactionReason,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<&'a CompactionResult>,
+        aborted: bool,
+        will_retry: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
     },
     QueueUpdate {
         steering: &'a [String],
@@ -300,7 +307,6 @@ impl Classic {
             } if *reason != CompactionReason::Manual => {
                 let line = CompactionEndLine {
                     r#type: "auto_compaction_end",
-                    reason: None,
                     result: result.as_deref(),
                     aborted: *aborted,
                     will_retry: *will_retry,
@@ -340,16 +346,20 @@ impl Classic {
                 will_retry,
                 error,
             } => {
-                let line = CompactionEndLine {
-                    r#type: "compaction_end",
-                    reason: Some(*reason),
+                let error = error.as_deref().filter(|_| !aborted);
+                let error_message = match reason {
+                    CompactionReason::Manual => {
+                        error.map(|error| format!("Compaction failed: {error}"))
+                    }
+                    _ => error.map(str::to_owned),
+                };
+                Line::CompactionEnd {
+                    reason: *reason,
                     result: result.as_deref(),
                     aborted: *aborted,
                     will_retry: *will_retry,
-                    error_message: error.as_deref().filter(|_| !aborted),
-                };
-                self.print(&line, records);
-                return true;
+                    error_message,
+                }
             }
             Event::QueueUpdate {
                 steering,

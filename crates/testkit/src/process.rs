@@ -41,6 +41,11 @@ impl Program {
         Self::from_command([path])
     }
 
+    /// Whether it is one binary, as ours is; the reference needs an interpreter.
+    pub fn is_binary(&self) -> bool {
+        self.command.len() == 1
+    }
+
     /// A program with arguments of its own, such as an interpreter and a script.
     pub fn from_command<S: AsRef<OsStr>>(command: impl IntoIterator<Item = S>) -> Self {
         Self {

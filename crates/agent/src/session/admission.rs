@@ -270,22 +270,8 @@ impl Actor {
     }
 
     fn queue(&mut self, message: Arc<Message>, delivery: Delivery, reply: Reply) {
-        let of_user = matches!(*message, Message::User(_));
-        {
-            let mut state = self.core.state();
-            let queue = match delivery {
-                Delivery::Steer => &mut state.steering,
-                Delivery::FollowUp => &mut state.follow_up,
-            };
-            if queue.len() >= QUEUE_LIMIT {
-                return reply.send(Err(EngineError::QueueFull));
-            }
-            queue.push_back(message);
-        }
-        if of_user {
-            self.core.tell_queues();
-        }
-        reply.send(Ok(Answer::Taken(Disposition::Queued)));
+        let queued = self.core.queue(message, delivery);
+        reply.send(queued.map(|()| Answer::Taken(Disposition::Queued)));
     }
 
     /// Says something for who takes part.

@@ -29,7 +29,7 @@ export function makePi(extension) {
     getFlag: fresh((name) => getFlag(extension, name)),
     registerMessageRenderer: fresh((type, renderer) => void extension.messageRenderers.set(type, renderer)),
     sendMessage: act(sendMessage),
-    sendUserMessage: act((content, options) => void sendUserMessage(content, options)),
+    sendUserMessage: act(sendUserMessage),
     appendEntry: act((customType, data) => void now(home, "append", "custom", customType, data)),
     setSessionName: act((name) => now(home, "append", "name", name)),
     getSessionName: act(() => now(home, "session", "name") ?? undefined),
@@ -81,6 +81,7 @@ function registerTool(extension, tool) {
 }
 
 function registerCommand(extension, name, command) {
-  extension.commands.set(name, { name, ...command });
+  const known = String(name);
+  extension.commands.set(known, { ...command, name: known });
   if (isBound()) now(home, "setCommands", commandList());
 }

@@ -5,6 +5,7 @@
 import { home, now } from "pinion:api/bridge";
 import { input } from "pinion:api/events";
 import { report } from "pinion:api/handlers";
+import { extensions } from "pinion:api/registry";
 import { isTellingOfRun } from "pinion:api/runs";
 
 let count = 0;
@@ -22,14 +23,22 @@ export function sendMessage(message, options) {
 }
 
 /** Says something as the user would; handlers of `input` hear it first. */
-export async function sendUserMessage(content, options) {
+export function sendUserMessage(content, options) {
   const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
   const images = parts.filter((part) => part?.type === "image");
   const texts = parts.filter((part) => part?.type === "text").map((part) => part.text);
-  const work = `said:${(count += 1)}`;
   const given = { text: texts.join("\n"), images: images.length ? images : undefined, source: "extension" };
-  const heard = await input(work, given);
-  if (heard.handled) return;
+  if (!extensions.some((extension) => extension.handlers.has("input"))) {
+    say(given, options);
+    return;
+  }
+  const work = `said:${(count += 1)}`;
+  input(work, given).then((heard) => {
+    if (!heard.handled) say(heard, options);
+  });
+}
+
+function say(heard, options) {
   const words = [{ type: "text", text: heard.text }, ...(heard.images ?? [])];
   const send = () => now(home, "sendUserMessage", words, options ?? {});
   if (now(home, "isIdle") || !options?.deliverAs) {

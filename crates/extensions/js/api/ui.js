@@ -76,7 +76,8 @@ export function clientUi(scope) {
       // Components need a terminal.
       if (typeof widgetLines === "function") return;
       const widgetPlacement = settings?.placement;
-      tell({ method: "setWidget", widgetKey, widgetLines, widgetPlacement });
+      const lines = Array.isArray(widgetLines) ? widgetLines.map(String) : widgetLines;
+      tell({ method: "setWidget", widgetKey, widgetLines: lines, widgetPlacement });
     },
     setTitle: (title) => tell({ method: "setTitle", title }),
     setEditorText,

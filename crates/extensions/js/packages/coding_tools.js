@@ -55,15 +55,27 @@ function definition(name, cwd, options = {}) {
   const { snippet, guidelines } = CARDS[name];
   const made = { name, label: name, description, promptSnippet: snippet };
   if (guidelines) made.promptGuidelines = guidelines;
-  made.parameters = parameters;
+  made.parameters = name === "edit" ? listOfEdits(parameters) : parameters;
   if (name === "edit") made.prepareArguments = prepareEdit;
   return { ...made, execute };
 }
 
-/** A list of edits may also come as text. */
+/** The schema of `edit` with a list of replacements, as later releases publish it. */
+function listOfEdits({ properties: { path, oldText, newText } }) {
+  const edit = { type: "object", required: ["oldText", "newText"], properties: { oldText, newText } };
+  const edits = { type: "array", description: "Replacements, each found in the file as it was before", items: edit };
+  return { type: "object", required: ["path", "edits"], properties: { path, edits } };
+}
+
+/** A list of edits may also come as text, or as a single replacement. */
 function prepareEdit(given) {
-  if (given === null || typeof given !== "object" || typeof given.edits !== "string") return given;
-  try { return { ...given, edits: JSON.parse(given.edits) }; } catch { return given; }
+  if (given === null || typeof given !== "object") return given;
+  const { oldText, newText, ...rest } = given;
+  if (typeof rest.edits === "string") {
+    try { rest.edits = JSON.parse(rest.edits); } catch { return given; }
+  }
+  if (typeof oldText !== "string" || typeof newText !== "string") return { ...given, ...rest };
+  return { ...rest, edits: [...(rest.edits ?? []), { oldText, newText }] };
 }
 
 function tool(name, cwd, options) {

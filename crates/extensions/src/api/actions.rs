@@ -208,14 +208,26 @@ impl Inner {
         let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
         let text = texts.join("\n");
         let is_image = |block: &Block| matches!(block, Block::Image { .. });
+        let delivery = match options["deliverAs"].as_str() {
+            Some("steer") => Some(Delivery::Steer),
+            Some("followUp") => Some(Delivery::FollowUp),
+            _ => None,
+        };
+        if let Some(delivery) = delivery {
+            let mut words = vec![Block::text(text.clone())];
+            words.extend(blocks.iter().filter(|block| is_image(block)).cloned());
+            match desk.queue(words, delivery) {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => {
+                    return self.fault("<runtime>", "send_user_message", error.to_string());
+                }
+            }
+        }
         let command = Command::Prompt {
             text,
             images: blocks.into_iter().filter(is_image).collect(),
-            when_busy: match options["deliverAs"].as_str() {
-                Some("steer") => Some(Delivery::Steer),
-                Some("followUp") => Some(Delivery::FollowUp),
-                _ => None,
-            },
+            when_busy: delivery,
             origin: Origin::Hook,
         };
         self.submit(desk, command, "send_user_message");

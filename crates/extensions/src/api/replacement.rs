@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use pinion_agent::{
     Answer, BranchSummary, Command, Desk, ForkPosition, Navigation, Origin, Preparation,
-    Replacement,
+    Replacement, Reply,
 };
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::actions::words;
 use super::bridge::value;
@@ -17,6 +19,31 @@ use super::payload;
 use crate::Contribution;
 
 impl Inner {
+    /// Asks for a compaction at once, so that it has begun before whoever asked is answered.
+    pub(super) fn compact_now(
+        &self,
+        instructions: &Value,
+    ) -> BoxFuture<'static, Result<String, String>> {
+        let instructions = instructions.as_str().map(str::to_owned);
+        let (sender, answer) = oneshot::channel();
+        let reply = Reply::new(move |result| drop(sender.send(result)));
+        let asked = match self.desk() {
+            None => Err("The session has not begun.".to_owned()),
+            Some(desk) => desk
+                .submit(Command::Compact { instructions }, reply)
+                .map_err(words),
+        };
+        Box::pin(async move {
+            asked?;
+            match answer.await {
+                Ok(Ok(Answer::Compacted(result))) => Ok(json!(*result).to_string()),
+                Ok(Ok(_)) => Ok(Value::Null.to_string()),
+                Ok(Err(error)) => Err(words(error)),
+                Err(_) => Err("The session is over.".to_owned()),
+            }
+        })
+    }
+
     /// Answers what takes its time.
     pub(super) async fn answer_later(
         self: &Arc<Self>,
@@ -38,7 +65,6 @@ impl Inner {
                 desk.idle().await;
                 Ok(Value::Null)
             }
-            "compact" => compact(&desk, options).await,
             "newSession" => {
                 let command = Command::NewSession {
                     parent: options["parentSession"].as_str().map(str::to_owned),
@@ -250,15 +276,6 @@ fn contributions(list: &Value) -> Vec<Contribution> {
         })
     };
     list.filter_map(one).collect()
-}
-
-async fn compact(desk: &Desk, instructions: &Value) -> Result<Value, String> {
-    let instructions = instructions.as_str().map(str::to_owned);
-    match desk.ask(Command::Compact { instructions }).await {
-        Ok(Answer::Compacted(result)) => Ok(json!(*result)),
-        Ok(_) => Ok(Value::Null),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 async fn navigate(desk: &Desk, options: &Value) -> Result<Value, String> {
