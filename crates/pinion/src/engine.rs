@@ -16,6 +16,7 @@ use pinion_extensions::Extensions;
 use pinion_llm::{Registry, RegistryOptions};
 use pinion_message::Mask;
 use pinion_session::NewEntry;
+use pinion_tools::ToolSettings;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -118,7 +119,7 @@ pub(crate) fn build(
         thinking_level,
         models: Arc::new(Choices::new(Arc::clone(&services), scope, mask.clone())),
         mask,
-        tools: pinion_tools::builtin(ALL_TOOLS, shell.clone()),
+        tools: pinion_tools::builtin(ALL_TOOLS, for_tools(&shell, extensions.is_some())),
         active_tools: tool_names(flags),
         added_tools: extensions
             .as_ref()
@@ -196,6 +197,14 @@ fn tool_names(flags: &Flags) -> Vec<String> {
     };
     names.retain(|name| !flags.exclude_tools.contains(name));
     names
+}
+
+/// Clients that use extensions hear of a command before it prints anything.
+fn for_tools(shell: &ToolSettings, has_extensions: bool) -> ToolSettings {
+    ToolSettings {
+        tells_beginning: has_extensions,
+        ..shell.clone()
+    }
 }
 
 fn tool_filter(flags: &Flags) -> ToolFilter {

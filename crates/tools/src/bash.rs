@@ -54,6 +54,9 @@ impl Bash {
             settings: &self.settings,
             timeout: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
         };
+        if self.settings.tells_beginning {
+            (context.updates)(ToolOutput::default());
+        }
         let progress = Mutex::new(Progress {
             output: Output::raw(),
             context,

@@ -20,6 +20,8 @@ pub struct ToolSettings {
     pub env: Vec<(String, String)>,
     /// The least time between two progress updates of one command.
     pub update_interval: Duration,
+    /// A command tells that it has begun before it prints anything.
+    pub tells_beginning: bool,
     /// Keys that must not be shown or kept in what commands print.
     pub mask: Mask,
 }
@@ -33,6 +35,7 @@ impl Default for ToolSettings {
             auto_resize_images: true,
             env: Vec::new(),
             update_interval: Duration::from_millis(100),
+            tells_beginning: false,
             mask: Mask::default(),
         }
     }

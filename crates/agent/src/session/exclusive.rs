@@ -46,6 +46,10 @@ impl Actor {
         self.start_work(|cancel| async move {
             let reason = CompactionReason::Manual;
             core.emit(Event::CompactionStart { reason });
+            if let Some(hooks) = &core.hooks {
+                // Who asked from there is answered before this can be over.
+                hooks.caught_up().await;
+            }
             let result = core
                 .compact(instructions.as_deref(), &cancel)
                 .await

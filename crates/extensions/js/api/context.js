@@ -79,7 +79,8 @@ export function makeContext(scope) {
 }
 
 function compact(seat, options) {
-  later(seat, "compact", options?.customInstructions).then(
+  const number = now(seat, "startCompaction", options?.customInstructions);
+  later(seat, "compaction", number).then(
     (result) => options?.onComplete?.(result),
     (error) => options?.onError?.(error instanceof Error ? error : new Error(describe(error))),
   );

@@ -126,6 +126,7 @@ impl Inner {
             "thinkingLevel" => told(desk.thinking_level().as_str()),
             "activeTools" => told(desk.active_tools()),
             "allTools" => told(desk.tools().iter().map(tool_card).collect::<Vec<_>>()),
+            "startCompaction" => Ok(Some(self.start_compaction(value(arguments, 0))?)),
             "setActiveTools" => {
                 let names: Vec<String> =
                     serde_json::from_value(value(arguments, 0).clone()).unwrap_or_default();

@@ -52,9 +52,6 @@ impl Bridge for Window {
         let inner = self.0.upgrade();
         let method = method.to_owned();
         let arguments = parse(arguments);
-        if let (Some(inner), Ok(arguments), "compact") = (&inner, &arguments, method.as_str()) {
-            return inner.compact_now(value(arguments, 0));
-        }
         Box::pin(async move {
             let inner = inner.ok_or(GONE)?;
             let arguments = arguments?;

@@ -18,6 +18,7 @@ use super::instance::Instance;
 use super::loaded::{LoadFailure, LoadProblem, Loaded, Summary};
 use super::options::Options;
 use super::provider::OpenStreams;
+use super::replacement::Compactions;
 use super::tool::ExtensionTool;
 use super::work::Updates;
 use crate::{Script, ScriptError, Uncaught};
@@ -52,6 +53,7 @@ pub(super) struct Inner {
     pub dialogs: OpenDialogs,
     pub updates: Updates,
     pub streams: OpenStreams,
+    pub compactions: Mutex<Compactions>,
     /// Programs that run for extensions, and how to stop them.
     pub programs: Mutex<HashMap<String, CancellationToken>>,
     /// What is known of the run that is active.
@@ -115,6 +117,7 @@ impl Extensions {
             dialogs: OpenDialogs::default(),
             updates: Updates::default(),
             streams: OpenStreams::default(),
+            compactions: Mutex::default(),
             programs: Mutex::default(),
             run: Mutex::default(),
             hung_up: AtomicBool::new(false),

@@ -1,12 +1,12 @@
 //! From one session to another, and from one instance of the extensions to the next.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
-use futures_util::future::BoxFuture;
 use pinion_agent::{
-    Answer, BranchSummary, Command, Desk, ForkPosition, Navigation, Origin, Preparation,
-    Replacement, Reply,
+    Answer, BranchSummary, Command, Desk, EngineError, ForkPosition, Navigation, Origin,
+    Preparation, Replacement, Reply,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -18,30 +18,46 @@ use super::instance::Instance;
 use super::payload;
 use crate::Contribution;
 
+/// Compactions that extensions asked for and have not heard of yet.
+#[derive(Default)]
+pub(super) struct Compactions {
+    open: HashMap<u64, oneshot::Receiver<Result<Answer, EngineError>>>,
+    count: u64,
+}
+
 impl Inner {
-    /// Asks for a compaction at once, so that it has begun before whoever asked is answered.
-    pub(super) fn compact_now(
-        &self,
-        instructions: &Value,
-    ) -> BoxFuture<'static, Result<String, String>> {
+    /// Asks for a compaction at once, so that it has begun before whoever asked is answered; the
+    /// number it is known by.
+    pub(super) fn start_compaction(&self, instructions: &Value) -> Result<Value, String> {
         let instructions = instructions.as_str().map(str::to_owned);
         let (sender, answer) = oneshot::channel();
         let reply = Reply::new(move |result| drop(sender.send(result)));
-        let asked = match self.desk() {
-            None => Err("The session has not begun.".to_owned()),
-            Some(desk) => desk
-                .submit(Command::Compact { instructions }, reply)
-                .map_err(words),
-        };
-        Box::pin(async move {
-            asked?;
-            match answer.await {
-                Ok(Ok(Answer::Compacted(result))) => Ok(json!(*result).to_string()),
-                Ok(Ok(_)) => Ok(Value::Null.to_string()),
-                Ok(Err(error)) => Err(words(error)),
-                Err(_) => Err("The session is over.".to_owned()),
-            }
-        })
+        let desk = self.desk().ok_or("The session has not begun.")?;
+        desk.submit(Command::Compact { instructions }, reply)
+            .map_err(words)?;
+        let mut compactions = self.compactions();
+        compactions.count += 1;
+        let number = compactions.count;
+        compactions.open.insert(number, answer);
+        Ok(number.into())
+    }
+
+    async fn compaction(&self, number: &Value) -> Result<Value, String> {
+        let number = number.as_u64().unwrap_or_default();
+        let answer = self.compactions().open.remove(&number);
+        let answer = answer.ok_or("There is no such compaction.")?;
+        match answer.await {
+            Ok(Ok(Answer::Compacted(result))) => Ok(json!(*result)),
+            Ok(Ok(_)) => Ok(Value::Null),
+            Ok(Err(error)) => Err(words(error)),
+            Err(_) => Err("The session is over.".to_owned()),
+        }
+    }
+
+    fn compactions(&self) -> MutexGuard<'_, Compactions> {
+        self.compactions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers what takes its time.
@@ -61,6 +77,7 @@ impl Inner {
         let desk = self.desk().ok_or("The session has not begun.")?.clone();
         let options = value(arguments, 0);
         match method {
+            "compaction" => self.compaction(options).await,
             "waitForIdle" => {
                 desk.idle().await;
                 Ok(Value::Null)

@@ -27,6 +27,7 @@ pub(super) fn tool_settings(dirs: &Dirs, settings: &Settings, mask: &Mask) -> To
         auto_resize_images: settings.images().auto_resize,
         env: vec![("AI_AGENT".into(), "pinion".into())],
         mask: mask.clone(),
+        tells_beginning: false,
         ..ToolSettings::default()
     }
 }

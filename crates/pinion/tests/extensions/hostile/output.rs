@@ -65,7 +65,7 @@ fn s1_a_factory_may_print_too() {
 #[test]
 fn s1_an_extension_that_prints_without_end_does_not_stop_the_records() {
     let mut hostile = Hostile::new(
-        r#"tool(pi, "flood", async () => { for (let i = 0; i < 20000; i++) console.log("flood ".repeat(20) + i); return { content: text("flooded") }; });"#,
+        r#"tool(pi, "flood", async () => { for (let i = 0; i < 20000; i++) { console.log("flood ".repeat(20) + i); if (i % 200 === 0) await new Promise((go) => setTimeout(go)); } return { content: text("flooded") }; });"#,
     );
     assert_eq!(hostile.call("flood")["content"][0]["text"], "flooded");
     hostile.goes_on();
