@@ -397,8 +397,8 @@ fn lazy_resources_are_read_once_and_late() {
         UNTRUSTED,
     );
     sandbox.agent("prompts/late.md", "x");
-    assert_eq!(names(lazy.get()), ["late"]);
+    assert_eq!(names(&lazy.get()), ["late"]);
     sandbox.agent("prompts/later.md", "x");
-    assert_eq!(names(lazy.get()), ["late"]);
+    assert_eq!(names(&lazy.get()), ["late"]);
     assert_eq!(lazy.notices(), []);
 }
