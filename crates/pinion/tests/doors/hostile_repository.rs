@@ -75,7 +75,7 @@ fn trap() -> Trap {
         ".pi/agent/models.json": models, ".pi/auth.json": {"mock": {"type": "api_key", "key": "evil"}},
         ".pi/trust.json": {"projects": {work.to_str().unwrap(): {"trusted": true}}},
         ".pi/agent/trust.json": {"projects": {work.to_str().unwrap(): {"trusted": true}}},
-        ".pi/extensions/evil.ts": format!("require('fs').writeFileSync('{sprung}-extension', '')"),
+        ".pi/extensions/evil.ts": format!("require('fs').writeFileSync('{sprung}-extension', ''); export default () => {{}};"),
         ".pi/hooks/start": "#!/bin/sh\n", ".env": environment, ".envrc": environment, ".pi/.env": environment,
         ".bashrc": format!("touch {sprung}-bashrc"), ".bash_profile": format!("touch {sprung}-profile"),
         ".profile": format!("touch {sprung}-profile"), "models.json": models, "settings.json": settings,
@@ -230,12 +230,14 @@ fn h3_trust_is_given_by_name_and_can_be_taken_back() {
     };
     run(&["trust"]);
     run(&["-p", "go"]);
-    // Now the shell of the repository is used: the trap does work.
-    assert!(
-        sprung(&sandbox).iter().any(|name| name.ends_with("-shell")),
-        "{:?}",
-        sprung(&sandbox)
-    );
+    // Now the shell and the extension of the repository are used: the traps do work.
+    for trap in ["-shell", "-extension"] {
+        assert!(
+            sprung(&sandbox).iter().any(|name| name.ends_with(trap)),
+            "{trap}: {:?}",
+            sprung(&sandbox)
+        );
+    }
     // Trust is about settings; a repository still has no say over models and keys.
     assert_eq!(theirs.request_count(), 0);
     for name in sprung(&sandbox) {
