@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use pinion_message::{Block, CustomMessage, Message, Model, ThinkingLevel, UserMessage};
+use pinion_message::{Block, Message, Model, ThinkingLevel, UserMessage};
 use pinion_session::{ContextUsage, NewEntry, Store};
 use pinion_tools::Tool;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::core::Core;
 use crate::session::Order;
-use crate::{Answer, Command, Delivery, EngineError, Event, Reply, StateView};
+use crate::{Answer, Command, Delivery, EngineError, Event, Reply};
 
 /// Reaches a session without keeping it alive. When the session is gone, looking gives nothing
 /// and acting fails with [`EngineError::Dropped`].
@@ -31,11 +31,6 @@ impl Desk {
 
     fn core(&self) -> Result<Arc<Core>, EngineError> {
         self.core.upgrade().ok_or(EngineError::Dropped)
-    }
-
-    /// The session at a glance.
-    pub fn state(&self) -> Result<StateView, EngineError> {
-        Ok(self.core()?.state_view())
     }
 
     /// Whether no run is active.
@@ -198,11 +193,6 @@ impl Desk {
         }
         core.queue(message, delivery)?;
         Ok(true)
-    }
-
-    /// Says `message` for someone who takes part in the session.
-    pub fn say(&self, message: CustomMessage, how: Saying) -> Result<(), EngineError> {
-        self.post(Command::Say { message, how })
     }
 
     /// Asks something and does not wait for the answer.

@@ -29,9 +29,7 @@ mod zlib;
 pub(crate) use process::environment;
 pub use process::environment_changes;
 
-use std::io;
-
-use rquickjs::{Ctx, Error, Exception, Object, Result};
+use rquickjs::{Ctx, Object, Result};
 
 use crate::script::Shared;
 pub(crate) use crate::script::raw::bytes_of;
@@ -72,104 +70,3 @@ pub(crate) fn group<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, name: &str) -> Resul
     ops.set(name, group.clone())?;
     Ok(group)
 }
-
-/// Throws what the operating system refused, with the members Node's errors have.
-pub(crate) fn throw_os(
-    ctx: &Ctx<'_>,
-    error: &io::Error,
-    syscall: &str,
-    path: Option<&str>,
-) -> Error {
-    let (code, words) = os_words(error);
-    let message = match path {
-        Some(path) => format!("{code}: {words}, {syscall} '{path}'"),
-        None => format!("{code}: {words}, {syscall}"),
-    };
-    let made = Exception::from_message(ctx.clone(), &message).and_then(|exception| {
-        let members = exception.as_object();
-        members.set("code", code)?;
-        members.set("errno", -error.raw_os_error().unwrap_or(0))?;
-        members.set("syscall", syscall)?;
-        if let Some(path) = path {
-            members.set("path", path)?;
-        }
-        Ok(exception)
-    });
-    match made {
-        Ok(exception) => exception.throw(),
-        Err(error) => error,
-    }
-}
-
-/// The name of an operating system error, and what it means.
-pub(crate) fn os_words(error: &io::Error) -> (&'static str, String) {
-    let known = error.raw_os_error().and_then(|number| {
-        OS_ERRORS
-            .iter()
-            .find(|(known, ..)| *known == number)
-            .map(|(_, code, words)| (*code, *words))
-    });
-    match known {
-        Some((code, words)) => (code, words.to_owned()),
-        None => match error.kind() {
-            io::ErrorKind::NotFound => ("ENOENT", "no such file or directory".to_owned()),
-            io::ErrorKind::PermissionDenied => ("EACCES", "permission denied".to_owned()),
-            io::ErrorKind::AlreadyExists => ("EEXIST", "file already exists".to_owned()),
-            io::ErrorKind::TimedOut => ("ETIMEDOUT", "connection timed out".to_owned()),
-            _ => ("EIO", error.to_string()),
-        },
-    }
-}
-
-const OS_ERRORS: &[(i32, &str, &str)] = &[
-    (libc::EPERM, "EPERM", "operation not permitted"),
-    (libc::ENOENT, "ENOENT", "no such file or directory"),
-    (libc::ESRCH, "ESRCH", "no such process"),
-    (libc::EINTR, "EINTR", "interrupted system call"),
-    (libc::EIO, "EIO", "i/o error"),
-    (libc::E2BIG, "E2BIG", "argument list too long"),
-    (libc::EBADF, "EBADF", "bad file descriptor"),
-    (libc::EAGAIN, "EAGAIN", "resource temporarily unavailable"),
-    (libc::ENOMEM, "ENOMEM", "not enough memory"),
-    (libc::EACCES, "EACCES", "permission denied"),
-    (libc::EBUSY, "EBUSY", "resource busy or locked"),
-    (libc::EEXIST, "EEXIST", "file already exists"),
-    (libc::EXDEV, "EXDEV", "cross-device link not permitted"),
-    (libc::ENOTDIR, "ENOTDIR", "not a directory"),
-    (libc::EISDIR, "EISDIR", "illegal operation on a directory"),
-    (libc::EINVAL, "EINVAL", "invalid argument"),
-    (libc::ENFILE, "ENFILE", "file table overflow"),
-    (libc::EMFILE, "EMFILE", "too many open files"),
-    (libc::ETXTBSY, "ETXTBSY", "text file is busy"),
-    (libc::EFBIG, "EFBIG", "file too large"),
-    (libc::ENOSPC, "ENOSPC", "no space left on device"),
-    (libc::ESPIPE, "ESPIPE", "invalid seek"),
-    (libc::EROFS, "EROFS", "read-only file system"),
-    (libc::EMLINK, "EMLINK", "too many links"),
-    (libc::EPIPE, "EPIPE", "broken pipe"),
-    (libc::ENAMETOOLONG, "ENAMETOOLONG", "name too long"),
-    (libc::ENOSYS, "ENOSYS", "function not implemented"),
-    (libc::ENOTEMPTY, "ENOTEMPTY", "directory not empty"),
-    (libc::ELOOP, "ELOOP", "too many symbolic links encountered"),
-    (
-        libc::ENOTSUP,
-        "ENOTSUP",
-        "operation not supported on socket",
-    ),
-    (libc::EADDRINUSE, "EADDRINUSE", "address already in use"),
-    (
-        libc::EADDRNOTAVAIL,
-        "EADDRNOTAVAIL",
-        "address not available",
-    ),
-    (
-        libc::ECONNABORTED,
-        "ECONNABORTED",
-        "software caused connection abort",
-    ),
-    (libc::ECONNREFUSED, "ECONNREFUSED", "connection refused"),
-    (libc::ECONNRESET, "ECONNRESET", "connection reset by peer"),
-    (libc::EHOSTUNREACH, "EHOSTUNREACH", "host is unreachable"),
-    (libc::ENETUNREACH, "ENETUNREACH", "network is unreachable"),
-    (libc::ETIMEDOUT, "ETIMEDOUT", "connection timed out"),
-];

@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn packages_are_installed_below_their_scope() {
-        let dirs = Dirs::new("/work".into(), |name| {
+        let dirs = Dirs::new("/project".into(), |name| {
             (name == "HOME").then(|| "/home/u".into())
         });
         let npm = parse("npm:@me/tools").unwrap();
@@ -372,6 +372,6 @@ mod tests {
         );
         let git = parse("git:host.org/o/r").unwrap();
         let place = git.install_place(&dirs, Scope::Project).unwrap();
-        assert_eq!(place, Path::new("/work/.pi/git/host.org/o/r"));
+        assert_eq!(place, Path::new("/project/.pi/git/host.org/o/r"));
     }
 }

@@ -66,36 +66,26 @@ fn play_examples(suite: &Suite) -> Vec<Outcome> {
     outcomes
 }
 
-#[test]
-#[ignore = "needs the reference agent: cargo xtask interop"]
-fn our_own_examples_work_in_the_reference() {
+/// What was recorded is what the reference does.
+fn reference_agrees(directory: &str) {
     let suite = Suite::open();
-    for recording in suite.recordings("own") {
-        let outcome = suite.play(
-            "own",
-            &recording.case,
-            &reference(),
-            &Places::new(None),
-            &[],
-        );
+    for recording in suite.recordings(directory) {
+        let (case, places) = (&recording.case, Places::new(None));
+        let outcome = suite.play(directory, case, &reference(), &places, &[]);
         assert!(outcome.agrees(), "{outcome}");
     }
 }
 
 #[test]
 #[ignore = "needs the reference agent: cargo xtask interop"]
+fn our_own_examples_work_in_the_reference() {
+    reference_agrees("own");
+}
+
+#[test]
+#[ignore = "needs the reference agent: cargo xtask interop"]
 fn the_probes_do_in_the_reference_what_was_recorded() {
-    let suite = Suite::open();
-    for recording in suite.recordings("probes") {
-        let outcome = suite.play(
-            "probes",
-            &recording.case,
-            &reference(),
-            &Places::new(None),
-            &[],
-        );
-        assert!(outcome.agrees(), "{outcome}");
-    }
+    reference_agrees("probes");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Object, Result};
 use serde_json::{Map, Value, json};
 
-use super::super::throw_os;
+use super::super::fault::Fault;
 use crate::script::Shared;
 
 pub(super) fn install<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
@@ -94,7 +94,7 @@ fn install_files<'js>(tools: &Object<'js>) -> Result<()> {
             {
                 Ok(None)
             }
-            Err(error) => Err(throw_os(&ctx, &error, "open", Some(&path))),
+            Err(error) => Err(Fault::new(error, "open").at(path).throw(&ctx)),
         }),
     )?;
     let write = |ctx: &Ctx<'_>, path: &str, text: &str, options: &mut OpenOptions| {
@@ -102,7 +102,7 @@ fn install_files<'js>(tools: &Object<'js>) -> Result<()> {
             .parent()
             .map_or(Ok(()), fs::create_dir_all)
             .and_then(|()| options.create(true).open(path)?.write_all(text.as_bytes()));
-        written.map_err(|error| throw_os(ctx, &error, "open", Some(path)))
+        written.map_err(|error| Fault::new(error, "open").at(path).throw(ctx))
     };
     tools.set(
         "writeText",
