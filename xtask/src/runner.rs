@@ -39,7 +39,7 @@ pub fn run(filters: &[&str], ready: &Ready) -> Outcome {
     for binary in &binaries {
         for name in list(binary)? {
             let wanted = filters.is_empty() || filters.iter().any(|f| name.contains(f));
-            if wanted && !ready.leaves_out(&binary.target) {
+            if wanted && !ready.leaves_out(&binary.target, &name) {
                 tests.push(Test { binary, name });
             } else {
                 skipped += 1;

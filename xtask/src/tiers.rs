@@ -1,10 +1,10 @@
 //! Tests that need more than Rust. They are marked `#[ignore]`, which is for them alone, and live in test targets
-//! of their own; a tier names the targets and brings about what they need. Without `--all` a tier whose needs are not there is left
+//! of their own, or are named one by one; a tier names them and brings about what they need. Without `--all` a tier whose needs are not there is left
 //! out, with a line that says so.
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::shell::{self, Outcome, present, root, run, run_command, target};
 
@@ -22,25 +22,85 @@ type Environment = Vec<(&'static str, PathBuf)>;
 
 struct Tier {
     name: &'static str,
-    /// Package and test target.
-    tests: &'static [(&'static str, &'static str)],
+    tests: &'static [Tests],
     /// Brings about what the tests need.
     prepare: fn(Effort) -> Result<Environment, String>,
 }
 
-const TIERS: [Tier; 1] = [Tier {
-    name: "interop",
-    tests: &[("pinion", "interop"), ("pinion", "interop_extensions")],
-    prepare: reference_agent,
-}];
+/// Tests of a tier: a target of the package `pinion`, or one test of it.
+#[derive(Debug, Clone, Copy)]
+struct Tests {
+    target: &'static str,
+    test: Option<&'static str>,
+}
+
+const fn target_of(target: &'static str) -> Tests {
+    Tests { target, test: None }
+}
+
+const fn client(test: &'static str) -> Tests {
+    Tests {
+        target: "clients",
+        test: Some(test),
+    }
+}
+
+const TIERS: [Tier; 5] = [
+    Tier {
+        name: "interop",
+        tests: &[target_of("interop"), target_of("interop_extensions")],
+        prepare: reference_agent,
+    },
+    Tier {
+        name: "Python client",
+        tests: &[client("the_python_client_works")],
+        prepare: |effort| programs(effort, &[PYTHON]),
+    },
+    Tier {
+        name: "Bash client",
+        tests: &[client("the_bash_client_works")],
+        prepare: |effort| programs(effort, &[BASH, JQ]),
+    },
+    Tier {
+        name: "Go client",
+        tests: &[client("the_go_client_works")],
+        prepare: |effort| programs(effort, &[GO]),
+    },
+    Tier {
+        name: "TypeScript client",
+        tests: &[client("the_typescript_client_works")],
+        prepare: typescript,
+    },
+];
+
+/// A program from the distribution.
+struct Installed {
+    /// A command line that succeeds where it is there.
+    asked: [&'static str; 2],
+    package: &'static str,
+}
+
+const NODE: Installed = program(["node", "--version"], "nodejs");
+const NPM: Installed = program(["npm", "--version"], "npm");
+const PYTHON: Installed = program(["python3", "--version"], "python3");
+const BASH: Installed = program(["bash", "--version"], "bash");
+const JQ: Installed = program(["jq", "--version"], "jq");
+const GO: Installed = program(["go", "version"], "golang-go");
+
+const fn program(asked: [&'static str; 2], package: &'static str) -> Installed {
+    Installed { asked, package }
+}
 
 /// Releases of the reference agent the interop tests run against.
 const RELEASES: [&str; 2] = ["0.52.12", "0.73.1"];
 
+/// What checks and translates the TypeScript client.
+const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22.20.5"];
+
 /// The tiers that can run.
 #[derive(Debug, Default)]
 pub struct Ready {
-    left_out: Vec<&'static str>,
+    left_out: Vec<Tests>,
     environment: Environment,
 }
 
@@ -57,19 +117,20 @@ impl Ready {
         self.environment.iter().map(|(name, value)| (*name, value))
     }
 
-    /// Whether this test target belongs to a tier that cannot run.
-    pub fn leaves_out(&self, target: &str) -> bool {
-        self.left_out.contains(&target)
+    /// Whether this test belongs to a tier that cannot run.
+    pub fn leaves_out(&self, target: &str, test: &str) -> bool {
+        self.left_out
+            .iter()
+            .any(|tests| tests.target == target && tests.test.is_none_or(|name| name == test))
     }
 
-    /// Everything but the targets of tiers that were left out.
+    /// Everything but the tests of tiers that were left out.
     pub fn nextest_filter(&self) -> String {
-        let left_out: String = self
-            .left_out
-            .iter()
-            .map(|t| format!(" - binary(={t})"))
-            .collect();
-        format!("all(){left_out}")
+        let left_out = self.left_out.iter().map(|tests| match tests.test {
+            Some(test) => format!(" - (binary(={}) & test(={test}))", tests.target),
+            None => format!(" - binary(={})", tests.target),
+        });
+        format!("all(){}", left_out.collect::<String>())
     }
 }
 
@@ -83,9 +144,7 @@ pub fn prepare(effort: Effort) -> Result<Ready, String> {
             }
             Err(reason) if effort == Effort::UsePresent => {
                 eprintln!("\nskipped: {} tests ({reason})", tier.name);
-                ready
-                    .left_out
-                    .extend(tier.tests.iter().map(|(_, test)| test));
+                ready.left_out.extend(tier.tests);
             }
             Err(reason) => return Err(format!("{} tests cannot run: {reason}", tier.name)),
         }
@@ -104,52 +163,66 @@ pub fn run_one(name: &str) -> Outcome {
         environment,
         ..Ready::default()
     };
-    for (package, test) in tier.tests {
-        ready.run(&[
+    for tests in tier.tests {
+        let mut line = vec![
             "cargo",
             "test",
             "-p",
-            package,
+            "pinion",
             "--test",
-            test,
+            tests.target,
             "--",
-            "--ignored",
-        ])?;
+        ];
+        line.extend(["--ignored"].into_iter().chain(tests.test));
+        ready.run(&line)?;
     }
     Ok(())
 }
 
-/// Node from the distribution and the reference agent from npm, in the target directory.
-fn reference_agent(effort: Effort) -> Result<Environment, String> {
-    for (program, package) in [("node", "nodejs"), ("npm", "npm")] {
-        if present(program) {
+/// Programs from the distribution.
+fn programs(effort: Effort, wanted: &[Installed]) -> Result<Environment, String> {
+    for Installed { asked, package } in wanted {
+        if shell::output(asked).is_some() {
             continue;
         }
         if effort == Effort::UsePresent {
-            return Err(format!("{program} is not installed"));
+            return Err(format!("{} is not installed", asked[0]));
         }
         apt_install(package)?;
     }
+    Ok(Environment::new())
+}
+
+/// The reference agent from npm, in the target directory.
+fn reference_agent(effort: Effort) -> Result<Environment, String> {
+    programs(effort, &[NODE, NPM])?;
     let directory = target().join("interop");
     for release in RELEASES {
-        let place = directory.join(format!("pi-{release}"));
-        if place.join("node_modules/.package-lock.json").exists() {
-            continue;
-        }
-        fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
         let package = format!("@mariozechner/pi-coding-agent@{release}");
-        let place = place.to_string_lossy();
-        let mut npm = vec![
-            "npm",
-            "install",
-            "--no-audit",
-            "--no-fund",
-            "--ignore-scripts",
-        ];
-        npm.extend(["--loglevel=error", "--prefix", &place, &package]);
-        run(&npm)?;
+        npm_install(&directory.join(format!("pi-{release}")), &[&package])?;
     }
     Ok(vec![("PINION_INTEROP_DIR", directory)])
+}
+
+/// The TypeScript compiler from npm, in the target directory.
+fn typescript(effort: Effort) -> Result<Environment, String> {
+    programs(effort, &[NODE, NPM])?;
+    let directory = target().join("typescript");
+    npm_install(&directory, &TYPESCRIPT)?;
+    Ok(vec![("PINION_TYPESCRIPT_DIR", directory)])
+}
+
+/// Installs packages into a directory of their own, unless that was done before.
+fn npm_install(place: &Path, packages: &[&str]) -> Outcome {
+    if place.join("node_modules/.package-lock.json").exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(place).map_err(|error| format!("{}: {error}", place.display()))?;
+    let prefix = place.to_string_lossy();
+    let quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
+    let mut line = vec!["npm", "install", "--ignore-scripts", "--prefix", &prefix];
+    line.extend(quiet.iter().chain(packages));
+    run(&line)
 }
 
 /// Installs a Debian package by name; needs root.
