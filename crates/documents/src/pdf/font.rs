@@ -65,7 +65,7 @@ impl Font {
         if kind.name() == Some(b"Type0") {
             return Self::composite(file, font, to_unicode);
         }
-        let first = file.get(font, "FirstChar")?.index().unwrap_or(0) as u32;
+        let first = file.get(font, "FirstChar")?.index().unwrap_or(0).min(255) as u32;
         let stated = file.get(font, "Widths")?.array().unwrap_or_default();
         let mut widths = HashMap::new();
         for (code, width) in (first..).zip(stated.iter().take(256)) {
@@ -242,7 +242,7 @@ fn composite_widths(file: &File<'_>, font: &Dictionary) -> Result<HashMap<u32, f
         };
         match file.resolve(second)? {
             Object::Array(list) => {
-                for (code, width) in (first..).zip(&list) {
+                for (code, width) in (first..u32::MAX).zip(&list) {
                     file.budget.spend(8)?;
                     if widths.len() < MOST_WIDTHS {
                         widths.insert(code, width.number().unwrap_or(USUAL_WIDTH));

@@ -8,6 +8,16 @@ const DEEPEST: usize = 48;
 /// Most values in one object; no part of a text needs more.
 const MOST_VALUES: usize = 400_000;
 
+/// Words that stand between objects and never in one.
+const STRUCTURE: &[&[u8]] = &[
+    b"obj",
+    b"endobj",
+    b"stream",
+    b"endstream",
+    b"xref",
+    b"trailer",
+];
+
 /// A dictionary by key.
 pub(super) type Dictionary = BTreeMap<Vec<u8>, Object>;
 
@@ -209,6 +219,9 @@ impl<'a> Lexer<'a> {
                 }
             }
             Token::Keyword(b"null" | b"true" | b"false") => Object::Null,
+            // A word that is no value costs itself and not what it stands in, unless it shows that
+            // the end of that is missing.
+            Token::Keyword(word) if depth > 0 && !STRUCTURE.contains(&word) => Object::Null,
             Token::ArrayClose | Token::DictionaryClose | Token::Keyword(_) => return None,
         })
     }
