@@ -1,59 +1,29 @@
 //! What a reader of a web page sees, as text with Markdown's marks for headings and lists.
 
-use std::cell::RefCell;
-
-use html5ever::tendril::StrTendril;
-use html5ever::tokenizer::states::RawKind;
-use html5ever::tokenizer::{
-    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
-};
+mod entities;
+mod tokens;
 
 use crate::blocks::{Blocks, Gap};
 use crate::output::Output;
-
-/// How much of a page is handed to the tokenizer at a time; between two pieces it can stop.
-const PIECE: usize = 64 << 10;
+use tokens::{Tag, Token, Tokens};
 
 /// Deepest list that is still indented further.
 const DEEPEST_INDENT: usize = 12;
 
 /// Writes the visible text of a page.
-pub(crate) fn write(page: &str, output: &mut Output) {
-    let sink = Sink {
-        page: RefCell::new(Page::new(output)),
-    };
-    let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
-    let input = BufferQueue::default();
-    let mut rest = page;
-    while !rest.is_empty() && !tokenizer.sink.page.borrow().blocks.is_full() {
-        let (piece, later) = rest.split_at(rest.floor_char_boundary(PIECE));
-        input.push_back(StrTendril::from_slice(piece));
-        let _ = tokenizer.feed(&input);
-        rest = later;
-    }
-    tokenizer.end();
-    tokenizer.sink.page.into_inner().blocks.finish();
-}
-
-struct Sink<'o> {
-    page: RefCell<Page<'o>>,
-}
-
-impl TokenSink for Sink<'_> {
-    type Handle = ();
-
-    fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
-        let mut page = self.page.borrow_mut();
+pub(crate) fn write(text: &str, output: &mut Output) {
+    let mut page = Page::new(output);
+    for token in Tokens::new(text) {
         match token {
-            Token::CharacterTokens(text) => page.text(&text),
-            Token::TagToken(tag) => match tag.kind {
-                TagKind::StartTag => return page.start(&tag),
-                TagKind::EndTag => page.end(&tag),
-            },
-            _ => {}
+            Token::Text(text) => page.text(&text),
+            Token::Start(tag) => page.start(&tag),
+            Token::End(name) => page.end(&name),
         }
-        TokenSinkResult::Continue
+        if page.blocks.is_full() {
+            break;
+        }
     }
+    page.blocks.finish();
 }
 
 /// An element whose content is not shown, until as many of its name were closed as opened.
@@ -135,17 +105,8 @@ impl<'o> Page<'o> {
         });
     }
 
-    fn start(&mut self, tag: &Tag) -> TokenSinkResult<()> {
-        let name: &str = &tag.name;
-        let raw = match name {
-            "script" => TokenSinkResult::RawData(RawKind::ScriptData),
-            "style" | "xmp" | "iframe" | "noembed" | "noframes" => {
-                TokenSinkResult::RawData(RawKind::Rawtext)
-            }
-            "title" | "textarea" => TokenSinkResult::RawData(RawKind::Rcdata),
-            "plaintext" => TokenSinkResult::Plaintext,
-            _ => TokenSinkResult::Continue,
-        };
+    fn start(&mut self, tag: &Tag) {
+        let name = tag.name.as_str();
         if let Some(hidden) = &mut self.hidden {
             if hidden.name == name && !tag.self_closing {
                 hidden.depth += 1;
@@ -158,7 +119,6 @@ impl<'o> Page<'o> {
         } else {
             self.open(name, tag);
         }
-        raw
     }
 
     fn open(&mut self, name: &str, tag: &Tag) {
@@ -173,13 +133,14 @@ impl<'o> Page<'o> {
                 self.gap(Gap::Paragraph);
             }
             "img" => {
-                if let Some(alternative) = attribute(tag, "alt") {
+                if let Some(alternative) = tag.attribute("alt") {
                     self.text(alternative);
                 }
             }
             "a" => {
                 self.close_link();
-                self.link = attribute(tag, "href")
+                self.link = tag
+                    .attribute("href")
                     .map(str::trim)
                     .filter(|target| leads_somewhere(target))
                     .map(|target| Link {
@@ -190,7 +151,7 @@ impl<'o> Page<'o> {
             "ul" | "ol" | "menu" | "dl" => {
                 let nested = !self.lists.is_empty();
                 self.gap(if nested { Gap::Line } else { Gap::Paragraph });
-                let start = attribute(tag, "start").and_then(|start| start.parse().ok());
+                let start = tag.attribute("start").and_then(|start| start.parse().ok());
                 self.lists.push((name == "ol").then(|| start.unwrap_or(1)));
             }
             "li" => self.item(),
@@ -212,7 +173,7 @@ impl<'o> Page<'o> {
                 self.blocks.cell(first);
                 self.set_cell(true);
             }
-            "pre" | "textarea" | "xmp" | "plaintext" => {
+            "pre" | "textarea" | "xmp" => {
                 self.gap(Gap::Paragraph);
                 self.preformatted += 1;
             }
@@ -227,8 +188,7 @@ impl<'o> Page<'o> {
         }
     }
 
-    fn end(&mut self, tag: &Tag) {
-        let name: &str = &tag.name;
+    fn end(&mut self, name: &str) {
         if let Some(hidden) = &mut self.hidden {
             if hidden.name == name {
                 hidden.depth -= 1;
@@ -309,13 +269,6 @@ impl<'o> Page<'o> {
     }
 }
 
-fn attribute<'t>(tag: &'t Tag, name: &str) -> Option<&'t str> {
-    tag.attrs
-        .iter()
-        .find(|attribute| &*attribute.name.local == name)
-        .map(|found| &*found.value)
-}
-
 fn leads_somewhere(target: &str) -> bool {
     let scheme = |name: &str| {
         target
@@ -328,16 +281,15 @@ fn leads_somewhere(target: &str) -> bool {
 /// Whether an element and what is in it is not shown. Elements that often lack their end tag are
 /// shown even when they ask not to be: hiding them could hide the rest of the page.
 fn is_hidden(tag: &Tag) -> bool {
-    let name: &str = &tag.name;
-    match name {
+    match tag.name.as_str() {
         "script" | "style" | "title" | "template" | "iframe" | "noembed" | "noframes"
         | "object" | "svg" | "math" | "audio" | "video" | "canvas" | "datalist" => {
             !tag.self_closing
         }
         "div" | "span" | "section" | "nav" | "aside" | "article" | "ul" | "ol" | "table"
         | "form" | "dialog" | "main" | "header" | "footer" | "a" | "button" | "label" => {
-            attribute(tag, "hidden").is_some()
-                || attribute(tag, "style").is_some_and(|style| {
+            tag.attribute("hidden").is_some()
+                || tag.attribute("style").is_some_and(|style| {
                     let style: String = style.split_whitespace().collect();
                     style.to_ascii_lowercase().contains("display:none")
                 })
