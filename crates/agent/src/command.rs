@@ -18,13 +18,7 @@ use crate::{CompactionResult, EngineError, ForkPosition, Origin, Saying};
 #[allow(missing_docs)]
 pub enum Command {
     /// Says something to the agent. Answered when accepted, not when done.
-    Prompt {
-        text: String,
-        images: Vec<Block>,
-        /// What to do when a run is active; `None` refuses.
-        when_busy: Option<Delivery>,
-        origin: Origin,
-    },
+    Prompt(Prompt),
     /// Something said by who takes part in the session.
     Say {
         message: CustomMessage,
@@ -105,6 +99,34 @@ pub enum Command {
     GetCommands,
     /// Nothing: answered in its turn, so that an answer made elsewhere keeps its place.
     Nothing,
+}
+
+/// Something said to the agent.
+#[derive(Debug)]
+pub struct Prompt {
+    /// The words.
+    pub text: String,
+    /// Blocks that follow the words: images, documents.
+    pub images: Vec<Block>,
+    /// What the client attached, kept on the message as it came.
+    pub attachments: Option<Value>,
+    /// What to do when a run is active; `None` refuses.
+    pub when_busy: Option<Delivery>,
+    /// Who said it.
+    pub origin: Origin,
+}
+
+impl Prompt {
+    /// Words of a client, refused while a run is active.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            images: Vec::new(),
+            attachments: None,
+            when_busy: None,
+            origin: Origin::Client,
+        }
+    }
 }
 
 /// What is done in a new session before anyone takes part in it.

@@ -20,7 +20,7 @@ use crate::core::Core;
 use crate::estimate::context_tokens;
 use crate::hooks::{CompactionChoice, CompactionPlan, Moment};
 use crate::state::Phase;
-use crate::{CompactionReason, CompactionResult, Event};
+use crate::{CompactionReason, CompactionResult, Event, SavedCompaction};
 
 /// Why nothing was summarised.
 #[derive(Debug, thiserror::Error)]
@@ -131,7 +131,7 @@ impl Core {
                 hooks.before_compaction(plan, cancel.clone())
             })
             .await;
-        let (result, by_hook) = match choice.unwrap_or(CompactionChoice::Go) {
+        let (mut result, by_hook) = match choice.unwrap_or(CompactionChoice::Go) {
             CompactionChoice::Cancel => return Err(Failure::Cancelled),
             CompactionChoice::Use(result) => (*result, true),
             CompactionChoice::Go => {
@@ -141,6 +141,7 @@ impl Core {
                     first_kept_entry_id: plan.first_kept.clone(),
                     tokens_before,
                     details: Some(plan.files.details()),
+                    saved: SavedCompaction::default(),
                 };
                 (result, false)
             }
@@ -156,11 +157,26 @@ impl Core {
             from_hook: Some(by_hook),
         });
         self.state().rebuild_messages();
+        result.saved = self.saved(&result.first_kept_entry_id);
         self.ask_hook(Moment::Compacted, cancel, |hooks| {
             hooks.compacted(self.leaf_entry(), by_hook)
         })
         .await;
         Ok(result)
+    }
+
+    /// How the compaction that was just saved stands in the session file.
+    fn saved(&self, first_kept: &str) -> SavedCompaction {
+        let timestamp = self.leaf_entry()["timestamp"].as_str().map(str::to_owned);
+        let state = self.state();
+        let path = state.store.path();
+        let kept = path
+            .iter()
+            .position(|entry| entry.id().as_str() == first_kept);
+        SavedCompaction {
+            timestamp: timestamp.unwrap_or_default(),
+            first_kept_index: kept.map_or(0, |position| position + 1),
+        }
     }
 
     /// The plan as who takes part sees it.

@@ -179,6 +179,18 @@ pub struct CompactionResult {
     /// Files read and modified in what was summarised.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
+    /// How the session file has it.
+    #[serde(skip)]
+    pub saved: SavedCompaction,
+}
+
+/// How the session file has a compaction.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SavedCompaction {
+    /// When it was saved.
+    pub timestamp: String,
+    /// Position of the first entry that stays as it is, among those of the branch; the header is 0.
+    pub first_kept_index: usize,
 }
 
 /// Someone who is told what happens.

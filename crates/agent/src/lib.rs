@@ -28,8 +28,8 @@ mod tree;
 mod views;
 
 pub use command::{
-    Answer, BranchSummary, Command, Cycled, Delivery, Disposition, Navigation, Preparation, Reply,
-    StateView,
+    Answer, BranchSummary, Command, Cycled, Delivery, Disposition, Navigation, Preparation, Prompt,
+    Reply, StateView,
 };
 pub use config::{
     Config, EngineSettings, Expanded, Expander, Models, Preferences, Steering, SystemPrompt,
@@ -37,7 +37,7 @@ pub use config::{
 };
 pub use desk::{Desk, Saying};
 pub use error::EngineError;
-pub use event::{CompactionReason, CompactionResult, Event, Listener, ToolRun};
+pub use event::{CompactionReason, CompactionResult, Event, Listener, SavedCompaction, ToolRun};
 pub use hooks::{
     CompactionChoice, CompactionPlan, ForkPosition, Hooks, Input, InputOutcome, Moment,
     NavigationChoice, NavigationPlan, Opening, OpeningChanges, Origin, Replacement,

@@ -217,14 +217,7 @@ impl Actor {
     fn handle(&mut self, command: Command, reply: Reply) {
         let core = &self.core;
         match command {
-            Command::Prompt {
-                text,
-                images,
-                when_busy,
-                origin,
-            } => {
-                self.prompt(text, images, when_busy, origin, reply);
-            }
+            Command::Prompt(prompt) => self.prompt(prompt, reply),
             Command::Queue {
                 text,
                 images,

@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream;
 use pinion_agent::{
     Answer, Command, Config, EngineError, EngineSettings, Event, Expanded, Expander, Handle,
-    Listener, Models, Preferences, Reply, Session,
+    Listener, Models, Preferences, Prompt, Reply, Session,
 };
 use pinion_llm::{
     Authorization, EventStream, OfflineProvider, Provider, Registry, RegistryOptions, Request,
@@ -244,12 +244,7 @@ impl Bench {
     }
 
     async fn prompt(&self, text: &str) {
-        let command = Command::Prompt {
-            text: text.to_owned(),
-            images: Vec::new(),
-            when_busy: None,
-            origin: Default::default(),
-        };
+        let command = Command::Prompt(Prompt::new(text));
         self.ask(command)
             .await
             .expect("an idle session takes a prompt");

@@ -1,10 +1,12 @@
 //! Lines as commands.
 
-use pinion_agent::{BranchSummary, Command, Delivery, ForkPosition, Navigation, Origin};
+use pinion_agent::{BranchSummary, Command, Delivery, ForkPosition, Navigation, Origin, Prompt};
 use pinion_jsonl::{Line, json};
 use pinion_message::Block;
 use serde_json::{Map, Value};
 
+use crate::dialect::Dialect;
+use crate::early;
 use crate::parse_error;
 use crate::response::Asked;
 
@@ -15,33 +17,45 @@ pub(crate) enum Decoded {
     Command(Asked, Command),
     /// What the user chose in a dialog: the dialog's id and everything else. Not answered.
     Choice(Option<Value>, Map<String, Value>),
+    /// A prompt with attachments that have to be read first.
+    Attached(Asked, Prompt, Vec<Value>),
     /// A mistake, with the one line that answers it.
     Refused(Vec<u8>),
+    /// Nothing that is known, in a dialect that says nothing to it.
+    Ignored,
 }
 
-/// Reads one line.
-pub(crate) fn decode(line: &Line) -> Decoded {
+/// Reads one line of a client that speaks `dialect`.
+pub(crate) fn decode(line: &Line, dialect: Dialect) -> Decoded {
+    if dialect == Dialect::Early {
+        return early::decode(line);
+    }
+    match parse(line) {
+        Ok(Value::Null) => unparsed("Cannot read properties of null (reading 'type')"),
+        Ok(Value::Object(members)) => decode_object(members),
+        Ok(_) => Decoded::Refused(Asked::default().failure("Unknown command: undefined")),
+        Err(words) => unparsed(&words),
+    }
+}
+
+/// The value of a line, or what is wrong with it.
+pub(crate) fn parse(line: &Line) -> Result<Value, String> {
     let bytes = match line {
         Line::Complete(bytes) => bytes,
         Line::TooLong { length } => {
-            return unparsed(&format!(
+            return Err(format!(
                 "the line is {length} bytes long, over the limit of {} bytes; send less at once",
                 pinion_jsonl::DEFAULT_LINE_LIMIT
             ));
         }
     };
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return unparsed("the line is not valid UTF-8");
-    };
-    match json::from_slice::<Value>(bytes) {
-        Ok(Value::Null) => unparsed("Cannot read properties of null (reading 'type')"),
-        Ok(Value::Object(members)) => decode_object(members),
-        Ok(_) => Decoded::Refused(Asked::default().failure("Unknown command: undefined")),
-        Err(error) if error.to_string().contains("recursion limit") => {
-            unparsed("the line is nested too deeply")
-        }
-        Err(_) => unparsed(&parse_error::describe(text)),
-    }
+    let text = std::str::from_utf8(bytes).map_err(|_| "the line is not valid UTF-8".to_owned())?;
+    json::from_slice(bytes).map_err(
+        |error| match error.to_string().contains("recursion limit") {
+            true => "the line is nested too deeply".to_owned(),
+            false => parse_error::describe(text),
+        },
+    )
 }
 
 fn unparsed(words: &str) -> Decoded {
@@ -80,12 +94,14 @@ struct Members(Map<String, Value>);
 
 fn command(name: &str, members: &mut Members) -> Result<Option<Command>, String> {
     Ok(Some(match name {
-        "prompt" => Command::Prompt {
-            text: members.text("message")?,
-            images: members.images()?,
-            when_busy: members.delivery(),
-            origin: Origin::Client,
-        },
+        "prompt" => {
+            let prompt = Prompt::new(members.text("message")?);
+            Command::Prompt(Prompt {
+                images: members.images()?,
+                when_busy: members.delivery(),
+                ..prompt
+            })
+        }
         "steer" => queued(members, Delivery::Steer)?,
         "follow_up" => queued(members, Delivery::FollowUp)?,
         "abort" => Command::Abort,
@@ -266,7 +282,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn refused(line: &str) -> String {
-        match decode(&Line::Complete(line.as_bytes().to_vec())) {
+        match decode(&Line::Complete(line.as_bytes().to_vec()), Dialect::Classic) {
             Decoded::Refused(line) => String::from_utf8(line).unwrap(),
             other => panic!("{other:?}"),
         }
@@ -301,7 +317,7 @@ mod tests {
     fn hostile_lines_are_refused() {
         let deep = "[".repeat(100_000);
         assert!(refused(&deep).contains("nested too deeply"));
-        match decode(&Line::Complete(vec![b'"', 0xff, b'"'])) {
+        match decode(&Line::Complete(vec![b'"', 0xff, b'"']), Dialect::Classic) {
             Decoded::Refused(line) => assert!(String::from_utf8(line).unwrap().contains("UTF-8")),
             other => panic!("{other:?}"),
         }
@@ -310,7 +326,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_panics(bytes in any::<Vec<u8>>()) {
-            let _ = decode(&Line::Complete(bytes));
+            let _ = decode(&Line::Complete(bytes), Dialect::Classic);
         }
 
         #[test]
@@ -320,7 +336,7 @@ mod tests {
             member in prop_oneof![Just("message"), Just("images"), Just("provider"), Just("command"), Just("entryId")],
         ) {
             let line = format!(r#"{{"type":"{name}","{member}":{value}}}"#);
-            let _ = decode(&Line::Complete(line.into_bytes()));
+            let _ = decode(&Line::Complete(line.into_bytes()), Dialect::Classic);
         }
     }
 }

@@ -5,9 +5,12 @@
 //! appends the escaped delta, and a line is put together from slices.
 
 use pinion_jsonl::json;
-use pinion_message::{AssistantMessage, Block, Usage};
+use pinion_message::{AssistantMessage, Block, Message, Usage};
 
 use crate::arguments::Arguments;
+use crate::dialect::Dialect;
+use crate::lines::BlockKind;
+use crate::wire::WireMessage;
 
 /// The JSON of an answer while it grows.
 #[derive(Debug, Default)]
@@ -60,8 +63,9 @@ impl Growing {
 
     fn print_tail(&mut self) {
         let Some(message) = &self.message else { return };
-        let printed = json::to_vec(&crate::wire::WireMessage(
-            &pinion_message::Message::Assistant(message.clone()),
+        let printed = json::to_vec(&WireMessage::of(
+            &Message::Assistant(message.clone()),
+            Dialect::Classic,
         ));
         self.tail.clear();
         self.tail
@@ -130,18 +134,12 @@ impl Growing {
     }
 
     /// What kind of block grows at `index`.
-    pub fn grows_call(&self, index: usize) -> bool {
-        matches!(
-            self.blocks.get(index).map(|block| &block.kind),
-            Some(Kind::Call(_))
-        )
-    }
-
-    /// Whether the block at `index` is thinking.
-    pub fn grows_thinking(&self, index: usize) -> bool {
-        self.blocks
-            .get(index)
-            .is_some_and(|block| block.head.starts_with(br#"{"type":"thinking""#))
+    pub fn kind(&self, index: usize) -> BlockKind {
+        match self.blocks.get(index) {
+            Some(block) if matches!(block.kind, Kind::Call(_)) => BlockKind::Call,
+            Some(block) if block.head.starts_with(br#"{"type":"thinking""#) => BlockKind::Thinking,
+            _ => BlockKind::Text,
+        }
     }
 
     /// Adds the slices of the message as it is now.

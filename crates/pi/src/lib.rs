@@ -1,23 +1,30 @@
 //! Front: pi's protocols over the engine.
 //!
 //! Two pure halves around the engine: `decode` turns a line into a command, and
-//! [`Classic`] turns events and responses into lines. The RPC loop, json mode and print mode put
+//! [`Projection`] turns events and responses into lines. The RPC loop, json mode and print mode put
 //! them together. No truth of its own: everything it tells it was told by the engine.
 
 mod arguments;
 mod classic;
 mod decode;
+mod dialect;
+mod early;
 mod growing;
+mod lines;
 mod listener;
+mod modern;
 mod once;
 mod outgoing;
 mod parse_error;
+mod projection;
 mod response;
 mod rpc;
 mod wire;
 
-pub use classic::{Additions, Classic};
+pub use classic::Additions;
+pub use dialect::{Dialect, UnknownDialect};
 pub use listener::PiListener;
 pub use once::{PrintListener, Prompts, ask_all};
 pub use outgoing::Out;
+pub use projection::Projection;
 pub use rpc::{Participant, Rpc, RpcEnd};

@@ -7,6 +7,7 @@ use pinion_agent::{Event, Listener};
 use pinion_jsonl::Queue;
 use pinion_message::{Block, Message};
 
+use crate::Dialect;
 use crate::outgoing::{DeltaText, Out};
 
 /// What surrounds the message in an update.
@@ -16,15 +17,21 @@ const FRAME: usize = 512;
 #[derive(Debug)]
 pub struct PiListener {
     queue: Queue<Out>,
-    /// Size of the growing answer: every update repeats it.
+    /// How often an update repeats the answer so far.
+    repeats: usize,
+    /// Size of the growing answer.
     growing: AtomicUsize,
 }
 
 impl PiListener {
-    /// A listener that feeds `queue`.
-    pub fn new(queue: Queue<Out>) -> Self {
+    /// A listener that feeds `queue`, from which events are printed in `dialect`.
+    pub fn new(queue: Queue<Out>, dialect: Dialect) -> Self {
         Self {
             queue,
+            repeats: match dialect {
+                Dialect::Early | Dialect::Classic => 2,
+                Dialect::Modern => 0,
+            },
             growing: AtomicUsize::new(0),
         }
     }
@@ -42,7 +49,7 @@ impl PiListener {
             } => FRAME + message_size(message) + sizes(tool_results),
             Event::AgentEnd { messages, .. } => FRAME + sizes(messages),
             Event::BlockStart { .. } | Event::BlockEnd { .. } => {
-                FRAME + 2 * self.growing.load(Ordering::Relaxed)
+                FRAME + self.repeats * self.growing.load(Ordering::Relaxed)
             }
             Event::ToolUpdate { output, .. } | Event::ToolEnd { output, .. } => {
                 FRAME + output.content.iter().map(block_size).sum::<usize>()
@@ -61,7 +68,7 @@ impl Listener for PiListener {
                 Out::Delta {
                     index: *index,
                     text,
-                    weight: FRAME + 2 * growing,
+                    weight: FRAME + delta.len() + self.repeats * growing,
                 }
             }
             event => Out::Event {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pinion_agent::{
-    Answer, Command, Disposition, EngineError, Event, Handle, Listener, Origin, Reply,
+    Answer, Command, Disposition, EngineError, Event, Handle, Listener, Prompt, Reply,
 };
 use pinion_message::{Block, Message};
 use tokio::sync::{mpsc, oneshot};
@@ -71,12 +71,10 @@ pub async fn ask_all(
     let mut asked = 0;
     let mut images = prompts.images;
     for text in prompts.texts {
-        let prompt = Command::Prompt {
-            text,
+        let prompt = Command::Prompt(Prompt {
             images: std::mem::take(&mut images),
-            when_busy: None,
-            origin: Origin::Client,
-        };
+            ..Prompt::new(text)
+        });
         let answer = ask(session, prompt).await?;
         if matches!(answer, Answer::Taken(Disposition::Handled)) {
             // Whoever dealt with it may have started something.

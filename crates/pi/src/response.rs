@@ -1,11 +1,13 @@
 //! Responses as lines.
 
-use pinion_agent::{Answer, BashOutcome, EngineError};
+use pinion_agent::{Answer, BashOutcome, Disposition, EngineError};
 use pinion_jsonl::json;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::dialect::Dialect;
+use crate::early::EarlyLine;
 use crate::wire::WireMessages;
 
 /// Which command a response answers.
@@ -56,12 +58,23 @@ impl<'a> BashData<'a> {
 }
 
 impl Asked {
-    /// The line of a response.
-    pub fn answer(&self, result: Result<Answer, EngineError>) -> Vec<u8> {
-        match result {
-            Ok(answer) => self.success(&answer),
-            Err(error) => self.failure(&error.to_string()),
+    /// The line of a response, where the dialect has one.
+    pub fn answer(&self, result: Result<Answer, EngineError>, dialect: Dialect) -> Option<Vec<u8>> {
+        match (result, dialect) {
+            (Ok(_), Dialect::Early) => None,
+            (Err(error), Dialect::Early) => Some(self.early_error(&error)),
+            (Ok(answer), _) => Some(self.success(&answer, dialect)),
+            (Err(error), _) => Some(self.failure(&error.to_string())),
         }
+    }
+
+    fn early_error(&self, error: &EngineError) -> Vec<u8> {
+        let compacts = self.command.as_ref().and_then(Value::as_str) == Some("compact");
+        let error = match compacts {
+            true => format!("Compaction failed: {error}"),
+            false => error.to_string(),
+        };
+        EarlyLine::Error { error: &error }.to_vec()
     }
 
     /// The line of a failure.
@@ -74,8 +87,11 @@ impl Asked {
         self.print(true, Some(data), None)
     }
 
-    fn success(&self, answer: &Answer) -> Vec<u8> {
+    fn success(&self, answer: &Answer, dialect: Dialect) -> Vec<u8> {
         match answer {
+            Answer::Taken(disposition) if dialect == Dialect::Modern => {
+                self.data(&json!({ "disposition": disposition_name(*disposition) }))
+            }
             Answer::Done | Answer::Taken(_) => self.print::<()>(true, None, None),
             Answer::State(state) => self.data(state),
             Answer::Messages(messages) => {
@@ -84,7 +100,7 @@ impl Asked {
                     messages: WireMessages<'a>,
                 }
                 self.data(&Data {
-                    messages: WireMessages(messages),
+                    messages: WireMessages::of(messages, dialect),
                 })
             }
             Answer::Stats(stats) => self.data(stats),
@@ -158,5 +174,13 @@ impl Asked {
         let mut line = json::to_vec(&response);
         line.push(b'\n');
         line
+    }
+}
+
+fn disposition_name(disposition: Disposition) -> &'static str {
+    match disposition {
+        Disposition::Started => "started",
+        Disposition::Queued => "queued",
+        Disposition::Handled => "handled",
     }
 }

@@ -4,17 +4,21 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pinion_agent::{Command, Handle, Reply};
+use pinion_agent::{Command, Handle, Prompt, Reply};
 use pinion_jsonl::{Input, Queue};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, mpsc};
 
+use crate::Dialect;
 use crate::decode::{Decoded, decode};
+use crate::early::{self, EarlyLine};
 use crate::outgoing::Out;
 use crate::response::Asked;
 
 /// A client's connection: where its lines come from and where responses go.
 pub struct Rpc {
+    /// How the client speaks.
+    pub dialect: Dialect,
     /// The engine.
     pub session: Handle,
     /// The queue of the writer.
@@ -70,7 +74,7 @@ impl Rpc {
                 }
                 received = input.recv(), if held.len() < HELD => match received {
                     Some(Input::Line(line)) => {
-                        let decoded = decode(&line);
+                        let decoded = decode(&line, self.dialect);
                         if beginning.is_some() && !matches!(decoded, Decoded::Choice(..)) {
                             held.push_back(decoded);
                             continue;
@@ -91,6 +95,10 @@ impl Rpc {
                     participant.choice(&id, choice);
                 }
             }
+            Decoded::Ignored => {}
+            Decoded::Attached(asked, prompt, attachments) => {
+                self.attached(asked, prompt, attachments, end).await;
+            }
             Decoded::Refused(line) => {
                 // By way of the engine, so that answers come in the order of the lines.
                 let out = self.out.clone();
@@ -104,12 +112,50 @@ impl Rpc {
         }
     }
 
+    /// Reads what is attached to a prompt, then says it.
+    async fn attached(
+        &self,
+        asked: Asked,
+        prompt: Prompt,
+        attachments: Vec<Value>,
+        end: &Arc<Notify>,
+    ) {
+        let read = tokio::task::spawn_blocking(move || {
+            let blocks = early::attached_blocks(&attachments);
+            (blocks, attachments)
+        });
+        let Ok((blocks, attachments)) = read.await else {
+            return;
+        };
+        let (command, reply) = match blocks {
+            Ok(images) => {
+                let attachments = Some(Value::Array(attachments));
+                let prompt = Prompt {
+                    images,
+                    attachments,
+                    ..prompt
+                };
+                (Command::Prompt(prompt), self.reply(asked, end))
+            }
+            Err(error) => {
+                let out = self.out.clone();
+                let line = EarlyLine::Error { error: &error }.to_vec();
+                let reply = Reply::new(move |_| out.push(Out::Record(line)));
+                (Command::Nothing, reply)
+            }
+        };
+        self.session.send(command, reply).await;
+    }
+
     fn reply(&self, asked: Asked, end: &Arc<Notify>) -> Reply {
         let out = self.out.clone();
         let participant = self.participant.clone();
+        let dialect = self.dialect;
         let end = Arc::clone(end);
         Reply::new(move |result| {
-            out.push(Out::Record(asked.answer(result)));
+            if let Some(line) = asked.answer(result, dialect) {
+                out.push(Out::Record(line));
+            }
             if participant.is_some_and(|participant| participant.wants_to_end()) {
                 end.notify_one();
             }

@@ -5,6 +5,7 @@ mod unknown;
 use std::collections::VecDeque;
 
 use pinion_message::ThinkingLevel;
+use pinion_pi::Dialect;
 
 use crate::commands::{self, Command};
 use crate::failure::Failure;
@@ -77,6 +78,7 @@ pub(crate) struct Flags {
     pub offline: bool,
     pub verbose: bool,
     pub on_eof: OnEof,
+    pub dialect: Option<Dialect>,
     pub no_coalesce: bool,
     pub files: Vec<String>,
     pub messages: Vec<String>,
@@ -125,6 +127,7 @@ pub(crate) const FLAGS: &[&str] = &[
     "--verbose",
     "--offline",
     "--exit-on-eof",
+    "--rpc-dialect",
     "--no-coalesce",
     "--help",
     "--version",
@@ -252,6 +255,7 @@ impl Parser {
             "--verbose" => self.flags.verbose = true,
             "--offline" => self.flags.offline = true,
             "--exit-on-eof" => self.flags.on_eof = OnEof::Stop,
+            "--rpc-dialect" => self.dialect(flag)?,
             "--no-coalesce" => self.flags.no_coalesce = true,
             "--help" | "-h" => self.action = Some(Action::Help(Topic::Overview)),
             "--version" | "-v" => self.action = Some(Action::Version),
@@ -329,6 +333,14 @@ impl Parser {
                 ));
             }
         }
+        Ok(())
+    }
+
+    fn dialect(&mut self, flag: &str) -> Result<(), Failure> {
+        let dialect = self.value(flag)?.parse();
+        let dialect =
+            dialect.map_err(|error| Failure::usage(format!("Error: {flag}: {error}.")))?;
+        self.flags.dialect = Some(dialect);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Puts a session together from flags, settings and what lies on disk.
 
+mod basis;
 mod model;
 mod prompter;
 mod session;
@@ -8,22 +9,21 @@ mod settings;
 use std::sync::Arc;
 
 use pinion_agent::{Config, Expanded, Expander, Hooks, Listener, ToolFilter};
-use pinion_config::{
-    Dirs, Discovery, LazyResources, ResourceFlags, Settings, SettingsFile, Trust, TrustFlag,
-    migrate,
-};
+use pinion_config::{Discovery, LazyResources, ResourceFlags, SettingsFile};
 use pinion_extensions::Extensions;
 use pinion_llm::{Registry, RegistryOptions};
 use pinion_message::Mask;
+use pinion_pi::Dialect;
 use pinion_session::NewEntry;
 use pinion_tools::ToolSettings;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+pub(crate) use self::basis::Basis;
 use self::model::{choose_model, scoped_models};
 pub(crate) use self::prompter::Prompter;
 use self::session::{append, open_session, session_directory};
-use self::settings::{engine_settings, for_extensions, tool_settings};
+use self::settings::{engine_settings, tool_settings, with_later_ways};
 use crate::choices::Choices;
 use crate::cli::Flags;
 use crate::extensions::{self, Audience, Ground, ProgramServices};
@@ -48,25 +48,17 @@ const DEFAULT_TOOLS: &[&str] = &["read", "bash", "edit", "write"];
 pub(crate) fn build(
     program: Program,
     flags: &Flags,
+    basis: Basis,
     listeners: Vec<Arc<dyn Listener>>,
     runtime: &Runtime,
     audience: Audience,
 ) -> Result<Engine, Failure> {
-    for warning in &flags.warnings {
-        eprintln!("{warning}");
-    }
-    let dirs = Dirs::from_env()?;
-    let flag = match flags.trust {
-        None => TrustFlag::Unset,
-        Some(true) => TrustFlag::Approve,
-        Some(false) => TrustFlag::Refuse,
-    };
-    let (trust, notices) = Trust::decide(&dirs, flag);
-    tell(&notices);
-    let (settings, notices) = Settings::load(&dirs, trust);
-    tell(&notices);
-    tell(&migrate(&dirs, &settings));
-
+    let Basis {
+        dirs,
+        trust,
+        settings,
+        dialect,
+    } = basis;
     let (registry, notices) = Registry::load(&dirs.agent_dir, RegistryOptions::default());
     tell(&notices);
     let mask = Mask::default();
@@ -87,6 +79,10 @@ pub(crate) fn build(
     let services = Arc::new(ProgramServices::new(registry, ground));
     let extensions =
         extensions::load(runtime, flags, &dirs, &settings, trust, &services, audience)?;
+    let ways = match (dialect, &extensions) {
+        (Dialect::Early | Dialect::Classic, None) => Ways::Classic,
+        (Dialect::Modern, _) | (_, Some(_)) => Ways::Later,
+    };
     let registry = services.registry();
     let scope = scoped_models(&registry, flags, &settings);
     let session_directory = session_directory(&dirs, flags, &settings);
@@ -119,7 +115,7 @@ pub(crate) fn build(
         thinking_level,
         models: Arc::new(Choices::new(Arc::clone(&services), scope, mask.clone())),
         mask,
-        tools: pinion_tools::builtin(ALL_TOOLS, for_tools(&shell, extensions.is_some())),
+        tools: pinion_tools::builtin(ALL_TOOLS, for_tools(&shell, ways)),
         active_tools: tool_names(flags),
         added_tools: extensions
             .as_ref()
@@ -128,9 +124,9 @@ pub(crate) fn build(
         tool_filter: tool_filter(flags),
         shell,
         system_prompt: prompter,
-        settings: match &extensions {
-            None => engine_settings(&settings),
-            Some(_) => for_extensions(engine_settings(&settings)),
+        settings: match ways {
+            Ways::Classic => engine_settings(&settings),
+            Ways::Later => with_later_ways(engine_settings(&settings)),
         },
         preferences: Arc::clone(&preferences) as _,
         expander: Arc::new(ResourceExpander {
@@ -199,10 +195,19 @@ fn tool_names(flags: &Flags) -> Vec<String> {
     names
 }
 
-/// Clients that use extensions hear of a command before it prints anything.
-fn for_tools(shell: &ToolSettings, has_extensions: bool) -> ToolSettings {
+/// How calls are made and told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ways {
+    /// One after the other.
+    Classic,
+    /// Side by side, and told before they print anything: what modern clients and extensions, which
+    /// are written for a later pi, know.
+    Later,
+}
+
+fn for_tools(shell: &ToolSettings, ways: Ways) -> ToolSettings {
     ToolSettings {
-        tells_beginning: has_extensions,
+        tells_beginning: ways == Ways::Later,
         ..shell.clone()
     }
 }

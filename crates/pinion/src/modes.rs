@@ -13,14 +13,15 @@ use pinion_extensions::{Extensions, RecordSink};
 use pinion_jsonl::{Coalesce, DEFAULT_LINE_LIMIT, Queue, Writer, WriterEnd, read_lines, stdio};
 use pinion_message::StopReason;
 use pinion_pi::{
-    Additions, Classic, Out, Participant, PiListener, PrintListener, Prompts, Rpc, RpcEnd, ask_all,
+    Additions, Dialect, Out, Participant, PiListener, PrintListener, Projection, Prompts, Rpc,
+    RpcEnd, ask_all,
 };
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::cli::{Flags, OnEof};
-use crate::engine::{self, Engine};
+use crate::engine::{self, Basis, Engine};
 use crate::extensions::{Audience, Talker};
 use crate::failure::Failure;
 use crate::program::Program;
@@ -37,17 +38,23 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     }
     let stdout = stdio::claim_stdout()?;
     let queue = queue(&flags);
-    let listener: Arc<dyn Listener> = Arc::new(PiListener::new(queue.clone()));
+    let basis = Basis::read(&flags)?;
+    let dialect = basis.dialect;
+    let listener: Arc<dyn Listener> = Arc::new(PiListener::new(queue.clone(), dialect));
     let runtime = runtime::build()?;
-    let audience = Audience {
-        records: records(&queue),
-        has_ui: true,
+    let audience = match dialect {
+        // The early protocol has no dialogs.
+        Dialect::Early => Audience::none(),
+        Dialect::Classic | Dialect::Modern => Audience {
+            records: records(&queue),
+            has_ui: true,
+        },
     };
-    let engine = engine::build(program, &flags, vec![listener], &runtime, audience)?;
+    let engine = engine::build(program, &flags, basis, vec![listener], &runtime, audience)?;
     let on_eof = flags.on_eof;
     drop(flags);
     let watched = stdout.try_clone()?;
-    let writer = Writer::spawn(stdout, projection(&engine), queue.clone())?;
+    let writer = Writer::spawn(stdout, projection(dialect, &engine), queue.clone())?;
     let input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
 
     let Engine {
@@ -63,6 +70,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         // Extensions look at the session until they have said farewell.
         let kept = extensions.as_ref().map(|_| session.clone());
         let rpc = Rpc {
+            dialect,
             session,
             out: queue.clone(),
             participant: extensions
@@ -127,11 +135,12 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
 }
 
 /// Events as lines; with those of pi 0.73 where extensions, which are written for it, are loaded.
-fn projection(engine: &Engine) -> Classic {
-    Classic::new(match engine.extensions {
+fn projection(dialect: Dialect, engine: &Engine) -> Projection {
+    let additions = match engine.extensions {
         None => Additions::None,
         Some(_) => Additions::OfExtensions,
-    })
+    };
+    Projection::new(dialect, additions)
 }
 
 /// Takes records of extensions into the queue of the writer.
@@ -221,18 +230,27 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
     let stdout = stdio::claim_stdout()?;
     let queue = queue(&flags);
     let (printer, settled) = PrintListener::new();
+    let basis = Basis::read(&flags)?;
+    let dialect = basis.dialect;
     let listeners: Vec<Arc<dyn Listener>> = vec![
-        Arc::new(PiListener::new(queue.clone())),
+        Arc::new(PiListener::new(queue.clone(), dialect)),
         Arc::clone(&printer) as _,
     ];
     let prompts = prompts(&flags)?;
     let runtime = runtime::build()?;
-    let engine = engine::build(program, &flags, listeners, &runtime, Audience::none())?;
+    let engine = engine::build(
+        program,
+        &flags,
+        basis,
+        listeners,
+        &runtime,
+        Audience::none(),
+    )?;
     let mut header = engine.config.store.header().json().to_vec();
     header.push(b'\n');
     queue.push(Out::Record(header));
     let watched = stdout.try_clone()?;
-    let writer = Writer::spawn(stdout, projection(&engine), queue.clone())?;
+    let writer = Writer::spawn(stdout, projection(dialect, &engine), queue.clone())?;
     let mut ending = Ending::listen(&runtime)?;
     let broken = async {
         tokio::select! {
@@ -269,7 +287,15 @@ pub(crate) fn print(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fai
     let prompts = prompts(&flags)?;
     let runtime = runtime::build()?;
     let listeners: Vec<Arc<dyn Listener>> = vec![Arc::clone(&printer) as _];
-    let engine = engine::build(program, &flags, listeners, &runtime, Audience::none())?;
+    let basis = Basis::read(&flags)?;
+    let engine = engine::build(
+        program,
+        &flags,
+        basis,
+        listeners,
+        &runtime,
+        Audience::none(),
+    )?;
     let mut ending = Ending::listen(&runtime)?;
     let gone = reader::gone(stdout.try_clone()?);
     let outcome = converse(&runtime, &mut ending, engine, prompts, settled, gone)?;

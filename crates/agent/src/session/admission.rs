@@ -4,26 +4,19 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pinion_message::{Block, CustomMessage, Message, UserMessage, now_millis};
+use serde_json::Value;
 
 use super::{Actor, Waiting};
 use crate::error::QUEUE_LIMIT;
 use crate::hooks::{Input, InputOutcome, Moment, Opening, OpeningChanges, Origin};
 use crate::state::Phase;
-use crate::{Answer, Command, Delivery, Disposition, EngineError, Event, Reply, Saying};
+use crate::{Answer, Command, Delivery, Disposition, EngineError, Event, Prompt, Reply, Saying};
 
 /// Something who takes part must see first.
 pub(super) enum Arrival {
     Prompt(Prompt, Reply),
     /// A change of session.
     Replace(Command, Reply),
-}
-
-/// Something said.
-pub(super) struct Prompt {
-    text: String,
-    images: Vec<Block>,
-    when_busy: Option<Delivery>,
-    origin: Origin,
 }
 
 /// What who takes part made of it.
@@ -45,24 +38,11 @@ pub(super) struct Start {
 }
 
 impl Actor {
-    pub(super) fn prompt(
-        &mut self,
-        text: String,
-        images: Vec<Block>,
-        when_busy: Option<Delivery>,
-        origin: Origin,
-        reply: Reply,
-    ) {
-        let prompt = Prompt {
-            text,
-            images,
-            when_busy,
-            origin,
-        };
+    pub(super) fn prompt(&mut self, prompt: Prompt, reply: Reply) {
         if self.core.hooks.is_none() {
             return self.said(prompt, reply);
         }
-        if origin == Origin::Client
+        if prompt.origin == Origin::Client
             && let Some(command) = self.command(&prompt.text)
         {
             self.beside.push(Box::pin(async move {
@@ -107,24 +87,21 @@ impl Actor {
             return self.said(prompt, reply);
         };
         self.arriving = Some(Box::pin(async move {
-            let Prompt {
-                text,
-                images,
-                when_busy,
-                origin,
-            } = prompt;
-            let input = Input { text, images };
+            let mut prompt = prompt;
+            let input = Input {
+                text: std::mem::take(&mut prompt.text),
+                images: std::mem::take(&mut prompt.images),
+            };
             match hooks.input(input).await {
                 InputOutcome::Handled => Admitted::Handled(reply),
-                InputOutcome::Continue { text, images } => {
-                    let prompt = Prompt {
+                InputOutcome::Continue { text, images } => Admitted::Said(
+                    Prompt {
                         text,
                         images,
-                        when_busy,
-                        origin,
-                    };
-                    Admitted::Said(prompt, reply)
-                }
+                        ..prompt
+                    },
+                    reply,
+                ),
             }
         }));
     }
@@ -166,6 +143,7 @@ impl Actor {
         let Prompt {
             text,
             images,
+            mut attachments,
             when_busy,
             origin,
         } = prompt;
@@ -173,10 +151,13 @@ impl Actor {
             Origin::Client => self.expand(&text, images),
             Origin::Hook => self.masked(text, images),
         };
+        if let Some(attachments) = &mut attachments {
+            self.core.mask.value(attachments);
+        }
         let phase = self.core.state().phase.clone();
         match (&phase, when_busy) {
             (Phase::Running, Some(delivery)) => {
-                return self.queue(user(blocks), delivery, reply);
+                return self.queue(user(blocks, attachments), delivery, reply);
             }
             (Phase::Running, None) => return reply.send(Err(EngineError::Busy)),
             (Phase::Compacting, _) => return reply.send(Err(EngineError::Compacting)),
@@ -190,7 +171,11 @@ impl Actor {
             wait.cancel();
         }
         match self.core.hook(Moment::BeforeRun).cloned() {
-            None => self.start_when_free(self.opened(blocks, OpeningChanges::default()), reply),
+            None => {
+                let message = user(blocks, attachments);
+                let start = opened(&self.core, message, OpeningChanges::default());
+                self.start_when_free(start, reply);
+            }
             Some(hooks) => {
                 let opening = Opening {
                     prompt: joined_text(&blocks),
@@ -200,14 +185,11 @@ impl Actor {
                 let core = Arc::clone(&self.core);
                 self.arriving = Some(Box::pin(async move {
                     let changes = hooks.before_run(opening).await;
-                    Admitted::Opened(opened(&core, blocks, changes), reply)
+                    let message = user(blocks, attachments);
+                    Admitted::Opened(opened(&core, message, changes), reply)
                 }));
             }
         }
-    }
-
-    fn opened(&self, blocks: Vec<Block>, changes: OpeningChanges) -> Start {
-        opened(&self.core, blocks, changes)
     }
 
     fn start_when_free(&mut self, start: Start, reply: Reply) {
@@ -266,7 +248,7 @@ impl Actor {
             return reply.send(Err(EngineError::CommandQueued(name.to_owned())));
         }
         let blocks = self.expand(text, images);
-        self.queue(user(blocks), delivery, reply);
+        self.queue(user(blocks, None), delivery, reply);
     }
 
     fn queue(&mut self, message: Arc<Message>, delivery: Delivery, reply: Reply) {
@@ -324,8 +306,8 @@ impl Actor {
     }
 }
 
-fn opened(core: &crate::core::Core, blocks: Vec<Block>, changes: OpeningChanges) -> Start {
-    let mut messages = vec![user(blocks)];
+fn opened(core: &crate::core::Core, message: Arc<Message>, changes: OpeningChanges) -> Start {
+    let mut messages = vec![message];
     for mut message in changes.messages {
         message.timestamp = now_millis();
         core.mask.content(&mut message.content);
@@ -337,8 +319,11 @@ fn opened(core: &crate::core::Core, blocks: Vec<Block>, changes: OpeningChanges)
     }
 }
 
-fn user(blocks: Vec<Block>) -> Arc<Message> {
-    Arc::new(Message::User(UserMessage::now(blocks)))
+fn user(blocks: Vec<Block>, attachments: Option<Value>) -> Arc<Message> {
+    Arc::new(Message::User(UserMessage {
+        attachments,
+        ..UserMessage::now(blocks)
+    }))
 }
 
 fn joined_text(blocks: &[Block]) -> String {

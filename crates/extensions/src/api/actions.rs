@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pinion_agent::{Command, Delivery, Desk, EngineError, Origin, Reply, Saying};
+use pinion_agent::{Command, Delivery, Desk, EngineError, Origin, Prompt, Reply, Saying};
 use pinion_message::{Block, CustomMessage};
 use pinion_tools::Tool;
 use serde_json::{Value, json};
@@ -225,12 +225,12 @@ impl Inner {
                 }
             }
         }
-        let command = Command::Prompt {
-            text,
+        let command = Command::Prompt(Prompt {
             images: blocks.into_iter().filter(is_image).collect(),
             when_busy: delivery,
             origin: Origin::Hook,
-        };
+            ..Prompt::new(text)
+        });
         self.submit(desk, command, "send_user_message");
     }
 

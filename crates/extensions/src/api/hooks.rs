@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use pinion_agent::{
     BranchSummary, CompactionChoice, CompactionPlan, CompactionResult, Desk, Event, Hooks, Input,
     InputOutcome, Moment, NavigationChoice, NavigationPlan, Opening, OpeningChanges, Origin,
-    Replacement, SelectionSource, ToolCallResult, ToolGate, ToolRun,
+    Replacement, SavedCompaction, SelectionSource, ToolCallResult, ToolGate, ToolRun,
 };
 use pinion_message::{CustomMessage, Message, Model, ThinkingLevel};
 use pinion_tools::ToolOutput;
@@ -254,6 +254,7 @@ impl Hooks for Extensions {
                     compaction: Some(made),
                     ..
                 } => CompactionChoice::Use(Box::new(CompactionResult {
+                    saved: SavedCompaction::default(),
                     summary: made.summary,
                     first_kept_entry_id: made.first_kept_entry_id,
                     tokens_before: made.tokens_before,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use pinion_agent::{
     Answer, Command, Config, EngineError, EngineSettings, Event, Expanded, Expander, Handle, Hooks,
-    Listener, Models, Preferences, Reply, Session, Steering, ToolOrder,
+    Listener, Models, Preferences, Prompt, Reply, Session, Steering, ToolOrder,
 };
 use pinion_extensions::{
     Contribution, ExtensionEntry, Extensions, LoadFailure, Loaded, Options, Services,
@@ -276,14 +276,9 @@ impl Stage {
 
     /// Says something and waits for the answer to the command.
     pub async fn say(&self, text: &str) {
-        self.ask(Command::Prompt {
-            text: text.to_owned(),
-            images: Vec::new(),
-            when_busy: None,
-            origin: Default::default(),
-        })
-        .await
-        .expect("it is taken");
+        self.ask(Command::Prompt(Prompt::new(text)))
+            .await
+            .expect("it is taken");
     }
 
     /// Waits until a run has settled.

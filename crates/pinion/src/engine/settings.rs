@@ -10,8 +10,8 @@ use pinion_message::{Mask, ThinkingLevel};
 use pinion_tools::ToolSettings;
 use serde_json::Value;
 
-/// Extensions are written for a pi that runs calls side by side and lets them all run.
-pub(super) fn for_extensions(settings: EngineSettings) -> EngineSettings {
+/// Calls run side by side, and all of them run.
+pub(super) fn with_later_ways(settings: EngineSettings) -> EngineSettings {
     EngineSettings {
         tool_order: ToolOrder::Parallel,
         steering: Steering::WaitsForTurn,

@@ -1,0 +1,206 @@
+//! The early protocol (pi 0.12 and 0.13): three commands, events only.
+//!
+//! No line is answered by a response; what goes wrong is an `error` event. A prompt gives one
+//! `agent_start` and one `agent_end`, so retries and other continuations, which came later, are
+//! told as part of one run. The `agent_end` is held back until nothing more follows by itself.
+
+mod attachments;
+mod decode;
+
+use std::sync::Arc;
+
+use pinion_agent::{CompactionReason, CompactionResult, Event, ToolOutput};
+use pinion_jsonl::{Records, json};
+use pinion_message::{Block, Message};
+use serde::Serialize;
+
+pub(crate) use self::attachments::{DOCUMENT, blocks as attached_blocks};
+pub(crate) use self::decode::decode;
+use crate::classic::Classic;
+use crate::dialect::Dialect;
+use crate::lines::{Line, Printer};
+use crate::wire::WireMessages;
+
+/// Prints events the way pi 0.13 does.
+#[derive(Debug)]
+pub(crate) struct Early {
+    /// Prints what has not changed since.
+    later: Classic,
+    printer: Printer,
+    run: Run,
+}
+
+/// Where the run of a prompt is.
+#[derive(Debug, Default)]
+enum Run {
+    #[default]
+    None,
+    Active(Vec<Arc<Message>>),
+    /// Ended, unless another run follows by itself.
+    Ended(Vec<Arc<Message>>),
+}
+
+#[derive(Serialize)]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
+pub(crate) enum EarlyLine<'a> {
+    Error {
+        error: &'a str,
+    },
+    Compaction {
+        timestamp: &'a str,
+        summary: &'a str,
+        first_kept_entry_index: usize,
+        tokens_before: u64,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        auto: bool,
+    },
+    ToolExecutionEnd {
+        tool_call_id: &'a str,
+        tool_name: &'a str,
+        result: &'a str,
+        is_error: bool,
+    },
+}
+
+impl EarlyLine<'_> {
+    /// The line, with its LF.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut line = json::to_vec(self);
+        line.push(b'\n');
+        line
+    }
+}
+
+impl Default for Early {
+    fn default() -> Self {
+        Self {
+            later: Classic::for_early(),
+            printer: Printer::default(),
+            run: Run::None,
+        }
+    }
+}
+
+impl Early {
+    /// Prints an event.
+    pub fn event(&mut self, event: &Event, records: &mut Records) {
+        match event {
+            Event::AgentStart => self.start(records),
+            Event::AgentEnd { messages, .. } => self.end(messages),
+            Event::Settled { .. } => self.settle(records),
+            Event::ToolEnd {
+                run,
+                output,
+                is_error: true,
+                ..
+            } => {
+                let line = EarlyLine::ToolExecutionEnd {
+                    tool_call_id: &run.call_id,
+                    tool_name: &run.name,
+                    result: &text_of(output),
+                    is_error: true,
+                };
+                self.printer.print(&line, records);
+            }
+            Event::CompactionEnd {
+                reason,
+                result,
+                error,
+                ..
+            } => self.compaction(*reason, result.as_deref(), error.as_deref(), records),
+            Event::Fault {
+                source,
+                during,
+                error,
+            } => self.error(&format!("{source}: {during}: {error}"), records),
+            Event::TurnStart
+            | Event::TurnEnd { .. }
+            | Event::MessageStart(_)
+            | Event::MessageEnd(_)
+            | Event::BlockStart { .. }
+            | Event::BlockDelta { .. }
+            | Event::BlockEnd { .. }
+            | Event::UsageUpdate(_)
+            | Event::ToolStart(_)
+            | Event::ToolEnd { .. } => self.later.event(event, records),
+            // The failed answer and the run that goes on say it; the rest cannot be asked for.
+            Event::RetryStart { .. }
+            | Event::RetryEnd { .. }
+            | Event::CompactionStart { .. }
+            | Event::ToolUpdate { .. }
+            | Event::QueueUpdate { .. }
+            | Event::ThinkingLevelChanged(_)
+            | Event::SessionInfoChanged(_) => {}
+        }
+    }
+
+    /// Prints what was added to a block.
+    pub fn delta(&mut self, index: usize, delta: &str, records: &mut Records) {
+        self.later.delta(index, delta, records);
+    }
+
+    fn start(&mut self, records: &mut Records) {
+        self.run = match std::mem::take(&mut self.run) {
+            Run::None => {
+                self.printer.print(&Line::AgentStart, records);
+                Run::Active(Vec::new())
+            }
+            Run::Active(messages) | Run::Ended(messages) => Run::Active(messages),
+        };
+    }
+
+    fn end(&mut self, messages: &[Arc<Message>]) {
+        let (Run::Active(mut all) | Run::Ended(mut all)) = std::mem::take(&mut self.run) else {
+            return;
+        };
+        all.extend_from_slice(messages);
+        self.run = Run::Ended(all);
+    }
+
+    fn settle(&mut self, records: &mut Records) {
+        if let Run::Active(messages) | Run::Ended(messages) = std::mem::take(&mut self.run) {
+            let line = Line::AgentEnd {
+                messages: WireMessages::of(&messages, Dialect::Early),
+                will_retry: None,
+            };
+            self.printer.print(&line, records);
+        }
+    }
+
+    fn compaction(
+        &mut self,
+        reason: CompactionReason,
+        result: Option<&CompactionResult>,
+        error: Option<&str>,
+        records: &mut Records,
+    ) {
+        let auto = reason != CompactionReason::Manual;
+        if let Some(result) = result {
+            let line = EarlyLine::Compaction {
+                timestamp: &result.saved.timestamp,
+                summary: &result.summary,
+                first_kept_entry_index: result.saved.first_kept_index,
+                tokens_before: result.tokens_before,
+                auto,
+            };
+            self.printer.print(&line, records);
+        }
+        // Whoever asked for a compaction is told by the answer to the command.
+        if let Some(error) = error.filter(|_| auto) {
+            self.error(error, records);
+        }
+    }
+
+    fn error(&mut self, error: &str, records: &mut Records) {
+        self.printer.print(&EarlyLine::Error { error }, records);
+    }
+}
+
+fn text_of(output: &ToolOutput) -> String {
+    let texts: Vec<&str> = output.content.iter().filter_map(Block::as_text).collect();
+    texts.join("\n")
+}

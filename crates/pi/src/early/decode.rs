@@ -1,0 +1,105 @@
+//! Lines as commands of the early protocol.
+
+use pinion_agent::{Command, Delivery, Prompt};
+use pinion_jsonl::Line;
+use serde_json::{Map, Value};
+
+use super::EarlyLine;
+use crate::decode::{Decoded, parse};
+use crate::response::Asked;
+
+/// Reads one line; what early pi did not know is passed over, as it did.
+pub(crate) fn decode(line: &Line) -> Decoded {
+    let mut members = match parse(line) {
+        Ok(Value::Object(members)) => members,
+        Ok(Value::Null) => return refused("Cannot read properties of null (reading 'type')"),
+        Ok(_) => return Decoded::Ignored,
+        Err(words) => return refused(&words),
+    };
+    let asked = Asked {
+        id: None,
+        command: members.remove("type"),
+    };
+    let command = match asked.command.as_ref().and_then(Value::as_str) {
+        Some("prompt") => return prompt(asked, members),
+        Some("abort") => Command::Abort,
+        Some("compact") => Command::Compact {
+            instructions: text(&mut members, "customInstructions"),
+        },
+        _ => return Decoded::Ignored,
+    };
+    Decoded::Command(asked, command)
+}
+
+fn prompt(asked: Asked, mut members: Map<String, Value>) -> Decoded {
+    let Some(message) = text(&mut members, "message").filter(|message| !message.is_empty()) else {
+        return Decoded::Ignored;
+    };
+    let prompt = Prompt {
+        // The early protocol had no queues; a prompt in between is not lost.
+        when_busy: Some(Delivery::FollowUp),
+        ..Prompt::new(message)
+    };
+    match members.remove("attachments") {
+        None | Some(Value::Null) => Decoded::Command(asked, Command::Prompt(prompt)),
+        Some(Value::Array(attachments)) if attachments.is_empty() => {
+            Decoded::Command(asked, Command::Prompt(prompt))
+        }
+        Some(Value::Array(attachments)) => Decoded::Attached(asked, prompt, attachments),
+        Some(_) => refused("prompt: \"attachments\" must be a list"),
+    }
+}
+
+fn text(members: &mut Map<String, Value>, name: &str) -> Option<String> {
+    match members.remove(name) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn refused(error: &str) -> Decoded {
+    Decoded::Refused(EarlyLine::Error { error }.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(line: &str) -> Decoded {
+        decode(&Line::Complete(line.as_bytes().to_vec()))
+    }
+
+    #[test]
+    fn what_early_pi_did_not_know_is_passed_over() {
+        for line in [
+            r#"{"type":"nope"}"#,
+            r#"{"type":"get_state","id":1}"#,
+            r#"{"type":"prompt"}"#,
+            r#"{"type":"prompt","message":""}"#,
+            r#"{"type":"prompt","message":7}"#,
+            "[1]",
+            "3",
+        ] {
+            assert!(matches!(read(line), Decoded::Ignored), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_is_an_error_event_without_a_prefix() {
+        match read("not json") {
+            Decoded::Refused(line) => assert_eq!(
+                String::from_utf8(line).unwrap(),
+                "{\"type\":\"error\",\"error\":\"Unexpected token 'o', \\\"not json\\\" is not valid JSON\"}\n"
+            ),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(bytes in any::<Vec<u8>>()) {
+            let _ = decode(&Line::Complete(bytes));
+        }
+    }
+}

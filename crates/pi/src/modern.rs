@@ -1,0 +1,124 @@
+//! Events as lines of the modern protocol (pi 1.x).
+//!
+//! An update carries only what is new, for example
+//! `{"type":"message_update","usage":{…},"assistantMessageEvent":{"type":"text_delta",
+//! "contentIndex":0,"delta":"Hel"}}`, so that what is written grows with the answer and not with its
+//! square. `usage` is what the provider has counted so far. The `message_end` that follows has it all.
+
+use pinion_agent::Event;
+use pinion_jsonl::{Records, json};
+use pinion_message::{Block, Message, Usage};
+
+use crate::dialect::Dialect;
+use crate::lines::{BlockKind, Line, Printer, append_complete};
+use crate::wire::WireMessages;
+
+/// Prints events the way pi 1.x does.
+#[derive(Debug, Default)]
+pub(crate) struct Modern {
+    printer: Printer,
+    /// The kinds of the blocks of the growing answer.
+    blocks: Vec<BlockKind>,
+    /// What the provider has counted so far, printed.
+    usage: Vec<u8>,
+}
+
+impl Modern {
+    /// Prints an event.
+    pub fn event(&mut self, event: &Event, records: &mut Records) {
+        match event {
+            Event::BlockStart { index, block } => self.block_start(*index, block, records),
+            Event::BlockDelta { index, delta } => self.delta(*index, delta, records),
+            Event::BlockEnd { index, block } => {
+                let [.., end] = BlockKind::of(block).words();
+                self.open_update(end, *index);
+                append_complete(&mut self.printer.line, block);
+                self.close_update(records);
+            }
+            Event::UsageUpdate(usage) => self.count(usage),
+            event => {
+                if let Event::MessageStart(message) = event
+                    && let Message::Assistant(answer) = &**message
+                {
+                    self.blocks.clear();
+                    self.count(&answer.usage);
+                }
+                if let Some(line) = line(event) {
+                    self.printer.print(&line, records);
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, usage: &Usage) {
+        self.usage.clear();
+        json::append(&mut self.usage, usage);
+    }
+
+    fn block_start(&mut self, index: usize, block: &Block, records: &mut Records) {
+        let kind = BlockKind::of(block);
+        match self.blocks.get_mut(index) {
+            Some(place) => *place = kind,
+            None => self.blocks.push(kind),
+        }
+        let [start, ..] = kind.words();
+        self.open_update(start, index);
+        if let Block::ToolCall(call) = block {
+            let line = &mut self.printer.line;
+            line.extend_from_slice(br#","id":"#);
+            json::append(line, &call.id);
+            line.extend_from_slice(br#","toolName":"#);
+            json::append(line, &call.name);
+        }
+        self.close_update(records);
+    }
+
+    /// Prints what was added to a block.
+    pub fn delta(&mut self, index: usize, delta: &str, records: &mut Records) {
+        let kind = self.blocks.get(index).copied().unwrap_or(BlockKind::Text);
+        let [_, grown, _] = kind.words();
+        self.open_update(grown, index);
+        let line = &mut self.printer.line;
+        line.extend_from_slice(br#","delta":""#);
+        json::append_escaped(line, delta);
+        line.push(b'"');
+        self.close_update(records);
+    }
+
+    fn open_update(&mut self, kind: &str, index: usize) {
+        let line = &mut self.printer.line;
+        line.clear();
+        line.extend_from_slice(br#"{"type":"message_update","usage":"#);
+        line.extend_from_slice(&self.usage);
+        line.extend_from_slice(br#","assistantMessageEvent":{"type":""#);
+        line.extend_from_slice(kind.as_bytes());
+        line.extend_from_slice(br#"","contentIndex":"#);
+        json::append(line, &index);
+    }
+
+    fn close_update(&mut self, records: &mut Records) {
+        self.printer.line.extend_from_slice(b"}}\n");
+        records.push(&[&self.printer.line]);
+    }
+}
+
+fn line(event: &Event) -> Option<Line<'_>> {
+    match event {
+        Event::AgentEnd {
+            messages,
+            will_retry,
+        } => Some(Line::AgentEnd {
+            messages: WireMessages::of(messages, Dialect::Modern),
+            will_retry: Some(*will_retry),
+        }),
+        Event::Settled { aborted } => Some(Line::AgentSettled { aborted: *aborted }),
+        Event::ToolEnd { duration, .. } => {
+            let mut line = Line::lasting(event, Dialect::Modern);
+            if let Some(Line::ToolExecutionEnd { duration_ms, .. }) = &mut line {
+                *duration_ms = Some(duration.as_millis() as u64);
+            }
+            line
+        }
+        event => Line::since_classic(event).or_else(|| Line::lasting(event, Dialect::Modern)),
+    }
+}
