@@ -10,6 +10,7 @@ mod filters;
 mod font;
 mod glyphs;
 mod layout;
+mod matrix;
 mod syntax;
 
 use std::collections::HashSet;

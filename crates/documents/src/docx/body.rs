@@ -6,11 +6,8 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 
-use super::meaning::{Mark, Meaning, Place, attribute, number, outline_heading};
+use super::meaning::{DEEPEST_LEVEL, Mark, Meaning, Place, attribute, number, outline_heading};
 use crate::blocks::{Blocks, Gap};
-
-/// Deepest list that is still indented further.
-const DEEPEST_INDENT: usize = 12;
 
 /// Writes a part; says whether it was well-formed to its end.
 pub(super) fn write(xml: &str, meaning: &Meaning, blocks: &mut Blocks<'_>) -> bool {
@@ -56,8 +53,8 @@ struct Body<'b, 'o, 'm> {
     left_out: usize,
     in_text: bool,
     in_properties: bool,
-    /// Numbers that were last given, per place in a list.
-    numbers: HashMap<Place, u32>,
+    /// Numbers that were last given, per list and level.
+    numbers: HashMap<String, [Option<u32>; DEEPEST_LEVEL + 1]>,
     after_item: bool,
     /// One entry per open table: whether the current row has a cell.
     tables: Vec<bool>,
@@ -112,7 +109,7 @@ impl<'b, 'o, 'm> Body<'b, 'o, 'm> {
                 self.paragraph.place.get_or_insert_default().list = list;
             }
             "ilvl" => {
-                let level = number(element).unwrap_or(0);
+                let level = number(element).unwrap_or(0).min(DEEPEST_LEVEL);
                 self.paragraph.place.get_or_insert_default().level = level;
             }
             _ if self.in_properties => {}
@@ -210,7 +207,7 @@ impl<'b, 'o, 'm> Body<'b, 'o, 'm> {
             } else {
                 Gap::Paragraph
             });
-            let indent = "  ".repeat(place.level.min(DEEPEST_INDENT));
+            let indent = "  ".repeat(place.level);
             let mark = self.next_mark(&place, mark);
             self.blocks.open(&format!("{indent}{mark}"));
             self.paragraph.place = Some(place);
@@ -226,16 +223,14 @@ impl<'b, 'o, 'm> Body<'b, 'o, 'm> {
 
     /// The mark of the next item; levels below it start anew.
     fn next_mark(&mut self, place: &Place, mark: Mark) -> String {
-        self.numbers
-            .retain(|at, _| at.list != place.list || at.level <= place.level);
+        let numbers = self.numbers.entry(place.list.clone()).or_default();
+        numbers[place.level + 1..].fill(None);
         match mark {
             Mark::Bullet => "- ".to_owned(),
             Mark::Number(start) => {
-                let number = match self.numbers.get(place) {
-                    Some(last) => last.saturating_add(1),
-                    None => start,
-                };
-                self.numbers.insert(place.clone(), number);
+                let last = &mut numbers[place.level];
+                let number = last.map_or(start, |last| last.saturating_add(1));
+                *last = Some(number);
                 format!("{number}. ")
             }
         }

@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
+/// The last level of a list: Word has nine.
+pub(super) const DEEPEST_LEVEL: usize = 8;
+
 /// A place in a numbered or bulleted list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Place {
@@ -111,7 +114,7 @@ impl Meaning {
                     self.style(&current).place.get_or_insert_default().list = list;
                 }
                 "ilvl" => {
-                    let level = number(&element).unwrap_or(0);
+                    let level = number(&element).unwrap_or(0).min(DEEPEST_LEVEL);
                     self.style(&current).place.get_or_insert_default().level = level;
                 }
                 _ => {}
@@ -136,7 +139,8 @@ impl Meaning {
                     start = 1;
                     place.level = attribute(&element, "ilvl")
                         .and_then(|at| at.parse().ok())
-                        .unwrap_or(0);
+                        .unwrap_or(0)
+                        .min(DEEPEST_LEVEL);
                 }
                 "start" => start = number(&element).unwrap_or(1),
                 "numFmt" => {

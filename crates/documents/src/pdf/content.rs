@@ -7,6 +7,7 @@ use super::budget::Exhausted;
 use super::file::File;
 use super::font::Font;
 use super::layout::{Layout, Piece, Point};
+use super::matrix::{IDENTITY, Matrix, matrix, multiply};
 use super::syntax::{Dictionary, Lexer, Object, Token, is_space};
 
 /// Deepest nesting of forms within forms.
@@ -21,23 +22,6 @@ const MOST_ENTRIES: usize = 1 << 20;
 const MOST_KEPT_ENTRIES: usize = 1 << 18;
 /// What an instruction and a glyph cost.
 const COST: usize = 8;
-
-/// A transformation of the plane, as PDF writes it.
-type Matrix = [f64; 6];
-
-const IDENTITY: Matrix = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0];
-
-/// First `a`, then `b`.
-fn multiply(a: &Matrix, b: &Matrix) -> Matrix {
-    [
-        a[0] * b[0] + a[1] * b[2],
-        a[0] * b[1] + a[1] * b[3],
-        a[2] * b[0] + a[3] * b[2],
-        a[2] * b[1] + a[3] * b[3],
-        a[4] * b[0] + a[5] * b[2] + b[4],
-        a[4] * b[1] + a[5] * b[3] + b[5],
-    ]
-}
 
 #[derive(Debug, Clone)]
 struct State {
@@ -199,7 +183,7 @@ impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
                     // A fresh count of values for each operand.
                     let mut operand = Lexer::of_instructions(contents, before);
                     let object = operand.object_from(token, 0);
-                    self.artist.file.budget.spend(operand.position() - before)?;
+                    self.artist.file.budget.spend(operand.cost_since(before))?;
                     lexer.seek(operand.position());
                     if operands.len() < MOST_OPERANDS {
                         operands.extend(object);
@@ -385,14 +369,6 @@ impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
         file.budget.release(contents.len());
         done
     }
-}
-
-fn matrix(numbers: &[Object]) -> Option<Matrix> {
-    let mut matrix = IDENTITY;
-    for (at, value) in matrix.iter_mut().enumerate() {
-        *value = numbers.get(at)?.number()?;
-    }
-    Some(matrix)
 }
 
 /// A text string: UTF-16 or UTF-8 if it says so, Latin otherwise.

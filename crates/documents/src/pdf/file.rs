@@ -15,6 +15,9 @@ use super::syntax::{Dictionary, Lexer, Object, Token, is_space};
 /// Longest chain of references to references that is followed.
 const LONGEST_REFERENCE: usize = 8;
 
+/// What looking an object up costs beside reading it, in steps.
+const OBJECT_COST: usize = 32;
+
 /// How soon after its stated length the end of a stream has to be.
 const ENDSTREAM_WINDOW: usize = 16;
 
@@ -68,7 +71,7 @@ impl<'a> File<'a> {
         for at in memchr::memmem::find_iter(bytes, b"trailer") {
             let mut lexer = Lexer::new(bytes, at + b"trailer".len());
             let trailer = lexer.object();
-            file.budget.spend(lexer.position() - at)?;
+            file.budget.spend(lexer.cost_since(at))?;
             if let Some(trailer) = trailer.and_then(Object::dictionary) {
                 file.take_trailer(&trailer)?;
             }
@@ -102,7 +105,7 @@ impl<'a> File<'a> {
             };
             let mut lexer = Lexer::new(self.bytes, start);
             let object = lexer.object();
-            self.budget.spend(lexer.position() - start)?;
+            self.budget.spend(lexer.cost_since(start))?;
             let dictionary = match object {
                 Some(Object::Dictionary(dictionary)) => dictionary,
                 Some(_) => {
@@ -237,8 +240,7 @@ impl<'a> File<'a> {
         };
         let mut lexer = Lexer::new(bytes, at);
         let object = lexer.object();
-        self.budget
-            .spend(lexer.position().saturating_sub(at) + 16)?;
+        self.budget.spend(lexer.cost_since(at) + OBJECT_COST)?;
         Ok(object.unwrap_or(Object::Null))
     }
 

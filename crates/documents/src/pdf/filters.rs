@@ -11,6 +11,10 @@ use super::syntax::{hex, is_space};
 /// Longest chain of filters that is followed.
 pub(super) const LONGEST_CHAIN: usize = 6;
 
+/// What it costs to begin unpacking, in steps: the tables for it are larger than most streams of an
+/// attacker who wants many.
+const SETUP_COST: usize = 4096;
+
 /// How a filter is set up, as far as it matters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parameters {
@@ -29,6 +33,7 @@ pub(super) fn undo(
     data: &[u8],
     budget: &Budget,
 ) -> Result<Option<Vec<u8>>, Exhausted> {
+    budget.spend(SETUP_COST)?;
     let unpacked = match filter {
         b"FlateDecode" | b"Fl" => predicted(inflate(data, budget)?, parameters),
         b"LZWDecode" | b"LZW" => predicted(lzw(data, parameters, budget)?, parameters),

@@ -8,6 +8,9 @@ const DEEPEST: usize = 48;
 /// Most values in one object; no part of a text needs more.
 const MOST_VALUES: usize = 400_000;
 
+/// What a value costs, in steps.
+const VALUE_COST: usize = 16;
+
 /// Words that stand between objects and never in one.
 const STRUCTURE: &[&[u8]] = &[
     b"obj",
@@ -121,6 +124,11 @@ impl<'a> Lexer<'a> {
     /// Where the next word is looked for.
     pub(super) fn position(&self) -> usize {
         self.at
+    }
+
+    /// What reading cost that began here: bytes, and values, which cost more than their bytes.
+    pub(super) fn cost_since(&self, start: usize) -> usize {
+        self.at.saturating_sub(start) + self.values * VALUE_COST
     }
 
     /// Goes on somewhere else.
