@@ -179,3 +179,19 @@ fn a_password_is_said() {
     let message = "secret.docx is encrypted; save a copy without a password and send that";
     assert_eq!(error.to_string(), message);
 }
+
+#[test]
+fn a_part_with_a_password_is_said() {
+    let mut bytes = docx(&paragraph("text"));
+    for (header, flags) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {
+        let at = bytes
+            .windows(4)
+            .position(|window| window == header)
+            .unwrap();
+        bytes[at + flags] |= 1;
+    }
+    assert_eq!(
+        read("secret.docx", &bytes).unwrap_err().code(),
+        "document_encrypted"
+    );
+}
