@@ -80,7 +80,7 @@ impl Core {
             let finished = if done.steering.is_empty() {
                 match self.ready_call(call, &run, cancel).await {
                     Ok(ready) => self.run_call(ready, run, started, cancel).await,
-                    Err(error) => self.end_call(run, failed(error), started),
+                    Err(refused) => self.end_call(run, refused, started),
                 }
             } else {
                 let skipped = ToolError("Skipped due to queued user message.".into());
@@ -108,7 +108,7 @@ impl Core {
             match self.ready_call(call, &run, cancel).await {
                 Ok(ready) => running
                     .push(async move { (at, self.run_call(ready, run, started, cancel).await) }),
-                Err(error) => finished[at] = Some(self.end_call(run, failed(error), started)),
+                Err(refused) => finished[at] = Some(self.end_call(run, refused, started)),
             }
         }
         while let Some((at, call)) = running.next().await {
@@ -136,8 +136,25 @@ impl Core {
         run
     }
 
-    /// Finds the tool, checks the arguments, and asks whether the call may be made.
+    /// Makes a call ready, and asks whether it may be made; else its result.
     async fn ready_call(
+        &self,
+        call: &ToolCall,
+        run: &ToolRun,
+        cancel: &CancellationToken,
+    ) -> Result<Ready, ToolCallResult> {
+        let ready = self.prepare_call(call, run, cancel).await.map_err(failed)?;
+        match self
+            .refusal(&*ready.tool, &ready.arguments, run, cancel)
+            .await
+        {
+            None => Ok(ready),
+            Some(refused) => Err(refused),
+        }
+    }
+
+    /// Finds the tool, checks the arguments, and lets who takes part have their say.
+    async fn prepare_call(
         &self,
         call: &ToolCall,
         run: &ToolRun,
@@ -331,11 +348,11 @@ async fn guarded<T>(
     result.unwrap_or_else(|_| Err(ToolError(format!("Tool {name} failed unexpectedly"))))
 }
 
-fn aborted() -> ToolError {
+pub(crate) fn aborted() -> ToolError {
     ToolError("Operation aborted".into())
 }
 
-fn failed(error: ToolError) -> ToolCallResult {
+pub(crate) fn failed(error: ToolError) -> ToolCallResult {
     ToolCallResult {
         output: ToolOutput {
             content: vec![Block::text(error.0)],

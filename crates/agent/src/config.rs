@@ -12,7 +12,7 @@ use pinion_session::Store;
 use pinion_tools::{Tool, ToolSettings};
 use serde_json::Value;
 
-use crate::{Hooks, Listener};
+use crate::{Gate, Hooks, Listener};
 
 /// Everything a session starts with.
 pub struct Config {
@@ -52,6 +52,8 @@ pub struct Config {
     pub listeners: Vec<Arc<dyn Listener>>,
     /// Who takes part.
     pub hooks: Option<Arc<dyn Hooks>>,
+    /// Who decides whether a tool call may be made; `None` lets all of them be made.
+    pub gate: Option<Arc<dyn Gate>>,
 }
 
 /// Makes what the model is told first.

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{EngineSettings, Expander, Models, Preferences, SystemPrompt};
 use crate::error::QUEUE_LIMIT;
+use crate::gate::Gate;
 use crate::hooks::{Hooks, Moment};
 use crate::outlet::{LineEnd, Outlet};
 use crate::state::{Phase, State};
@@ -24,6 +25,7 @@ pub(crate) struct Core {
     prompt: Arc<dyn SystemPrompt>,
     pub outlet: Arc<Outlet>,
     pub hooks: Option<Arc<dyn Hooks>>,
+    pub gate: Option<Arc<dyn Gate>>,
     /// The session is stopped for good.
     pub stop: CancellationToken,
     pub models: Arc<dyn Models>,
@@ -67,6 +69,7 @@ impl Core {
             prompt: config.system_prompt,
             outlet: Arc::new(outlet),
             hooks: config.hooks,
+            gate: config.gate,
             stop,
             models: config.models,
             shell: config.shell,

@@ -15,6 +15,7 @@ mod desk;
 mod error;
 mod estimate;
 mod event;
+mod gate;
 mod hooks;
 mod models;
 mod outlet;
@@ -38,6 +39,7 @@ pub use config::{
 pub use desk::{Desk, Saying};
 pub use error::EngineError;
 pub use event::{CompactionReason, CompactionResult, Event, Listener, SavedCompaction, ToolRun};
+pub use gate::{Admission, Gate, Maker, Verdict};
 pub use hooks::{
     CompactionChoice, CompactionPlan, ForkPosition, Hooks, Input, InputOutcome, Moment,
     NavigationChoice, NavigationPlan, Opening, OpeningChanges, Origin, Replacement,

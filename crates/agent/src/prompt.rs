@@ -41,6 +41,9 @@ impl Core {
         if let Some(hooks) = &self.hooks {
             hooks.running(cancel.clone());
         }
+        if let Some(gate) = &self.gate {
+            gate.begin();
+        }
         self.outlet.guard(cancel.clone());
         self.tell_notices();
         if let Some(reason) = self.compaction_due_before_prompt() {
@@ -63,6 +66,9 @@ impl Core {
         self.outlet.drained(&CancellationToken::new()).await;
         if let Some(hooks) = &self.hooks {
             hooks.settled();
+        }
+        if let Some(gate) = &self.gate {
+            gate.settled();
         }
         self.state().store.sync();
         self.tell_notices();

@@ -225,6 +225,7 @@ fn bench(tool_timeout: Duration) -> Bench {
         expander: Arc::new(Plain),
         listeners: vec![Arc::clone(&ear) as Arc<dyn Listener>],
         hooks: None,
+        gate: None,
     };
     let (session, _task) = Session::spawn(config);
     Bench {

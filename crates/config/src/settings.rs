@@ -119,6 +119,11 @@ impl Settings {
         get_path(&self.global, path)
     }
 
+    /// The same, in the project's file only: for values that add to the user's.
+    pub fn get_project(&self, path: &str) -> Option<&Value> {
+        get_path(&self.project, path)
+    }
+
     fn text(&self, path: &str) -> Option<&str> {
         self.get(path).and_then(Value::as_str)
     }

@@ -162,8 +162,11 @@ fn known_members(
     kind: Kind,
     ignored: &mut Vec<String>,
 ) -> Map<String, Value> {
-    let Kind::Members(known) = kind else {
-        return Map::new();
+    let known = match kind {
+        Kind::Members(known) => known,
+        // Whoever reads it knows what a project may say.
+        Kind::Checked => return members,
+        _ => return Map::new(),
     };
     let mut kept = Map::new();
     for (name, value) in members {

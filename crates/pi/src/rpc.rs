@@ -24,7 +24,7 @@ pub struct Rpc {
     /// The queue of the writer.
     pub out: Queue<Out>,
     /// Who asks the user things, and may ask to end.
-    pub participant: Option<Arc<dyn Participant>>,
+    pub participants: Vec<Arc<dyn Participant>>,
     /// Commands wait until this is done; what the user chooses in dialogs does not.
     pub beginning: Option<BoxFuture<'static, ()>>,
 }
@@ -35,7 +35,7 @@ const HELD: usize = 256;
 /// Someone beside the engine who talks with the client.
 pub trait Participant: Send + Sync {
     /// What the user chose in the dialog `id`. Unknown, late and repeated ids are ignored.
-    fn choice(&self, id: &str, choice: Map<String, Value>);
+    fn choice(&self, id: &str, choice: &Map<String, Value>);
 
     /// Whether the program should end once the command at hand is answered.
     fn wants_to_end(&self) -> bool;
@@ -91,8 +91,10 @@ impl Rpc {
     async fn take(&self, decoded: Decoded, end: &Arc<Notify>) {
         match decoded {
             Decoded::Choice(id, choice) => {
-                if let (Some(participant), Some(Value::String(id))) = (&self.participant, id) {
-                    participant.choice(&id, choice);
+                if let Some(Value::String(id)) = id {
+                    for participant in &self.participants {
+                        participant.choice(&id, &choice);
+                    }
                 }
             }
             Decoded::Ignored => {}
@@ -149,14 +151,14 @@ impl Rpc {
 
     fn reply(&self, asked: Asked, end: &Arc<Notify>) -> Reply {
         let out = self.out.clone();
-        let participant = self.participant.clone();
+        let participants = self.participants.clone();
         let dialect = self.dialect;
         let end = Arc::clone(end);
         Reply::new(move |result| {
             if let Some(line) = asked.answer(result, dialect) {
                 out.push(Out::Record(line));
             }
-            if participant.is_some_and(|participant| participant.wants_to_end()) {
+            if participants.iter().any(|one| one.wants_to_end()) {
                 end.notify_one();
             }
         })

@@ -1,5 +1,6 @@
 //! The command line of pi, which is also ours.
 
+mod approvals;
 mod unknown;
 
 use std::collections::VecDeque;
@@ -7,6 +8,7 @@ use std::collections::VecDeque;
 use pinion_message::ThinkingLevel;
 use pinion_pi::Dialect;
 
+pub(crate) use self::approvals::ApprovalFlags;
 use crate::commands::{self, Command};
 use crate::failure::Failure;
 use crate::help::Topic;
@@ -75,6 +77,7 @@ pub(crate) struct Flags {
     pub no_prompt_templates: bool,
     pub no_context_files: bool,
     pub trust: Option<bool>,
+    pub approvals: ApprovalFlags,
     pub offline: bool,
     pub verbose: bool,
     pub on_eof: OnEof,
@@ -124,6 +127,9 @@ pub(crate) const FLAGS: &[&str] = &[
     "--list-models",
     "--approve",
     "--no-approve",
+    "--allow",
+    "--deny",
+    "--approve-timeout",
     "--verbose",
     "--offline",
     "--exit-on-eof",
@@ -250,7 +256,10 @@ impl Parser {
                 let search = self.optional_value();
                 self.action = Some(Action::Command(Command::ListModels { search }));
             }
-            "--approve" => self.flags.trust = Some(true),
+            "--approve" => self.approve()?,
+            "--allow" | "--deny" | "--approve-timeout" if self.program == Program::Pinion => {
+                self.approvals(flag)?;
+            }
             "--no-approve" => self.flags.trust = Some(false),
             "--verbose" => self.flags.verbose = true,
             "--offline" => self.flags.offline = true,

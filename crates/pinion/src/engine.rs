@@ -24,6 +24,7 @@ use self::model::{choose_model, scoped_models};
 pub(crate) use self::prompter::Prompter;
 use self::session::{append, open_session, session_directory};
 use self::settings::{engine_settings, tool_settings, with_later_ways};
+use crate::approvals::{self, ClientQuestions};
 use crate::choices::Choices;
 use crate::cli::Flags;
 use crate::extensions::{self, Audience, Ground, ProgramServices};
@@ -36,6 +37,8 @@ pub(crate) struct Engine {
     pub config: Config,
     pub preferences: Arc<SavedPreferences>,
     pub extensions: Option<Extensions>,
+    /// What the client is asked about tool calls; `None` when it never is.
+    pub approvals: Option<Arc<ClientQuestions>>,
     pub services: Arc<ProgramServices>,
 }
 
@@ -77,6 +80,8 @@ pub(crate) fn build(
         runtime: runtime.handle().clone(),
     };
     let services = Arc::new(ProgramServices::new(registry, ground));
+    let policy = approvals::policy(&flags.approvals, &settings, &dirs)?;
+    let (gate, approvals) = approvals::gate(policy, &audience, &mask);
     let extensions =
         extensions::load(runtime, flags, &dirs, &settings, trust, &services, audience)?;
     let ways = match (dialect, &extensions) {
@@ -137,11 +142,13 @@ pub(crate) fn build(
         hooks: extensions
             .clone()
             .map(|extensions| Arc::new(extensions) as Arc<dyn Hooks>),
+        gate,
     };
     Ok(Engine {
         config,
         preferences,
         extensions,
+        approvals,
         services,
     })
 }

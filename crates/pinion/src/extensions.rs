@@ -160,8 +160,8 @@ fn flag_values(
 pub(crate) struct Talker(pub Extensions);
 
 impl Participant for Talker {
-    fn choice(&self, id: &str, choice: Map<String, Value>) {
-        self.0.dialogs().answer(id, &Value::Object(choice));
+    fn choice(&self, id: &str, choice: &Map<String, Value>) {
+        self.0.dialogs().answer(id, &Value::Object(choice.clone()));
     }
 
     fn wants_to_end(&self) -> bool {

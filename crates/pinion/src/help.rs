@@ -78,6 +78,12 @@ Tools:
   -xt, --exclude-tools LIST
   -nt, --no-tools
 
+Approvals:
+  --approve ask|auto|deny  ask about tool calls, make all but denied ones, or only allowed ones
+  --allow RULE             a tool, bash(COMMAND) or write(PATH); * is a wildcard; may be repeated
+  --deny RULE              the same, and wins; may be repeated
+  --approve-timeout SECS   how long to wait for an answer; 300
+
 Behaviour:
   --approve, --no-approve  trust or distrust this project's settings for this run
   --exit-on-eof            RPC: stop at the end of input instead of finishing the run

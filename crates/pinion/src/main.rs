@@ -1,5 +1,6 @@
 //! The binary: flags, wiring, exit codes. Everything else lives in the crates it puts together.
 
+mod approvals;
 mod choices;
 mod cli;
 mod commands;

@@ -20,6 +20,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::approvals::ClientQuestions;
 use crate::cli::{Flags, OnEof};
 use crate::engine::{self, Basis, Engine};
 use crate::extensions::{Audience, Talker};
@@ -61,6 +62,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         config,
         preferences,
         extensions,
+        approvals,
         services,
     } = engine;
     let mut ending = Ending::listen(&runtime)?;
@@ -73,9 +75,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
             dialect,
             session,
             out: queue.clone(),
-            participant: extensions
-                .clone()
-                .map(|extensions| Arc::new(Talker(extensions)) as Arc<dyn Participant>),
+            participants: participants(extensions.as_ref(), approvals.as_ref()),
             beginning: extensions.clone().map(begin),
         };
         let gone = reader::gone(watched);
@@ -92,6 +92,9 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         };
         if let Some(extensions) = &extensions {
             extensions.dialogs().hang_up();
+        }
+        if let Some(approvals) = &approvals {
+            approvals.hang_up();
         }
         if end == End::Input && on_eof == OnEof::Drain {
             // Without a handle the session ends when its work has.
@@ -151,6 +154,16 @@ fn records(queue: &Queue<Out>) -> RecordSink {
         line.push(b'\n');
         queue.push(Out::Record(line));
     })
+}
+
+/// Who asks the user things.
+fn participants(
+    extensions: Option<&Extensions>,
+    approvals: Option<&Arc<ClientQuestions>>,
+) -> Vec<Arc<dyn Participant>> {
+    let extensions = extensions.map(|extensions| Arc::new(Talker(extensions.clone())) as _);
+    let approvals = approvals.map(|approvals| Arc::clone(approvals) as _);
+    extensions.into_iter().chain(approvals).collect()
 }
 
 /// Tells extensions that the session begins.
@@ -368,6 +381,7 @@ fn converse(
         preferences,
         extensions,
         services,
+        ..
     } = engine;
     let result = runtime.block_on(async {
         let (session, task) = Session::spawn(config);

@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     /// Strings or objects.
     Sources,
     Members(&'static [(&'static str, Kind)]),
+    /// An object that its reader checks: leaving out what is wrong with it would be no better.
+    Checked,
 }
 
 /// What happens to a key of a project that is not trusted.
@@ -48,7 +50,7 @@ const fn key(name: &'static str, kind: Kind, untrusted: Untrusted) -> Key {
     }
 }
 
-use Kind::{Count, Level, Members, Sources, Switch, Text, TextList};
+use Kind::{Checked, Count, Level, Members, Sources, Switch, Text, TextList};
 use Untrusted::{Allowed, Ignored, InsideProject};
 
 /// Every known key. Unknown ones are kept for whoever reads them, unless the project is untrusted.
@@ -112,6 +114,8 @@ const KEYS: &[Key] = &[
         Ignored,
     ),
     key("tools", Members(&[("timeoutSeconds", Count)]), Ignored),
+    // Only what forbids more is taken from a project.
+    key("approvals", Checked, Allowed),
     key("steeringDelivery", Text, Allowed),
     key("shellPath", Text, Ignored),
     key("shellCommandPrefix", Text, Ignored),
@@ -164,14 +168,14 @@ impl Kind {
             Level => "off, minimal, low, medium, high, xhigh or max",
             TextList => "a list of strings",
             Sources => "a list of strings or objects",
-            Members(_) => "an object",
+            Members(_) | Checked => "an object",
         }
     }
 
     /// `null` fits everywhere: it means "as if it were not there".
     fn fits(self, value: &Value) -> bool {
         match (self, value) {
-            (_, Value::Null) => true,
+            (_, Value::Null) | (Checked, _) => true,
             (Switch, value) => value.is_boolean(),
             (Count, value) => as_count(value).is_some(),
             (Text, value) => value.is_string(),

@@ -371,6 +371,7 @@ fn spawn(
         expander: Arc::new(Plain),
         listeners: vec![Arc::new(Ear { lines, settled })],
         hooks: Some(Arc::new(extensions.clone()) as Arc<dyn Hooks>),
+        gate: None,
     };
     Session::spawn(config).0
 }

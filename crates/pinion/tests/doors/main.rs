@@ -11,5 +11,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod approvals;
 mod hostile_repository;
 mod visible;

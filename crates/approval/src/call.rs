@@ -1,0 +1,78 @@
+//! What a tool call would do, as far as rules speak about it.
+
+use pinion_agent::{Admission, Maker};
+use serde_json::Value;
+
+use crate::files::Target;
+use crate::rule::{COMMAND_TOOL, PATH_TOOLS};
+use crate::shell::{Script, read};
+
+/// A call to decide about.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub tool: &'a str,
+    pub arguments: &'a Value,
+    pub maker: Maker,
+    pub subject: Subject<'a>,
+}
+
+/// What it is about.
+#[derive(Debug)]
+pub(crate) enum Subject<'a> {
+    Command { text: &'a str, script: Script },
+    Path { written: &'a str, target: Target },
+    Arguments,
+}
+
+impl<'a> Call<'a> {
+    pub fn new(admission: &Admission<'a>) -> Self {
+        let tool = admission.run.name.as_str();
+        let text = |name: &str| admission.arguments.get(name).and_then(Value::as_str);
+        let subject = if tool == COMMAND_TOOL {
+            text("command").map(|text| Subject::Command {
+                text,
+                script: read(text),
+            })
+        } else if PATH_TOOLS.contains(&tool) {
+            let searches = matches!(tool, "grep" | "find");
+            let lists = searches || tool == "ls";
+            // The tools that list and search begin in the working directory.
+            let path = text("path").or(lists.then_some("."));
+            path.map(|written| Subject::Path {
+                written,
+                target: Target::find(written, admission.cwd, searches),
+            })
+        } else {
+            None
+        };
+        Self {
+            tool,
+            arguments: admission.arguments,
+            maker: admission.maker,
+            subject: subject.unwrap_or(Subject::Arguments),
+        }
+    }
+
+    /// What a permission for the rest of the run covers.
+    pub fn grant(&self) -> Grant {
+        let scope = match (&self.subject, self.maker) {
+            (Subject::Command { text, .. }, Maker::BuiltIn) => Some((*text).to_owned()),
+            (Subject::Path { target, .. }, Maker::BuiltIn) => {
+                let real = target.real.as_ref();
+                real.map(|paths| format!("{:?} {paths:?}", target.reach))
+            }
+            _ => None,
+        };
+        Grant {
+            tool: self.tool.to_owned(),
+            scope: scope.unwrap_or_else(|| self.arguments.to_string()),
+        }
+    }
+}
+
+/// A permission for the rest of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Grant {
+    tool: String,
+    scope: String,
+}

@@ -1,0 +1,127 @@
+//! Stands before every tool call: applies the policy, asks where it says so, remembers what was granted.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use pinion_agent::{Admission, Gate, Verdict};
+use serde_json::{Value, json};
+
+use crate::call::{Call, Grant};
+use crate::policy::Decision;
+use crate::{Absence, Answer, Ask, Policy, Question, Rule};
+
+/// Decides about the tool calls of a session.
+pub struct Approvals {
+    policy: Policy,
+    asker: Arc<dyn Ask>,
+    /// What was granted to the run that is active; gone when it settles.
+    grants: Mutex<HashSet<Grant>>,
+    /// Held while somebody is asked: one question at a time.
+    asking: tokio::sync::Mutex<()>,
+}
+
+impl Approvals {
+    /// Applies `policy` and asks through `asker`.
+    pub fn new(policy: Policy, asker: Arc<dyn Ask>) -> Self {
+        Self {
+            policy,
+            asker,
+            grants: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn grants(&self) -> MutexGuard<'_, HashSet<Grant>> {
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn decide(&self, admission: Admission<'_>) -> Verdict {
+        let call = Call::new(&admission);
+        match self.policy.decide(&call) {
+            Decision::Run => Verdict::Run,
+            Decision::Ask => self.ask(&call).await,
+            Decision::Forbidden(rule) => forbidden(rule),
+            Decision::NotPermitted => refusal(
+                "No rule allows this call, and nobody is asked: approvals are set to deny.",
+                json!({"outcome": "not-allowed"}),
+            ),
+        }
+    }
+
+    async fn ask(&self, call: &Call<'_>) -> Verdict {
+        let _turn = self.asking.lock().await;
+        let grant = call.grant();
+        // Perhaps granted while this question waited for its turn.
+        if self.grants().contains(&grant) {
+            return Verdict::Run;
+        }
+        let patience = self.policy.patience;
+        let answer = self.asker.ask(&Question::about(call), patience).await;
+        match answer {
+            Answer::Allowed => Verdict::Run,
+            Answer::AllowedForRun => {
+                self.grants().insert(grant);
+                Verdict::Run
+            }
+            Answer::Refused => {
+                refusal("The user refused this call.", json!({"outcome": "refused"}))
+            }
+            Answer::Absent(Absence::Expired) => {
+                let seconds = patience.as_secs();
+                refusal(
+                    &format!("Nobody answered within {seconds} s, so this call was not run."),
+                    json!({"outcome": "expired", "timeoutSeconds": seconds}),
+                )
+            }
+            Answer::Absent(Absence::NoClient) => refusal(
+                "Nobody is there to ask, so this call was not run.",
+                json!({"outcome": "absent"}),
+            ),
+            Answer::Absent(Absence::ClientLeft) => refusal(
+                "The client left without an answer, so this call was not run.",
+                json!({"outcome": "absent"}),
+            ),
+        }
+    }
+}
+
+impl Gate for Approvals {
+    fn begin(&self) {
+        self.grants().clear();
+    }
+
+    fn settled(&self) {
+        self.grants().clear();
+    }
+
+    fn admit<'a>(&'a self, call: Admission<'a>) -> BoxFuture<'a, Verdict> {
+        Box::pin(self.decide(call))
+    }
+}
+
+fn forbidden(rule: &Rule) -> Verdict {
+    refusal(
+        &format!("The rule \"{}\" forbids this call.", rule.text()),
+        json!({
+            "outcome": "denied-by-rule",
+            "rule": rule.text(),
+            "from": rule.origin().code(),
+        }),
+    )
+}
+
+fn refusal(text: &str, approval: Value) -> Verdict {
+    Verdict::Refuse {
+        text: text.to_owned(),
+        details: json!({"approval": approval}),
+    }
+}
+
+impl std::fmt::Debug for Approvals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Approvals")
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,109 @@
+//! The words of a question, in which nothing can hide.
+
+use crate::call::{Call, Subject};
+
+/// Longer texts are cut in the middle: both ends can be seen.
+const LONGEST: usize = 4000;
+
+/// What somebody is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// One line that says which tool would do what.
+    pub title: String,
+}
+
+impl Question {
+    pub(crate) fn about(call: &Call<'_>) -> Self {
+        let what = match &call.subject {
+            Subject::Command { text, .. } => visible(text),
+            Subject::Path { written, target } => {
+                let mut what = visible(written);
+                let places = target.real.iter().flatten();
+                // Where it leads, where that is not what it says.
+                for real in places.filter(|real| !target.spelled.contains(real)) {
+                    what += &format!(" → {}", visible(&real.to_string_lossy()));
+                }
+                what
+            }
+            Subject::Arguments => visible(&call.arguments.to_string()),
+        };
+        Self {
+            title: format!("Allow {}: {}?", visible(call.tool), shortened(&what)),
+        }
+    }
+}
+
+/// Makes every character that is not seen as itself visible.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push('⏎'),
+            '\t' => out.push('⇥'),
+            ' ' => out.push(' '),
+            c if is_hidden(c) => out += &format!("‹U+{:04X}›", u32::from(c)),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Controls, odd spaces, marks of direction and of width, and what else has no shape of its own.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || c.is_whitespace()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{2800}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{e000}'..='\u{f8ff}'
+                | '\u{e0000}'..='\u{10ffff}'
+        )
+}
+
+fn shortened(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= LONGEST {
+        return text.to_owned();
+    }
+    let part = LONGEST / 2;
+    let begin: String = text.chars().take(part).collect();
+    let end: String = text.chars().skip(length - part).collect();
+    format!("{begin} … {} more characters … {end}", length - 2 * part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hides() {
+        assert_eq!(
+            visible("a\n\tb\u{1b}[2K\u{202e}c\u{a0}d\r"),
+            "a⏎⇥b‹U+001B›[2K‹U+202E›c‹U+00A0›d‹U+000D›"
+        );
+        assert_eq!(visible("grün 日本 🦀"), "grün 日本 🦀");
+    }
+
+    #[test]
+    fn both_ends_of_a_long_text_are_seen() {
+        let text = format!("begin{}end", "x".repeat(5000));
+        let shown = shortened(&text);
+        assert!(shown.starts_with("beginxx") && shown.ends_with("xxend"));
+        assert!(shown.contains("… 1008 more characters …"), "{shown}");
+        assert_eq!(shortened(&text[..LONGEST]), &text[..LONGEST]);
+    }
+}

@@ -1,0 +1,156 @@
+//! Questions about tool calls, as dialogs of the protocol: what a client does for extensions does for them too.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use pinion_approval::{Absence, Answer, Ask, Question};
+use pinion_extensions::RecordSink;
+use pinion_message::Mask;
+use pinion_pi::Participant;
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+const ALLOW_ONCE: &str = "Allow once";
+const ALLOW_FOR_RUN: &str = "Allow for this run";
+const REFUSE: &str = "Refuse";
+
+/// What a client is asked about tool calls.
+pub(crate) struct ClientQuestions {
+    records: RecordSink,
+    mask: Mask,
+    /// Those that wait for an answer, by the id the client answers with; `None` once it has left.
+    open: Mutex<Option<HashMap<String, oneshot::Sender<Answer>>>>,
+}
+
+impl ClientQuestions {
+    pub fn new(records: RecordSink, mask: Mask) -> Self {
+        Self {
+            records,
+            mask,
+            open: Mutex::new(Some(HashMap::new())),
+        }
+    }
+
+    /// The client has left: nobody answers any more.
+    pub fn hang_up(&self) {
+        *self.open() = None;
+    }
+
+    fn open(&self) -> MutexGuard<'_, Option<HashMap<String, oneshot::Sender<Answer>>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn put(&self, question: &Question, patience: Duration) -> Answer {
+        let id = Uuid::new_v4().to_string();
+        let (sender, answer) = oneshot::channel();
+        match &mut *self.open() {
+            Some(open) => open.insert(id.clone(), sender),
+            None => return Answer::Absent(Absence::ClientLeft),
+        };
+        let _pending = Pending {
+            questions: self,
+            id: &id,
+        };
+        let record = json!({
+            "type": "extension_ui_request",
+            "id": id,
+            "method": "select",
+            "title": self.mask.text(&question.title),
+            "options": [ALLOW_ONCE, ALLOW_FOR_RUN, REFUSE],
+            "timeout": u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+        });
+        (self.records)(record.to_string());
+        match tokio::time::timeout(patience, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Answer::Absent(Absence::ClientLeft),
+            Err(_) => Answer::Absent(Absence::Expired),
+        }
+    }
+}
+
+/// A question that waits; dropped, it is withdrawn.
+struct Pending<'a> {
+    questions: &'a ClientQuestions,
+    id: &'a str,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if let Some(open) = &mut *self.questions.open() {
+            open.remove(self.id);
+        }
+    }
+}
+
+impl Ask for ClientQuestions {
+    fn ask<'a>(&'a self, question: &'a Question, patience: Duration) -> BoxFuture<'a, Answer> {
+        Box::pin(self.put(question, patience))
+    }
+}
+
+impl Participant for ClientQuestions {
+    fn choice(&self, id: &str, choice: &Map<String, Value>) {
+        let waiting = self.open().as_mut().and_then(|open| open.remove(id));
+        if let Some(waiting) = waiting {
+            // The question may have ended this moment.
+            let _ = waiting.send(meaning(choice));
+        }
+    }
+
+    fn wants_to_end(&self) -> bool {
+        false
+    }
+}
+
+/// What a client's response says; what is not clearly a yes is a no.
+fn meaning(choice: &Map<String, Value>) -> Answer {
+    if choice.get("cancelled") == Some(&Value::Bool(true)) {
+        return Answer::Refused;
+    }
+    match choice.get("value").and_then(Value::as_str) {
+        Some(ALLOW_ONCE) => Answer::Allowed,
+        Some(ALLOW_FOR_RUN) => Answer::AllowedForRun,
+        Some(_) => Answer::Refused,
+        None if choice.get("confirmed") == Some(&Value::Bool(true)) => Answer::Allowed,
+        None => Answer::Refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        for (response, answer) in [
+            (json!({"value": "Allow once"}), Answer::Allowed),
+            (
+                json!({"value": "Allow for this run"}),
+                Answer::AllowedForRun,
+            ),
+            (json!({"confirmed": true}), Answer::Allowed),
+            (json!({"value": "Refuse"}), Answer::Refused),
+            (json!({"value": "Allow"}), Answer::Refused),
+            (json!({"value": 1}), Answer::Refused),
+            (
+                json!({"value": "Refuse", "confirmed": true}),
+                Answer::Refused,
+            ),
+            (
+                json!({"value": "Allow once", "cancelled": true}),
+                Answer::Refused,
+            ),
+            (json!({"confirmed": false}), Answer::Refused),
+            (json!({"confirmed": "true"}), Answer::Refused),
+            (json!({}), Answer::Refused),
+        ] {
+            let Value::Object(members) = &response else {
+                continue;
+            };
+            assert_eq!(meaning(members), answer, "{response}");
+        }
+    }
+}
