@@ -14,7 +14,7 @@ pub use api::{
     Bridge, Dialogs, ExtensionEntry, ExtensionReport, Extensions, Flag, FlagKind, LoadFailure,
     LoadProblem, Loaded, Options, RecordSink,
 };
-pub use ops::environment_changes;
+pub use ops::{changed_environment, environment_variable};
 pub use script::{
     Generation, Script, ScriptError, ScriptOptions, Uncaught, UncaughtKind, readable_message,
 };

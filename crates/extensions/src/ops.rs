@@ -27,7 +27,7 @@ mod url;
 mod zlib;
 
 pub(crate) use process::environment;
-pub use process::environment_changes;
+pub use process::{changed_environment, environment_variable};
 
 use rquickjs::{Ctx, Object, Result};
 

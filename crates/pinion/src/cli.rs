@@ -60,6 +60,8 @@ pub(crate) struct Flags {
     pub name: Option<String>,
     pub models: Option<Vec<String>>,
     pub no_tools: bool,
+    /// The built-in tools are off; those of extensions are not.
+    pub no_builtin_tools: bool,
     pub tools: Option<Vec<String>>,
     pub exclude_tools: Vec<String>,
     pub thinking: Option<ThinkingLevel>,
@@ -223,7 +225,8 @@ impl Parser {
             "--no-session" => self.flags.no_session = true,
             "--name" | "-n" => self.flags.name = Some(self.value(flag)?),
             "--models" => self.flags.models = Some(list(&self.value(flag)?)),
-            "--no-tools" | "-nt" | "--no-builtin-tools" | "-nbt" => self.flags.no_tools = true,
+            "--no-tools" | "-nt" => self.flags.no_tools = true,
+            "--no-builtin-tools" | "-nbt" => self.flags.no_builtin_tools = true,
             "--tools" | "-t" => self.flags.tools = Some(self.tools(flag)?),
             "--exclude-tools" | "-xt" => self.flags.exclude_tools = list(&self.value(flag)?),
             "--thinking" => self.thinking(flag)?,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use pinion_agent::{Config, Expanded, Expander, Hooks, Listener, ToolFilter};
 use pinion_config::{Discovery, LazyResources, ResourceFlags, SettingsFile};
 use pinion_extensions::Extensions;
-use pinion_llm::{Registry, RegistryOptions};
+use pinion_llm::{Environment, Registry, RegistryOptions};
 use pinion_message::Mask;
 use pinion_pi::Dialect;
 use pinion_session::NewEntry;
@@ -62,7 +62,7 @@ pub(crate) fn build(
         settings,
         dialect,
     } = basis;
-    let (registry, notices) = Registry::load(&dirs.agent_dir, RegistryOptions::default());
+    let (registry, notices) = Registry::load(&dirs.agent_dir, registry_options());
     tell(&notices);
     let mask = Mask::default();
     let resources = Arc::new(LazyResources::new(
@@ -153,6 +153,14 @@ pub(crate) fn build(
     })
 }
 
+/// Keys may also be in variables that extensions set.
+fn registry_options() -> RegistryOptions {
+    RegistryOptions {
+        environment: Environment::Asked(pinion_extensions::environment_variable),
+        ..RegistryOptions::default()
+    }
+}
+
 fn tell<T: std::fmt::Display>(notices: &[T]) {
     for notice in notices {
         eprintln!("Warning: {notice}");
@@ -196,6 +204,7 @@ fn tool_names(flags: &Flags) -> Vec<String> {
     let mut names: Vec<String> = match (&flags.tools, flags.no_tools) {
         (Some(names), _) => names.clone(),
         (None, true) => Vec::new(),
+        (None, false) if flags.no_builtin_tools => Vec::new(),
         (None, false) => DEFAULT_TOOLS.iter().map(ToString::to_string).collect(),
     };
     names.retain(|name| !flags.exclude_tools.contains(name));

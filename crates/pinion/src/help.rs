@@ -76,7 +76,8 @@ Extensions:
 Tools:
   -t, --tools LIST         of read, bash, edit, write, grep, find, ls; the first four are on
   -xt, --exclude-tools LIST
-  -nt, --no-tools
+  -nt, --no-tools          no tools at all
+  -nbt, --no-builtin-tools only those of extensions
 
 Approvals:
   --approve ask|auto|deny  ask about tool calls, make all but denied ones, or only allowed ones
@@ -87,6 +88,7 @@ Approvals:
 Behaviour:
   --approve, --no-approve  trust or distrust this project's settings for this run
   --exit-on-eof            RPC: stop at the end of input instead of finishing the run
+  --rpc-dialect NAME       early, classic or modern: the age of pi's protocol (classic)
   --no-coalesce            never merge deltas, however slow the reader
   --offline                fetch nothing while installing packages
   --verbose                accepted for compatibility

@@ -1,5 +1,6 @@
 //! What the built-in tools need to know about the user's wishes.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ pub struct ToolSettings {
     pub auto_resize_images: bool,
     /// Further variables for commands.
     pub env: Vec<(String, String)>,
+    /// The environment of commands, where it is not ours: `None` while it is.
+    pub environment: fn() -> Option<Vec<(OsString, OsString)>>,
     /// The least time between two progress updates of one command.
     pub update_interval: Duration,
     /// A command tells that it has begun before it prints anything.
@@ -34,6 +37,7 @@ impl Default for ToolSettings {
             bin_dir: None,
             auto_resize_images: true,
             env: Vec::new(),
+            environment: || None,
             update_interval: Duration::from_millis(100),
             tells_beginning: false,
             mask: Mask::default(),

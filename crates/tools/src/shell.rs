@@ -150,11 +150,12 @@ async fn start(
     };
     let (reader, writer) = std::io::pipe().map_err(failed)?;
     let errors = writer.try_clone().map_err(failed)?;
+    let (base, variables) = environment(options.settings);
     let launch = Launch {
         words: vec![shell.clone().into(), "-c".into(), command.into()],
         directory: options.cwd.to_owned(),
-        variables: variables(options.settings),
-        base: Environment::Ours,
+        variables,
+        base,
         stdin: None,
         stdout: Some(writer.into()),
         stderr: Some(errors.into()),
@@ -187,10 +188,22 @@ fn shell(settings: &ToolSettings) -> Result<PathBuf, ToolError> {
     Ok(found.unwrap_or_else(|| "sh".into()))
 }
 
-fn variables(settings: &ToolSettings) -> Vec<(OsString, OsString)> {
-    let mut variables = vec![("PI_CODING_AGENT".into(), "true".into())];
+/// What the environment of a command starts from, and what is added.
+fn environment(settings: &ToolSettings) -> (Environment, Vec<(OsString, OsString)>) {
+    let (base, mut variables) = match (settings.environment)() {
+        None => (Environment::Ours, Vec::new()),
+        Some(all) => (Environment::Nothing, all),
+    };
+    variables.push(("PI_CODING_AGENT".into(), "true".into()));
     if let Some(dir) = &settings.bin_dir {
-        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = match base {
+            Environment::Ours => std::env::var_os("PATH"),
+            Environment::Nothing => variables
+                .iter()
+                .find(|(name, _)| name == "PATH")
+                .map(|(_, path)| path.clone()),
+        };
+        let path = path.unwrap_or_default();
         let mut dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
         if !dirs.contains(dir) {
             dirs.insert(0, dir.clone());
@@ -206,5 +219,5 @@ fn variables(settings: &ToolSettings) -> Vec<(OsString, OsString)> {
             .iter()
             .map(|(name, value)| (name.into(), value.into())),
     );
-    variables
+    (base, variables)
 }

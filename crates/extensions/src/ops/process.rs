@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::stat::{Mode, umask};
@@ -16,15 +16,17 @@ use super::child::send_signal;
 use super::fault::Fault;
 
 /// The environment as extensions have changed it. Ours is never touched: other threads read it.
-static ENVIRONMENT: LazyLock<Mutex<BTreeMap<String, String>>> = LazyLock::new(|| {
-    let variables = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    Mutex::new(variables.collect())
-});
+static ENVIRONMENT: OnceLock<Mutex<BTreeMap<String, String>>> = OnceLock::new();
 static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 fn variables_now() -> MutexGuard<'static, BTreeMap<String, String>> {
-    ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner)
+    let variables = ENVIRONMENT.get_or_init(|| {
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Mutex::new(variables.collect())
+    });
+    variables.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The environment of a program that an extension starts: all of it.
@@ -37,18 +39,19 @@ pub(crate) fn environment() -> Vec<(OsString, OsString)> {
     text.chain(other).collect()
 }
 
-/// The variables extensions have set (`Some`) or removed (`None`) since we started.
-pub fn environment_changes() -> Vec<(String, Option<String>)> {
-    let now = variables_now();
-    let set = now
-        .iter()
-        .filter(|(name, value)| std::env::var(name).as_ref().ok() != Some(*value))
-        .map(|(name, value)| (name.clone(), Some(value.clone())));
-    let removed = std::env::vars_os()
-        .filter_map(|(name, _)| name.into_string().ok())
-        .filter(|name| !now.contains_key(name))
-        .map(|name| (name, None));
-    set.chain(removed).collect()
+/// The whole environment, where extensions have looked at it and so may have changed it.
+pub fn changed_environment() -> Option<Vec<(OsString, OsString)>> {
+    ENVIRONMENT.get().map(|_| environment())
+}
+
+/// The value of a variable as extensions have left it.
+pub fn environment_variable(name: &str) -> Option<String> {
+    match ENVIRONMENT.get() {
+        Some(_) => variables_now().get(name).cloned(),
+        // A name with `=` or NUL cannot be set, and asking for it would panic on some systems.
+        None if name.is_empty() || name.contains(['=', '\0']) => None,
+        None => std::env::var(name).ok(),
+    }
 }
 
 /// Adds the group `process`.

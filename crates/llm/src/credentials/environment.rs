@@ -10,6 +10,8 @@ pub enum Environment {
     /// The environment of this process.
     #[default]
     Process,
+    /// Whatever this says.
+    Asked(fn(&str) -> Option<String>),
     /// Only these.
     Fixed(BTreeMap<String, String>),
 }
@@ -21,6 +23,7 @@ impl Environment {
             // A name with `=` or NUL cannot be set, and asking for it would panic on some systems.
             Self::Process if name.is_empty() || name.contains(['=', '\0']) => None,
             Self::Process => std::env::var(name).ok(),
+            Self::Asked(ask) => ask(name),
             Self::Fixed(variables) => variables.get(name).cloned(),
         };
         value.filter(|value| !value.is_empty())

@@ -26,6 +26,7 @@ pub(super) fn tool_settings(dirs: &Dirs, settings: &Settings, mask: &Mask) -> To
         bin_dir: Some(dirs.agent_dir.join("bin")),
         auto_resize_images: settings.images().auto_resize,
         env: vec![("AI_AGENT".into(), "pinion".into())],
+        environment: pinion_extensions::changed_environment,
         mask: mask.clone(),
         tells_beginning: false,
         ..ToolSettings::default()

@@ -2,6 +2,7 @@
 //! output stays JSON, the session goes on, the process exits when its input ends, and nothing is left behind.
 
 mod dialogs;
+mod environment;
 mod hanging;
 mod leaving;
 mod output;
