@@ -32,6 +32,11 @@ impl Agent {
         agent
     }
 
+    /// The program alone.
+    pub fn program(&self) -> Fallible<&PathBuf> {
+        Ok(self.command.first().ok_or("an agent without a program")?)
+    }
+
     /// Starts it in `home`.
     pub fn start(&self, home: &Home, arguments: &[&str]) -> Fallible<Process> {
         let (program, first) = self

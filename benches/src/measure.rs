@@ -1,6 +1,7 @@
 //! The measurements, one file per promise. Each plays its scenario to every agent in turn, several
 //! times around, and adds rows to the table; none of them knows another.
 
+mod dialects;
 mod extensions;
 mod flow;
 mod latency;
@@ -57,6 +58,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("pause", pause::run),
     ("turns", turns::run),
     ("open", open::run),
+    ("dialects", dialects::run),
     ("extensions", extensions::run),
 ];
 
