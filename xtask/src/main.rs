@@ -14,7 +14,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test [--all] [FILTER…]   format, lints, dependencies, all tests; with filters only those tests
                                      --all: also every tier, installing what it needs; nothing is skipped
-cargo xtask interop                  only the tests against the reference agent (needs node and npm)
+cargo xtask interop                  only the tests with the reference agent and its clients (needs node and npm)
 cargo xtask bench [NAME…]            speed and memory of the release, side by side with the reference agent
 cargo xtask dist                     release build, size and checksum, in target/dist/
 ";

@@ -48,7 +48,11 @@ const fn client(test: &'static str) -> Tests {
 const TIERS: [Tier; 5] = [
     Tier {
         name: "interop",
-        tests: &[target_of("interop"), target_of("interop_extensions")],
+        tests: &[
+            target_of("interop"),
+            target_of("interop_extensions"),
+            target_of("interop_clients"),
+        ],
         prepare: reference_agent,
     },
     Tier {
@@ -93,6 +97,12 @@ const fn program(asked: [&'static str; 2], package: &'static str) -> Installed {
 
 /// Releases of the reference agent the interop tests run against.
 const RELEASES: [&str; 2] = ["0.52.12", "0.73.1"];
+
+/// Clients of the reference agent, each with the directory it is installed in.
+const CLIENTS: [(&str, &str); 2] = [
+    ("pi-acp-0.0.24", "pi-acp@0.0.24"),
+    ("gsd-rpc-client-2.52.0", "@gsd-build/rpc-client@2.52.0"),
+];
 
 /// What checks and translates the TypeScript client.
 const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22.20.5"];
@@ -201,14 +211,18 @@ fn reference_agent(effort: Effort) -> Result<Environment, String> {
         let package = format!("@mariozechner/pi-coding-agent@{release}");
         npm_install(&directory.join(format!("pi-{release}")), &[&package])?;
     }
+    for (name, package) in CLIENTS {
+        npm_install(&directory.join(name), &[package])?;
+    }
     Ok(vec![("PINION_INTEROP_DIR", directory)])
 }
 
 /// The TypeScript compiler from npm, in the target directory.
 fn typescript(effort: Effort) -> Result<Environment, String> {
     programs(effort, &[NODE, NPM])?;
-    let directory = target().join("typescript");
-    npm_install(&directory, &TYPESCRIPT)?;
+    let directory = target().join("client-tools");
+    npm_install(&directory.join(TYPESCRIPT[0]), &TYPESCRIPT)?;
+    let directory = directory.join(TYPESCRIPT[0]);
     Ok(vec![("PINION_TYPESCRIPT_DIR", directory)])
 }
 

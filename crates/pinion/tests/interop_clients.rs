@@ -1,0 +1,120 @@
+//! Clients of pi as npm has them, unmodified, with our binary in the place of `pi`. A driver in `tests/interop/clients` uses
+//! each as its users do and tells what it did; the table in `docs/clients/README.md` must say the same. Needs the packages in
+//! `PINION_INTEROP_DIR`; `cargo xtask interop` puts them there.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests"
+)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pinion_testkit::{ModelServer, Sandbox};
+use serde_json::{Value, json};
+
+const NEEDS: &str = "PINION_INTEROP_DIR names the directory with the clients";
+const PI: &str = "node_modules/@mariozechner/pi-coding-agent/dist";
+
+fn project() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().unwrap()
+}
+
+fn installed(path: &str) -> PathBuf {
+    let path = PathBuf::from(std::env::var_os("PINION_INTEROP_DIR").expect(NEEDS)).join(path);
+    assert!(path.exists(), "{} is not there", path.display());
+    path
+}
+
+/// A home in which the built-in model is the default, and a second one answers from a server of ours.
+fn home(server: &ModelServer) -> Sandbox {
+    let settings = json!({"defaultProvider": "offline", "defaultModel": "demo"});
+    let sandbox = Sandbox::with_settings(server.port(), &settings);
+    let bin = sandbox.root().join("bin");
+    fs::create_dir(&bin).unwrap();
+    // Any implementation can be put to the same test.
+    let ours = std::env::var_os("PINION_INTEROP_OURS");
+    let ours = ours.unwrap_or_else(|| env!("CARGO_BIN_EXE_pinion").into());
+    symlink(ours, bin.join("pi")).unwrap();
+    sandbox
+}
+
+/// Runs a driver to its end and gives the names of the steps it has done.
+fn drive(driver: &str, client: &Path) -> Vec<String> {
+    let server = ModelServer::start(json!({"turns": [
+        {"repeat_turn": 20, "turn": {"steps": ["The mock server."]}},
+    ]}));
+    let sandbox = home(&server);
+    let drivers = project().join("tests/interop/clients");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = vec![sandbox.root().join("bin")];
+    places.extend(std::env::split_paths(&path));
+    let output = Command::new("node")
+        .arg(drivers.join(driver))
+        .args([client.as_os_str(), drivers.join("questions.ts").as_ref()])
+        .current_dir(sandbox.work())
+        .env_clear()
+        .envs(sandbox.environment())
+        .env("PATH", std::env::join_paths(places).unwrap())
+        .output()
+        .expect("node");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}{wrong}");
+    told.lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|line| line["did"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The row of the table that begins with this name says what was done.
+fn is_documented(name: &str, done: &[String]) {
+    let page = fs::read_to_string(project().join("docs/clients/README.md")).unwrap();
+    let row = page
+        .lines()
+        .find(|line| line.starts_with(&format!("| {name} |")));
+    let row = row.unwrap_or_else(|| panic!("docs/clients/README.md has no row for {name}"));
+    let done = done.join(", ");
+    assert!(
+        row.contains(&format!("| {done} |")),
+        "{name} did: {done}\n{row}"
+    );
+}
+
+fn check(name: &str, driver: &str, client: &str) {
+    is_documented(name, &drive(driver, &installed(client)));
+}
+
+#[test]
+#[ignore = "needs the clients: cargo xtask interop"]
+fn pis_own_client_class_of_0_52_12() {
+    // This release does not export it from its front door.
+    let class = format!("pi-0.52.12/{PI}/modes/rpc/rpc-client.js");
+    check("`RpcClient` of pi 0.52.12", "rpc-client.mjs", &class);
+}
+
+#[test]
+#[ignore = "needs the clients: cargo xtask interop"]
+fn pis_own_client_class_of_0_73_1() {
+    let class = format!("pi-0.73.1/{PI}/index.js");
+    check("`RpcClient` of pi 0.73.1", "rpc-client.mjs", &class);
+}
+
+#[test]
+#[ignore = "needs the clients: cargo xtask interop"]
+fn the_client_library_of_gsd() {
+    let class = "gsd-rpc-client-2.52.0/node_modules/@gsd-build/rpc-client/dist/index.js";
+    check("`@gsd-build/rpc-client` 2.52.0", "rpc-client.mjs", class);
+}
+
+#[test]
+#[ignore = "needs the clients: cargo xtask interop"]
+fn an_editor_through_pi_acp() {
+    let adapter = "pi-acp-0.0.24/node_modules/pi-acp/dist/index.js";
+    check("`pi-acp` 0.0.24", "acp.mjs", adapter);
+}
