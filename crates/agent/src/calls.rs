@@ -55,7 +55,10 @@ impl Core {
         cancel: &CancellationToken,
     ) -> Calls {
         let calls: Vec<&ToolCall> = answer.tool_calls().collect();
-        if self.settings.tool_order == ToolOrder::Parallel && !self.any_sequential(&calls) {
+        // What a call does may change what the next one means to who decides about it.
+        let decided = self.gate.is_some();
+        let parallel = self.settings.tool_order == ToolOrder::Parallel && !decided;
+        if parallel && !self.any_sequential(&calls) {
             self.call_side_by_side(&calls, cancel).await
         } else {
             self.call_one_by_one(&calls, cancel).await

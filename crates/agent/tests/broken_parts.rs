@@ -1,4 +1,4 @@
-//! Parts that break inside the process: tools and providers that panic, tools that never end. Whatever breaks,
+//! Parts that break inside the process: tools, providers and deciders that panic or never end. Whatever breaks,
 //! the run ends exactly once and the session goes on.
 
 #![allow(
@@ -15,8 +15,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream;
 use pinion_agent::{
-    Answer, Command, Config, EngineError, EngineSettings, Event, Expanded, Expander, Handle,
-    Listener, Models, Preferences, Prompt, Reply, Session,
+    Admission, Answer, Command, Config, EngineError, EngineSettings, Event, Expanded, Expander,
+    Gate, Handle, Listener, Models, Preferences, Prompt, Reply, Session, Verdict,
 };
 use pinion_llm::{
     Authorization, EventStream, OfflineProvider, Provider, Registry, RegistryOptions, Request,
@@ -170,6 +170,10 @@ struct Bench {
 }
 
 fn bench(tool_timeout: Duration) -> Bench {
+    bench_with(tool_timeout, None)
+}
+
+fn bench_with(tool_timeout: Duration, gate: Option<Arc<dyn Gate>>) -> Bench {
     let directory = std::env::temp_dir();
     let options = RegistryOptions {
         include_offline: true,
@@ -225,7 +229,7 @@ fn bench(tool_timeout: Duration) -> Bench {
         expander: Arc::new(Plain),
         listeners: vec![Arc::clone(&ear) as Arc<dyn Listener>],
         hooks: None,
-        gate: None,
+        gate,
     };
     let (session, _task) = Session::spawn(config);
     Bench {
@@ -339,4 +343,82 @@ async fn l2_a_tool_that_never_ends_is_ended_by_its_time_limit_or_by_an_abort() {
     ends_once(&events);
     assert_eq!(answer(&events).0, StopReason::Aborted);
     bench.is_alive().await;
+}
+
+/// Decides by the name of the tool, and counts how often it is told of a run.
+#[derive(Default)]
+struct BrokenGate {
+    begun: AtomicUsize,
+    settled: AtomicUsize,
+}
+
+impl Gate for BrokenGate {
+    fn begin(&self) {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn settled(&self) {
+        self.settled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn admit<'a>(&'a self, call: Admission<'a>) -> BoxFuture<'a, Verdict> {
+        match call.run.name.as_str() {
+            "later" => Box::pin(async {
+                tokio::task::yield_now().await;
+                panic!("broken while deciding")
+            }),
+            "endless" => Box::pin(std::future::pending()),
+            name => {
+                let text = format!("{name} is not for you");
+                let details = json!({"why": call.arguments});
+                Box::pin(std::future::ready(Verdict::Refuse { text, details }))
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn l2_a_decision_that_fails_hangs_or_is_no_costs_the_call_alone() {
+    let gate = Arc::new(BrokenGate::default());
+    let hour = Duration::from_secs(3600);
+    let mut bench = bench_with(hour, Some(Arc::clone(&gate) as _));
+    for (tool, words) in [
+        ("called", "not for you"),
+        ("later", "deciding about it failed"),
+    ] {
+        let events = bench.live(&call(tool)).await;
+        ends_once(&events);
+        let output = events.iter().find_map(|event| match event {
+            Event::ToolEnd {
+                output,
+                is_error: true,
+                ..
+            } => Some(output),
+            _ => None,
+        });
+        let output = output.expect("a failed call");
+        assert!(
+            output.content[0]
+                .as_text()
+                .is_some_and(|text| text.contains(words))
+        );
+        assert_eq!(answer(&events).0, StopReason::Stop, "the model is told");
+        if tool == "called" {
+            assert_eq!(output.details, Some(json!({"why": {}})));
+        }
+    }
+    while bench.started.try_recv().is_ok() {}
+    bench.prompt(&call("endless")).await;
+    bench.started.recv().await.expect("the call begins");
+    bench
+        .ask(Command::Abort)
+        .await
+        .expect("the abort is answered");
+    bench.settled.recv().await.expect("it settles");
+    let events = std::mem::take(&mut *bench.ear.events.lock().unwrap());
+    ends_once(&events);
+    assert_eq!(answer(&events).0, StopReason::Aborted);
+    bench.is_alive().await;
+    assert_eq!(gate.begun.load(Ordering::Relaxed), 4);
+    assert_eq!(gate.settled.load(Ordering::Relaxed), 4);
 }

@@ -20,14 +20,20 @@ pub enum Mode {
 }
 
 impl Mode {
+    const ALL: [Self; 3] = [Self::Ask, Self::Auto, Self::Deny];
+
+    /// Its name in flags and settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::Auto => "auto",
+            Self::Deny => "deny",
+        }
+    }
+
     /// The mode of this name.
     pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "ask" => Self::Ask,
-            "auto" => Self::Auto,
-            "deny" => Self::Deny,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 }
 

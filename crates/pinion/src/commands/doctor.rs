@@ -7,6 +7,8 @@ use pinion_config::{Dirs, ExtensionFlags, Settings, Trust, TrustFlag, find_exten
 use pinion_llm::{Registry, RegistryOptions};
 
 use super::out;
+use crate::approvals;
+use crate::cli::ApprovalFlags;
 use crate::failure::Failure;
 
 pub(super) fn run() -> Result<ExitCode, Failure> {
@@ -57,10 +59,24 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
             &format!("{} from {}", available.len(), providers.join(", ")),
         );
     }
+    let approvals = match approvals::policy(&ApprovalFlags::default(), &settings, &dirs) {
+        Ok(None) => None,
+        Ok(Some(policy)) => {
+            let (allow, deny) = (policy.allow.len(), policy.deny.len());
+            let mode = policy.mode.name();
+            line(
+                "approve",
+                &format!("{mode}; rules: {allow} allow, {deny} deny"),
+            );
+            None
+        }
+        Err(failure) => Some(failure.to_string()),
+    };
     for notice in notices
         .iter()
         .map(ToString::to_string)
         .chain(found.iter().map(ToString::to_string))
+        .chain(approvals)
     {
         problems += 1;
         line("problem", &notice);
