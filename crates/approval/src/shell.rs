@@ -8,7 +8,9 @@
 //! `while`, `until`, `for … in`. Opaque: here-documents, backquotes, arithmetic, functions, `case`, `[[`, arrays,
 //! process substitution, expansions with operators, control characters and odd spaces outside quotes.
 
-use crate::line::{Redirection, Simple, Word};
+mod words;
+
+use crate::line::{Redirection, Simple};
 
 /// Command substitutions and groups deeper than this are opaque.
 const DEEPEST: usize = 32;
@@ -155,7 +157,10 @@ impl Reader {
             self.blanks();
             match self.peek() {
                 None | Some('\n' | ';' | '|' | ')') => break,
-                Some('&') if self.ahead(1) == Some('>') => self.redirection(command)?,
+                Some('&') if self.ahead(1) == Some('>') => {
+                    self.redirection(command)?;
+                    self.ends_here()?;
+                }
                 Some('&') => break,
                 Some('(') => return Err(Opaque),
                 Some('#') => self.comment(),
@@ -187,6 +192,16 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// To some shells `&>` is an end and a redirection: what follows would be another command.
+    fn ends_here(&mut self) -> Read<()> {
+        self.blanks();
+        match (self.peek(), self.ahead(1)) {
+            (Some('&'), Some('>')) => Err(Opaque),
+            (None | Some('\n' | ';' | '|' | '&' | ')' | '#'), _) => Ok(()),
+            _ => Err(Opaque),
+        }
     }
 
     /// `NAME in WORDS`, which run nothing themselves.
@@ -255,142 +270,6 @@ impl Reader {
             command.redirection = Redirection::Harmless;
         }
         Ok(())
-    }
-
-    fn at_end_of_word(&self) -> bool {
-        matches!(
-            self.peek(),
-            None | Some(' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')')
-        )
-    }
-
-    fn word(&mut self) -> Read<Word> {
-        let mut word = Word::default();
-        let from = self.at;
-        while !self.at_end_of_word() {
-            let Some(c) = self.peek() else { break };
-            self.at += 1;
-            match c {
-                '\\' => match self.peek() {
-                    None => word.push('\\'),
-                    // A word that goes on in the next line could be a keyword or an expansion.
-                    Some('\n' | '\0') => return Err(Opaque),
-                    Some(next) => {
-                        self.at += 1;
-                        word.push(next);
-                    }
-                },
-                '\'' => self.single_quoted(&mut word)?,
-                '"' => self.double_quoted(&mut word)?,
-                '`' => return Err(Opaque),
-                '$' if matches!(self.peek(), Some('\'' | '"')) => return Err(Opaque),
-                '$' => self.dollar(&mut word)?,
-                '*' | '?' | '[' | '{' => word.open(),
-                '~' if self.begins_path(from) => word.open(),
-                c if c.is_control() || c.is_whitespace() => return Err(Opaque),
-                c => word.push(c),
-            }
-        }
-        if self.peek() == Some('(') {
-            return Err(Opaque);
-        }
-        match self.chars[from..self.at] {
-            // Nothing to expand in these alone.
-            ['['] => Ok(Word::literal("[")),
-            ['{'] => Ok(Word::literal("{")),
-            ['[', '['] => Ok(Word::literal("[[")),
-            ['{', '}'] => Ok(Word::literal("{}")),
-            _ => Ok(word),
-        }
-    }
-
-    /// Whether a tilde just read stands where a home directory may.
-    fn begins_path(&self, from: usize) -> bool {
-        let before = self.at - 1;
-        before == from || matches!(self.chars[before - 1], ':' | '=')
-    }
-
-    fn single_quoted(&mut self, word: &mut Word) -> Read<()> {
-        loop {
-            let c = self.peek().ok_or(Opaque)?;
-            self.at += 1;
-            match c {
-                '\'' => return Ok(()),
-                '\0' => return Err(Opaque),
-                c => word.push(c),
-            }
-        }
-    }
-
-    fn double_quoted(&mut self, word: &mut Word) -> Read<()> {
-        loop {
-            let c = self.peek().ok_or(Opaque)?;
-            self.at += 1;
-            match c {
-                '"' => return Ok(()),
-                '\0' | '`' => return Err(Opaque),
-                '$' => self.dollar(word)?,
-                '\\' => {
-                    let next = self.peek().ok_or(Opaque)?;
-                    self.at += 1;
-                    match next {
-                        '\n' => {}
-                        '$' | '`' | '"' | '\\' => word.push(next),
-                        '\0' => return Err(Opaque),
-                        next => {
-                            word.push('\\');
-                            word.push(next);
-                        }
-                    }
-                }
-                c => word.push(c),
-            }
-        }
-    }
-
-    /// What follows a `$`.
-    fn dollar(&mut self, word: &mut Word) -> Read<()> {
-        match self.peek() {
-            Some('(') if self.ahead(1) == Some('(') => return Err(Opaque),
-            Some('(') => {
-                self.at += 1;
-                self.list(Closing::Parenthesis)?;
-            }
-            Some('{') => {
-                self.at += 1;
-                if !self.parameter() || !self.take('}') {
-                    return Err(Opaque);
-                }
-            }
-            Some('[') => return Err(Opaque),
-            Some('\\') if self.ahead(1) == Some('\n') => return Err(Opaque),
-            _ if self.parameter() => {}
-            _ => {
-                word.push('$');
-                return Ok(());
-            }
-        }
-        word.open();
-        Ok(())
-    }
-
-    /// Goes past the name of a parameter.
-    fn parameter(&mut self) -> bool {
-        let Some(first) = self.peek() else {
-            return false;
-        };
-        if first.is_ascii_alphabetic() || first == '_' {
-            while self
-                .peek()
-                .is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
-            {
-                self.at += 1;
-            }
-            return true;
-        }
-        let special = first.is_ascii_digit() || "@*#?-$!".contains(first);
-        self.at += usize::from(special);
-        special
     }
 }
 

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::line::Word;
 
 /// The commands found, one per line: words with `…` where they are open, `=` for variables, `>` for files.
 fn shown(text: &str) -> String {
@@ -194,6 +195,9 @@ fn what_is_not_understood_is_opaque() {
         "git \u{1b}[2K",
         "git 'a\0b'",
         "a ;; b",
+        "echo &>/dev/null touch M",
+        "echo &>/dev/null &>/dev/null touch M",
+        "&>/dev/null touch M",
     ] {
         assert!(read(text).opaque, "{text:?} is {}", shown(text));
     }
