@@ -99,8 +99,9 @@ const fn program(asked: [&'static str; 2], package: &'static str) -> Installed {
 const RELEASES: [&str; 2] = ["0.52.12", "0.73.1"];
 
 /// Clients of the reference agent, each with the directory it is installed in.
-const CLIENTS: [(&str, &str); 2] = [
+const CLIENTS: [(&str, &str); 3] = [
     ("pi-acp-0.0.24", "pi-acp@0.0.24"),
+    ("pi-acp-0.0.34", "pi-acp@0.0.34"),
     ("gsd-rpc-client-2.52.0", "@gsd-build/rpc-client@2.52.0"),
 ];
 

@@ -44,8 +44,20 @@ fn home(server: &ModelServer) -> Sandbox {
     sandbox
 }
 
+/// A client and how it is used.
+struct Client {
+    /// As the table has it.
+    name: &'static str,
+    driver: &'static str,
+    /// What the driver is told to use, below the directory of installed clients.
+    path: String,
+    /// What the driver cannot find out.
+    offers: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+}
+
 /// Runs a driver to its end and gives the names of the steps it has done.
-fn drive(driver: &str, client: &Path) -> Vec<String> {
+fn drive(client: &Client) -> Vec<String> {
     let server = ModelServer::start(json!({"turns": [
         {"repeat_turn": 20, "turn": {"steps": ["The mock server."]}},
     ]}));
@@ -55,12 +67,15 @@ fn drive(driver: &str, client: &Path) -> Vec<String> {
     let mut places = vec![sandbox.root().join("bin")];
     places.extend(std::env::split_paths(&path));
     let output = Command::new("node")
-        .arg(drivers.join(driver))
-        .args([client.as_os_str(), drivers.join("questions.ts").as_ref()])
+        .arg(drivers.join(client.driver))
+        .arg(installed(&client.path))
+        .arg(drivers.join("questions.ts"))
+        .args(client.offers)
         .current_dir(sandbox.work())
         .env_clear()
         .envs(sandbox.environment())
         .env("PATH", std::env::join_paths(places).unwrap())
+        .envs(client.environment.iter().copied())
         .output()
         .expect("node");
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -86,35 +101,62 @@ fn is_documented(name: &str, done: &[String]) {
     );
 }
 
-fn check(name: &str, driver: &str, client: &str) {
-    is_documented(name, &drive(driver, &installed(client)));
+fn check(client: &Client) {
+    is_documented(client.name, &drive(client));
+}
+
+fn class(name: &'static str, path: String) -> Client {
+    Client {
+        name,
+        driver: "rpc-client.mjs",
+        path,
+        offers: &[],
+        environment: &[],
+    }
 }
 
 #[test]
 #[ignore = "needs the clients: cargo xtask interop"]
 fn pis_own_client_class_of_0_52_12() {
     // This release does not export it from its front door.
-    let class = format!("pi-0.52.12/{PI}/modes/rpc/rpc-client.js");
-    check("`RpcClient` of pi 0.52.12", "rpc-client.mjs", &class);
+    let path = format!("pi-0.52.12/{PI}/modes/rpc/rpc-client.js");
+    check(&class("`RpcClient` of pi 0.52.12", path));
 }
 
 #[test]
 #[ignore = "needs the clients: cargo xtask interop"]
 fn pis_own_client_class_of_0_73_1() {
-    let class = format!("pi-0.73.1/{PI}/index.js");
-    check("`RpcClient` of pi 0.73.1", "rpc-client.mjs", &class);
+    let path = format!("pi-0.73.1/{PI}/index.js");
+    check(&class("`RpcClient` of pi 0.73.1", path));
 }
 
 #[test]
 #[ignore = "needs the clients: cargo xtask interop"]
 fn the_client_library_of_gsd() {
-    let class = "gsd-rpc-client-2.52.0/node_modules/@gsd-build/rpc-client/dist/index.js";
-    check("`@gsd-build/rpc-client` 2.52.0", "rpc-client.mjs", class);
+    let path = "gsd-rpc-client-2.52.0/node_modules/@gsd-build/rpc-client/dist/index.js";
+    check(&class("`@gsd-build/rpc-client` 2.52.0", path.into()));
 }
 
 #[test]
 #[ignore = "needs the clients: cargo xtask interop"]
-fn an_editor_through_pi_acp() {
-    let adapter = "pi-acp-0.0.24/node_modules/pi-acp/dist/index.js";
-    check("`pi-acp` 0.0.24", "acp.mjs", adapter);
+fn an_editor_through_pi_acp_0_0_24() {
+    check(&Client {
+        name: "`pi-acp` 0.0.24",
+        driver: "acp.mjs",
+        path: "pi-acp-0.0.24/node_modules/pi-acp/dist/index.js".into(),
+        offers: &[],
+        environment: &[],
+    });
+}
+
+#[test]
+#[ignore = "needs the clients: cargo xtask interop"]
+fn an_editor_through_pi_acp_0_0_34() {
+    check(&Client {
+        name: "`pi-acp` 0.0.34",
+        driver: "acp.mjs",
+        path: "pi-acp-0.0.34/node_modules/pi-acp/dist/index.js".into(),
+        offers: &["dialogs"],
+        environment: &[("PINION_RPC_DIALECT", "modern")],
+    });
 }

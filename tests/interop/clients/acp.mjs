@@ -1,9 +1,12 @@
-// Drives an adapter from the Agent Client Protocol to pi, as an editor would: `acp.mjs ADAPTER`.
+// Drives an adapter from the Agent Client Protocol to pi, as an editor would: `acp.mjs ADAPTER EXTENSION`, with `dialogs` behind
+// it for an adapter that passes dialogs of extensions on.
 // Working directory, agent directory and PATH are those of the test.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { assert, make, prompts, step, STORY, untilFile, within } from "./steps.mjs";
+import { copyFileSync, mkdirSync } from "node:fs";
+import { ANSWER, assert, make, prompts, script, step, STORY, untilFile, within } from "./steps.mjs";
 
+const [adapter, extension, offers] = process.argv.slice(2);
 const cwd = process.cwd();
 
 /** An editor: JSON-RPC over the pipes of the adapter. */
@@ -82,17 +85,30 @@ class Editor {
 }
 
 const start = async () => {
-  const editor = new Editor(process.argv[2]);
+  const editor = new Editor(adapter);
   const { agentCapabilities } = await editor.ask("initialize", { protocolVersion: 1, clientCapabilities: {} });
   assert.equal(agentCapabilities.loadSession, true);
   return editor;
 };
 
+/** Newer adapters have options in place of a command for each. */
+const set = ({ sessionId, configOptions }, category, command) => {
+  const option = configOptions?.find((option) => option.category === category);
+  if (!option) return editor.ask(...command);
+  const [value] = Object.values(command[1]).slice(-1);
+  return editor.ask("session/set_config_option", { sessionId, configId: option.id, value });
+};
+const setModel = (session, modelId) =>
+  set(session, "model", ["session/set_model", { sessionId: session.sessionId, modelId }]);
+const setLevel = (session, modeId) =>
+  set(session, "thought_level", ["session/set_mode", { sessionId: session.sessionId, modeId }]);
+
 let editor = await start();
+let session;
 let sessionId;
 
 await step("session", async () => {
-  const session = await editor.ask("session/new", { cwd, mcpServers: [] });
+  session = await editor.ask("session/new", { cwd, mcpServers: [] });
   sessionId = session.sessionId;
   assert.ok(sessionId);
   assert.equal(session.models.currentModelId, "offline/demo");
@@ -116,7 +132,8 @@ await step("tool call", async () => {
   await running;
   make("tool.txt");
   const { updates, text } = await over;
-  assert.match(JSON.stringify(updates.find(({ status }) => status === "completed")), /tool.txt is there/);
+  assert.ok(updates.some(({ status }) => status === "completed"));
+  assert.match(JSON.stringify(updates), ANSWER);
   assert.equal(text, "Working.Worked.");
 });
 
@@ -130,15 +147,15 @@ await step("abort", async () => {
 });
 
 await step("model switch", async () => {
-  await editor.ask("session/set_model", { sessionId, modelId: "mock/mock-1" });
+  await setModel(session, "mock/mock-1");
   const { text } = await editor.prompt(sessionId, "Who are you?");
   assert.equal(text, "The mock server.");
-  await editor.ask("session/set_model", { sessionId, modelId: "offline/demo" });
+  await setModel(session, "offline/demo");
 });
 
 await step("thinking level", async () => {
   const changed = editor.next(({ sessionUpdate }) => sessionUpdate === "current_mode_update");
-  await editor.ask("session/set_mode", { sessionId, modeId: "low" });
+  await setLevel(session, "low");
   assert.equal((await changed).currentModeId, "low");
 });
 
@@ -155,5 +172,25 @@ await step("resume", async () => {
   const { text } = await editor.prompt(sessionId, prompts.story);
   assert.equal(text, STORY);
 });
+
+if (offers === "dialogs") {
+  await step("dialogs", async () => {
+    const extensions = `${process.env.PI_CODING_AGENT_DIR}/extensions`;
+    mkdirSync(extensions);
+    copyFileSync(extension, `${extensions}/questions.ts`);
+    await editor.end();
+    editor = await start();
+    editor.answer = ({ params: { options } }) => {
+      const { optionId } = options.find(({ name }) => name === "green") ?? options[0];
+      return { outcome: { outcome: "selected", optionId } };
+    };
+    const { sessionId } = await editor.ask("session/new", { cwd, mcpServers: [] });
+    const asking = script({ turns: [{ tool: "questions", args: {} }, { text: "Asked." }] });
+    const { updates, text } = await editor.prompt(sessionId, asking);
+    const { content } = updates.find(({ status }) => status === "completed");
+    assert.equal(content[0].content.text, '{"sure":true,"colour":"green"}');
+    assert.match(text, /Thank you\..*Asked\./s);
+  });
+}
 
 await step("end", () => editor.end());

@@ -1,7 +1,7 @@
 // Drives a class `RpcClient`: pi's own, or one with the same methods. `rpc-client.mjs MODULE EXTENSION`.
 // Working directory, agent directory and PATH are those of the test.
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { assert, make, prompts, script, step, STORY, untilFile, within } from "./steps.mjs";
+import { ANSWER, assert, make, prompts, script, step, STORY, untilFile, within } from "./steps.mjs";
 
 const [module, extension] = process.argv.slice(2);
 const { RpcClient } = await import(pathToFileURL(module));
@@ -52,7 +52,7 @@ await step("tool call", async () => {
   make("tool.txt");
   const { result, isError } = (await over).find(({ type }) => type === "tool_execution_end");
   assert.equal(isError, false);
-  assert.match(textOf(result), /tool.txt is there/);
+  assert.match(textOf(result), ANSWER);
   assert.equal(await client.getLastAssistantText(), "Worked.");
 });
 

@@ -40,6 +40,8 @@ export const prompts = {
   endless: script([{ text: "Begun." }, { stall: 3_600_000 }, { text: "Never." }]),
 };
 
-export const untilFile = (name) => `until [ -e ${name} ]; do sleep 0.02; done; echo ${name} is there`;
+/** A command that ends when the file is there. What it says then is not a part of the command. */
+export const untilFile = (name) => `until [ -e ${name} ]; do sleep 0.02; done; echo $((6 * 7)) is the answer`;
+export const ANSWER = /42 is the answer/;
 export const make = (name) => writeFileSync(name, "");
 export { assert };
