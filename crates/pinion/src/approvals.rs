@@ -168,3 +168,104 @@ pub(crate) fn gate(
     };
     (Some(Arc::new(Approvals::new(policy, asker))), questions)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn dirs() -> Dirs {
+        Dirs::new("/work".into(), |_| None)
+    }
+
+    fn made(flags: &ApprovalFlags, own: Value, project: Value) -> Option<Policy> {
+        let settings =
+            Settings::from_values(json!({"approvals": own}), json!({"approvals": project}));
+        policy(flags, &settings, &dirs()).unwrap()
+    }
+
+    fn texts(rules: &[Rule]) -> Vec<(&str, &str)> {
+        let shown = |rule| (Rule::origin(rule).code(), Rule::text(rule));
+        rules.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn nothing_is_decided_unless_asked_for() {
+        let none = ApprovalFlags::default();
+        for own in [
+            json!(null),
+            json!({}),
+            json!({"timeoutSeconds": 5}),
+            json!({"allow": []}),
+        ] {
+            assert!(made(&none, own, json!(null)).is_none());
+        }
+        // A project that would allow or choose turns nothing on.
+        assert!(
+            made(
+                &none,
+                json!(null),
+                json!({"mode": "auto", "allow": ["bash"]})
+            )
+            .is_none()
+        );
+    }
+
+    #[test]
+    fn rules_alone_say_which_mode_is_meant() {
+        let none = ApprovalFlags::default();
+        let mode = |own, project| made(&none, own, project).unwrap().mode;
+        assert_eq!(mode(json!({"allow": ["read"]}), json!(null)), Mode::Ask);
+        assert_eq!(mode(json!({"deny": ["bash"]}), json!(null)), Mode::Auto);
+        assert_eq!(mode(json!(null), json!({"deny": ["bash"]})), Mode::Auto);
+        assert_eq!(
+            mode(json!({"mode": "deny", "deny": ["bash"]}), json!(null)),
+            Mode::Deny
+        );
+    }
+
+    #[test]
+    fn flags_go_first_and_rules_add_up() {
+        let flags = ApprovalFlags {
+            mode: Some(Mode::Deny),
+            patience: patience(7),
+            allow: vec![Rule::parse("ls", Origin::Flag).unwrap()],
+            deny: vec![Rule::parse("edit", Origin::Flag).unwrap()],
+        };
+        let own = json!({"mode": "ask", "timeoutSeconds": 9, "allow": ["bash"], "deny": ["write"]});
+        let project = json!({"mode": "auto", "timeoutSeconds": 1, "allow": ["*"], "deny": ["grep", 5, "x(y)"]});
+        let policy = made(&flags, own, project).unwrap();
+        assert_eq!((policy.mode, policy.patience.as_secs()), (Mode::Deny, 7));
+        assert_eq!(texts(&policy.allow), [("flag", "ls"), ("settings", "bash")]);
+        assert_eq!(
+            texts(&policy.deny),
+            [("flag", "edit"), ("settings", "write"), ("project", "grep")]
+        );
+    }
+
+    #[test]
+    fn a_mistake_of_the_user_is_an_error() {
+        for (own, words) in [
+            (json!("ask"), "must be an object"),
+            (
+                json!({"mode": "yes"}),
+                "approvals.mode must be ask, auto or deny",
+            ),
+            (
+                json!({"timeoutSeconds": 0}),
+                "approvals.timeoutSeconds must be from 1 to 86400",
+            ),
+            (json!({"allow": "bash"}), "approvals.allow must be a list"),
+            (json!({"deny": [5]}), "approvals.deny must be a list"),
+            (
+                json!({"deny": ["bash("]}),
+                "approvals.deny: the rule \"bash(\" cannot be used",
+            ),
+            (json!({"denied": []}), "approvals has no member \"denied\""),
+        ] {
+            let settings = Settings::from_values(json!({"approvals": own}), json!({}));
+            let failure = policy(&ApprovalFlags::default(), &settings, &dirs()).unwrap_err();
+            assert!(failure.to_string().contains(words), "{failure}");
+        }
+    }
+}

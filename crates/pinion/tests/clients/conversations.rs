@@ -31,6 +31,7 @@ pub fn all(command: &[OsString]) {
     shows_the_answer_as_it_comes_and_asks_the_user(command);
     takes_nobody_there_for_no(command);
     answers_dialogs_of_a_command(command);
+    answers_about_a_tool_call(command);
     stops_a_run_that_takes_too_long(command);
     waits_for_another_try(command);
     tells_what_failed(command);
@@ -105,6 +106,25 @@ fn answers_dialogs_of_a_command(command: &[OsString]) {
     assert_eq!((exit, answer.as_str()), (Exit::Code(0), ""), "{notes}");
     let said = fs::read_to_string(sandbox.work().join("said.json")).unwrap();
     assert_eq!(said, r#"{"sure":true,"name":"Ada"}"#);
+}
+
+fn answers_about_a_tool_call(command: &[OsString]) {
+    let sandbox = sandbox();
+    let [model, name] = offline();
+    let approve = ["--approve", "ask"].map(OsStr::new);
+    let client = Client::new(command, &sandbox);
+    for (said, made) in [("Refuse", false), ("Allow once", true)] {
+        let mut talk = client.ask(
+            "run `touch made.txt`",
+            &[model, name, approve[0], approve[1]],
+        );
+        talk.wait_for_note("Allow bash: touch made.txt?");
+        talk.wait_for_note("Refuse");
+        talk.say(said);
+        let (exit, _, notes) = talk.end();
+        assert_eq!(exit, Exit::Code(0), "{notes}");
+        assert_eq!(sandbox.work().join("made.txt").exists(), made, "{notes}");
+    }
 }
 
 fn stops_a_run_that_takes_too_long(command: &[OsString]) {
