@@ -267,3 +267,25 @@ fn apt_install(package: &str) -> Outcome {
     }
     quiet(&install)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Ready, client, target_of};
+
+    #[test]
+    fn what_cannot_run_is_left_out_and_nothing_else() {
+        let ready = Ready {
+            left_out: vec![target_of("interop"), client("the_go_client_works")],
+            ..Ready::default()
+        };
+        assert!(ready.leaves_out("interop", "whatever"));
+        assert!(ready.leaves_out("clients", "the_go_client_works"));
+        assert!(!ready.leaves_out("clients", "the_rust_client_works"));
+        assert!(!ready.leaves_out("golden", "the_go_client_works"));
+        assert_eq!(
+            ready.nextest_filter(),
+            "all() - binary(=interop) - (binary(=clients) & test(=the_go_client_works))"
+        );
+        assert_eq!(Ready::default().nextest_filter(), "all()");
+    }
+}
