@@ -99,10 +99,11 @@ const fn program(asked: [&'static str; 2], package: &'static str) -> Installed {
 const RELEASES: [&str; 2] = ["0.52.12", "0.73.1"];
 
 /// Clients of the reference agent, each with the directory it is installed in.
-const CLIENTS: [(&str, &str); 3] = [
-    ("pi-acp-0.0.24", "pi-acp@0.0.24"),
-    ("pi-acp-0.0.34", "pi-acp@0.0.34"),
-    ("gsd-rpc-client-2.52.0", "@gsd-build/rpc-client@2.52.0"),
+const CLIENTS: [(&str, &[&str]); 4] = [
+    ("pi-acp-0.0.24", &["pi-acp@0.0.24"]),
+    ("pi-acp-0.0.34", &["pi-acp@0.0.34"]),
+    ("gsd-rpc-client-2.52.0", &["@gsd-build/rpc-client@2.52.0"]),
+    ("acpx-0.1.15", &["acpx@0.1.15", "pi-acp@0.0.24"]),
 ];
 
 /// What checks and translates the TypeScript client.
@@ -212,8 +213,8 @@ fn reference_agent(effort: Effort) -> Result<Environment, String> {
         let package = format!("@mariozechner/pi-coding-agent@{release}");
         npm_install(&directory.join(format!("pi-{release}")), &[&package])?;
     }
-    for (name, package) in CLIENTS {
-        npm_install(&directory.join(name), &[package])?;
+    for (name, packages) in CLIENTS {
+        npm_install(&directory.join(name), packages)?;
     }
     Ok(vec![("PINION_INTEROP_DIR", directory)])
 }

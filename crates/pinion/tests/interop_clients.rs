@@ -160,3 +160,15 @@ fn an_editor_through_pi_acp_0_0_34() {
         environment: &[("PINION_RPC_DIALECT", "modern")],
     });
 }
+
+#[test]
+#[ignore = "needs the clients: cargo xtask interop"]
+fn a_command_line_through_acpx_and_pi_acp() {
+    check(&Client {
+        name: "`acpx` 0.1.15",
+        driver: "acpx.mjs",
+        path: "acpx-0.1.15/node_modules/acpx/dist/cli.js".into(),
+        offers: &[],
+        environment: &[],
+    });
+}
