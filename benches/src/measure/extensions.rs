@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -96,7 +96,9 @@ fn load_ten(bench: &mut Bench, kind: Kind, name: &str) -> Fallible<()> {
     Ok(())
 }
 
-/// A tool that does nothing, called many times one after the other: from the first start to the last end, per call.
+/// A tool that does nothing, called many times one after the other: from the first call to the last, per call.
+///
+/// The tool keeps the time itself. Records say less: an agent may write those of all calls in one go.
 fn call_tool(bench: &mut Bench) -> Fallible<()> {
     let steps: Vec<Value> = (0..CALLS)
         .map(|number| json!({"tool": "nothing", "args": {"n": number}}))
@@ -116,7 +118,7 @@ fn call_tool(bench: &mut Bench) -> Fallible<()> {
             fs::write(&path, TOOL)?;
             let took = calls(agent, &home, &path)?;
             let samples = if reference { &mut theirs } else { &mut ours };
-            samples.add(took.as_secs_f64() / CALLS as f64);
+            samples.add(took.as_secs_f64() / (CALLS - 1) as f64);
         }
     }
     let ratio = theirs.median() / ours.median();
@@ -137,22 +139,22 @@ fn calls(agent: &Agent, home: &Home, extension: &Path) -> Fallible<Duration> {
     let path = extension.to_string_lossy();
     let mut process = agent.start_ready(home, &["--no-session", "-e", &path])?;
     process.send(PROMPT)?;
-    let (mut begun, mut ended, mut count) = (None, Instant::now(), 0);
+    let (mut last, mut count) = (Vec::new(), 0);
     process.read_until(|line| {
-        if line.is("tool_execution_start") {
-            begun.get_or_insert_with(Instant::now);
-        } else if line.is("tool_execution_end") {
+        if line.is("tool_execution_end") {
             count += 1;
-            ended = Instant::now();
+            last = line.head.to_vec();
         }
         line.is("agent_end")
     })?;
     process.finish()?;
-    let begun = begun.ok_or("no tool was called")?;
     if count != CALLS {
         return Err(format!("{count} of {CALLS} calls came back").into());
     }
-    Ok(ended.duration_since(begun))
+    let last: Value = serde_json::from_slice(&last)?;
+    let told = last["result"]["content"][0]["text"].as_str();
+    let milliseconds: f64 = told.ok_or("the tool tells no time")?.parse()?;
+    Ok(Duration::from_secs_f64(milliseconds / 1e3))
 }
 
 fn start(agent: &Agent, home: &Home, arguments: &[String]) -> Fallible<Duration> {
@@ -179,11 +181,16 @@ fn write_set(home: &Home, kind: Kind, count: usize) -> Fallible<Vec<String>> {
     Ok(arguments)
 }
 
-/// The smallest tool there is, one at a time.
-const TOOL: &str = r#"export default function (pi: any) {
+/// The smallest tool there is, one at a time: says how many milliseconds ago it was first called.
+const TOOL: &str = r#"let first: number | undefined;
+export default function (pi: any) {
   pi.registerTool({ name: "nothing", label: "Nothing", description: "Does nothing", executionMode: "sequential",
     parameters: { type: "object", properties: { n: { type: "number" } } },
-    execute: async () => ({ content: [{ type: "text", text: "" }] }) });
+    execute: async () => {
+      const now = performance.now();
+      first ??= now;
+      return { content: [{ type: "text", text: String(now - first) }] };
+    } });
 }
 "#;
 
