@@ -23,7 +23,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let mut files = Vec::new();
     collect(Path::new("js"), &mut files)?;
-    files.sort();
+    // In the order of their names, by which the program finds them.
+    files.sort_by_key(|file| file.with_extension("").to_string_lossy().into_owned());
 
     let runtime = Runtime::new()?;
     runtime.set_max_stack_size(0);
@@ -55,11 +56,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         let target = out.join(format!("{}.bin", place.replace('/', "-")));
         fs::write(&target, bytecode)?;
         let found = exports::scan(&source);
+        let listed = found
+            .names
+            .iter()
+            .map(|export| (&export.name, &export.from, &export.inner));
         writeln!(
             table,
             "    Embedded {{ name: {name:?}, code: include_bytes!({target:?}), exports: &{:?}, \
              stars: &{:?} }},",
-            found.names, found.stars,
+            listed.collect::<Vec<_>>(),
+            found.stars,
         )?;
     }
     table.push_str("]\n");

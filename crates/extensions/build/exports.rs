@@ -5,8 +5,27 @@
 
 /// What a module exports by name, and the modules it passes on whole.
 pub(crate) struct Exports {
-    pub(crate) names: Vec<String>,
+    pub(crate) names: Vec<Export>,
     pub(crate) stars: Vec<String>,
+}
+
+/// A name a module exports. Where it only passes on what another module calls `inner`, that is `from`;
+/// otherwise both are empty.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Export {
+    pub(crate) name: String,
+    pub(crate) from: String,
+    pub(crate) inner: String,
+}
+
+impl Export {
+    fn own(name: String) -> Self {
+        Self {
+            name,
+            from: String::new(),
+            inner: String::new(),
+        }
+    }
 }
 
 /// Reads the `export` statements of `source`.
@@ -35,19 +54,30 @@ pub(crate) fn scan(source: &str) -> Exports {
 fn take(statement: &str, found: &mut Exports) {
     if let Some(star) = statement.strip_prefix('*') {
         match star.trim_start().strip_prefix("as ") {
-            Some(name) => found.names.push(identifier(name)),
+            Some(name) => found.names.push(Export::own(identifier(name))),
             None => found.stars.extend(quoted(star)),
         }
         return;
     }
     if let Some(list) = statement.strip_prefix('{') {
-        let list = list.split('}').next().unwrap_or_default();
+        let (list, rest) = list.split_once('}').unwrap_or((list, ""));
+        let from = rest.trim_start().strip_prefix("from");
+        let from = from.and_then(quoted).unwrap_or_default();
         for item in list.split(',') {
             let item = item.split("//").next().unwrap_or_default().trim();
-            let name = item.rsplit(" as ").next().unwrap_or(item).trim();
-            if !name.is_empty() {
-                found.names.push(name.to_owned());
+            let (inner, name) = item.split_once(" as ").unwrap_or((item, item));
+            let (inner, name) = (inner.trim().to_owned(), name.trim().to_owned());
+            if name.is_empty() {
+                continue;
             }
+            found.names.push(match from.as_str() {
+                "" => Export::own(name),
+                from => Export {
+                    name,
+                    from: from.to_owned(),
+                    inner,
+                },
+            });
         }
         return;
     }
@@ -55,14 +85,14 @@ fn take(statement: &str, found: &mut Exports) {
     loop {
         let word = identifier(words);
         if word == "default" {
-            found.names.push(word);
+            found.names.push(Export::own(word));
             return;
         }
         let after = words[word.len()..].trim_start_matches(['*', ' ']);
         match word.as_str() {
             "async" | "function" => words = after,
             "class" => {
-                found.names.push(identifier(after));
+                found.names.push(Export::own(identifier(after)));
                 return;
             }
             "const" | "let" | "var" => {
@@ -70,7 +100,7 @@ fn take(statement: &str, found: &mut Exports) {
                 return;
             }
             _ => {
-                found.names.push(word);
+                found.names.push(Export::own(word));
                 return;
             }
         }
@@ -80,14 +110,14 @@ fn take(statement: &str, found: &mut Exports) {
 /// The names of `const a = 1` and of `const { a, b: c } = value`.
 fn declared(text: &str, found: &mut Exports) {
     let Some(pattern) = text.strip_prefix('{') else {
-        found.names.push(identifier(text));
+        found.names.push(Export::own(identifier(text)));
         return;
     };
     for item in pattern.split('}').next().unwrap_or_default().split(',') {
         let item = item.split('=').next().unwrap_or_default();
         let name = item.rsplit(':').next().unwrap_or(item).trim();
         if !name.is_empty() {
-            found.names.push(name.to_owned());
+            found.names.push(Export::own(name.to_owned()));
         }
     }
 }

@@ -16,6 +16,7 @@ pub use api::{
 };
 pub use ops::{changed_environment, environment_variable};
 pub use script::{
-    Generation, Script, ScriptError, ScriptOptions, Uncaught, UncaughtKind, readable_message,
+    Generation, Opening, Script, ScriptError, ScriptOptions, Surroundings, Uncaught, UncaughtKind,
+    readable_message,
 };
 pub use services::{Contribution, NoServices, Services};

@@ -29,33 +29,53 @@ mod zlib;
 pub(crate) use process::environment;
 pub use process::{changed_environment, environment_variable};
 
+use rquickjs::object::{Accessor, Property};
+use rquickjs::prelude::This;
 use rquickjs::{Ctx, Object, Result};
 
 use crate::script::Shared;
 pub(crate) use crate::script::raw::bytes_of;
 
-/// Every operation, for one generation.
+/// What adds a group to an object.
+type Install<'js> = fn(&Ctx<'js>, &Object<'js>, &Shared) -> Result<()>;
+
+/// Every operation, for one generation. A group is made when it is first touched: there are hundreds
+/// of operations, and an extension uses a handful.
 pub(crate) fn all<'js>(ctx: &Ctx<'js>, host: &Shared) -> Result<Object<'js>> {
     let ops = Object::new(ctx.clone())?;
+    // Every realm needs these at once.
     api::install(ctx, &ops, host)?;
     core::install(ctx, &ops, host)?;
-    modules::install(ctx, &ops, host)?;
-    timers::install(ctx, &ops, host)?;
-    url::install(ctx, &ops, host)?;
-    text::install(ctx, &ops, host)?;
-    intl::install(ctx, &ops, host)?;
-    http::install(ctx, &ops, host)?;
-    display::install(ctx, &ops, host)?;
-    llm::install(ctx, &ops, host)?;
-    tools::install(ctx, &ops, host)?;
-    buffer::install(ctx, &ops)?;
-    child::install(ctx, &ops, host)?;
-    crypto::install(ctx, &ops)?;
-    fs::install(ctx, &ops, host)?;
-    net::install(ctx, &ops, host)?;
-    os::install(ctx, &ops)?;
-    process::install(ctx, &ops)?;
-    zlib::install(ctx, &ops)?;
+    let groups: [(&'static str, Install<'js>); 17] = [
+        ("modules", modules::install),
+        ("timers", timers::install),
+        ("url", url::install),
+        ("text", text::install),
+        ("intl", intl::install),
+        ("http", http::install),
+        ("display", display::install),
+        ("llm", llm::install),
+        ("tools", tools::install),
+        ("buffer", |ctx, ops, _| buffer::install(ctx, ops)),
+        ("child", child::install),
+        ("crypto", |ctx, ops, _| crypto::install(ctx, ops)),
+        ("fs", fs::install),
+        ("net", net::install),
+        ("os", |ctx, ops, _| os::install(ctx, ops)),
+        ("process", |ctx, ops, _| process::install(ctx, ops)),
+        ("zlib", |ctx, ops, _| zlib::install(ctx, ops)),
+    ];
+    for (name, install) in groups {
+        let host = host.clone();
+        let made = move |ctx: Ctx<'js>, ops: This<Object<'js>>| -> Result<Object<'js>> {
+            let made = Object::new(ctx.clone())?;
+            install(&ctx, &made, &host)?;
+            let group: Object<'js> = made.get(name)?;
+            ops.prop(name, Property::from(group.clone()))?;
+            Ok(group)
+        };
+        ops.prop(name, Accessor::new_get(made).configurable())?;
+    }
     Ok(ops)
 }
 

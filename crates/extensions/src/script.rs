@@ -7,6 +7,7 @@ mod commonjs;
 mod embedded;
 mod errors;
 mod facade;
+mod heap;
 mod limits;
 mod load;
 mod options;
@@ -31,7 +32,7 @@ pub(crate) use commonjs::wrapper;
 pub(crate) use errors::describe;
 pub use errors::{ScriptError, readable_message};
 pub(crate) use load::{import_now, path_of, source_url};
-pub use options::{ScriptOptions, Uncaught, UncaughtKind};
+pub use options::{ScriptOptions, Surroundings, Uncaught, UncaughtKind};
 pub(crate) use resolve::{Request as ResolveRequest, Wanted};
 pub(crate) use shared::Shared;
 pub(crate) use transform::Kind;
@@ -57,6 +58,27 @@ pub struct Script {
     requests: mpsc::UnboundedSender<Request>,
     stop: Arc<Stop>,
     next: AtomicU64,
+    generations: AtomicU64,
+}
+
+/// A generation that is being opened.
+#[derive(Debug)]
+pub struct Opening {
+    /// Which it is; calls may be sent to it at once.
+    pub generation: Generation,
+    opened: oneshot::Receiver<Result<(), ScriptError>>,
+}
+
+impl Opening {
+    /// Waits until it is open.
+    ///
+    /// # Errors
+    ///
+    /// When the engine cannot be made or has ended.
+    pub async fn finish(self) -> Result<Generation, ScriptError> {
+        self.opened.await.map_err(|_| ScriptError::Ended)??;
+        Ok(self.generation)
+    }
 }
 
 impl std::fmt::Debug for Script {
@@ -79,7 +101,17 @@ impl Script {
             requests,
             stop,
             next: AtomicU64::new(1),
+            generations: AtomicU64::new(1),
         })
+    }
+
+    /// Says who is around the engine; holds for generations opened from now on.
+    ///
+    /// # Errors
+    ///
+    /// When the engine has ended.
+    pub fn connect(&self, surroundings: Surroundings) -> Result<(), ScriptError> {
+        self.send(Request::Connect(surroundings))
     }
 
     /// Opens a realm whose modules are evaluated afresh.
@@ -88,9 +120,20 @@ impl Script {
     ///
     /// When the engine cannot be made or has ended.
     pub async fn open_generation(&self) -> Result<Generation, ScriptError> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Request::Open(reply))?;
-        answer.await.map_err(|_| ScriptError::Ended)?
+        self.begin_generation()?.finish().await
+    }
+
+    /// Begins to open a realm, without waiting for it. Calls to a generation that then cannot be
+    /// opened fail with [`ScriptError::Closed`].
+    ///
+    /// # Errors
+    ///
+    /// When the engine has ended.
+    pub fn begin_generation(&self) -> Result<Opening, ScriptError> {
+        let generation = Generation(self.generations.fetch_add(1, Ordering::Relaxed));
+        let (reply, opened) = oneshot::channel();
+        self.send(Request::Open(generation, reply))?;
+        Ok(Opening { generation, opened })
     }
 
     /// Calls an exported function of a built-in module with JSON text arguments and awaits its

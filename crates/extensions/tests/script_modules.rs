@@ -207,3 +207,66 @@ async fn every_generation_evaluates_its_modules_afresh() {
     assert_eq!(bench.run("a.ts").await.unwrap_err().code(), "script_closed");
     assert_eq!(bench.run_in(second, "a.ts").await.unwrap(), json!(2));
 }
+
+#[tokio::test]
+async fn the_same_values_come_however_a_built_in_module_is_imported() {
+    let bench = Bench::new().await;
+    // Each file gets as much of the module as it asks for; together they must not notice.
+    bench.write(
+        "part.ts",
+        "import { existsSync, readFileSync } from 'node:fs'; export { existsSync, readFileSync };",
+    );
+    bench.write(
+        "mixed.ts",
+        "import { ReadStream, Stats, promises as p, Dir } from 'fs'; export { ReadStream, Stats, p, Dir };",
+    );
+    bench.write(
+        "whole.ts",
+        "import fs from 'node:fs'; import * as all from 'node:fs'; export { fs, all };",
+    );
+    bench.write(
+        "later.ts",
+        "import { existsSync } from 'node:fs';
+         export default async () => { const all = await import('node:fs'); return [existsSync === all.existsSync, typeof all.readFile, typeof all.default.watch]; };",
+    );
+    bench.write(
+        "passed.ts",
+        "export * from 'node:fs'; export { default as fs } from 'node:fs';",
+    );
+    bench.write(
+        "a.ts",
+        "import * as part from './part'; import * as mixed from './mixed'; import { fs, all } from './whole';
+         import * as passed from './passed'; import later from './later';
+         import inner from 'node:fs/promises'; import { Type } from 'typebox'; import { Type as same, StringEnum } from '@mariozechner/pi-ai';
+         import * as typebox from 'typebox';
+         export default async () => [
+           part.existsSync === fs.existsSync, part.readFileSync === all.readFileSync,
+           mixed.ReadStream === fs.ReadStream, mixed.Stats === all.Stats, mixed.Dir === fs.Dir,
+           mixed.p === inner, fs.promises === inner, all.promises === inner,
+           passed.fs === fs, passed.mkdirSync === fs.mkdirSync,
+           Type === same, Type === typebox.Type, Type.Partial === typebox.Partial, typeof StringEnum,
+           Object.keys(Type).includes('Partial'), await later(),
+         ];",
+    );
+    assert_eq!(
+        bench.run("a.ts").await.unwrap(),
+        json!([
+            true,
+            true,
+            true,
+            true,
+            true,
+            true,
+            true,
+            true,
+            true,
+            true,
+            true,
+            true,
+            true,
+            "function",
+            true,
+            [true, "function", "function"]
+        ])
+    );
+}

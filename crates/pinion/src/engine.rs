@@ -62,6 +62,7 @@ pub(crate) fn build(
         settings,
         dialect,
     } = basis;
+    let found = extensions::find(flags, &dirs, &settings, trust)?;
     let (registry, notices) = Registry::load(&dirs.agent_dir, registry_options());
     tell(&notices);
     let mask = Mask::default();
@@ -82,8 +83,7 @@ pub(crate) fn build(
     let services = Arc::new(ProgramServices::new(registry, ground));
     let policy = approvals::policy(&flags.approvals, &settings, &dirs)?;
     let (gate, approvals) = approvals::gate(policy, &audience, &mask);
-    let extensions =
-        extensions::load(runtime, flags, &dirs, &settings, trust, &services, audience)?;
+    let extensions = extensions::load(runtime, found, flags, &services, audience)?;
     let ways = match (dialect, &extensions) {
         (Dialect::Early | Dialect::Classic, None) => Ways::Classic,
         (Dialect::Modern, _) | (_, Some(_)) => Ways::Later,

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use pinion_config::{Dirs, ProjectTrust, Settings, find_extensions};
 use pinion_extensions::{
-    ExtensionEntry, Extensions, Flag, FlagKind, LoadFailure, Options, RecordSink, ScriptOptions,
+    ExtensionEntry, Extensions, Flag, FlagKind, LoadFailure, Options, RecordSink, Script,
+    ScriptOptions,
 };
 use pinion_pi::Participant;
 use serde_json::{Map, Value, json};
@@ -37,7 +38,7 @@ impl Audience {
 }
 
 /// What the settings say about how extensions are run.
-fn options(settings: &Settings, dirs: &Dirs) -> Options {
+pub(crate) fn options(settings: &Settings, dirs: &Dirs) -> Options {
     let number = |name: &str| settings.get_global(name).and_then(Value::as_u64);
     let mut script = ScriptOptions {
         cache_dir: cache_dir(dirs),
@@ -72,16 +73,20 @@ fn cache_dir(dirs: &Dirs) -> Option<PathBuf> {
     base.is_absolute().then(|| base.join("pinion/extensions"))
 }
 
-/// Finds and loads the extensions of a run; `None` when there are none.
-pub(crate) fn load(
-    runtime: &Runtime,
+/// Extensions that were found, and an engine that gets ready for them.
+pub(crate) struct Found {
+    entries: Vec<ExtensionEntry>,
+    options: Options,
+    engine: Script,
+}
+
+/// Finds the extensions of a run; `None` when there are none.
+pub(crate) fn find(
     flags: &Flags,
     dirs: &Dirs,
     settings: &Settings,
     trust: ProjectTrust,
-    services: &Arc<ProgramServices>,
-    audience: Audience,
-) -> Result<Option<Extensions>, Failure> {
+) -> Result<Option<Found>, Failure> {
     let found = find_extensions(dirs, settings, &flags.extension_flags(), trust);
     for notice in &found.notices {
         eprintln!("Warning: {notice}");
@@ -93,14 +98,35 @@ pub(crate) fn load(
         source_info: json!(entry.source_info),
         path: entry.path,
     });
+    let options = options(settings, dirs);
+    Ok(Some(Found {
+        entries: entries.collect(),
+        engine: Extensions::start_engine(options.script.clone())
+            .map_err(|failure| load_failed(&failure))?,
+        options,
+    }))
+}
+
+/// Loads the extensions that were found.
+pub(crate) fn load(
+    runtime: &Runtime,
+    found: Option<Found>,
+    flags: &Flags,
+    services: &Arc<ProgramServices>,
+    audience: Audience,
+) -> Result<Option<Extensions>, Failure> {
+    let Some(found) = found else {
+        return Ok(None);
+    };
     let options = Options {
         has_ui: audience.has_ui,
         records: audience.records,
         services: Arc::clone(services) as _,
-        ..options(settings, dirs)
+        ..found.options
     };
+    let loading = Extensions::load_into(found.engine, found.entries, options);
     let loaded = runtime
-        .block_on(Extensions::load(entries.collect(), options))
+        .block_on(loading)
         .map_err(|failure| load_failed(&failure))?;
     let values = flag_values(&loaded.flags(), &flags.unknown)?;
     runtime

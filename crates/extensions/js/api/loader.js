@@ -47,8 +47,9 @@ async function open(extension) {
   if (!factory) {
     throw new Refusal(`Extension does not export a valid factory function: ${extension.path}`);
   }
-  const loading = Promise.resolve(factory(makePi(extension)));
-  await within(LOAD_LIMIT, loading, `The factory did not finish within ${LOAD_LIMIT / 1000} seconds`);
+  const loading = factory(makePi(extension));
+  if (typeof loading?.then !== "function") return;
+  await within(LOAD_LIMIT, Promise.resolve(loading), `The factory did not finish within ${LOAD_LIMIT / 1000} seconds`);
 }
 
 // A CommonJS file that was made from an ES module has its default one level down.

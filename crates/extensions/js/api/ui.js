@@ -2,7 +2,7 @@
 
 import { home, now } from "pinion:api/bridge";
 import { ask } from "pinion:api/dialogs";
-import { activeTheme } from "pinion:api/theme";
+import { lazy } from "pinion:runtime/lazy";
 
 const value = (response) => (response.cancelled ? undefined : textOf(response.value));
 const textOf = (given) => (given === null ? undefined : given);
@@ -29,7 +29,7 @@ const unseen = {
   setEditorComponent: nothing,
   getEditorComponent: nothing,
   get theme() {
-    return activeTheme();
+    return lazy("api/theme").activeTheme();
   },
   getAllThemes: () => [],
   getTheme: nothing,

@@ -1,144 +1,22 @@
-// node:fs: the calls that answer at once, those that call back, streams and watchers.
+// node:fs: everything by name. What others make is only passed on, so that the loader can go past this module.
 
-import { ops } from "pinion:ops";
-import promises, { Dir } from "pinion:node/fs_promises";
-import { invalidArgType } from "pinion:node/internal_errors";
-import { BigIntStats, Dirent, Stats, constants, decoded, fdOf, flagsOf, modeOf, optionsOf, pathOf, secondsOf, statsOf, bytesOf } from "pinion:node/internal_fs";
-import { ReadStream, WriteStream } from "pinion:node/internal_fs_streams";
-import * as sync from "pinion:node/internal_fs_sync";
-import * as watching from "pinion:node/internal_fs_watch";
-import { Buffer } from "pinion:node/buffer";
+import fs from "pinion:node/internal_fs_object";
 
-const native = ops.fs;
-
-/** Calls back with what a promise gives. Errors of the callback are nobody's rejection. */
-function settle(promise, callback, spread) {
-	promise.then(
-		(value) => setImmediate(() => (spread ? spread(value) : value === undefined ? callback(null) : callback(null, value))),
-		(error) => setImmediate(() => callback(error)),
-	);
-}
-
-const callbackOf = (args) => {
-	const callback = args.pop();
-	if (typeof callback !== "function") throw invalidArgType("cb", "function", callback);
-	return callback;
-};
-
-const called = (work) =>
-	function (...args) {
-		const callback = callbackOf(args);
-		settle(work(...args), callback);
-	};
-
-const fs = {
-	...Object.fromEntries(Object.entries(sync).filter(([name]) => name.endsWith("Sync"))),
-	constants,
-	F_OK: constants.F_OK,
-	R_OK: constants.R_OK,
-	W_OK: constants.W_OK,
-	X_OK: constants.X_OK,
-	promises,
-	Stats,
-	BigIntStats,
-	Dirent,
-	Dir,
-	ReadStream,
-	WriteStream,
-	FileReadStream: ReadStream,
-	FileWriteStream: WriteStream,
-	FSWatcher: watching.FSWatcher,
-	createReadStream: (path, options) => new ReadStream(path, options),
-	createWriteStream: (path, options) => new WriteStream(path, options),
-	watch(path, options, listener) {
-		if (typeof options === "function") [listener, options] = [options, {}];
-		return new watching.FSWatcher(pathOf(path, "filename"), optionsOf(options), listener);
-	},
-	watchFile(path, options, listener) {
-		if (typeof options === "function") [listener, options] = [options, {}];
-		return watching.watchFile(pathOf(path, "filename"), options ?? {}, listener);
-	},
-	unwatchFile: (path, listener) => watching.unwatchFile(pathOf(path, "filename"), listener),
-	exists(path, callback) {
-		const there = sync.existsSync(path);
-		setImmediate(() => callback(there));
-	},
-	read(fd, ...args) {
-		const callback = callbackOf(args);
-		let [target, ...rest] = args;
-		if (!ArrayBuffer.isView(target)) {
-			const options = target ?? {};
-			target = options.buffer ?? Buffer.alloc(16384);
-			rest = [options];
-		}
-		const { offset, length, position } = sync.readArguments(target, ...rest);
-		const reading = native.readAsync(fdOf(fd), length, position);
-		settle(reading, callback, (bytes) => {
-			new Uint8Array(target.buffer, target.byteOffset, target.byteLength).set(bytes, offset);
-			callback(null, bytes.length, target);
-		});
-	},
-	write(fd, data, ...args) {
-		const callback = callbackOf(args);
-		const { bytes, position } = sync.writeArguments(data, ...args);
-		settle(native.writeAsync(fdOf(fd), bytes, position), callback, (count) => callback(null, count, data));
-	},
-	readFile(path, ...args) {
-		const callback = callbackOf(args);
-		const settings = optionsOf(args[0]);
-		settle(typeof path === "number" ? native.readAllAsync(path).then((bytes) => decoded(bytes, settings.encoding)) : promises.readFile(path, settings), callback);
-	},
-	writeFile(path, data, ...args) {
-		const callback = callbackOf(args);
-		const settings = optionsOf(args[0]);
-		settle(typeof path === "number" ? native.writeAsync(path, bytesOf(data, settings.encoding), -1).then(() => undefined) : promises.writeFile(path, data, settings), callback);
-	},
-	appendFile(path, data, ...args) {
-		const callback = callbackOf(args);
-		fs.writeFile(path, data, { flag: "a", ...optionsOf(args[0]) }, callback);
-	},
-	realpath(path, ...args) {
-		const callback = callbackOf(args);
-		const fail = (error) => {
-			throw sync.walkedError(error, pathOf(path));
-		};
-		settle(promises.realpath(path, args[0]).catch(fail), callback);
-	},
-	open: called((path, flags, mode) => native.openAsync(pathOf(path), flagsOf(typeof flags === "object" ? undefined : flags), modeOf(mode, 0o666))),
-	close(fd, callback = () => {}) {
-		settle(native.closeAsync(fdOf(fd)), callback);
-	},
-	fsync: called((fd) => native.fsyncAsync(fdOf(fd))),
-	fdatasync: called((fd) => native.fdatasyncAsync(fdOf(fd))),
-	ftruncate: called((fd, length = 0) => native.ftruncateAsync(fdOf(fd), length)),
-	fstat: called(async (fd, options) => statsOf(await native.fstatAsync(fdOf(fd)), options)),
-	fchmod: called((fd, mode) => native.fchmodAsync(fdOf(fd), modeOf(mode))),
-	fchown: called((fd, uid, gid) => native.fchownAsync(fdOf(fd), uid, gid)),
-	futimes: called((fd, atime, mtime) => native.futimesAsync(fdOf(fd), secondsOf(atime), secondsOf(mtime))),
-	writev(fd, buffers, ...args) {
-		const callback = callbackOf(args);
-		settle(native.writeAsync(fdOf(fd), Buffer.concat(buffers), typeof args[0] === "number" ? args[0] : -1), callback, (count) => callback(null, count, buffers));
-	},
-	readv(fd, buffers, ...args) {
-		const callback = callbackOf(args);
-		const count = sync.readvSync(fd, buffers, args[0]);
-		setImmediate(() => callback(null, count, buffers));
-	},
-};
-for (const name of ["access", "chmod", "chown", "copyFile", "cp", "lchmod", "lchown", "link", "lstat", "lutimes", "mkdir", "mkdtemp", "opendir", "readdir", "readlink", "rename", "rm", "rmdir", "stat", "statfs", "symlink", "truncate", "unlink", "utimes"]) {
-	fs[name] = called((...args) => promises[name](...args));
-	Object.defineProperty(fs[name], "name", { value: name });
-}
-fs.glob = (pattern, ...args) => {
-	const callback = callbackOf(args);
-	settle(Array.fromAsync(promises.glob(pattern, args[0])), callback);
-};
-fs.realpath.native = called((path, options) => promises.realpath(path, options));
-const custom = Symbol.for("nodejs.util.promisify.custom");
-fs.exists[custom] = (path) => Promise.resolve(sync.existsSync(path));
-fs.read[custom] = (fd, ...args) => new Promise((resolve, reject) => fs.read(fd, ...args, (error, bytesRead, buffer) => (error ? reject(error) : resolve({ bytesRead, buffer }))));
-fs.write[custom] = (fd, ...args) => new Promise((resolve, reject) => fs.write(fd, ...args, (error, bytesWritten, buffer) => (error ? reject(error) : resolve({ bytesWritten, buffer }))));
-
-export { promises, constants, Stats, BigIntStats, Dirent, Dir, ReadStream, WriteStream };
-export const { FSWatcher, FileReadStream, FileWriteStream, F_OK, R_OK, W_OK, X_OK, access, accessSync, appendFile, appendFileSync, chmod, chmodSync, chown, chownSync, close, closeSync, copyFile, copyFileSync, cp, cpSync, createReadStream, createWriteStream, exists, existsSync, fchmod, fchmodSync, fchown, fchownSync, fdatasync, fdatasyncSync, fstat, fstatSync, fsync, fsyncSync, ftruncate, ftruncateSync, futimes, futimesSync, glob, globSync, lchmod, lchmodSync, lchown, lchownSync, link, linkSync, lstat, lstatSync, lutimes, lutimesSync, mkdir, mkdirSync, mkdtemp, mkdtempSync, open, openSync, opendir, opendirSync, read, readFile, readFileSync, readSync, readdir, readdirSync, readlink, readlinkSync, readv, readvSync, realpath, realpathSync, rename, renameSync, rm, rmSync, rmdir, rmdirSync, stat, statSync, statfs, statfsSync, symlink, symlinkSync, truncate, truncateSync, unlink, unlinkSync, unwatchFile, utimes, utimesSync, watch, watchFile, write, writeFile, writeFileSync, writeSync, writev, writevSync } = fs;
-export default fs;
+export { default } from "pinion:node/internal_fs_object";
+export { BigIntStats, Dirent, Stats, constants } from "pinion:node/internal_fs";
+export { ReadStream, WriteStream, ReadStream as FileReadStream, WriteStream as FileWriteStream } from "pinion:node/internal_fs_streams";
+export { FSWatcher } from "pinion:node/internal_fs_watch";
+export { Dir, default as promises } from "pinion:node/fs_promises";
+export {
+	accessSync, appendFileSync, chmodSync, chownSync, closeSync, copyFileSync, cpSync, existsSync, fchmodSync,
+	fchownSync, fdatasyncSync, fstatSync, fsyncSync, ftruncateSync, futimesSync, globSync, lchmodSync, lchownSync,
+	linkSync, lstatSync, lutimesSync, mkdirSync, mkdtempSync, openSync, opendirSync, readFileSync, readSync,
+	readdirSync, readlinkSync, readvSync, realpathSync, renameSync, rmSync, rmdirSync, statSync, statfsSync,
+	symlinkSync, truncateSync, unlinkSync, utimesSync, writeFileSync, writeSync, writevSync,
+} from "pinion:node/internal_fs_sync";
+export const {
+	F_OK, R_OK, W_OK, X_OK, access, appendFile, chmod, chown, close, copyFile, cp, createReadStream, createWriteStream,
+	exists, fchmod, fchown, fdatasync, fstat, fsync, ftruncate, futimes, glob, lchmod, lchown, link, lstat, lutimes,
+	mkdir, mkdtemp, open, opendir, read, readFile, readdir, readlink, readv, realpath, rename, rm, rmdir, stat, statfs,
+	symlink, truncate, unlink, unwatchFile, utimes, watch, watchFile, write, writeFile, writev,
+} = fs;

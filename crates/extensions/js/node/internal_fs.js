@@ -1,7 +1,10 @@
 // What all of node:fs shares: arguments, flags, Stats and Dirent.
 
-import { Buffer } from "pinion:node/buffer";
 import { coded, invalidArgType, outOfRange } from "pinion:node/internal_errors";
+import { lazy } from "pinion:runtime/lazy";
+
+/** `Buffer` is loaded by whoever needs bytes; most read and write text. */
+export const buffers = () => lazy("node/buffer").Buffer;
 
 export const constants = {
 	UV_FS_SYMLINK_DIR: 1, UV_FS_SYMLINK_JUNCTION: 2,
@@ -40,7 +43,7 @@ export function modeOf(mode, fallback) {
 /** A path given as text, bytes or URL. */
 export function pathOf(path, name = "path") {
 	let text = path;
-	if (path instanceof Uint8Array) text = Buffer.from(path.buffer, path.byteOffset, path.byteLength).toString();
+	if (path instanceof Uint8Array) text = buffers().from(path.buffer, path.byteOffset, path.byteLength).toString();
 	else if (path !== null && typeof path === "object" && typeof path.href === "string") {
 		if (path.protocol !== "file:") throw coded(TypeError, "ERR_INVALID_URL_SCHEME", "The URL must be of scheme file");
 		text = decodeURIComponent(path.pathname);
@@ -60,15 +63,15 @@ export const optionsOf = (options, defaults) => (typeof options === "string" ? {
 
 /** Bytes as the caller wants them. */
 export function decoded(bytes, encoding) {
-	const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+	const buffer = buffers().from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 	return encoding && encoding !== "buffer" ? buffer.toString(encoding) : buffer;
 }
 
-export const named = (name, encoding) => (encoding === "buffer" ? Buffer.from(name) : encoding && encoding !== "utf8" && encoding !== "utf-8" ? Buffer.from(name).toString(encoding) : name);
+export const named = (name, encoding) => (encoding === "buffer" ? buffers().from(name) : encoding && encoding !== "utf8" && encoding !== "utf-8" ? buffers().from(name).toString(encoding) : name);
 
 /** What is to be written, as bytes. */
 export function bytesOf(data, encoding, name = "data") {
-	if (typeof data === "string") return Buffer.from(data, encoding === "buffer" ? "utf8" : encoding ?? "utf8");
+	if (typeof data === "string") return buffers().from(data, encoding === "buffer" ? "utf8" : encoding ?? "utf8");
 	if (data instanceof Uint8Array) return data;
 	if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 	throw coded(TypeError, "ERR_INVALID_ARG_TYPE", `The "${name}" argument must be of type string or an instance of Buffer, TypedArray, or DataView. Received ${data === undefined ? "undefined" : data === null ? "null" : typeof data === "object" ? `an instance of ${data.constructor?.name}` : `type ${typeof data} (${String(data)})`}`);

@@ -1,10 +1,8 @@
 // The calls of node:fs that answer at once.
 
 import { ops } from "pinion:ops";
-import { Buffer } from "pinion:node/buffer";
-import { bytesOf, copyError, decoded, entriesOf, fdOf, flagsOf, joined, modeOf, named, optionsOf, pathOf, removalError, secondsOf, statsOf } from "pinion:node/internal_fs";
-import { Dir, renamed } from "pinion:node/fs_promises";
-import { globToRegExp } from "pinion:node/path";
+import { buffers, bytesOf, copyError, decoded, entriesOf, fdOf, flagsOf, joined, modeOf, named, optionsOf, pathOf, removalError, secondsOf, statsOf } from "pinion:node/internal_fs";
+import { lazy } from "pinion:runtime/lazy";
 
 const { fs } = ops;
 
@@ -38,7 +36,7 @@ export function readSync(fd, target, ...rest) {
 }
 /** What to write and where, from the two ways to say it. */
 export function writeArguments(data, first, second, third) {
-	if (typeof data === "string") return { bytes: Buffer.from(data, typeof second === "string" ? second : "utf8"), position: typeof first === "number" ? first : -1 };
+	if (typeof data === "string") return { bytes: buffers().from(data, typeof second === "string" ? second : "utf8"), position: typeof first === "number" ? first : -1 };
 	let [offset, length, position] = [first, second, third];
 	if (first !== null && typeof first === "object") ({ offset = 0, length, position = null } = first);
 	const bytes = bytesOf(data, undefined, "buffer");
@@ -102,6 +100,7 @@ export function readdirSync(path, options) {
 	return found;
 }
 export function opendirSync(path, options) {
+	const { Dir, renamed } = lazy("node/fs_promises");
 	try {
 		return new Dir(pathOf(path), readdirSync(path, { ...options, withFileTypes: true }));
 	} catch (error) {
@@ -154,7 +153,7 @@ export const utimesSync = (path, atime, mtime) => fs.utimes(pathOf(path), second
 export const lutimesSync = (path, atime, mtime) => fs.lutimes(pathOf(path), secondsOf(atime), secondsOf(mtime));
 export const futimesSync = (fd, atime, mtime) => fs.futimes(fdOf(fd), secondsOf(atime), secondsOf(mtime));
 export function globSync(patterns, options = {}) {
-	const tests = [patterns].flat().map(globToRegExp);
+	const tests = [patterns].flat().map(lazy("node/path").globToRegExp);
 	const cwd = options.cwd === undefined ? ops.process.cwd() : pathOf(options.cwd);
 	return readdirSync(cwd, { recursive: true }).filter((name) => tests.some((test) => test.test(name)) && !options.exclude?.(name));
 }

@@ -1,14 +1,13 @@
 // node:process and the global `process`.
 
 import { ops } from "pinion:ops";
-import { Buffer } from "pinion:node/buffer";
 import { EventEmitter } from "pinion:node/events";
 import { coded, invalidArgType, missing } from "pinion:node/internal_errors";
 import { signalNumber } from "pinion:node/internal_signals";
-import { Readable } from "pinion:node/internal_readable";
-import { Writable } from "pinion:node/internal_writable";
+import { lazy } from "pinion:runtime/lazy";
 
 const native = ops.process;
+const buffers = () => lazy("node/buffer").Buffer;
 const ARCHITECTURES = { x86_64: "x64", aarch64: "arm64", x86: "ia32", arm: "arm", riscv64: "riscv64", powerpc64: "ppc64", s390x: "s390x" };
 // The release whose interfaces these modules follow.
 const VERSION = "v22.12.0";
@@ -44,6 +43,7 @@ function output(fd) {
 	let stream;
 	return () => {
 		if (stream) return stream;
+		const { Writable } = lazy("node/internal_writable");
 		stream = new Writable({
 			decodeStrings: true,
 			autoDestroy: false,
@@ -58,7 +58,7 @@ function output(fd) {
 			if (this._writableState.queue.length > 0 || this._writableState.ending) return write.call(this, chunk, encoding, callback);
 			if (typeof encoding === "function") [callback, encoding] = [encoding, undefined];
 			if (typeof chunk !== "string" && !(chunk instanceof Uint8Array)) throw coded(TypeError, "ERR_INVALID_ARG_TYPE", `The "chunk" argument must be of type string or an instance of Buffer or Uint8Array. Received ${chunk === null ? "null" : typeof chunk}`);
-			native.writeError(typeof chunk === "string" ? Buffer.from(chunk, encoding) : chunk);
+			native.writeError(typeof chunk === "string" ? buffers().from(chunk, encoding) : chunk);
 			if (callback) queueMicrotask(() => callback(null));
 			return true;
 		};
@@ -71,7 +71,7 @@ function output(fd) {
 let input;
 const stdin = () => {
 	// Our input is the client's; extensions find it at its end.
-	input ??= Object.assign(new Readable({ read() { this.push(null); } }), { fd: 0, isTTY: false, setRawMode() { return this; }, ref() { return this; }, unref() { return this; } });
+	input ??= Object.assign(new (lazy("node/internal_readable").Readable)({ read() { this.push(null); } }), { fd: 0, isTTY: false, setRawMode() { return this; }, ref() { return this; }, unref() { return this; } });
 	return input;
 };
 
@@ -96,7 +96,7 @@ hrtime.bigint = () => {
 
 const rss = () => {
 	try {
-		const pages = Number(Buffer.from(ops.fs.readFile("/proc/self/statm", 0)).toString().split(" ")[1]);
+		const pages = Number(buffers().from(ops.fs.readFile("/proc/self/statm", 0)).toString().split(" ")[1]);
 		return pages * 4096;
 	} catch {
 		return 0;
@@ -210,7 +210,7 @@ Object.assign(process, {
 		const line = `(pinion:${native.pid}) ${error.code ? `[${error.code}] ` : ""}${error.name}: ${error.message}\n${error.detail ? `${error.detail}\n` : ""}`;
 		if (!warned.has(line)) {
 			warned.add(line);
-			native.writeError(Buffer.from(line));
+			native.writeError(buffers().from(line));
 		}
 		queueMicrotask(() => process.emit("warning", error));
 	},
@@ -221,7 +221,7 @@ Object.assign(process, {
 	getActiveResourcesInfo: () => [],
 	getBuiltinModule: (name) => ops.module?.builtin?.(name),
 	loadEnvFile(path = ".env") {
-		const content = Buffer.from(ops.fs.readFile(path, 0)).toString();
+		const content = buffers().from(ops.fs.readFile(path, 0)).toString();
 		for (const [, name, value] of content.matchAll(/^\s*(?:export\s+)?([\w.-]+)\s*=\s*(.*)$/gm)) if (!(name in env)) env[name] = value.trim().replace(/^(["'])([\s\S]*)\1$/, "$2");
 	},
 	_events: Object.create(null),

@@ -1,10 +1,10 @@
 // Colours for lists, Markdown and code, by the theme of the program.
 
-import { ops } from "pinion:ops";
+import { lazy } from "pinion:runtime/lazy";
 import { getKeybindings } from "pinion:packages/tui_keys";
 
 // Looked up when it is needed: the theme belongs to the session, and not every script has one.
-const active = () => ops.core.load("pinion:api/theme").activeTheme();
+const active = () => lazy("api/theme").activeTheme();
 const plain = { fg: (_colour, text) => text, bg: (_colour, text) => text, bold: (text) => text, italic: (text) => text, underline: (text) => text, strikethrough: (text) => text };
 function theme() {
   try { return active(); } catch { return plain; }

@@ -1,7 +1,6 @@
 // `pi-ai`: models, requests and tool arguments.
 
-import { Unsafe } from "pinion:packages/typebox_types";
-
+export { StringEnum } from "pinion:packages/ai_schemas";
 export { Type } from "pinion:packages/typebox";
 export { AssistantMessageEventStream, EventStream, createAssistantMessageEventStream } from "pinion:packages/ai_events";
 export {
@@ -22,11 +21,3 @@ export {
   repairJson,
 } from "pinion:packages/ai_diagnostics";
 export { validateToolArguments, validateToolCall } from "pinion:packages/ai_validation";
-
-/** A string out of a fixed set, in the form every provider understands. */
-export function StringEnum(values, options) {
-  const schema = { type: "string", enum: values };
-  if (options?.description) schema.description = options.description;
-  if (options?.default) schema.default = options.default;
-  return Unsafe(schema);
-}

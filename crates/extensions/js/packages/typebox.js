@@ -1,9 +1,7 @@
 // `typebox`: schemas as plain JSON Schema. Also answers to its older name and that one's older words.
 
 import { allAbsent } from "pinion:packages/absent";
-import * as schema from "pinion:packages/typebox_schema";
 import * as types from "pinion:packages/typebox_types";
-import * as derived from "pinion:packages/typebox_derive";
 
 export {
   IsAny, IsArray, IsBigInt, IsBoolean, IsCall, IsCodec, IsConstructor, IsCyclic, IsDeferred, IsDependent, IsEnum,
@@ -94,27 +92,4 @@ export const _Array_ = types.Array_;
 export const _Function_ = types.Function_;
 export const _Object_ = types.Object_;
 
-const everything = { ...schema, ...types, ...derived };
-
-/** The builders by name; those whose name is a global of the language end in `_` inside. */
-export const Type = Object.fromEntries([
-  "Any", "Array", "Awaited", "BigInt", "Boolean", "Call", "Capitalize", "Codec", "Composite", "Conditional", "Const",
-  "Constructor", "ConstructorParameters", "Cyclic", "Date", "Decode", "DecodeBuilder", "Dependent", "Encode",
-  "EncodeBuilder", "Enum", "Evaluate", "Exclude", "Extends", "ExtendsResult", "Extract", "Function", "Generic",
-  "Identifier", "Immutable", "Index", "Infer", "InstanceType", "Instantiate", "Integer", "Interface", "Intersect",
-  "IsAny", "IsArray", "IsBigInt", "IsBoolean", "IsCall", "IsCodec", "IsConstructor", "IsCyclic", "IsDependent",
-  "IsEnum", "IsEnumValue", "IsFunction", "IsGeneric", "IsIdentifier", "IsImmutable", "IsInfer", "IsInteger",
-  "IsIntersect", "IsKind", "IsLiteral", "IsNever", "IsNull", "IsNumber", "IsObject", "IsOptional", "IsParameter",
-  "IsReadonly", "IsRecord", "IsRef", "IsRefine", "IsRest", "IsSchema", "IsString", "IsSymbol", "IsTemplateLiteral",
-  "IsThis", "IsTuple", "IsUndefined", "IsUnion", "IsUnknown", "IsUnsafe", "IsVoid", "KeyOf", "Literal", "Lowercase",
-  "Mapped", "Module", "Never", "NonNullable", "Not", "Null", "Number", "Object", "Omit", "Optional", "Parameter",
-  "Parameters", "Partial", "Pick", "Promise", "Readonly", "ReadonlyObject", "ReadonlyType", "Record", "RecordKey",
-  "RecordPattern", "RecordValue", "Recursive", "Ref", "Refine", "RegExp", "Required", "Rest", "ReturnType", "String",
-  "Symbol", "TemplateLiteral", "This", "Transform", "Tuple", "Uint8Array", "Uncapitalize", "Undefined", "Union",
-  "Unknown", "Unsafe", "Uppercase", "Void", "With",
-].map((name) => [name, everything[`${name}_`] ?? everything[name]]));
-Type.Script = Script;
-Type.ReadonlyOptional = (type) => types.Readonly(types.Optional(type));
-Type.Strict = (type) => JSON.parse(JSON.stringify(type));
-
-export default Type;
+export { Type, default } from "pinion:packages/typebox_builders";

@@ -1,5 +1,6 @@
 // The globals of a realm. The module behind a name is loaded when the name is first touched.
 import { ops } from "pinion:ops";
+import { lazy } from "pinion:runtime/lazy";
 
 const modules = {
   "runtime/timers": ["setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate"],
@@ -45,7 +46,7 @@ function define(name, load) {
 for (const [module, names] of Object.entries(modules)) {
   for (const entry of names) {
     const [name, member] = typeof entry === "string" ? [entry, entry] : entry;
-    define(name, () => ops.core.load(`pinion:${module}`)[member]);
+    define(name, () => lazy(module)[member]);
   }
 }
 
@@ -63,7 +64,7 @@ function localize(prototype, name, member) {
     configurable: true,
     enumerable: false,
     writable: true,
-    value: { [name](...args) { return ops.core.load("pinion:runtime/intl")[member](this, ...args); } }[name],
+    value: { [name](...args) { return lazy("runtime/intl")[member](this, ...args); } }[name],
   });
 }
 

@@ -21,7 +21,7 @@ use super::provider::OpenStreams;
 use super::replacement::Compactions;
 use super::tool::ExtensionTool;
 use super::work::Updates;
-use crate::{Script, ScriptError, Uncaught};
+use crate::{Script, ScriptError, ScriptOptions, Surroundings, Uncaught};
 
 /// An extension to load.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,8 +101,30 @@ impl Extensions {
         entries: Vec<ExtensionEntry>,
         options: Options,
     ) -> Result<Loaded, LoadFailure> {
+        let script = Self::start_engine(options.script.clone())?;
+        Self::load_into(script, entries, options).await
+    }
+
+    /// Starts the engine, for when there is other work to do before extensions can be loaded.
+    ///
+    /// # Errors
+    ///
+    /// When its thread cannot be started.
+    pub fn start_engine(options: ScriptOptions) -> Result<Script, LoadFailure> {
+        Script::start(options).map_err(|error| LoadFailure::Engine(error.to_string()))
+    }
+
+    /// Like [`Extensions::load`], with an engine that was started with the same options.
+    ///
+    /// # Errors
+    ///
+    /// As [`Extensions::load`].
+    pub async fn load_into(
+        script: Script,
+        entries: Vec<ExtensionEntry>,
+        options: Options,
+    ) -> Result<Loaded, LoadFailure> {
         let lenient = options.lenient;
-        let mut script_options = options.script.clone();
         let inner = Arc::new(Inner {
             options,
             runtime: Handle::current(),
@@ -123,16 +145,19 @@ impl Extensions {
             hung_up: AtomicBool::new(false),
             shutdown: AtomicBool::new(false),
         });
-        script_options.services = Arc::clone(&inner.options.services);
-        script_options.bridge = Some(Arc::new(Window(Arc::downgrade(&inner))));
         let witness = Arc::downgrade(&inner);
-        script_options.on_uncaught = Arc::new(move |uncaught| {
-            if let Some(inner) = witness.upgrade() {
-                inner.report_uncaught(&uncaught);
-            }
-        });
-        let script = Script::start(script_options)
-            .map_err(|error| LoadFailure::Engine(error.to_string()))?;
+        let surroundings = Surroundings {
+            services: Arc::clone(&inner.options.services),
+            bridge: Some(Arc::new(Window(Arc::downgrade(&inner)))),
+            on_uncaught: Arc::new(move |uncaught| {
+                if let Some(inner) = witness.upgrade() {
+                    inner.report_uncaught(&uncaught);
+                }
+            }),
+        };
+        script
+            .connect(surroundings)
+            .map_err(|error| inner.load_failure(&error))?;
         // Set once, right here.
         let _ = inner.script.set(script);
         let instance = inner
@@ -247,7 +272,8 @@ impl Inner {
     /// Loads every extension into an instance of its own.
     pub async fn load_instance(&self, bus: Bus) -> Result<Arc<Instance>, ScriptError> {
         let script = self.script()?;
-        let generation = script.open_generation().await?;
+        let opening = script.begin_generation()?;
+        let generation = opening.generation;
         let found = self.options.services.entries();
         let (number, entries) = {
             let mut instances = self.lock_instances();
@@ -266,7 +292,12 @@ impl Inner {
             "patience": self.options.patience.as_millis() as u64,
         });
         let arguments = vec![request.to_string()];
-        let answer = script.call(generation, "main.load", arguments).await?;
+        let answer = match script.call(generation, "main.load", arguments).await {
+            Err(ScriptError::Closed) => {
+                return Err(opening.finish().await.err().unwrap_or(ScriptError::Closed));
+            }
+            answer => answer?,
+        };
         let summary: Summary = pinion_jsonl::json::from_slice(answer.as_bytes())
             .map_err(|error| ScriptError::Interrupted(error.to_string()))?;
         let instance = Arc::new(Instance::new(number, generation, summary));

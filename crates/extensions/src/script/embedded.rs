@@ -6,7 +6,8 @@ pub(crate) struct Embedded {
     pub(crate) name: &'static str,
     /// Its bytecode.
     pub(crate) code: &'static [u8],
-    exports: &'static [&'static str],
+    /// Each name it exports; for what it only passes on, the module it comes from and the name there.
+    exports: &'static [(&'static str, &'static str, &'static str)],
     stars: &'static [&'static str],
 }
 
@@ -14,7 +15,8 @@ static MODULES: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"))
 
 /// The module called `name`.
 pub(crate) fn find(name: &str) -> Option<&'static Embedded> {
-    MODULES.iter().find(|module| module.name == name)
+    let place = MODULES.binary_search_by(|module| module.name.cmp(name));
+    place.ok().map(|place| &MODULES[place])
 }
 
 /// Every module, for checks.
@@ -26,7 +28,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Embedded> {
 impl Embedded {
     /// Whether the module exports `wanted`, itself or through another.
     pub(crate) fn exports(&self, wanted: &str) -> bool {
-        self.exports.contains(&wanted)
+        self.listed().any(|name| name == wanted)
             || wanted != "default"
                 && self.stars.iter().any(|star| {
                     super::resolve::internal(self.name, star)
@@ -36,9 +38,19 @@ impl Embedded {
     }
 
     /// The names the module itself lists.
-    #[cfg(test)]
-    pub(crate) fn listed(&self) -> &'static [&'static str] {
-        self.exports
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &'static str> {
+        self.exports.iter().map(|(name, ..)| *name)
+    }
+
+    /// The module that makes what this one lists as `wanted`, and its name there; `None` when this
+    /// one makes it or does not list it.
+    pub(crate) fn origin(&self, wanted: &str) -> Option<(&'static Self, &'static str)> {
+        let place = self
+            .exports
+            .binary_search_by(|(name, ..)| (*name).cmp(wanted));
+        let (_, from, inner) = self.exports[place.ok()?];
+        let module = find(from)?;
+        Some(module.origin(inner).unwrap_or((module, inner)))
     }
 }
 

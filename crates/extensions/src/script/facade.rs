@@ -4,24 +4,31 @@
 //! passes on what there is and explains itself when the rest is used.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::builtins;
 use super::embedded::Embedded;
+use super::transform::EVERYTHING;
 
 const PREFIX: &str = "pinion:facade/";
+
+/// Names of one module, and what they are called outside.
+type Renamed = Vec<(&'static str, String)>;
 
 /// The stand-ins handed out so far, by name.
 #[derive(Default)]
 pub(crate) struct Facades(RefCell<HashMap<String, String>>);
 
 impl Facades {
-    /// The module that gives `wanted` of `module`: itself, or a stand-in.
+    /// The module that gives `wanted` of `module`: itself, the one that makes them all, or a stand-in.
     pub(crate) fn covering(&self, module: &Embedded, wanted: &[String]) -> String {
+        if let Some(origins) = origins(module, wanted) {
+            return self.gathering(module, &origins);
+        }
         let mut missing: Vec<&str> = wanted
             .iter()
             .map(String::as_str)
-            .filter(|name| !module.exports(name))
+            .filter(|name| *name != EVERYTHING && !module.exports(name))
             .collect();
         if missing.is_empty() {
             return module.name.to_owned();
@@ -37,10 +44,62 @@ impl Facades {
         name
     }
 
+    fn gathering(&self, module: &Embedded, origins: &BTreeMap<&'static str, Renamed>) -> String {
+        if let Some((origin, names)) = origins.first_key_value()
+            && origins.len() == 1
+            && names.iter().all(|(inner, name)| inner == name)
+        {
+            return (*origin).to_owned();
+        }
+        let mut names: Vec<&str> = origins
+            .values()
+            .flatten()
+            .map(|(_, name)| name.as_str())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let place = module.name.trim_start_matches("pinion:");
+        let name = format!("{PREFIX}{place}?only={}", names.join(","));
+        self.0
+            .borrow_mut()
+            .entry(name.clone())
+            .or_insert_with(|| gathered(origins));
+        name
+    }
+
     /// The source of the stand-in called `name`.
     pub(crate) fn source(&self, name: &str) -> Option<String> {
         self.0.borrow().get(name).cloned()
     }
+}
+
+/// Where the names of `wanted` are made, if `module` makes none of them itself.
+///
+/// Then the module need not be loaded: many of ours gather what others make, and an extension uses
+/// little of it.
+fn origins(module: &Embedded, wanted: &[String]) -> Option<BTreeMap<&'static str, Renamed>> {
+    let mut origins: BTreeMap<&'static str, Renamed> = BTreeMap::new();
+    for name in wanted {
+        let (origin, inner) = module.origin(name)?;
+        let names = origins.entry(origin.name).or_default();
+        // A file may ask for a name twice: to use it and to pass it on.
+        if names.iter().all(|(_, known)| known != name) {
+            names.push((inner, name.clone()));
+        }
+    }
+    (!origins.is_empty()).then_some(origins)
+}
+
+fn gathered(origins: &BTreeMap<&'static str, Renamed>) -> String {
+    let mut text = String::new();
+    for (module, names) in origins {
+        for (inner, name) in names {
+            text.push_str(&format!(
+                "export {{ {inner} as {name} }} from {module:?};\n"
+            ));
+        }
+    }
+    text
 }
 
 fn source(module: &Embedded, missing: &[&str], public: &str) -> String {
@@ -81,4 +140,33 @@ pub(crate) fn is_identifier(name: &str) -> bool {
         .next()
         .is_some_and(|first| first.is_alphabetic() || matches!(first, '_' | '$'))
         && characters.all(|character| character.is_alphanumeric() || matches!(character, '_' | '$'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::embedded;
+
+    fn covering(wanted: &[&str]) -> String {
+        let module = embedded::find("pinion:node/fs").unwrap();
+        let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+        Facades::default().covering(module, &wanted)
+    }
+
+    #[test]
+    fn a_module_that_only_passes_on_what_is_wanted_is_not_loaded() {
+        let sync = "pinion:node/internal_fs_sync";
+        assert_eq!(covering(&["existsSync", "readFileSync"]), sync);
+        let gathered = "pinion:facade/node/fs?only=existsSync,promises";
+        assert_eq!(covering(&["existsSync", "promises"]), gathered);
+        for whole in [
+            &[][..],
+            &["existsSync", EVERYTHING],
+            &["existsSync", "readFile"],
+        ] {
+            assert_eq!(covering(whole), "pinion:node/fs", "{whole:?}");
+        }
+        let missing = "pinion:facade/node/fs?readArguments";
+        assert_eq!(covering(&["existsSync", "readArguments"]), missing);
+    }
 }

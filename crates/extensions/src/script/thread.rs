@@ -18,17 +18,21 @@ use tokio_util::sync::CancellationToken;
 
 use super::Generation;
 use super::errors::ScriptError;
+use super::heap::Heap;
 use super::limits::{Stop, Watch};
 use super::load::{Loading, Modules, Names};
-use super::options::{ScriptOptions, UncaughtKind};
-use super::raw::Counted;
+use super::options::{ScriptOptions, Surroundings, UncaughtKind};
 use super::realm::{Realm, caught};
 use super::rejections::Rejections;
 use super::shared::Shared;
 
+/// How much is allocated before garbage is looked for. Loading makes next to none.
+const FIRST_COLLECTION: usize = 4 << 20;
+
 /// What the handle asks of the thread.
 pub(crate) enum Request {
-    Open(oneshot::Sender<Result<Generation, ScriptError>>),
+    Connect(Surroundings),
+    Open(Generation, oneshot::Sender<Result<(), ScriptError>>),
     Call(Call),
     Forget(Generation, u64),
     Close(Generation),
@@ -82,7 +86,6 @@ struct Engine {
     options: Rc<ScriptOptions>,
     loading: Rc<Loading>,
     watch: Rc<Watch>,
-    opened: u64,
     untidy: bool,
 }
 
@@ -90,8 +93,9 @@ impl Engine {
     async fn new(options: ScriptOptions, stop: Arc<Stop>) -> Option<Self> {
         let watch = Rc::new(Watch::new(options.busy_limit, options.memory_limit, stop));
         let (used, most) = watch.memory();
-        let runtime = AsyncRuntime::new_with_alloc(Counted::new(used, most)).ok()?;
+        let runtime = AsyncRuntime::new_with_alloc(Heap::new(used, most)).ok()?;
         runtime.set_max_stack_size(options.stack_size).await;
+        runtime.set_gc_threshold(FIRST_COLLECTION).await;
         let loading = Rc::new(Loading::new(options.cache_dir.clone()));
         runtime
             .set_loader(Names(Rc::clone(&loading)), Modules(Rc::clone(&loading)))
@@ -116,7 +120,6 @@ impl Engine {
             options: Rc::new(options),
             loading,
             watch,
-            opened: 0,
             untidy: false,
         })
     }
@@ -159,8 +162,13 @@ impl Engine {
 
     async fn handle(&mut self, request: Request) {
         match request {
-            Request::Open(reply) => {
-                let _ = reply.send(self.open().await);
+            Request::Open(generation, reply) => {
+                let _ = reply.send(self.open(generation).await);
+            }
+            Request::Connect(surroundings) => {
+                let mut options = (*self.options).clone();
+                surroundings.enter(&mut options);
+                self.options = Rc::new(options);
             }
             Request::Call(call) => match self.realms.get(&call.generation) {
                 Some(realm) => realm.call(call).await,
@@ -184,15 +192,13 @@ impl Engine {
         }
     }
 
-    async fn open(&mut self) -> Result<Generation, ScriptError> {
-        self.opened += 1;
-        let generation = Generation(self.opened);
+    async fn open(&mut self, generation: Generation) -> Result<(), ScriptError> {
         self.watch.begin();
         let shared = Shared::new(generation, &self.options, &self.loading, &self.watch);
         let realm = Realm::open(&self.runtime, shared, Rc::clone(&self.watch)).await?;
         self.realms.insert(generation, realm);
         self.untidy = true;
-        Ok(generation)
+        Ok(())
     }
 
     /// Runs jobs and native operations until none can go on.

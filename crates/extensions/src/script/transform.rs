@@ -25,6 +25,9 @@ pub(crate) enum Kind {
     Json,
 }
 
+/// Stands among wanted names for all names there are.
+pub(crate) const EVERYTHING: &str = "*";
+
 /// The names wanted of each module.
 pub(crate) type Imports = Vec<(String, Vec<String>)>;
 
@@ -164,6 +167,12 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
         source.to_owned()
     };
     imported(&program, &mut imports);
+    if !parsed.module_record.dynamic_imports.is_empty() {
+        // What an `import()` may ask for is not known before it is made.
+        for (_, names) in &mut imports {
+            names.push(EVERYTHING.to_owned());
+        }
+    }
     let code = match code.strip_prefix("#!") {
         Some(rest) => format!("{prelude}//{rest}"),
         None => prelude + &code,
@@ -192,12 +201,16 @@ fn looks_like_module(source: &str) -> bool {
 
 fn re_exported(record: &ModuleRecord<'_>) -> Imports {
     let mut imports = Vec::new();
-    for entry in &record.indirect_export_entries {
-        if let (Some(module), ExportImportName::Name(name), false) =
-            (&entry.module_request, &entry.import_name, entry.is_type)
-        {
-            note(&mut imports, module.name.as_str(), name.name.as_str());
-        }
+    let entries = record.indirect_export_entries.iter();
+    for entry in entries.chain(&record.star_export_entries) {
+        let Some(module) = entry.module_request.as_ref().filter(|_| !entry.is_type) else {
+            continue;
+        };
+        let name = match &entry.import_name {
+            ExportImportName::Name(name) => name.name.as_str(),
+            _ => EVERYTHING,
+        };
+        note(&mut imports, module.name.as_str(), name);
     }
     imports
 }
@@ -219,7 +232,9 @@ fn imported(program: &Program<'_>, imports: &mut Imports) {
                 ImportDeclarationSpecifier::ImportDefaultSpecifier(_) => {
                     note(imports, import.source.value.as_str(), "default");
                 }
-                ImportDeclarationSpecifier::ImportNamespaceSpecifier(_) => {}
+                ImportDeclarationSpecifier::ImportNamespaceSpecifier(_) => {
+                    note(imports, import.source.value.as_str(), EVERYTHING);
+                }
             }
         }
     }

@@ -10,6 +10,7 @@ use pinion_extensions::{ExtensionReport, Extensions, Options};
 use serde_json::{Value, json};
 
 use super::out;
+use crate::extensions::options;
 use crate::failure::Failure;
 use crate::help::Topic;
 use crate::runtime;
@@ -74,7 +75,7 @@ fn list(wanted: &Wanted) -> Result<ExitCode, Failure> {
     }
     let outcomes = match wanted.no_load || found.entries.is_empty() {
         true => found.entries.iter().map(|_| Outcome::Found).collect(),
-        false => load(&found.entries)?,
+        false => load(&found.entries, options(&settings, &dirs))?,
     };
     let mut text = String::new();
     for (entry, outcome) in found.entries.iter().zip(&outcomes) {
@@ -89,7 +90,7 @@ fn list(wanted: &Wanted) -> Result<ExitCode, Failure> {
 }
 
 /// Loads the extensions as a run would, passing over those that fail.
-fn load(entries: &[ExtensionEntry]) -> Result<Vec<Outcome>, Failure> {
+fn load(entries: &[ExtensionEntry], options: Options) -> Result<Vec<Outcome>, Failure> {
     let to_load = entries
         .iter()
         .map(|entry| pinion_extensions::ExtensionEntry {
@@ -98,7 +99,7 @@ fn load(entries: &[ExtensionEntry]) -> Result<Vec<Outcome>, Failure> {
         });
     let options = Options {
         lenient: true,
-        ..Options::default()
+        ..options
     };
     let runtime = runtime::build()?;
     let loaded = runtime.block_on(Extensions::load(to_load.collect(), options));

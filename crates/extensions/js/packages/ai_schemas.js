@@ -1,0 +1,11 @@
+// Schemas of `pi-ai`.
+
+import { Unsafe } from "pinion:packages/typebox_types";
+
+/** A string out of a fixed set, in the form every provider understands. */
+export function StringEnum(values, options) {
+  const schema = { type: "string", enum: values };
+  if (options?.description) schema.description = options.description;
+  if (options?.default) schema.default = options.default;
+  return Unsafe(schema);
+}
