@@ -306,7 +306,10 @@ mod tests {
                     _ => {
                         let zeros = heap.calloc(size, 1);
                         assert!((0..size).all(|at| *zeros.add(at) == 0));
-                        assert!(Heap::usable_size(zeros) >= size && zeros as usize % UNIT == 0);
+                        assert!(
+                            Heap::usable_size(zeros) >= size
+                                && (zeros as usize).is_multiple_of(UNIT)
+                        );
                         zeros.write_bytes(fill, size);
                         blocks.push((zeros, size, fill));
                     }

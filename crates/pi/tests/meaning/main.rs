@@ -1,5 +1,12 @@
 //! Whatever the engine tells, every dialect tells: a client of any of them ends up knowing the same.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests"
+)]
+
 mod client;
 mod script;
 
