@@ -121,10 +121,21 @@ impl Outlet {
     }
 
     /// Lets those who take part deal with each event, then tells the listeners. Once the session is
-    /// stopped for good, only the listeners are told.
-    pub async fn serve_line(&self, mut end: LineEnd, stop: CancellationToken) {
+    /// stopped for good, only the listeners are told. Ends when the session is `over`.
+    pub async fn serve_line(
+        &self,
+        mut end: LineEnd,
+        stop: CancellationToken,
+        over: CancellationToken,
+    ) {
         let Some(line) = &self.line else { return };
-        while let Some(event) = end.recv().await {
+        loop {
+            let event = tokio::select! {
+                biased;
+                event = end.recv() => event,
+                () = over.cancelled() => None,
+            };
+            let Some(event) = event else { return };
             if moment(&event).is_some_and(|moment| line.hooks.wants(moment)) {
                 tokio::select! {
                     biased;

@@ -67,10 +67,11 @@ impl Session {
         let stop = CancellationToken::new();
         let (core, line) = Core::new(config, stop.clone());
         let core = Arc::new(core);
+        let over = CancellationToken::new();
         if let Some(line) = line {
             let outlet = Arc::clone(&core.outlet);
-            let stop = stop.clone();
-            tokio::spawn(async move { outlet.serve_line(line, stop).await });
+            let (stop, over) = (stop.clone(), over.clone());
+            tokio::spawn(async move { outlet.serve_line(line, stop, over).await });
         }
         if let Some(hooks) = &core.hooks {
             hooks.attach(Desk::new(&core, inbox.downgrade()));
@@ -87,7 +88,12 @@ impl Session {
             aborts: Vec::new(),
             idle: Vec::new(),
         };
-        (Handle { inbox, stop }, tokio::spawn(actor.run(commands)))
+        let over = over.drop_guard();
+        let task = tokio::spawn(async move {
+            actor.run(commands).await;
+            drop(over);
+        });
+        (Handle { inbox, stop }, task)
     }
 }
 

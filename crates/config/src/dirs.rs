@@ -55,6 +55,15 @@ impl Dirs {
         }
     }
 
+    /// The same user's directories for another working directory.
+    pub fn at(&self, cwd: PathBuf) -> Self {
+        Self {
+            project_dir: cwd.join(".pi"),
+            cwd,
+            ..self.clone()
+        }
+    }
+
     /// The session directory somebody asked for: the flag, else the environment, else the
     /// setting. `None` means the default below the agent directory.
     pub fn session_dir(&self, flag: Option<&str>, settings: &Settings) -> Option<PathBuf> {

@@ -18,6 +18,11 @@ pub trait Outgoing: Send + 'static {
 
     /// About how many bytes it will put on the wire.
     fn weight(&self) -> usize;
+
+    /// Whether the two belong to one stream of items, in which order matters.
+    fn same_stream(&self, _other: &Self) -> bool {
+        true
+    }
 }
 
 /// Whether items merge while the consumer is behind.
@@ -41,6 +46,8 @@ const EASED: usize = FULL / 2;
 const OVERFULL: usize = 64 * 1024 * 1024;
 /// Waiting items from which producers are asked to wait.
 const FULL_ITEMS: usize = 4096;
+/// How far back the last item of a stream is looked for.
+const LOOK_BACK: usize = 64;
 
 /// The queue; clones are the same queue.
 #[derive(Debug)]
@@ -110,8 +117,13 @@ impl<T: Outgoing> Queue<T> {
         }
         let weight = item.weight();
         let merge = self.shared.coalesce == Coalesce::WhenBehind && state.weight > BEHIND;
-        let item = match state.items.back_mut() {
-            Some(last) if merge => {
+        let mut last_ones = state.items.iter_mut().rev().take(LOOK_BACK);
+        let last = match merge {
+            true => last_ones.find(|last| last.same_stream(&item)),
+            false => None,
+        };
+        let item = match last {
+            Some(last) => {
                 let before = last.weight();
                 match last.absorb(item) {
                     Ok(()) => {
@@ -122,7 +134,7 @@ impl<T: Outgoing> Queue<T> {
                     Err(item) => item,
                 }
             }
-            _ => item,
+            None => item,
         };
         state.weight += weight;
         state.items.push_back(item);
@@ -287,6 +299,42 @@ mod tests {
         }
         let expected = [Item::Progress("a".into()), Item::Progress("bcd".into())];
         assert_eq!(drain(&queue), expected);
+    }
+
+    #[derive(Debug, PartialEq)]
+    struct OfStream(u32, String);
+
+    impl Outgoing for OfStream {
+        fn absorb(&mut self, next: Self) -> Result<(), Self> {
+            assert_eq!(self.0, next.0, "streams do not mix");
+            self.1.push_str(&next.1);
+            Ok(())
+        }
+
+        fn weight(&self) -> usize {
+            40_000
+        }
+
+        fn same_stream(&self, other: &Self) -> bool {
+            self.0 == other.0
+        }
+    }
+
+    #[test]
+    fn streams_that_alternate_merge_each_with_itself() {
+        let queue = Queue::new(Coalesce::WhenBehind);
+        for text in ["a", "b", "c", "d"] {
+            queue.push(OfStream(1, text.into()));
+            queue.push(OfStream(2, text.into()));
+        }
+        queue.close();
+        let out: Vec<OfStream> = std::iter::from_fn(|| queue.pop(|| true)).collect();
+        let texts = |number| -> Vec<&str> {
+            let own = out.iter().filter(|item| item.0 == number);
+            own.map(|item| &*item.1).collect()
+        };
+        assert_eq!(texts(1), ["abcd"]);
+        assert_eq!(texts(2), ["abcd"]);
     }
 
     #[test]

@@ -14,6 +14,8 @@ const DIRECT: usize = BATCH;
 pub struct Records {
     descriptor: File,
     batch: Vec<u8>,
+    /// What every record begins with, in the place of its `{`; nothing if empty.
+    opening: Vec<u8>,
     /// The first error; from then on everything is dropped.
     failed: Option<io::Error>,
 }
@@ -24,6 +26,7 @@ impl Records {
         Self {
             descriptor,
             batch: Vec::with_capacity(BATCH),
+            opening: Vec::new(),
             failed: None,
         }
     }
@@ -33,6 +36,34 @@ impl Records {
         if self.failed.is_some() {
             return;
         }
+        if !self.opening.is_empty() {
+            self.push_opened(slices);
+            return;
+        }
+        self.push_whole(slices);
+    }
+
+    /// Lets every record that `add` pushes begin with `opening`, which ends where the first member of
+    /// the record follows: `{"session":"a",`. Such records are objects with at least one member.
+    pub fn with_opening(&mut self, opening: &[u8], add: impl FnOnce(&mut Self)) {
+        self.opening.extend_from_slice(opening);
+        add(self);
+        self.opening.clear();
+    }
+
+    fn push_opened(&mut self, slices: &[&[u8]]) {
+        let opening = std::mem::take(&mut self.opening);
+        let mut opened: Vec<&[u8]> = Vec::with_capacity(slices.len() + 1);
+        opened.push(&opening);
+        if let [first, rest @ ..] = slices {
+            opened.push(first.strip_prefix(b"{").unwrap_or(first));
+            opened.extend_from_slice(rest);
+        }
+        self.push_whole(&opened);
+        self.opening = opening;
+    }
+
+    fn push_whole(&mut self, slices: &[&[u8]]) {
         let length: usize = slices.iter().map(|slice| slice.len()).sum();
         if length >= DIRECT {
             self.flush();
@@ -82,5 +113,47 @@ impl Records {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Seek};
+
+    #[test]
+    fn an_opening_takes_the_place_of_the_brace() {
+        let mut file = tempfile();
+        let mut records = Records::new(file.try_clone().unwrap());
+        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(DIRECT));
+        records.push(&[b"{\"a\":1}\n"]);
+        records.with_opening(br#"{"s":"1","#, |records| {
+            records.push(&[b"{\"a\"", b":2}\n"]);
+            records.push(&[long.as_bytes(), b"\n"]);
+        });
+        records.push(&[b"{\"a\":3}\n"]);
+        assert!(records.flush());
+        let mut text = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut text).unwrap();
+        let opened = format!("{{\"s\":\"1\",{}", &long[1..]);
+        let expected = [
+            "{\"a\":1}",
+            "{\"s\":\"1\",\"a\":2}",
+            &opened,
+            "{\"a\":3}",
+            "",
+        ];
+        assert!(text.split('\n').eq(expected), "{}", &text[..100]);
+    }
+
+    fn tempfile() -> File {
+        let name = format!("pinion-records-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mut options = File::options();
+        let file = options.read(true).write(true).create(true).truncate(true);
+        let file = file.open(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        file
     }
 }

@@ -8,24 +8,24 @@ use pinion_jsonl::Queue;
 use pinion_message::{Block, Message};
 
 use crate::Dialect;
-use crate::outgoing::{DeltaText, Out};
+use crate::outgoing::{DeltaText, Out, Sink};
 
 /// What surrounds the message in an update.
 const FRAME: usize = 512;
 
 /// Puts events into the queue of a pi front.
 #[derive(Debug)]
-pub struct PiListener {
-    queue: Queue<Out>,
+pub struct PiListener<S: Sink = Queue<Out>> {
+    queue: S,
     /// How often an update repeats the answer so far.
     repeats: usize,
     /// Size of the growing answer.
     growing: AtomicUsize,
 }
 
-impl PiListener {
+impl<S: Sink> PiListener<S> {
     /// A listener that feeds `queue`, from which events are printed in `dialect`.
-    pub fn new(queue: Queue<Out>, dialect: Dialect) -> Self {
+    pub fn new(queue: S, dialect: Dialect) -> Self {
         Self {
             queue,
             repeats: match dialect {
@@ -59,7 +59,7 @@ impl PiListener {
     }
 }
 
-impl Listener for PiListener {
+impl<S: Sink> Listener for PiListener<S> {
     fn notice(&self, _ordinal: u64, event: &Event) {
         let out = match event {
             Event::BlockDelta { index, delta } => {

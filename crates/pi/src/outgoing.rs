@@ -3,7 +3,47 @@
 use std::sync::Arc;
 
 use pinion_agent::Event;
-use pinion_jsonl::Outgoing;
+use pinion_jsonl::{Outgoing, Queue};
+
+/// Where a session puts what is to be written.
+pub trait Sink: Clone + Send + Sync + 'static {
+    /// Adds one thing. Never blocks.
+    fn push(&self, out: Out);
+
+    /// Whether progress may go on.
+    fn has_room(&self) -> bool;
+
+    /// Waits until progress may go on.
+    fn room(&self) -> impl Future<Output = ()> + Send;
+
+    /// Waits until there is room for the answers to more questions.
+    fn room_for_answers(&self) -> impl Future<Output = ()> + Send;
+
+    /// Waits until nobody reads any more; for ever where that is somebody else's business.
+    fn broken(&self) -> impl Future<Output = ()> + Send;
+}
+
+impl Sink for Queue<Out> {
+    fn push(&self, out: Out) {
+        self.push(out);
+    }
+
+    fn has_room(&self) -> bool {
+        self.has_room()
+    }
+
+    fn room(&self) -> impl Future<Output = ()> + Send {
+        self.room()
+    }
+
+    fn room_for_answers(&self) -> impl Future<Output = ()> + Send {
+        self.room_for_answers()
+    }
+
+    fn broken(&self) -> impl Future<Output = ()> + Send {
+        self.broken()
+    }
+}
 
 /// One thing to write.
 #[derive(Debug)]

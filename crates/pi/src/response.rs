@@ -82,6 +82,11 @@ impl Asked {
         self.print::<()>(false, None, Some(error))
     }
 
+    /// The line of a success with nothing to tell.
+    pub fn done(&self) -> Vec<u8> {
+        self.print::<()>(true, None, None)
+    }
+
     /// The line of a success with `data` that the front made itself.
     pub fn data(&self, data: &impl Serialize) -> Vec<u8> {
         self.print(true, Some(data), None)

@@ -12,17 +12,17 @@ use tokio::sync::{Notify, mpsc};
 use crate::Dialect;
 use crate::decode::{Decoded, decode};
 use crate::early::{self, EarlyLine};
-use crate::outgoing::Out;
+use crate::outgoing::{Out, Sink};
 use crate::response::Asked;
 
 /// A client's connection: where its lines come from and where responses go.
-pub struct Rpc {
+pub struct Rpc<S: Sink = Queue<Out>> {
     /// How the client speaks.
     pub dialect: Dialect,
     /// The engine.
     pub session: Handle,
-    /// The queue of the writer.
-    pub out: Queue<Out>,
+    /// The way to the writer.
+    pub out: S,
     /// Who asks the user things, and may ask to end.
     pub participants: Vec<Arc<dyn Participant>>,
     /// Commands wait until this is done; what the user chooses in dialogs does not.
@@ -39,6 +39,9 @@ pub trait Participant: Send + Sync {
 
     /// Whether the program should end once the command at hand is answered.
     fn wants_to_end(&self) -> bool;
+
+    /// The client will choose nothing any more.
+    fn hang_up(&self) {}
 }
 
 /// Why the loop ended.
@@ -52,14 +55,18 @@ pub enum RpcEnd {
     Asked,
 }
 
-impl Rpc {
+/// A command and the duty to answer it, which is done also when it is dropped.
+type Order = (Command, Reply);
+
+impl<S: Sink> Rpc<S> {
     /// Serves until the client closes its end or stops reading.
-    pub async fn serve(mut self, mut input: mpsc::Receiver<Input>) -> RpcEnd {
+    pub async fn serve(&mut self, input: &mut mpsc::Receiver<Input>) -> RpcEnd {
         let out = self.out.clone();
         let broken = out.broken();
         let asked = Arc::new(Notify::new());
         tokio::pin!(broken);
         let mut held = VecDeque::new();
+        let mut open = true;
         let mut beginning = self.beginning.take();
         loop {
             tokio::select! {
@@ -68,27 +75,47 @@ impl Rpc {
                 () = asked.notified() => return RpcEnd::Asked,
                 () = begun(&mut beginning), if beginning.is_some() => {
                     beginning = None;
-                    for decoded in held.drain(..) {
-                        self.take(decoded, &asked).await;
+                    for (command, reply) in held.drain(..) {
+                        self.session.send(command, reply).await;
                     }
                 }
-                received = input.recv(), if held.len() < HELD => match received {
+                received = input.recv(), if open && held.len() < HELD => match received {
                     Some(Input::Line(line)) => {
                         let decoded = decode(&line, self.dialect);
-                        if beginning.is_some() && !matches!(decoded, Decoded::Choice(..)) {
-                            held.push_back(decoded);
-                            continue;
+                        match self.order(decoded, &asked).await {
+                            None => {}
+                            Some(order) if beginning.is_some() => {
+                                held.push_back(order);
+                                continue;
+                            }
+                            Some((command, reply)) => self.session.send(command, reply).await,
                         }
-                        self.take(decoded, &asked).await;
                         self.out.room_for_answers().await;
                     }
-                    Some(Input::End) | None => return RpcEnd::EndOfInput,
+                    Some(Input::End) | None => {
+                        open = false;
+                        self.participants.iter().for_each(|one| one.hang_up());
+                    }
                 },
+            }
+            if !open && beginning.is_none() {
+                return RpcEnd::EndOfInput;
             }
         }
     }
 
-    async fn take(&self, decoded: Decoded, end: &Arc<Notify>) {
+    /// Answers what has come and is not served any more, and takes no more.
+    pub async fn refuse(&mut self, input: &mut mpsc::Receiver<Input>) {
+        input.close();
+        let end = Arc::new(Notify::new());
+        while let Some(received) = input.recv().await {
+            if let Input::Line(line) = received {
+                drop(self.order(decode(&line, self.dialect), &end).await);
+            }
+        }
+    }
+
+    async fn order(&mut self, decoded: Decoded, end: &Arc<Notify>) -> Option<Order> {
         match decoded {
             Decoded::Choice(id, choice) => {
                 if let Some(Value::String(id)) = id {
@@ -96,40 +123,36 @@ impl Rpc {
                         participant.choice(&id, &choice);
                     }
                 }
+                None
             }
-            Decoded::Ignored => {}
+            Decoded::Ignored => None,
             Decoded::Attached(asked, prompt, attachments) => {
-                self.attached(asked, prompt, attachments, end).await;
+                self.attached(asked, prompt, attachments, end).await
             }
             Decoded::Refused(line) => {
                 // By way of the engine, so that answers come in the order of the lines.
                 let out = self.out.clone();
                 let reply = Reply::new(move |_| out.push(Out::Record(line)));
-                self.session.send(Command::Nothing, reply).await;
+                Some((Command::Nothing, reply))
             }
-            Decoded::Command(asked, command) => {
-                let reply = self.reply(asked, end);
-                self.session.send(command, reply).await;
-            }
+            Decoded::Command(asked, command) => Some((command, self.reply(asked, end))),
         }
     }
 
-    /// Reads what is attached to a prompt, then says it.
+    /// Reads what is attached to a prompt.
     async fn attached(
-        &self,
+        &mut self,
         asked: Asked,
         prompt: Prompt,
         attachments: Vec<Value>,
         end: &Arc<Notify>,
-    ) {
+    ) -> Option<Order> {
         let read = tokio::task::spawn_blocking(move || {
             let blocks = early::attached_blocks(&attachments);
             (blocks, attachments)
         });
-        let Ok((blocks, attachments)) = read.await else {
-            return;
-        };
-        let (command, reply) = match blocks {
+        let (blocks, attachments) = read.await.ok()?;
+        Some(match blocks {
             Ok(images) => {
                 let attachments = Some(Value::Array(attachments));
                 let prompt = Prompt {
@@ -145,8 +168,7 @@ impl Rpc {
                 let reply = Reply::new(move |_| out.push(Out::Record(line)));
                 (Command::Nothing, reply)
             }
-        };
-        self.session.send(command, reply).await;
+        })
     }
 
     fn reply(&self, asked: Asked, end: &Arc<Notify>) -> Reply {
@@ -172,7 +194,7 @@ async fn begun(beginning: &mut Option<BoxFuture<'static, ()>>) {
     }
 }
 
-impl std::fmt::Debug for Rpc {
+impl<S: Sink> std::fmt::Debug for Rpc<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Rpc")
     }

@@ -43,7 +43,7 @@ pub(crate) enum OnEof {
 }
 
 /// The flags of a run.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Flags {
     pub mode: Mode,
     pub provider: Option<String>,
@@ -85,6 +85,8 @@ pub(crate) struct Flags {
     pub on_eof: OnEof,
     pub dialect: Option<Dialect>,
     pub no_coalesce: bool,
+    /// RPC: sessions are opened and closed by the client.
+    pub multi_session: bool,
     pub files: Vec<String>,
     pub messages: Vec<String>,
     /// Read the prompt from standard input whatever it is.
@@ -137,6 +139,7 @@ pub(crate) const FLAGS: &[&str] = &[
     "--exit-on-eof",
     "--rpc-dialect",
     "--no-coalesce",
+    "--multi-session",
     "--help",
     "--version",
 ];
@@ -269,6 +272,7 @@ impl Parser {
             "--exit-on-eof" => self.flags.on_eof = OnEof::Stop,
             "--rpc-dialect" => self.dialect(flag)?,
             "--no-coalesce" => self.flags.no_coalesce = true,
+            "--multi-session" => self.flags.multi_session = true,
             "--help" | "-h" => self.action = Some(Action::Help(Topic::Overview)),
             "--version" | "-v" => self.action = Some(Action::Version),
             _ => return self.unknown(flag),

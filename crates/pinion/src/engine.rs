@@ -5,37 +5,35 @@ mod model;
 mod prompter;
 mod session;
 mod settings;
+mod shared;
 
 use std::sync::Arc;
 
 use pinion_agent::{Config, Expanded, Expander, Hooks, Listener, ToolFilter};
-use pinion_config::{Discovery, LazyResources, ResourceFlags, SettingsFile};
+use pinion_config::{Discovery, LazyResources, ResourceFlags};
 use pinion_extensions::Extensions;
-use pinion_llm::{Environment, Registry, RegistryOptions};
-use pinion_message::Mask;
 use pinion_pi::Dialect;
 use pinion_session::NewEntry;
 use pinion_tools::ToolSettings;
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
 
 pub(crate) use self::basis::Basis;
 use self::model::{choose_model, scoped_models};
 pub(crate) use self::prompter::Prompter;
-use self::session::{append, open_session, session_directory};
+pub(crate) use self::session::Conversation;
+use self::session::append;
 use self::settings::{engine_settings, tool_settings, with_later_ways};
+pub(crate) use self::shared::Shared;
 use crate::approvals::{self, ClientQuestions};
 use crate::choices::Choices;
 use crate::cli::Flags;
 use crate::extensions::{self, Audience, Ground, ProgramServices};
 use crate::failure::Failure;
-use crate::preferences::SavedPreferences;
 use crate::program::Program;
 
 /// A session ready to be started, and what the fronts need beside it.
 pub(crate) struct Engine {
     pub config: Config,
-    pub preferences: Arc<SavedPreferences>,
     pub extensions: Option<Extensions>,
     /// What the client is asked about tool calls; `None` when it never is.
     pub approvals: Option<Arc<ClientQuestions>>,
@@ -48,13 +46,16 @@ const ALL_TOOLS: &[&str] = &["read", "bash", "edit", "write", "grep", "find", "l
 const DEFAULT_TOOLS: &[&str] = &["read", "bash", "edit", "write"];
 
 /// Puts a session together; what is odd on disk is told on stderr and does not stop it.
-pub(crate) fn build(
+///
+/// Waits for nothing but extensions, but reads files: not for a thread on which others are served.
+pub(crate) async fn build(
     program: Program,
     flags: &Flags,
     basis: Basis,
+    conversation: Conversation,
     listeners: Vec<Arc<dyn Listener>>,
-    runtime: &Runtime,
     audience: Audience,
+    shared: &Shared,
 ) -> Result<Engine, Failure> {
     let Basis {
         dirs,
@@ -63,9 +64,7 @@ pub(crate) fn build(
         dialect,
     } = basis;
     let found = extensions::find(flags, &dirs, &settings, trust)?;
-    let (registry, notices) = Registry::load(&dirs.agent_dir, registry_options());
-    tell(&notices);
-    let mask = Mask::default();
+    let mask = shared.mask.clone();
     let resources = Arc::new(LazyResources::new(
         dirs.clone(),
         settings.clone(),
@@ -78,20 +77,23 @@ pub(crate) fn build(
         resources: Arc::clone(&resources),
         mask: mask.clone(),
         shell: shell.clone(),
-        runtime: runtime.handle().clone(),
+        runtime: tokio::runtime::Handle::current(),
     };
-    let services = Arc::new(ProgramServices::new(registry, ground));
+    let (registry, providers) = (shared.registry(&dirs), shared.providers.clone());
+    let services = Arc::new(ProgramServices::new(registry, providers, ground));
     let policy = approvals::policy(&flags.approvals, &settings, &dirs)?;
     let (gate, approvals) = approvals::gate(policy, &audience, &mask);
-    let extensions = extensions::load(runtime, found, flags, &services, audience)?;
+    let extensions = extensions::load(found, flags, &services, audience).await?;
     let ways = match (dialect, &extensions) {
         (Dialect::Early | Dialect::Classic, None) => Ways::Classic,
         (Dialect::Modern, _) | (_, Some(_)) => Ways::Later,
     };
     let registry = services.registry();
     let scope = scoped_models(&registry, flags, &settings);
-    let session_directory = session_directory(&dirs, flags, &settings);
-    let mut store = open_session(&dirs, flags, session_directory.as_deref())?;
+    let Conversation {
+        mut store,
+        directory,
+    } = conversation;
     if let Some(name) = flags
         .name
         .as_deref()
@@ -111,11 +113,10 @@ pub(crate) fn build(
     let prompter = Prompter::read(&dirs, flags, Arc::clone(&resources), trust);
     let prompter = Arc::new(prompter);
     services.set_prompter(Arc::clone(&prompter));
-    let preferences = Arc::new(SavedPreferences::new(SettingsFile::global(&dirs)));
     let config = Config {
         store,
         cwd: dirs.cwd.clone(),
-        session_directory,
+        session_directory: directory,
         model,
         thinking_level,
         models: Arc::new(Choices::new(Arc::clone(&services), scope, mask.clone())),
@@ -133,7 +134,7 @@ pub(crate) fn build(
             Ways::Classic => engine_settings(&settings),
             Ways::Later => with_later_ways(engine_settings(&settings)),
         },
-        preferences: Arc::clone(&preferences) as _,
+        preferences: Arc::clone(&shared.preferences) as _,
         expander: Arc::new(ResourceExpander {
             resources,
             extensions: extensions.clone(),
@@ -146,19 +147,10 @@ pub(crate) fn build(
     };
     Ok(Engine {
         config,
-        preferences,
         extensions,
         approvals,
         services,
     })
-}
-
-/// Keys may also be in variables that extensions set.
-fn registry_options() -> RegistryOptions {
-    RegistryOptions {
-        environment: Environment::Asked(pinion_extensions::environment_variable),
-        ..RegistryOptions::default()
-    }
 }
 
 fn tell<T: std::fmt::Display>(notices: &[T]) {

@@ -13,7 +13,6 @@ use pinion_extensions::{
 };
 use pinion_pi::Participant;
 use serde_json::{Map, Value, json};
-use tokio::runtime::Runtime;
 
 pub(crate) use self::services::{Ground, ProgramServices};
 use crate::cli::Flags;
@@ -108,8 +107,7 @@ pub(crate) fn find(
 }
 
 /// Loads the extensions that were found.
-pub(crate) fn load(
-    runtime: &Runtime,
+pub(crate) async fn load(
     found: Option<Found>,
     flags: &Flags,
     services: &Arc<ProgramServices>,
@@ -125,13 +123,10 @@ pub(crate) fn load(
         ..found.options
     };
     let loading = Extensions::load_into(found.engine, found.entries, options);
-    let loaded = runtime
-        .block_on(loading)
-        .map_err(|failure| load_failed(&failure))?;
+    let loaded = loading.await.map_err(|failure| load_failed(&failure))?;
     let values = flag_values(&loaded.flags(), &flags.unknown)?;
-    runtime
-        .block_on(loaded.extensions.start(values))
-        .map_err(|problems| load_failed(&LoadFailure::Problems(problems)))?;
+    let started = loaded.extensions.start(values).await;
+    started.map_err(|problems| load_failed(&LoadFailure::Problems(problems)))?;
     Ok(Some(loaded.extensions))
 }
 
@@ -192,5 +187,9 @@ impl Participant for Talker {
 
     fn wants_to_end(&self) -> bool {
         self.0.shutdown_requested()
+    }
+
+    fn hang_up(&self) {
+        self.0.dialogs().hang_up();
     }
 }

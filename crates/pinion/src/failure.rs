@@ -43,6 +43,14 @@ impl Failure {
         }
     }
 
+    /// What happened, for somebody who has more than a terminal to show it on.
+    pub fn into_words(self) -> String {
+        match self.message.strip_prefix("Error: ") {
+            Some(words) => words.to_owned(),
+            None => self.message,
+        }
+    }
+
     /// Says what happened and gives the exit code.
     pub fn report(self) -> ExitCode {
         if !self.message.is_empty() {

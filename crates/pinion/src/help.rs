@@ -89,6 +89,7 @@ Behaviour:
   --approve, --no-approve  trust or distrust this project's settings for this run
   --exit-on-eof            RPC: stop at the end of input instead of finishing the run
   --rpc-dialect NAME       early, classic or modern: the age of pi's protocol (classic)
+  --multi-session          RPC: the client opens, closes and lists sessions; lines carry sessionId
   --no-coalesce            never merge deltas, however slow the reader
   --offline                fetch nothing while installing packages
   --verbose                accepted for compatibility

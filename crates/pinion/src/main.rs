@@ -4,6 +4,7 @@ mod approvals;
 mod choices;
 mod cli;
 mod commands;
+mod descriptors;
 mod engine;
 mod extensions;
 mod failure;
@@ -47,6 +48,7 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
         Action::Run(mut flags) => {
             flags.decide_unknown(program)?;
             match flags.mode {
+                Mode::Rpc if flags.multi_session => modes::several(program, flags),
                 Mode::Rpc => modes::rpc(program, flags),
                 Mode::Json => modes::json(program, flags),
                 Mode::Text => modes::print(program, flags),

@@ -137,10 +137,11 @@ impl SessionError {
 }
 
 fn holder(pid: Option<u32>) -> String {
-    pid.map_or_else(
-        || "another process".to_owned(),
-        |pid| format!("process {pid}"),
-    )
+    match pid {
+        None => "another process".to_owned(),
+        Some(pid) if pid == std::process::id() => "another session of this process".to_owned(),
+        Some(pid) => format!("process {pid}"),
+    }
 }
 
 /// Something worth telling the user that did not stop us.

@@ -34,11 +34,6 @@ impl ClientQuestions {
         }
     }
 
-    /// The client has left: nobody answers any more.
-    pub fn hang_up(&self) {
-        *self.open() = None;
-    }
-
     fn open(&self) -> MutexGuard<'_, Option<HashMap<String, oneshot::Sender<Answer>>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -102,6 +97,10 @@ impl Participant for ClientQuestions {
 
     fn wants_to_end(&self) -> bool {
         false
+    }
+
+    fn hang_up(&self) {
+        *self.open() = None;
     }
 }
 

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::program::Program;
 
 /// What the flags say about tool calls.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct ApprovalFlags {
     pub mode: Option<Mode>,
     pub patience: Option<Duration>,

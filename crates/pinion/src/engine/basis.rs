@@ -23,7 +23,11 @@ impl Basis {
         for warning in &flags.warnings {
             eprintln!("{warning}");
         }
-        let dirs = Dirs::from_env()?;
+        Self::at(Dirs::from_env()?, flags)
+    }
+
+    /// The same for these directories.
+    pub fn at(dirs: Dirs, flags: &Flags) -> Result<Self, Failure> {
         let flag = match flags.trust {
             None => TrustFlag::Unset,
             Some(true) => TrustFlag::Approve,

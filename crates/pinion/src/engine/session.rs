@@ -5,15 +5,27 @@ use std::path::{Path, PathBuf};
 use pinion_config::{Dirs, Settings};
 use pinion_session::{NewEntry, NewSession, Opened, Store};
 
-use super::tell;
+use super::{Basis, tell};
 use crate::cli::Flags;
 use crate::failure::Failure;
 
-pub(super) fn session_directory(
-    dirs: &Dirs,
-    flags: &Flags,
-    settings: &Settings,
-) -> Option<PathBuf> {
+/// What was said so far, and where it is kept.
+pub(crate) struct Conversation {
+    pub store: Store,
+    /// Where further ones go; `None` keeps them in memory.
+    pub(super) directory: Option<PathBuf>,
+}
+
+impl Conversation {
+    /// Opens or begins the session the flags name.
+    pub fn open(flags: &Flags, basis: &Basis) -> Result<Self, Failure> {
+        let directory = session_directory(&basis.dirs, flags, &basis.settings);
+        let store = open_session(&basis.dirs, flags, directory.as_deref())?;
+        Ok(Self { store, directory })
+    }
+}
+
+fn session_directory(dirs: &Dirs, flags: &Flags, settings: &Settings) -> Option<PathBuf> {
     if flags.no_session {
         return None;
     }
@@ -30,11 +42,7 @@ pub(super) fn session_directory(
 }
 
 /// Opens or begins the session the flags name.
-pub(super) fn open_session(
-    dirs: &Dirs,
-    flags: &Flags,
-    directory: Option<&Path>,
-) -> Result<Store, Failure> {
+fn open_session(dirs: &Dirs, flags: &Flags, directory: Option<&Path>) -> Result<Store, Failure> {
     let new = |id: Option<String>| NewSession {
         cwd: dirs.cwd.clone(),
         directory: directory.map(Path::to_owned),

@@ -69,13 +69,9 @@ impl Provider for Router {
 }
 
 impl ProgramServices {
-    pub fn new(registry: Registry, ground: Ground) -> Self {
+    pub fn new(registry: Registry, providers: Providers, ground: Ground) -> Self {
         for key in registry.known_keys() {
             ground.mask.learn(&key);
-        }
-        let (providers, notice) = Providers::from_environment();
-        if let Some(notice) = notice {
-            eprintln!("Warning: {notice}");
         }
         let router = Arc::new(Router {
             providers,
@@ -110,7 +106,8 @@ impl ProgramServices {
     /// Waits until an extension asks for the end of the program; its exit code.
     pub async fn exited(&self) -> u8 {
         let mut exit = self.exit.subscribe();
-        match exit.wait_for(Option::is_some).await {
+        let code = exit.wait_for(Option::is_some).await.map(|code| *code);
+        match code {
             // As the system does it.
             Ok(code) => code.unwrap_or_default() as u8,
             Err(_) => std::future::pending().await,

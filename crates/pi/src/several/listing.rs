@@ -1,0 +1,81 @@
+//! What `list_sessions` says of a session.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use pinion_agent::{Answer, Command, Handle, Reply, StateView};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+/// How long a session may take to say how it is.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A session in the list.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Listing {
+    session_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_name: Option<String>,
+    cwd: String,
+    /// This and what follows is not there if the session does not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_streaming: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_count: Option<usize>,
+}
+
+impl Listing {
+    /// What is known without asking.
+    pub fn new(id: &str, cwd: &str, file: Option<&str>) -> Self {
+        Self {
+            session_id: id.to_owned(),
+            session_file: file.map(str::to_owned),
+            session_name: None,
+            cwd: cwd.to_owned(),
+            is_streaming: None,
+            model: None,
+            message_count: None,
+        }
+    }
+
+    fn complete(&mut self, state: StateView) {
+        self.session_file = state.session_file;
+        self.session_name = state.session_name;
+        self.is_streaming = Some(state.is_streaming);
+        self.model = state
+            .model
+            .map(|model| json!({ "provider": model.provider, "id": model.id }));
+        self.message_count = Some(state.message_count);
+    }
+}
+
+/// Asks every session how it is, all at once.
+pub(super) async fn look(sessions: Vec<(Listing, Handle)>) -> Vec<Listing> {
+    join_all(sessions.into_iter().map(|(mut listing, session)| async {
+        let state = tokio::time::timeout(PATIENCE, state(session)).await;
+        if let Ok(Some(state)) = state {
+            listing.complete(state);
+        }
+        listing
+    }))
+    .await
+}
+
+async fn state(session: Handle) -> Option<StateView> {
+    let (sender, answer) = oneshot::channel();
+    let reply = Reply::new(move |result| {
+        if let Ok(Answer::State(state)) = result {
+            // Who asked may have lost patience.
+            let _ = sender.send(*state);
+        }
+    });
+    session.send(Command::GetState, reply).await;
+    drop(session);
+    answer.await.ok()
+}

@@ -1,0 +1,71 @@
+//! What the sessions of one process have in common.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use pinion_config::{Dirs, SettingsFile};
+use pinion_llm::{Environment, Providers, Registry, RegistryOptions};
+use pinion_message::Mask;
+
+use super::tell;
+use crate::preferences::SavedPreferences;
+
+/// What the sessions of one process have in common, so that each of them is small.
+pub(crate) struct Shared {
+    /// Connections to servers.
+    pub providers: Providers,
+    /// Every key that was ever used: none of them may be seen in any session.
+    pub mask: Mask,
+    /// What users chose for the next start.
+    pub preferences: Arc<SavedPreferences>,
+    /// The models there are, and the files they were read from.
+    registry: Mutex<Option<(Files, Registry)>>,
+}
+
+/// How the files looked that say which models and keys there are.
+type Files = [Option<(u64, Option<SystemTime>)>; 2];
+
+impl Shared {
+    /// Nothing heavy: connections are made and files are read when they are needed.
+    pub fn new(dirs: &Dirs) -> Self {
+        let (providers, notice) = Providers::from_environment();
+        if let Some(notice) = notice {
+            eprintln!("Warning: {notice}");
+        }
+        Self {
+            providers,
+            mask: Mask::default(),
+            preferences: Arc::new(SavedPreferences::new(SettingsFile::global(dirs))),
+            registry: Mutex::new(None),
+        }
+    }
+
+    /// The models there are; read again when their files have changed.
+    pub(super) fn registry(&self, dirs: &Dirs) -> Registry {
+        let files = ["models.json", "auth.json"].map(|name| look(&dirs.agent_dir.join(name)));
+        let mut known = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some((seen, registry)) if *seen == files => registry.clone(),
+            _ => {
+                let (registry, notices) = Registry::load(&dirs.agent_dir, registry_options());
+                tell(&notices);
+                *known = Some((files, registry.clone()));
+                registry
+            }
+        }
+    }
+}
+
+fn look(file: &Path) -> Option<(u64, Option<SystemTime>)> {
+    let metadata = file.metadata().ok()?;
+    Some((metadata.len(), metadata.modified().ok()))
+}
+
+/// Keys may also be in variables that extensions set.
+fn registry_options() -> RegistryOptions {
+    RegistryOptions {
+        environment: Environment::Asked(pinion_extensions::environment_variable),
+        ..RegistryOptions::default()
+    }
+}

@@ -1,0 +1,130 @@
+//! One conversation from its prompts to its last answer, for the modes in which nobody else speaks.
+
+use std::io::IsTerminal;
+
+use pinion_agent::Session;
+use pinion_config::FileArguments;
+use pinion_message::StopReason;
+use pinion_pi::{PrintListener, Prompts, ask_all};
+use tokio::runtime::Runtime;
+
+use super::{farewell, stop_session};
+use crate::cli::Flags;
+use crate::engine::{Engine, Shared};
+use crate::failure::Failure;
+use crate::signals::Ending;
+use crate::stdin::{Wanted, read_prompt};
+
+/// Why there is no good answer to show.
+pub(super) fn failed_answer(printer: &PrintListener) -> Option<Failure> {
+    let last = printer.last();
+    let Some(answer) = last.as_deref().and_then(|message| message.as_assistant()) else {
+        return Some(Failure::failed("Error: the model gave no answer."));
+    };
+    if !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
+        return None;
+    }
+    let error = answer.error_message.clone();
+    let error = error.unwrap_or_else(|| format!("Request {}", answer.stop_reason.as_str()));
+    Some(Failure::failed(error))
+}
+
+/// What became of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The model was asked and everything has settled.
+    Answered,
+    /// Extensions dealt with everything that was said.
+    NothingAsked,
+    /// It was ended, with this exit code: by a signal, by an extension, or because nobody reads.
+    Ended(u8),
+}
+
+/// Runs the conversation.
+pub(super) fn converse(
+    runtime: &Runtime,
+    ending: &mut Ending,
+    engine: Engine,
+    shared: &Shared,
+    prompts: Prompts,
+    mut settled: tokio::sync::mpsc::UnboundedReceiver<()>,
+    unread: impl Future<Output = ()>,
+) -> Result<Outcome, Failure> {
+    let Engine {
+        config,
+        extensions,
+        services,
+        ..
+    } = engine;
+    let result = runtime.block_on(async {
+        let (session, task) = Session::spawn(config);
+        let conversation = async {
+            if let Some(extensions) = &extensions {
+                extensions.begin().await;
+            }
+            ask_all(&session, prompts, &mut settled).await
+        };
+        let result = tokio::select! {
+            asked = conversation => match asked {
+                Ok(0) => Ok(Outcome::NothingAsked),
+                Ok(_) => Ok(Outcome::Answered),
+                Err(error) => Err(Failure::failed(error.to_string())),
+            },
+            () = unread => Ok(Outcome::Ended(1)),
+            code = ending.signalled() => Ok(Outcome::Ended(code)),
+            code = services.exited() => Ok(Outcome::Ended(code)),
+        };
+        if let Some(extensions) = &extensions {
+            farewell(extensions).await;
+        }
+        // Nothing is going on after an answer; otherwise it is stopped, so that it is saved.
+        stop_session(&session.stopper(), task).await;
+        result
+    });
+    pinion_tools::kill_all();
+    shared.preferences.flush();
+    result
+}
+
+/// What is said: files and standard input before the first message.
+pub(super) fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
+    let cwd = std::env::current_dir()?;
+    let resolve = |path: &str| pinion_tools::resolve_existing_path(path, &cwd);
+    let mut prepare = crate::commands::prepare_image;
+    let files = FileArguments::read(&flags.files, &resolve, &mut prepare)
+        .map_err(|error| Failure::failed(format!("Error: {error}")))?;
+    let has_prompt = !flags.messages.is_empty() || !files.text.is_empty();
+    let nothing_to_say = || {
+        Failure::usage(
+            "Error: there is no prompt. Give one as an argument or on standard input, or see `pinion --help`.",
+        )
+    };
+    if !has_prompt && !flags.stdin && std::io::stdin().is_terminal() {
+        return Err(nothing_to_say());
+    }
+    let wanted = if has_prompt && !flags.stdin {
+        Wanted::IfPresent
+    } else {
+        Wanted::Required
+    };
+    let piped = read_prompt(wanted)?;
+    let mut texts = flags.messages.clone();
+    let mut first: Vec<String> = Vec::new();
+    first.extend(piped);
+    if !files.text.is_empty() {
+        first.push(files.text);
+    }
+    if !first.is_empty() {
+        if !texts.is_empty() {
+            first.push(texts.remove(0));
+        }
+        texts.insert(0, first.join("\n"));
+    }
+    if texts.is_empty() {
+        return Err(nothing_to_say());
+    }
+    Ok(Prompts {
+        texts,
+        images: files.images,
+    })
+}

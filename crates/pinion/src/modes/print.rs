@@ -1,0 +1,71 @@
+//! Just the answer.
+
+use std::fs::File;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use pinion_agent::Listener;
+use pinion_jsonl::stdio;
+use pinion_pi::PrintListener;
+
+use super::conversation::{Outcome, converse, failed_answer, prompts};
+use crate::cli::Flags;
+use crate::engine::{self, Basis, Conversation, Shared};
+use crate::extensions::Audience;
+use crate::failure::Failure;
+use crate::program::Program;
+use crate::signals::Ending;
+use crate::{reader, runtime};
+
+/// Prints the last answer of one conversation.
+pub(crate) fn print(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failure> {
+    let mut stdout = stdio::claim_stdout()?;
+    let (printer, settled) = PrintListener::new();
+    let prompts = prompts(&flags)?;
+    let runtime = runtime::build()?;
+    let listeners: Vec<Arc<dyn Listener>> = vec![Arc::clone(&printer) as _];
+    let basis = Basis::read(&flags)?;
+    let shared = Shared::new(&basis.dirs);
+    let conversation = Conversation::open(&flags, &basis)?;
+    let engine = runtime.block_on(engine::build(
+        program,
+        &flags,
+        basis,
+        conversation,
+        listeners,
+        Audience::none(),
+        &shared,
+    ))?;
+    let mut ending = Ending::listen(&runtime)?;
+    let gone = reader::gone(stdout.try_clone()?);
+    let outcome = converse(
+        &runtime,
+        &mut ending,
+        engine,
+        &shared,
+        prompts,
+        settled,
+        gone,
+    )?;
+    runtime.shutdown_background();
+    match outcome {
+        Outcome::Ended(code) => Ok(ExitCode::from(code)),
+        Outcome::NothingAsked => Ok(ExitCode::SUCCESS),
+        Outcome::Answered => print_answer(&printer, &mut stdout),
+    }
+}
+
+fn print_answer(printer: &PrintListener, stdout: &mut File) -> Result<ExitCode, Failure> {
+    if let Some(failure) = failed_answer(printer) {
+        return Err(failure);
+    }
+    let last = printer.last();
+    let Some(answer) = last.as_deref().and_then(|message| message.as_assistant()) else {
+        return Ok(ExitCode::FAILURE);
+    };
+    let texts = answer.content.iter().filter_map(|block| block.as_text());
+    let lines: String = texts.map(|text| format!("{text}\n")).collect();
+    stdout.write_all(lines.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}

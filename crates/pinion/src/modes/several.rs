@@ -1,0 +1,324 @@
+//! Several sessions for one client, over lines of JSON.
+//!
+//! Every session has an engine of its own; connections, keys, models and saved choices are common to all.
+//! What makes a session is read on threads beside, so that opening one does not hold up another.
+
+use std::collections::HashSet;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use pinion_agent::Listener;
+use pinion_config::Dirs;
+use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_lines, stdio};
+use pinion_pi::{
+    Addressed, Dialect, Host, Opening, Out, Outbox, PiListener, RpcEnd, Several, Sink, Switchboard,
+    Tenant,
+};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+
+use super::serving::Serving;
+use super::{End, FAREWELL, LAST_WORDS, additions, coalesce, conclude, line_of, refuse_files};
+use crate::cli::{Flags, OnEof};
+use crate::engine::{self, Basis, Conversation, Shared};
+use crate::extensions::Audience;
+use crate::failure::Failure;
+use crate::program::Program;
+use crate::signals::Ending;
+use crate::{descriptors, reader, runtime};
+
+/// How many sessions are made at the same time.
+const MAKERS: usize = 8;
+/// How long all sessions together may take to end.
+const ENDING: Duration = FAREWELL.saturating_add(LAST_WORDS.saturating_mul(2));
+
+/// Serves a client that opens and closes sessions until it closes its end.
+pub(crate) fn several(program: Program, mut flags: Box<Flags>) -> Result<ExitCode, Failure> {
+    refuse_files(&flags)?;
+    refuse_session_flags(&flags)?;
+    let stdout = stdio::claim_stdout()?;
+    let basis = Basis::read(&flags)?;
+    let dialect = basis.dialect;
+    if dialect == Dialect::Early {
+        return Err(Failure::usage(
+            "Error: --multi-session does not go with the early dialect, which has no room for a session's id. Use --rpc-dialect classic or modern.",
+        ));
+    }
+    anchor_paths(&mut flags, &basis.dirs);
+    descriptors::allow_many();
+    let queue: Queue<Addressed> = Queue::new(coalesce(&flags));
+    let runtime = runtime::for_several()?;
+    let shared = Arc::new(Shared::new(&basis.dirs));
+    let on_eof = flags.on_eof;
+    let house = Arc::new(House {
+        program,
+        flags: *flags,
+        basis,
+        queue: queue.clone(),
+        shared: Arc::clone(&shared),
+        names: Mutex::default(),
+        makers: Semaphore::new(MAKERS),
+    });
+    let watched = stdout.try_clone()?;
+    let writer = Writer::spawn(stdout, Switchboard, queue.clone())?;
+    let mut input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
+    let mut ending = Ending::listen(&runtime)?;
+    let end = runtime.block_on(async {
+        let mut several = Several::new(dialect, queue.clone(), Arc::new(Door(house)));
+        let interrupted = async {
+            tokio::select! {
+                () = reader::gone(watched) => End::Output,
+                () = queue.broken() => End::Output,
+                code = ending.signalled() => End::Signal(code),
+            }
+        };
+        tokio::pin!(interrupted);
+        let mut end = tokio::select! {
+            end = several.serve(&mut input) => match end {
+                RpcEnd::OutputClosed => End::Output,
+                RpcEnd::EndOfInput | RpcEnd::Asked => End::Input,
+            },
+            end = &mut interrupted => end,
+        };
+        if end == End::Input && on_eof == OnEof::Drain {
+            end = tokio::select! {
+                () = several.settle() => End::Input,
+                end = interrupted => end,
+            };
+        }
+        // A session that does not end in time is left behind; its file is whole at any moment.
+        let _ = tokio::time::timeout(ENDING, several.stop()).await;
+        end
+    });
+    Ok(conclude(
+        runtime,
+        ending,
+        &shared.preferences,
+        &queue,
+        writer,
+        end,
+    ))
+}
+
+/// Which session is meant is said in `open_session`.
+fn refuse_session_flags(flags: &Flags) -> Result<(), Failure> {
+    let given = [
+        ("--continue", flags.continue_last),
+        ("--session", flags.session.is_some()),
+        ("--session-id", flags.session_id.is_some()),
+        ("--fork", flags.fork.is_some()),
+        ("--name", flags.name.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Failure::usage(format!(
+            "Error: {flag} does not go with --multi-session, where sessions are named in open_session."
+        ))),
+    }
+}
+
+/// Paths on the command line are meant from where the program was started, wherever sessions work.
+fn anchor_paths(flags: &mut Flags, dirs: &Dirs) {
+    let lists = [
+        &mut flags.extensions,
+        &mut flags.skills,
+        &mut flags.prompt_templates,
+        &mut flags.append_system_prompt,
+    ];
+    let texts = lists.into_iter().flatten().chain(&mut flags.system_prompt);
+    for text in texts.filter(|text| !text.is_empty()) {
+        let path = dirs.resolve(text);
+        // What names no file is a package, or the text itself.
+        if path.exists() {
+            *text = path.display().to_string();
+        }
+    }
+    if let Some(directory) = &mut flags.session_dir {
+        *directory = dirs.resolve(directory).display().to_string();
+    }
+}
+
+/// Where sessions are made.
+struct House {
+    program: Program,
+    flags: Flags,
+    /// What holds for a session that does not name a directory.
+    basis: Basis,
+    queue: Queue<Addressed>,
+    shared: Arc<Shared>,
+    /// The ids of sessions that live.
+    names: Mutex<HashSet<String>>,
+    makers: Semaphore,
+}
+
+/// The way into the house.
+struct Door(Arc<House>);
+
+impl Host for Door {
+    fn open(&self, opening: Opening) -> BoxFuture<'static, Result<Tenant, String>> {
+        let house = Arc::clone(&self.0);
+        Box::pin(async move {
+            let Ok(_maker) = house.makers.acquire().await else {
+                return Err("the program ends".to_owned());
+            };
+            let runtime = Handle::current();
+            let maker = Arc::clone(&house);
+            let made =
+                tokio::task::spawn_blocking(move || runtime.block_on(House::make(&maker, opening)));
+            match made.await {
+                Ok(made) => made.map_err(Failure::into_words),
+                Err(error) => Err(format!("the session could not be made: {error}")),
+            }
+        })
+    }
+}
+
+impl House {
+    async fn make(house: &Arc<Self>, opening: Opening) -> Result<Tenant, Failure> {
+        let (flags, basis) = house.wishes(opening)?;
+        let dialect = house.basis.dialect;
+        let cwd = basis.dirs.cwd.display().to_string();
+        let conversation = Conversation::open(&flags, &basis)?;
+        let file = conversation.store.file();
+        let file = file.map(|file| file.display().to_string());
+        let name = Name::claim(house, conversation.store.id());
+        let out = Outbox::of_session(house.queue.clone(), &name.id, dialect);
+        let listener: Arc<dyn Listener> = Arc::new(PiListener::new(out.clone(), dialect));
+        let early = Arc::new(EarlyRecords::new(out.clone()));
+        let records = Arc::clone(&early);
+        let audience = Audience {
+            records: Arc::new(move |record| records.take(record)),
+            has_ui: true,
+        };
+        let engine = engine::build(
+            house.program,
+            &flags,
+            basis,
+            conversation,
+            vec![listener],
+            audience,
+            &house.shared,
+        )
+        .await?;
+        out.add(additions(&engine));
+        let serving = Serving::start(engine, dialect, out.clone());
+        Ok(Tenant {
+            id: name.id.clone(),
+            session: serving.session(),
+            file,
+            cwd,
+            out,
+            life: Box::new(move |input, stopped| {
+                Box::pin(async move {
+                    early.release();
+                    let stopped = async {
+                        // Sent or dropped, it means the same.
+                        let _ = stopped.await;
+                        End::Asked
+                    };
+                    serving.live(input, OnEof::Drain, stopped).await;
+                    drop(name);
+                })
+            }),
+        })
+    }
+
+    /// What the command line says, with what was asked for over it.
+    fn wishes(&self, opening: Opening) -> Result<(Flags, Basis), Failure> {
+        let mut flags = self.flags.clone();
+        flags.session = opening.session;
+        flags.name = opening.name;
+        flags.no_session |= opening.no_session;
+        flags.thinking = opening.thinking_level.or(flags.thinking);
+        if let Some(model) = opening.model {
+            flags.model = Some(model);
+            flags.provider = None;
+            // It belongs to the model of the command line, and must not be sent to anybody else.
+            flags.api_key = None;
+        }
+        if flags.no_session && flags.session.is_some() {
+            return Err(Failure::failed(
+                "no session can be opened from disk with --no-session",
+            ));
+        }
+        let home = &self.basis.dirs;
+        let cwd = match opening.cwd {
+            None => home.cwd.clone(),
+            Some(cwd) => home.resolve(&cwd),
+        };
+        if !cwd.is_dir() {
+            return Err(Failure::failed(format!(
+                "there is no directory {}",
+                cwd.display()
+            )));
+        }
+        let basis = Basis::at(home.at(cwd), &flags)?;
+        Ok((flags, basis))
+    }
+
+    fn names(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the client calls a session, for as long as it lives.
+struct Name {
+    house: Arc<House>,
+    id: String,
+}
+
+impl Name {
+    /// The session's own id; with a number where a session that has moved on still goes by it.
+    fn claim(house: &Arc<House>, id: &str) -> Self {
+        let mut names = house.names();
+        let numbered = (2_u64..).map(|number| format!("{id}-{number}"));
+        let mut candidates = std::iter::once(id.to_owned()).chain(numbered);
+        let free = candidates.find(|candidate| !names.contains(candidate));
+        let id = free.unwrap_or_else(|| id.to_owned());
+        names.insert(id.clone());
+        drop(names);
+        Self {
+            house: Arc::clone(house),
+            id,
+        }
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        self.house.names().remove(&self.id);
+    }
+}
+
+/// Records from while a session is made: the client must hear of the session first.
+struct EarlyRecords {
+    out: Outbox,
+    waiting: Mutex<Option<Vec<String>>>,
+}
+
+impl EarlyRecords {
+    fn new(out: Outbox) -> Self {
+        Self {
+            out,
+            waiting: Mutex::new(Some(Vec::new())),
+        }
+    }
+
+    fn take(&self, record: String) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *waiting {
+            Some(waiting) => waiting.push(record),
+            None => self.out.push(Out::Record(line_of(record))),
+        }
+    }
+
+    /// From now on records go out at once.
+    fn release(&self) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        for record in waiting.take().into_iter().flatten() {
+            self.out.push(Out::Record(line_of(record)));
+        }
+    }
+}

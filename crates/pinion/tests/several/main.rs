@@ -1,0 +1,104 @@
+//! Several sessions in one process: each line goes where it says, each event says where it comes from, and what
+//! one session does is no business of another.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod apart;
+mod endings;
+mod memory;
+mod routing;
+
+use pinion_testkit::Sandbox;
+use serde_json::{Value, json};
+
+use crate::support::{Client, check_runs, offline_sandbox};
+
+const ARGUMENTS: &[&str] = &[
+    "--mode",
+    "rpc",
+    "--multi-session",
+    "--model",
+    "offline/demo",
+];
+
+/// A client of several sessions.
+struct Several(Client);
+
+impl Several {
+    fn start() -> Self {
+        Self::with(offline_sandbox(&json!({})), &[])
+    }
+
+    fn with(sandbox: Sandbox, more: &[&str]) -> Self {
+        Self(Client::start(sandbox, &[ARGUMENTS, more].concat()))
+    }
+
+    fn ask(&mut self, command: Value) -> Value {
+        self.0.process.ask(command)
+    }
+
+    /// Asks for something that must work; its data.
+    fn data(&mut self, command: Value) -> Value {
+        let answer = self.ask(command);
+        assert_eq!(answer["success"], true, "{answer}");
+        answer["data"].clone()
+    }
+
+    /// Asks for something that must not work; why it did not.
+    fn refusal(&mut self, command: Value) -> String {
+        let answer = self.ask(command);
+        assert_eq!(answer["success"], false, "{answer}");
+        answer["error"].as_str().unwrap().to_owned()
+    }
+
+    /// Opens a session as asked; what the client is to call it.
+    fn open(&mut self, mut command: Value) -> String {
+        command["type"] = json!("open_session");
+        let data = self.data(command);
+        data["sessionId"].as_str().unwrap().to_owned()
+    }
+
+    fn prompt(&mut self, session: &str, text: &str) -> usize {
+        let from = self.0.process.line_count();
+        self.data(json!({"type": "prompt", "sessionId": session, "message": text}));
+        from
+    }
+
+    fn wait_end(&self, session: &str, from: usize) -> Vec<Value> {
+        let pattern = json!({"type": "agent_end", "sessionId": session});
+        let at = self.0.wait_for(from, &pattern);
+        let line = self.0.line(at);
+        line["messages"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// All lines of a session.
+    fn lines_of(&self, session: &str) -> Vec<Value> {
+        let lines = self.0.lines().into_iter();
+        lines.filter(|line| line["sessionId"] == session).collect()
+    }
+
+    /// Checks that the lines of a session are a whole conversation; the number of its runs.
+    fn runs_of(&self, session: &str) -> usize {
+        check_runs(&self.lines_of(session)).unwrap()
+    }
+
+    fn listed(&mut self) -> Vec<Value> {
+        let data = self.data(json!({"type": "list_sessions"}));
+        data["sessions"].as_array().cloned().unwrap()
+    }
+}
+
+/// The text of the last answer.
+fn last_text(messages: &[Value]) -> &str {
+    messages.last().unwrap()["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{messages:?}"))
+}

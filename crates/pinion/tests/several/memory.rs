@@ -1,0 +1,66 @@
+//! An idle session is small, and there is an end to how many there can be.
+
+use serde_json::json;
+
+use super::Several;
+use crate::support::script;
+
+/// What a process holds, in bytes.
+fn resident(pid: u32) -> u64 {
+    let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let line = rollup
+        .lines()
+        .find(|line| line.starts_with("Pss:"))
+        .unwrap();
+    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kilobytes * 1024
+}
+
+#[test]
+fn l11_an_idle_session_takes_less_than_200_kilobytes() {
+    let mut several = Several::start();
+    let pid = several.0.process.id();
+    // What comes with the first sessions is not theirs alone.
+    for _ in 0..20 {
+        let id = several.open(json!({}));
+        let from = several.prompt(&id, &script(&json!([{"text": "hello"}])));
+        several.wait_end(&id, from);
+    }
+    let before = resident(pid);
+    let count = 200;
+    for _ in 0..count {
+        let id = several.open(json!({}));
+        let from = several.prompt(&id, &script(&json!([{"text": "hello"}])));
+        several.wait_end(&id, from);
+    }
+    let each = (resident(pid) - before) / count;
+    eprintln!("an idle session takes {each} bytes");
+    assert!(each < 200_000, "{each} bytes");
+}
+
+#[test]
+fn l11_there_is_a_limit_and_room_again_below_it() {
+    let mut several = Several::start();
+    let ids: Vec<String> = (0..1000)
+        .map(|_| {
+            several
+                .0
+                .send(json!({"type": "open_session", "noSession": true}))
+        })
+        .collect();
+    let mut last = String::new();
+    for id in &ids {
+        let at = several.0.wait_answer(id);
+        let answer = several.0.line(at);
+        assert_eq!(answer["success"], true, "{answer}");
+        last = answer["sessionId"].as_str().unwrap().to_owned();
+    }
+    let words = several.refusal(json!({"type": "open_session"}));
+    assert!(
+        words.contains("1000 sessions are open, which is the limit"),
+        "{words}"
+    );
+    several.data(json!({"type": "close_session", "sessionId": last}));
+    several.open(json!({}));
+    assert_eq!(several.listed().len(), 1000);
+}

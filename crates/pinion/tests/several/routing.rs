@@ -1,0 +1,224 @@
+//! Lines reach the session they name, and say which one they come from.
+
+use pinion_testkit::Exit;
+use serde_json::json;
+
+use super::{Several, last_text};
+use crate::support::{offline_sandbox, script};
+
+#[test]
+fn l11_two_sessions_talk_at_the_same_time() {
+    let mut several = Several::start();
+    let (a, b) = (several.open(json!({})), several.open(json!({})));
+    assert_ne!(a, b);
+    let slow = |word: &str| {
+        let texts = [format!("{word} one "), format!("{word} two")];
+        script(&json!([{"text": texts[0], "paceMs": 20, "chunk": 1},
+                       {"text": texts[1], "paceMs": 20, "chunk": 1}]))
+    };
+    let from = several.prompt(&a, &slow("alpha"));
+    several.prompt(&b, &slow("beta"));
+    let of_a = several.wait_end(&a, from);
+    let of_b = several.wait_end(&b, from);
+    assert_eq!(last_text(&of_a), "alpha one alpha two");
+    assert_eq!(last_text(&of_b), "beta one beta two");
+    assert_eq!((several.runs_of(&a), several.runs_of(&b)), (1, 1));
+    // They took turns: the first to begin was not the first to have said everything.
+    let updates: Vec<String> = several
+        .0
+        .lines()
+        .iter()
+        .filter(|line| line["type"] == "message_update")
+        .map(|line| line["sessionId"].as_str().unwrap().to_owned())
+        .collect();
+    let first_of_b = updates.iter().position(|id| *id == b).unwrap();
+    assert!(updates[first_of_b..].contains(&a), "{updates:?}");
+    assert_eq!(several.0.finish(), Exit::Code(0));
+}
+
+#[test]
+fn l11_the_id_is_the_first_member_of_every_line_of_a_session() {
+    for dialect in ["classic", "modern"] {
+        let mut several = Several::with(offline_sandbox(&json!({})), &["--rpc-dialect", dialect]);
+        let id = several.open(json!({}));
+        let from = several.prompt(&id, &script(&json!([{"think": "hm"}, {"text": "x"}])));
+        several.wait_end(&id, from);
+        several.data(json!({"type": "get_state", "sessionId": id}));
+        several.data(json!({"type": "close_session", "sessionId": id}));
+        for line in several.0.lines() {
+            let members = line.as_object().unwrap();
+            let (name, value) = members.iter().next().unwrap();
+            assert_eq!((name.as_str(), value), ("sessionId", &json!(id)), "{line}");
+        }
+    }
+}
+
+#[test]
+fn l11_lines_that_name_no_session_are_refused() {
+    let mut several = Several::start();
+    let id = several.open(json!({}));
+    for (command, words) in [
+        (
+            json!({"type": "prompt", "message": "x"}),
+            "sessionId is missing; open a session with open_session or see list_sessions",
+        ),
+        (
+            json!({"type": "prompt", "message": "x", "sessionId": 1}),
+            "sessionId must be a string",
+        ),
+        (
+            json!({"type": "get_state", "sessionId": "nobody"}),
+            "there is no session \"nobody\"; list_sessions tells which are open",
+        ),
+        (
+            json!({"type": "close_session", "sessionId": "nobody"}),
+            "there is no session \"nobody\"",
+        ),
+        (json!({"type": "close_session"}), "sessionId is missing"),
+        (
+            json!({"type": "open_session", "cwd": "nowhere"}),
+            "there is no directory ",
+        ),
+        (
+            json!({"type": "open_session", "cwd": 1}),
+            "\"cwd\" must be a string",
+        ),
+        (
+            json!({"type": "open_session", "session": "nobody"}),
+            "nobody",
+        ),
+        (
+            json!({"type": "open_session", "model": "no/such"}),
+            "no/such",
+        ),
+        (
+            json!({"type": "open_session", "thinkingLevel": "huge"}),
+            "there is no thinking level \"huge\"",
+        ),
+        (
+            json!({"type": "nonsense", "sessionId": id}),
+            "Unknown command: nonsense",
+        ),
+    ] {
+        let words_of = several.refusal(command.clone());
+        assert!(words_of.contains(words), "{command}: {words_of}");
+    }
+    several.0.process.send_text("{nonsense");
+    several.0.wait_for(
+        0,
+        &json!({"type": "response", "command": "parse", "success": false}),
+    );
+    // Nobody asked anything, so nobody is answered.
+    several
+        .0
+        .process
+        .send(&json!({"type": "extension_ui_response", "id": "x", "value": "y"}));
+    assert_eq!(several.listed().len(), 1);
+    assert_eq!(several.0.finish(), Exit::Code(0));
+}
+
+#[test]
+fn l11_sessions_are_opened_as_asked_and_listed() {
+    let sandbox = offline_sandbox(&json!({}));
+    std::fs::create_dir(sandbox.work().join("sub")).unwrap();
+    let sub = sandbox.work().join("sub");
+    let mut several = Several::with(sandbox, &[]);
+    let opened = several.data(
+        json!({"type": "open_session", "cwd": "sub", "name": "the second",
+                                     "thinkingLevel": "high", "noSession": true}),
+    );
+    assert_eq!(opened["cwd"], json!(sub), "{opened}");
+    assert_eq!(opened.get("sessionFile"), None, "{opened}");
+    let second = opened["sessionId"].as_str().unwrap().to_owned();
+    let third = several.open(json!({}));
+    let state = several.data(json!({"type": "get_state", "sessionId": second}));
+    assert_eq!(state["sessionName"], "the second");
+    let output = several.data(json!({"type": "bash", "sessionId": second, "command": "pwd"}));
+    assert_eq!(output["output"], format!("{}\n", sub.display()));
+    let from = several.prompt(&third, &script(&json!([{"text": "one"}])));
+    several.wait_end(&third, from);
+    let from = several.prompt(&third, &script(&json!([{"stall": 60_000}])));
+    several
+        .0
+        .wait_for(from, &json!({"type": "agent_start", "sessionId": third}));
+    let listed = several.listed();
+    assert_eq!(listed[0]["sessionId"], json!(second));
+    assert_eq!(listed[0]["sessionName"], "the second");
+    assert_eq!(listed[0]["cwd"], json!(sub));
+    assert_eq!(listed[0]["isStreaming"], false);
+    assert_eq!(listed[1]["sessionId"], json!(third));
+    assert_eq!(listed[1]["isStreaming"], true);
+    assert_eq!(
+        listed[1]["model"],
+        json!({"provider": "offline", "id": "demo"})
+    );
+    assert!(
+        listed[1]["messageCount"].as_u64().unwrap() >= 3,
+        "{listed:?}"
+    );
+    assert!(listed[1]["sessionFile"].is_string(), "{listed:?}");
+    several.data(json!({"type": "close_session", "sessionId": third}));
+    assert_eq!(several.listed().len(), 1);
+}
+
+#[test]
+fn l11_a_session_keeps_its_name_when_another_conversation_takes_its_place() {
+    let mut several = Several::start();
+    let id = several.open(json!({}));
+    let from = several.prompt(&id, &script(&json!([{"text": "first"}])));
+    several.wait_end(&id, from);
+    let state = several.data(json!({"type": "get_state", "sessionId": id}));
+    assert_eq!(state["sessionId"], json!(id));
+    let first_file = state["sessionFile"].clone();
+    several.data(json!({"type": "new_session", "sessionId": id}));
+    let state = several.data(json!({"type": "get_state", "sessionId": id}));
+    assert_ne!(state["sessionId"], json!(id), "a new conversation");
+    // The conversation it has left can be opened beside it, under a name of its own.
+    let again = several.data(json!({"type": "open_session", "session": first_file}));
+    assert_eq!(again["sessionId"], json!(format!("{id}-2")), "{again}");
+    assert_eq!(several.0.finish(), Exit::Code(0));
+}
+
+#[test]
+fn l11_a_session_file_has_one_writer() {
+    let mut several = Several::start();
+    let opened = several.data(json!({"type": "open_session"}));
+    let id = opened["sessionId"].as_str().unwrap().to_owned();
+    let from = several.prompt(&id, &script(&json!([{"text": "kept"}])));
+    several.wait_end(&id, from);
+    let resume = json!({"type": "open_session", "session": opened["sessionFile"]});
+    let words = several.refusal(resume.clone());
+    assert!(words.contains("is in use"), "{words}");
+    several.data(json!({"type": "close_session", "sessionId": id}));
+    let again = several.data(resume);
+    assert_eq!(again["sessionId"], json!(id));
+    let messages = several.data(json!({"type": "get_messages", "sessionId": id}));
+    assert_eq!(
+        messages["messages"].as_array().unwrap().len(),
+        2,
+        "{messages}"
+    );
+}
+
+#[test]
+fn l11_flags_that_name_one_session_do_not_fit() {
+    for (flags, words) in [
+        (
+            &["--continue"][..],
+            "--continue does not go with --multi-session",
+        ),
+        (
+            &["--session", "x"],
+            "--session does not go with --multi-session",
+        ),
+        (
+            &["--rpc-dialect", "early"],
+            "does not go with the early dialect",
+        ),
+    ] {
+        let mut several = Several::with(offline_sandbox(&json!({})), flags);
+        assert_eq!(several.0.finish(), Exit::Code(2));
+        let errors = several.0.process.stderr();
+        assert!(errors.contains(words), "{errors}");
+    }
+}
