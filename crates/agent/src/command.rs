@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use pinion_message::{Block, CustomMessage, Message, Model, ThinkingLevel};
 use pinion_session::Stats;
 use pinion_tools::BashOutcome;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -247,22 +248,27 @@ pub struct Cycled {
 }
 
 /// A session as `get_state` shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct StateView {
     pub model: Option<Arc<Model>>,
     pub thinking_level: ThinkingLevel,
+    /// A run is active. False while waiting for a retry and during a compaction.
     pub is_streaming: bool,
     pub is_compacting: bool,
+    /// `all` or `one-at-a-time`; what a client set is echoed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steering_mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub follow_up_mode: Option<String>,
+    /// Where the session is or will be saved; missing if it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_file: Option<String>,
+    #[schemars(length(min = 1))]
     pub session_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub session_name: Option<String>,
     pub auto_compaction_enabled: bool,
     pub message_count: usize,

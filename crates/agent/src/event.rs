@@ -7,8 +7,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use pinion_message::{Block, Message, ThinkingLevel, Usage};
 use pinion_tools::ToolOutput;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What happened. Cheap to clone: texts and messages are shared.
 #[derive(Debug, Clone)]
@@ -155,7 +156,7 @@ pub struct ToolRun {
 }
 
 /// Why a conversation is summarised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CompactionReason {
     /// The user asked.
@@ -167,7 +168,7 @@ pub enum CompactionReason {
 }
 
 /// What a compaction made.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionResult {
     /// The summary.
@@ -178,6 +179,10 @@ pub struct CompactionResult {
     pub tokens_before: u64,
     /// Files read and modified in what was summarised.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>", extend("properties" = {
+        "readFiles": {"type": "array", "items": {"type": "string"}},
+        "modifiedFiles": {"type": "array", "items": {"type": "string"}}
+    }))]
     pub details: Option<Value>,
     /// How the session file has it.
     #[serde(skip)]

@@ -45,5 +45,6 @@ pub use hooks::{
     NavigationChoice, NavigationPlan, Opening, OpeningChanges, Origin, Replacement,
     SelectionSource, ToolCallResult, ToolGate,
 };
+pub use pinion_session::Stats;
 pub use pinion_tools::{BashOutcome, ToolOutput};
 pub use session::{Handle, Session, Stopper};

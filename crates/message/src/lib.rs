@@ -6,6 +6,7 @@
 mod mask;
 mod message;
 mod model;
+pub mod shape;
 mod thinking;
 mod usage;
 

@@ -1,8 +1,10 @@
 //! Messages and blocks. Member order follows pi's own output.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::shape::{SaidBlock, SaidContent};
 use crate::{Millis, Usage};
 
 /// One message of a conversation, told apart by `role`.
@@ -59,7 +61,7 @@ pub enum Block {
 }
 
 /// A text block.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TextBlock {
     /// The text.
@@ -70,7 +72,7 @@ pub struct TextBlock {
 }
 
 /// A reasoning block.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingBlock {
     /// The reasoning text.
@@ -84,14 +86,15 @@ pub struct ThinkingBlock {
 }
 
 /// A tool call made by the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     /// The provider's id of the call.
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments; normally an object.
+    /// The arguments; while the answer grows, what can be read of them so far.
+    #[schemars(with = "Map<String, Value>")]
     pub arguments: Value,
     /// Opaque provider data that belongs to this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,15 +131,18 @@ impl StopReason {
 }
 
 /// What the user said.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UserMessage {
     /// Text and images.
+    #[schemars(with = "SaidContent")]
     pub content: Content,
     /// When it was made.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub timestamp: Millis,
     /// Attachments of the early protocol, kept as they came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Value>>")]
     pub attachments: Option<Value>,
 }
 
@@ -175,7 +181,7 @@ pub struct AssistantMessage {
 }
 
 /// What a tool returned.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultMessage {
     /// The call it answers.
@@ -183,6 +189,7 @@ pub struct ToolResultMessage {
     /// The tool's name.
     pub tool_name: String,
     /// Text and images for the model.
+    #[schemars(with = "Vec<SaidBlock>")]
     pub content: Vec<Block>,
     /// Structured data for people and programs; the model does not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,11 +199,12 @@ pub struct ToolResultMessage {
     pub is_error: bool,
     /// When it was made.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub timestamp: Millis,
 }
 
 /// A shell command the user ran outside the model's turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BashExecutionMessage {
     /// The command line.
@@ -217,6 +225,7 @@ pub struct BashExecutionMessage {
     pub full_output_path: Option<String>,
     /// When it was made.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub timestamp: Millis,
     /// The model must not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -224,12 +233,13 @@ pub struct BashExecutionMessage {
 }
 
 /// A message an extension put into the conversation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessage {
     /// The extension's name for this kind of message.
     pub custom_type: String,
     /// What the model sees.
+    #[schemars(with = "SaidContent")]
     pub content: Content,
     /// Whether people see it.
     #[serde(default)]
@@ -239,11 +249,12 @@ pub struct CustomMessage {
     pub details: Option<Value>,
     /// When it was made.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub timestamp: Millis,
 }
 
 /// Stands for everything before a compaction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionSummaryMessage {
     /// The summary.
@@ -252,11 +263,12 @@ pub struct CompactionSummaryMessage {
     pub tokens_before: u64,
     /// When it was made.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub timestamp: Millis,
 }
 
 /// Stands for a branch that was left.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummaryMessage {
     /// The summary.
@@ -265,6 +277,7 @@ pub struct BranchSummaryMessage {
     pub from_id: String,
     /// When it was made.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub timestamp: Millis,
 }
 

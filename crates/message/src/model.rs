@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ThinkingLevel;
+use crate::shape::InputKind;
 
 /// A model that can be asked. Member order is that of pi's `get_state`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
     /// Sent to the API verbatim.
+    #[schemars(length(min = 1))]
     pub id: String,
     /// For people.
     pub name: String,
@@ -25,8 +28,10 @@ pub struct Model {
     pub reasoning: bool,
     /// What goes on the wire for a level; `null` means the level is not supported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BTreeMap<String, Option<String>>>")]
     pub thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
     /// `text`, `image`.
+    #[schemars(with = "Vec<InputKind>")]
     pub input: Vec<String>,
     /// US dollars per million tokens.
     pub cost: ModelCost,
@@ -43,7 +48,7 @@ pub struct Model {
 }
 
 /// US dollars per million tokens.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs)]
 pub struct ModelCost {
@@ -57,7 +62,7 @@ pub struct ModelCost {
 }
 
 /// Rates that apply when the whole prompt is longer than `input_tokens_above`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs)]
 pub struct CostTier {

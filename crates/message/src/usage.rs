@@ -1,11 +1,12 @@
 //! Tokens and money of one request, and their sum.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ModelCost;
 
 /// Tokens and cost of one request. `input` never contains cached tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
     /// Prompt tokens that were neither read from nor written to a cache.
@@ -23,18 +24,23 @@ pub struct Usage {
 }
 
 /// US dollars, by kind of token.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
     /// Fresh prompt tokens.
+    #[schemars(range(min = 0))]
     pub input: f64,
     /// Answer tokens.
+    #[schemars(range(min = 0))]
     pub output: f64,
     /// Tokens read from a cache.
+    #[schemars(range(min = 0))]
     pub cache_read: f64,
     /// Tokens written to a cache.
+    #[schemars(range(min = 0))]
     pub cache_write: f64,
     /// The sum of the four.
+    #[schemars(range(min = 0))]
     pub total: f64,
 }
 

@@ -5,6 +5,7 @@ use pinion_jsonl::{Line, json};
 use pinion_message::Block;
 use serde_json::{Map, Value};
 
+use crate::commands::Name;
 use crate::dialect::Dialect;
 use crate::early;
 use crate::parse_error;
@@ -82,19 +83,26 @@ fn decode_object(mut members: Map<String, Value>) -> Decoded {
     if name == "extension_ui_response" {
         return Decoded::Choice(asked.id, members);
     }
-    match command(&name, &mut Members(members)) {
-        Ok(Some(command)) => Decoded::Command(asked, command),
-        Ok(None) => Decoded::Refused(asked.failure(&format!("Unknown command: {name}"))),
+    let Some(known) = Name::from_word(&name) else {
+        return Decoded::Refused(asked.failure(&format!("Unknown command: {name}")));
+    };
+    match command(known, &mut Members::new(members)) {
+        Ok(command) => Decoded::Command(asked, command),
         Err(words) => Decoded::Refused(asked.failure(&format!("{name}: {words}"))),
     }
 }
 
 /// The members of a command, taken one by one.
-struct Members(Map<String, Value>);
+struct Members {
+    rest: Map<String, Value>,
+    /// What was asked for, for a test.
+    #[cfg(test)]
+    read: std::collections::BTreeSet<String>,
+}
 
-fn command(name: &str, members: &mut Members) -> Result<Option<Command>, String> {
-    Ok(Some(match name {
-        "prompt" => {
+fn command(name: Name, members: &mut Members) -> Result<Command, String> {
+    Ok(match name {
+        Name::Prompt => {
             let prompt = Prompt::new(members.text("message")?);
             Command::Prompt(Prompt {
                 images: members.images()?,
@@ -102,71 +110,70 @@ fn command(name: &str, members: &mut Members) -> Result<Option<Command>, String>
                 ..prompt
             })
         }
-        "steer" => queued(members, Delivery::Steer)?,
-        "follow_up" => queued(members, Delivery::FollowUp)?,
-        "abort" => Command::Abort,
-        "abort_retry" => Command::AbortRetry,
-        "abort_bash" => Command::AbortBash,
-        "clear_queue" => Command::ClearQueue,
-        "new_session" => Command::NewSession {
+        Name::Steer => queued(members, Delivery::Steer)?,
+        Name::FollowUp => queued(members, Delivery::FollowUp)?,
+        Name::Abort => Command::Abort,
+        Name::AbortRetry => Command::AbortRetry,
+        Name::AbortBash => Command::AbortBash,
+        Name::ClearQueue => Command::ClearQueue,
+        Name::NewSession => Command::NewSession {
             parent: members.optional_text("parentSession")?,
             prepare: None,
             origin: Origin::Client,
         },
-        "get_state" => Command::GetState,
-        "get_messages" => Command::GetMessages,
-        "set_model" => Command::SetModel {
+        Name::GetState => Command::GetState,
+        Name::GetMessages => Command::GetMessages,
+        Name::SetModel => Command::SetModel {
             provider: members.lenient_text("provider"),
             id: members.lenient_text("modelId"),
         },
-        "cycle_model" => Command::CycleModel,
-        "get_available_models" => Command::GetAvailableModels,
-        "set_thinking_level" => {
+        Name::CycleModel => Command::CycleModel,
+        Name::GetAvailableModels => Command::GetAvailableModels,
+        Name::SetThinkingLevel => {
             let level = members.optional_text("level").ok().flatten();
             Command::SetThinkingLevel(level.and_then(|level| level.parse().ok()))
         }
-        "cycle_thinking_level" => Command::CycleThinkingLevel,
-        "get_available_thinking_levels" => Command::GetThinkingLevels,
-        "set_steering_mode" => Command::SetSteeringMode(members.mode()),
-        "set_follow_up_mode" => Command::SetFollowUpMode(members.mode()),
-        "set_auto_compaction" => Command::SetAutoCompaction(members.truthy("enabled")),
-        "set_auto_retry" => Command::SetAutoRetry(members.truthy("enabled")),
-        "compact" => Command::Compact {
+        Name::CycleThinkingLevel => Command::CycleThinkingLevel,
+        Name::GetAvailableThinkingLevels => Command::GetThinkingLevels,
+        Name::SetSteeringMode => Command::SetSteeringMode(members.mode()),
+        Name::SetFollowUpMode => Command::SetFollowUpMode(members.mode()),
+        Name::SetAutoCompaction => Command::SetAutoCompaction(members.truthy("enabled")),
+        Name::SetAutoRetry => Command::SetAutoRetry(members.truthy("enabled")),
+        Name::Compact => Command::Compact {
             instructions: members.optional_text("customInstructions")?,
         },
-        "bash" => Command::Bash {
+        Name::Bash => Command::Bash {
             command: members.text("command")?,
             exclude_from_context: members.truthy("excludeFromContext"),
         },
-        "get_session_stats" => Command::GetStats,
-        "export_html" => Command::ExportHtml {
+        Name::GetSessionStats => Command::GetStats,
+        Name::ExportHtml => Command::ExportHtml {
             path: members.optional_text("outputPath")?,
         },
-        "switch_session" => Command::SwitchSession {
+        Name::SwitchSession => Command::SwitchSession {
             path: members.text("sessionPath")?.into(),
             origin: Origin::Client,
         },
-        "fork" => Command::Fork {
+        Name::Fork => Command::Fork {
             entry_id: members.lenient_text("entryId"),
             position: ForkPosition::Before,
             origin: Origin::Client,
         },
-        "clone" => Command::CloneSession,
-        "get_fork_messages" => Command::GetForkMessages,
-        "get_last_assistant_text" => Command::GetLastAssistantText,
-        "set_session_name" => Command::SetName(members.text("name")?),
-        "get_entries" => Command::GetEntries {
+        Name::Clone => Command::CloneSession,
+        Name::GetForkMessages => Command::GetForkMessages,
+        Name::GetLastAssistantText => Command::GetLastAssistantText,
+        Name::SetSessionName => Command::SetName(members.text("name")?),
+        Name::GetEntries => Command::GetEntries {
             since: members.optional_text("since")?,
         },
-        "get_tree" => Command::GetTree,
-        "navigate_tree" => Command::Navigate(navigation(members)?),
-        "set_label" => Command::SetLabel {
+        Name::GetTree => Command::GetTree,
+        Name::NavigateTree => Command::Navigate(navigation(members)?),
+        Name::SetLabel => Command::SetLabel {
             entry_id: members.text("entryId")?,
             label: members.optional_text("label")?,
         },
-        "get_commands" => Command::GetCommands,
-        _ => return Ok(None),
-    }))
+        Name::GetCommands => Command::GetCommands,
+    })
 }
 
 fn navigation(members: &mut Members) -> Result<Navigation, String> {
@@ -197,13 +204,27 @@ fn queued(members: &mut Members, delivery: Delivery) -> Result<Command, String> 
 }
 
 impl Members {
+    fn new(members: Map<String, Value>) -> Self {
+        Self {
+            rest: members,
+            #[cfg(test)]
+            read: std::collections::BTreeSet::new(),
+        }
+    }
+
+    fn take(&mut self, name: &str) -> Option<Value> {
+        #[cfg(test)]
+        self.read.insert(name.to_owned());
+        self.rest.remove(name)
+    }
+
     fn text(&mut self, name: &str) -> Result<String, String> {
         self.optional_text(name)?
             .ok_or_else(|| format!("\"{name}\" is missing; it must be a string"))
     }
 
     fn optional_text(&mut self, name: &str) -> Result<Option<String>, String> {
-        match self.0.remove(name) {
+        match self.take(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
             Some(other) => Err(format!("\"{name}\" must be a string, not {}", kind(&other))),
@@ -212,7 +233,7 @@ impl Members {
 
     /// The text, or the word JavaScript prints for what is there instead.
     fn lenient_text(&mut self, name: &str) -> String {
-        match self.0.remove(name) {
+        match self.take(name) {
             None => "undefined".to_owned(),
             Some(Value::String(text)) => text,
             Some(other) => json::to_string(&other),
@@ -225,7 +246,7 @@ impl Members {
     }
 
     fn truthy(&mut self, name: &str) -> bool {
-        match self.0.remove(name) {
+        match self.take(name) {
             None | Some(Value::Null) => false,
             Some(Value::Bool(value)) => value,
             Some(Value::Number(number)) => number.as_f64().is_some_and(|number| number != 0.0),
@@ -235,7 +256,7 @@ impl Members {
     }
 
     fn delivery(&mut self) -> Option<Delivery> {
-        match self.0.remove("streamingBehavior") {
+        match self.take("streamingBehavior") {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) if text == "followUp" => Some(Delivery::FollowUp),
             Some(_) => Some(Delivery::Steer),
@@ -243,7 +264,7 @@ impl Members {
     }
 
     fn images(&mut self) -> Result<Vec<Block>, String> {
-        let images = match self.0.remove("images") {
+        let images = match self.take("images") {
             None | Some(Value::Null) => return Ok(Vec::new()),
             Some(Value::Array(images)) => images,
             Some(other) => return Err(format!("\"images\" must be a list, not {}", kind(&other))),
@@ -320,6 +341,49 @@ mod tests {
         match decode(&Line::Complete(vec![b'"', 0xff, b'"']), Dialect::Classic) {
             Decoded::Refused(line) => assert!(String::from_utf8(line).unwrap().contains("UTF-8")),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_command_is_read_as_it_is_described() {
+        for name in Name::ALL.iter().copied() {
+            let mut generator = schemars::SchemaGenerator::default();
+            let described = name.members(&mut generator).to_value();
+            let members: Map<String, Value> = described["properties"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(member, schema)| (member.clone(), example(schema, &generator)))
+                .collect();
+            let all = members.keys().cloned().collect();
+            let mut members = Members::new(members);
+            let command = command(name, &mut members);
+            assert!(command.is_ok(), "{name:?}: {command:?}");
+            assert_eq!(
+                members.read, all,
+                "{name:?}: what is read and what is described"
+            );
+        }
+    }
+
+    /// A value of a described member.
+    fn example(schema: &Value, generator: &schemars::SchemaGenerator) -> Value {
+        if let Some(first) = schema["anyOf"].get(0) {
+            return example(first, generator);
+        }
+        if let Some(reference) = schema["$ref"].as_str() {
+            let name = reference.trim_start_matches("#/$defs/");
+            return example(&generator.definitions()[name], generator);
+        }
+        let kind = match &schema["type"] {
+            Value::Array(kinds) => &kinds[0],
+            kind => kind,
+        };
+        match kind.as_str().unwrap() {
+            "string" => schema["enum"].get(0).cloned().unwrap_or("x".into()),
+            "boolean" => true.into(),
+            "array" => Value::Array(Vec::new()),
+            other => panic!("no example of {other}"),
         }
     }
 

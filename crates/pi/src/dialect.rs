@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 /// Which form of the protocol a client speaks.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     /// The first published form: three commands, events only.
     Early,

@@ -5,6 +5,7 @@
 //! told as part of one run. The `agent_end` is held back until nothing more follows by itself.
 
 mod attachments;
+pub(crate) mod commands;
 mod decode;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use pinion_agent::{CompactionReason, CompactionResult, Event, ToolOutput};
 use pinion_jsonl::{Records, json};
 use pinion_message::{Block, Message};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(crate) use self::attachments::{DOCUMENT, blocks as attached_blocks};
@@ -40,28 +42,42 @@ enum Run {
     Ended(Vec<Arc<Message>>),
 }
 
-#[derive(Serialize)]
+/// One line that only early clients know.
+#[derive(Serialize, JsonSchema)]
 #[serde(
     tag = "type",
     rename_all = "snake_case",
     rename_all_fields = "camelCase"
 )]
+#[schemars(extend("x-suffix" = "Event"))]
 pub(crate) enum EarlyLine<'a> {
+    /// Something went wrong: a line that cannot be read, a prompt, a compaction.
+    #[schemars(extend("x-until" = "early"))]
     Error {
+        #[schemars(length(min = 1))]
         error: &'a str,
     },
+    /// The conversation was summarised.
+    #[schemars(extend("x-until" = "early"))]
     Compaction {
         timestamp: &'a str,
         summary: &'a str,
+        /// Position of the first entry that stays as it is; the header of the session is 0.
         first_kept_entry_index: usize,
+        /// Size of the context before.
         tokens_before: u64,
+        /// Nobody asked for it.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         auto: bool,
     },
+    /// A tool call failed.
+    #[schemars(title = "ToolExecutionFailedEvent", extend("x-until" = "early"))]
     ToolExecutionEnd {
         tool_call_id: &'a str,
         tool_name: &'a str,
+        /// The words of the failure.
         result: &'a str,
+        #[schemars(extend("const" = true))]
         is_error: bool,
     },
 }

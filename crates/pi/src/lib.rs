@@ -4,8 +4,10 @@
 //! [`Projection`] turns events and responses into lines. The RPC loop, json mode and print mode put
 //! them together. No truth of its own: everything it tells it was told by the engine.
 
+mod answers;
 mod arguments;
 mod classic;
+mod commands;
 mod decode;
 mod dialect;
 mod early;
@@ -20,7 +22,9 @@ mod parse_error;
 mod projection;
 mod response;
 mod rpc;
+mod schema;
 mod several;
+mod shapes;
 mod wire;
 
 pub use classic::Additions;
@@ -31,4 +35,5 @@ pub use once::{PrintListener, Prompts, ask_all};
 pub use outgoing::{Out, Sink};
 pub use projection::Projection;
 pub use rpc::{Participant, Rpc, RpcEnd};
+pub use schema::schema_text;
 pub use several::{Host, Opening, Several, Tenant};

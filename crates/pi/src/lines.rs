@@ -1,23 +1,29 @@
 //! The lines that tell of events, of all dialects; updates of a growing answer are put together
 //! from slices where they are printed.
 //!
-//! One JSON object per line, told apart by `type`; members are in the order pi prints them.
+//! One JSON object per line, told apart by `type`; members are in the order pi prints them. `x-since` and
+//! `x-until` name the first and the last dialect that has a line or a member (`schema.rs`).
 
 use pinion_agent::{CompactionReason, CompactionResult, Event, ToolOutput};
 use pinion_jsonl::{Records, json};
-use pinion_message::{Block, ThinkingLevel};
+use pinion_message::shape::SaidBlock;
+use pinion_message::{Block, ThinkingLevel, ToolResultMessage};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::dialect::Dialect;
-use crate::wire::{WireMessage, WireMessages};
+use crate::wire::{WireAnswer, WireMessage, WireMessages};
 
-/// A tool's output on the wire.
-#[derive(Serialize)]
+/// What a tool gave.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ToolOutput")]
 pub(crate) struct OutputView<'a> {
+    #[schemars(with = "Vec<SaidBlock>")]
     content: &'a [Block],
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<&'a Value>,
+    /// The run ends with this call.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     terminate: bool,
 }
@@ -33,102 +39,162 @@ impl<'a> OutputView<'a> {
 }
 
 /// One line that tells of an event.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(
     tag = "type",
     rename_all = "snake_case",
     rename_all_fields = "camelCase"
 )]
+#[schemars(extend("x-suffix" = "Event"))]
 pub(crate) enum Line<'a> {
+    /// A run begins. A prompt may take several runs: retries and continuations are runs too.
     AgentStart,
+    /// One question to the model begins.
     TurnStart,
+    /// A run is over.
     AgentEnd {
+        /// What the run produced, its prompts first.
         messages: WireMessages<'a>,
+        /// Another run follows by itself.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-since" = "modern", "x-always" = true))]
         will_retry: Option<bool>,
     },
+    /// Nothing more will happen by itself.
+    #[schemars(extend("x-since" = "modern"))]
     AgentSettled {
+        /// The user stopped it.
         aborted: bool,
     },
+    /// The question is answered and its tools have run.
     TurnEnd {
+        #[schemars(with = "WireAnswer<'a>")]
         message: WireMessage<'a>,
+        /// The results of its calls, in call order.
+        #[schemars(with = "Vec<ToolResultMessage>")]
         tool_results: WireMessages<'a>,
     },
-    MessageStart {
-        message: WireMessage<'a>,
-    },
-    MessageEnd {
-        message: WireMessage<'a>,
-    },
+    /// A message enters the conversation; an answer is still empty.
+    MessageStart { message: WireMessage<'a> },
+    /// A message is complete.
+    MessageEnd { message: WireMessage<'a> },
+    /// A tool call begins.
     ToolExecutionStart {
         tool_call_id: &'a str,
         tool_name: &'a str,
+        /// The arguments as the model gave them.
+        #[schemars(with = "Map<String, Value>")]
         args: &'a Value,
     },
+    /// A tool has produced something.
+    #[schemars(extend("x-since" = "classic"))]
     ToolExecutionUpdate {
         tool_call_id: &'a str,
         tool_name: &'a str,
+        #[schemars(with = "Map<String, Value>")]
         args: &'a Value,
+        /// Everything so far; replaces what was told before.
         partial_result: OutputView<'a>,
     },
+    /// A tool call is over.
     ToolExecutionEnd {
         tool_call_id: &'a str,
         tool_name: &'a str,
         result: OutputView<'a>,
         is_error: bool,
+        /// How long it took.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-since" = "modern", "x-always" = true))]
         duration_ms: Option<u64>,
     },
+    /// A failed request will be made again after a pause.
+    #[schemars(extend("x-since" = "classic"))]
     AutoRetryStart {
+        #[schemars(range(min = 1))]
         attempt: u32,
+        #[schemars(range(min = 1))]
         max_attempts: u32,
         delay_ms: u64,
         error_message: &'a str,
     },
+    /// Retrying is over.
+    #[schemars(extend(
+        "x-since" = "classic",
+        "if" = {"properties": {"success": {"const": false}}},
+        "then" = {"required": ["finalError"]},
+        "else" = {"properties": {"finalError": false}}
+    ))]
     AutoRetryEnd {
         success: bool,
         attempt: u32,
+        /// Why it did not work.
         #[serde(skip_serializing_if = "Option::is_none")]
         final_error: Option<&'a str>,
     },
+    /// The conversation is being summarised, without anybody asking for it.
+    #[schemars(extend("x-since" = "classic", "x-until" = "classic"))]
     AutoCompactionStart {
+        #[schemars(with = "AutomaticReason")]
         reason: CompactionReason,
     },
+    /// Summarising is over.
+    #[schemars(extend("x-since" = "classic", "x-until" = "classic"))]
     AutoCompactionEnd {
         result: Option<&'a CompactionResult>,
         aborted: bool,
+        /// The failed request is made again now.
         will_retry: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(length(min = 1))]
         error_message: Option<&'a str>,
     },
-    CompactionStart {
-        reason: CompactionReason,
-    },
+    /// The conversation is being summarised. Classic clients are told where extensions are loaded.
+    #[schemars(extend("x-since" = "classic"))]
+    CompactionStart { reason: CompactionReason },
+    /// Summarising is over.
+    #[schemars(extend("x-since" = "classic"))]
     CompactionEnd {
         reason: CompactionReason,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<&'a CompactionResult>,
         aborted: bool,
+        /// The failed request is made again now.
         will_retry: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(length(min = 1))]
         error_message: Option<String>,
     },
+    /// What waits, after it changed. Classic clients are told where extensions are loaded.
+    #[schemars(extend("x-since" = "classic"))]
     QueueUpdate {
         steering: &'a [String],
         follow_up: &'a [String],
     },
-    ThinkingLevelChanged {
-        level: ThinkingLevel,
-    },
+    /// The thinking level changed. Classic clients are told where extensions are loaded.
+    #[schemars(extend("x-since" = "classic"))]
+    ThinkingLevelChanged { level: ThinkingLevel },
+    /// The session's name changed. Classic clients are told where extensions are loaded.
+    #[schemars(extend("x-since" = "classic"))]
     SessionInfoChanged {
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<&'a str>,
     },
+    /// Something beside the conversation went wrong; the session goes on.
+    #[schemars(extend("x-since" = "classic"))]
     ExtensionError {
         extension_path: &'a str,
         event: &'a str,
         error: &'a str,
     },
+}
+
+/// Why a conversation is summarised that nobody wanted to have summarised.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[allow(dead_code, reason = "for the schema: `CompactionReason` has one more")]
+enum AutomaticReason {
+    Threshold,
+    Overflow,
 }
 
 impl<'a> Line<'a> {

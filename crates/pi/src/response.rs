@@ -1,11 +1,15 @@
 //! Responses as lines.
 
-use pinion_agent::{Answer, BashOutcome, Disposition, EngineError};
+use pinion_agent::{Answer, EngineError};
 use pinion_jsonl::json;
 use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::answers::{
+    BashData, CancelledData, CommandsData, CycledData, EntriesData, ForkData, ForkMessagesData,
+    LevelData, LevelsData, MessagesData, ModelsData, NavigatedData, PathData, QueuesData,
+    TakenData, TextData, TreeData,
+};
 use crate::dialect::Dialect;
 use crate::early::EarlyLine;
 use crate::wire::WireMessages;
@@ -31,30 +35,6 @@ struct Response<'a, T> {
     data: Option<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct BashData<'a> {
-    output: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exit_code: Option<i32>,
-    cancelled: bool,
-    truncated: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    full_output_path: Option<&'a str>,
-}
-
-impl<'a> BashData<'a> {
-    fn of(outcome: &'a BashOutcome) -> Self {
-        Self {
-            output: &outcome.output,
-            exit_code: outcome.exit_code,
-            cancelled: outcome.cancelled,
-            truncated: outcome.truncated,
-            full_output_path: outcome.full_output_path.as_deref(),
-        }
-    }
 }
 
 impl Asked {
@@ -95,75 +75,55 @@ impl Asked {
     fn success(&self, answer: &Answer, dialect: Dialect) -> Vec<u8> {
         match answer {
             Answer::Taken(disposition) if dialect == Dialect::Modern => {
-                self.data(&json!({ "disposition": disposition_name(*disposition) }))
+                self.data(&TakenData::from(*disposition))
             }
             Answer::Done | Answer::Taken(_) => self.print::<()>(true, None, None),
             Answer::State(state) => self.data(state),
-            Answer::Messages(messages) => {
-                #[derive(Serialize)]
-                struct Data<'a> {
-                    messages: WireMessages<'a>,
-                }
-                self.data(&Data {
-                    messages: WireMessages::of(messages, dialect),
-                })
-            }
+            Answer::Messages(messages) => self.data(&MessagesData {
+                messages: WireMessages::of(messages, dialect),
+            }),
             Answer::Stats(stats) => self.data(stats),
-            Answer::Text(text) => self.data(&json!({ "text": text })),
+            Answer::Text(text) => self.data(&TextData {
+                text: text.as_deref(),
+            }),
             Answer::Model(model) => self.data(&**model),
-            Answer::Cycled(None) | Answer::Level(None) => self.data(&Value::Null),
-            Answer::Cycled(Some(cycled)) => self.data(&json!({
-                "model": &*cycled.model,
-                "thinkingLevel": cycled.thinking_level,
-                "isScoped": cycled.is_scoped,
-            })),
-            Answer::Models(models) => self.data(&json!({ "models": models })),
-            Answer::Level(Some(level)) => self.data(&json!({ "level": level })),
-            Answer::Levels(levels) => self.data(&json!({ "levels": levels })),
+            Answer::Cycled(cycled) => self.data(&cycled.as_ref().map(CycledData::from)),
+            Answer::Models(models) => self.data(&ModelsData { models }),
+            Answer::Level(level) => self.data(&level.map(|level| LevelData { level })),
+            Answer::Levels(levels) => self.data(&LevelsData { levels }),
             Answer::Compacted(result) => self.data(&**result),
-            Answer::Bash(outcome) => self.data(&BashData::of(outcome)),
-            Answer::Cancelled(cancelled) => self.data(&json!({ "cancelled": cancelled })),
-            Answer::Forked { text, cancelled } => {
-                #[derive(Serialize)]
-                struct Data<'a> {
-                    #[serde(skip_serializing_if = "Option::is_none")]
-                    text: Option<&'a str>,
-                    cancelled: bool,
-                }
-                self.data(&Data {
-                    text: text.as_deref(),
-                    cancelled: *cancelled,
-                })
-            }
+            Answer::Bash(outcome) => self.data(&BashData::from(outcome)),
+            Answer::Cancelled(cancelled) => self.data(&CancelledData {
+                cancelled: *cancelled,
+            }),
+            Answer::Forked { text, cancelled } => self.data(&ForkData {
+                text: text.as_deref(),
+                cancelled: *cancelled,
+            }),
             Answer::ForkMessages(messages) => {
-                let messages: Vec<Value> = messages
-                    .iter()
-                    .map(|(id, text)| json!({ "entryId": id, "text": text }))
-                    .collect();
-                self.data(&json!({ "messages": messages }))
+                self.data(&ForkMessagesData::from(messages.as_slice()))
             }
             Answer::Queues {
                 steering,
                 follow_up,
-            } => self.data(&json!({ "steering": steering, "followUp": follow_up })),
-            Answer::Entries { entries, leaf_id } => {
-                self.data(&json!({ "entries": entries, "leafId": leaf_id }))
-            }
-            Answer::Tree { tree, leaf_id } => {
-                #[derive(Serialize)]
-                #[serde(rename_all = "camelCase")]
-                struct Data<'a> {
-                    tree: &'a RawValue,
-                    leaf_id: Option<&'a str>,
-                }
-                let leaf_id = leaf_id.as_deref();
-                self.data(&Data { tree, leaf_id })
-            }
-            Answer::Commands(commands) => self.data(&json!({ "commands": commands })),
-            Answer::Navigated { text, cancelled } => {
-                self.data(&json!({ "cancelled": cancelled, "editorText": text }))
-            }
-            Answer::Exported(path) => self.data(&json!({ "path": path })),
+            } => self.data(&QueuesData {
+                steering,
+                follow_up,
+            }),
+            Answer::Entries { entries, leaf_id } => self.data(&EntriesData {
+                entries,
+                leaf_id: leaf_id.as_deref(),
+            }),
+            Answer::Tree { tree, leaf_id } => self.data(&TreeData {
+                tree,
+                leaf_id: leaf_id.as_deref(),
+            }),
+            Answer::Commands(commands) => self.data(&CommandsData { commands }),
+            Answer::Navigated { text, cancelled } => self.data(&NavigatedData {
+                cancelled: *cancelled,
+                editor_text: text.as_deref(),
+            }),
+            Answer::Exported(path) => self.data(&PathData { path }),
         }
     }
 
@@ -179,13 +139,5 @@ impl Asked {
         let mut line = json::to_vec(&response);
         line.push(b'\n');
         line
-    }
-}
-
-fn disposition_name(disposition: Disposition) -> &'static str {
-    match disposition {
-        Disposition::Started => "started",
-        Disposition::Queued => "queued",
-        Disposition::Handled => "handled",
     }
 }

@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use pinion_message::{AssistantMessage, Block, Content, Message, Usage, UserMessage};
+use pinion_message::shape::{AnswerBlock, ImageBlock};
+use pinion_message::{
+    AssistantMessage, BashExecutionMessage, Block, BranchSummaryMessage, CompactionSummaryMessage,
+    Content, CustomMessage, Message, ToolResultMessage, Usage, UserMessage,
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -30,23 +35,98 @@ pub(crate) struct WireMessages<'a> {
     dialect: Dialect,
 }
 
-#[derive(Serialize)]
+/// What the model answered.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct WireAnswer<'a> {
+#[schemars(rename = "AssistantMessage")]
+pub(crate) struct WireAnswer<'a> {
     role: &'static str,
+    #[schemars(with = "Vec<AnswerBlock>")]
     content: &'a [Block],
+    /// The wire protocol that produced it.
     api: &'a str,
     provider: &'a str,
     model: &'a str,
     usage: &'a Usage,
+    #[schemars(with = "WireStopReason")]
     stop_reason: &'static str,
+    /// When the request was made, in milliseconds since 1970.
+    #[schemars(range(min = 0))]
     timestamp: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern"))]
     response_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern"))]
     response_model: Option<&'a str>,
+    /// What went wrong, with stop reasons `error` and `aborted`.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_message: Option<&'a str>,
+}
+
+/// Why an answer ended.
+#[derive(JsonSchema)]
+#[schemars(rename = "StopReason", rename_all = "camelCase")]
+#[allow(dead_code, reason = "for the schema: the words of `WireAnswer`")]
+enum WireStopReason {
+    /// The model was done. In classic updates also: the answer grows.
+    Stop,
+    /// The output limit was reached.
+    Length,
+    /// The model wants tools run.
+    ToolUse,
+    /// The request failed.
+    Error,
+    /// The user aborted.
+    Aborted,
+    /// The answer grows.
+    #[schemars(extend("x-since" = "modern"))]
+    Pending,
+}
+
+/// A message, told apart by `role`.
+#[derive(JsonSchema)]
+#[schemars(rename = "Message", tag = "role", rename_all = "camelCase")]
+#[allow(dead_code, reason = "for the schema: what `WireMessage` prints")]
+enum Shape<'a> {
+    #[schemars(rename = "user", extend("x-until" = "early"))]
+    EarlyUser(EarlyUser<'a>),
+    #[schemars(extend("x-since" = "classic"))]
+    User(UserMessage),
+    Assistant(WireAnswer<'a>),
+    ToolResult(ToolResultMessage),
+    BashExecution(BashExecutionMessage),
+    Custom(CustomMessage),
+    CompactionSummary(CompactionSummaryMessage),
+    BranchSummary(BranchSummaryMessage),
+}
+
+impl JsonSchema for WireMessage<'_> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Shape::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Shape<'static>>()
+    }
+}
+
+impl JsonSchema for WireMessages<'_> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Messages".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Vec<Shape<'static>>>()
+    }
 }
 
 impl<'a> WireMessage<'a> {
@@ -101,21 +181,47 @@ impl Serialize for WireMessage<'_> {
     }
 }
 
-/// What was said, with its attachments where early pi has them.
-#[derive(Serialize)]
+/// What the user said, with its attachments where early pi has them.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "EarlyUserMessage")]
 struct EarlyUser<'a> {
     role: &'static str,
     content: EarlyContent<'a>,
+    /// As they came.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Value>>")]
     attachments: Option<&'a Value>,
+    /// When it was made, in milliseconds since 1970.
+    #[schemars(range(min = 0))]
     timestamp: i64,
 }
 
-#[derive(Serialize)]
+/// Plain text, or blocks in order.
+#[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 enum EarlyContent<'a> {
     Text(&'a str),
-    Blocks(Vec<EarlyBlock<'a>>),
+    Blocks(#[schemars(with = "Vec<EarlyShape>")] Vec<EarlyBlock<'a>>),
+}
+
+/// Text, a document as text, or an image.
+#[derive(JsonSchema)]
+#[schemars(rename = "EarlyBlock", tag = "type", rename_all = "camelCase")]
+#[allow(dead_code, reason = "for the schema: what `EarlyBlock` prints")]
+enum EarlyShape {
+    Text(EarlyText),
+    Image(ImageBlock),
+}
+
+/// A text block.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase", extend("x-optional" = true))]
+#[allow(dead_code, reason = "for the schema: what `EarlyBlock` prints")]
+struct EarlyText {
+    text: String,
+    text_signature: Option<String>,
+    /// It is what was read from an attached document.
+    is_document: Option<bool>,
 }
 
 #[derive(Serialize)]

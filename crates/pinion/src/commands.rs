@@ -6,6 +6,7 @@ mod export;
 mod extensions;
 mod models;
 mod packages;
+mod schema;
 mod sessions;
 mod trust;
 
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Packages(Verb, Vec<String>),
     Extensions(Vec<String>),
     Trust(Vec<String>),
+    Schema(Vec<String>),
     Doctor,
     Completions(String),
 }
@@ -49,6 +51,7 @@ const WORDS: &[&str] = &[
     "list",
     "extensions",
     "trust",
+    "schema",
     "doctor",
     "completions",
     "help",
@@ -82,6 +85,8 @@ pub(crate) fn parse(program: Program, arguments: &[String]) -> Result<Option<Act
             search: rest.first().cloned(),
         },
         "trust" => Command::Trust(rest.to_vec()),
+        "schema" if wants_help => return Ok(Some(Action::Help(Topic::Schema))),
+        "schema" => Command::Schema(rest.to_vec()),
         "doctor" => Command::Doctor,
         "completions" => match rest {
             [shell] => Command::Completions(shell.clone()),
@@ -110,6 +115,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Packages(verb, arguments) => packages::run(verb, &arguments),
         Command::Extensions(arguments) => extensions::run(&arguments),
         Command::Trust(arguments) => trust::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Doctor => doctor::run(),
         Command::Completions(shell) => completions::run(&shell),
     }

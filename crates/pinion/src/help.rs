@@ -8,6 +8,7 @@ pub(crate) enum Topic {
     Packages,
     Extensions,
     Trust,
+    Schema,
 }
 
 impl Topic {
@@ -18,6 +19,7 @@ impl Topic {
             Self::Packages => PACKAGES,
             Self::Extensions => EXTENSIONS,
             Self::Trust => TRUST,
+            Self::Schema => SCHEMA,
         }
     }
 }
@@ -34,6 +36,7 @@ Usage:
   pinion install|remove|update|list          packages of extensions, skills and prompt templates
   pinion extensions list                     the extensions a run here loads
   pinion trust [--revoke] [DIRECTORY]        let a project's files run things
+  pinion schema pi [--dialect NAME]          the JSON Schema of the protocol's lines
   pinion doctor                              check the set-up
   pinion completions bash|zsh|fish           completions for a shell
 
@@ -179,4 +182,16 @@ Usage:
 Examples:
   pinion trust
   pinion trust --revoke ~/src/borrowed
+";
+
+const SCHEMA: &str = "\
+The JSON Schema (2020-12) of every line of pi's protocol: what the program writes, and under $defs/input what a
+client writes. It is made from the types that print and read the lines.
+
+Usage:
+  pinion schema pi [--dialect early|classic|modern]    classic if none is named
+
+Examples:
+  pinion schema pi --dialect modern > pi-modern.schema.json
+  pinion schema pi | jq '.\"$defs\".command'
 ";

@@ -1,17 +1,19 @@
 //! Counts, tokens and cost of a conversation.
 
 use pinion_message::Message;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Store;
 
 /// Counts, tokens and cost of a list of messages. Member order is that of `get_session_stats`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Stats {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_file: Option<String>,
+    #[schemars(length(min = 1))]
     pub session_id: String,
     pub user_messages: usize,
     pub assistant_messages: usize,
@@ -21,6 +23,7 @@ pub struct Stats {
     pub total_messages: usize,
     pub tokens: TokenTotals,
     /// US dollars.
+    #[schemars(range(min = 0))]
     pub cost: f64,
     /// How full the model's window is; left out without a model.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,7 +31,7 @@ pub struct Stats {
 }
 
 /// Tokens of all answers, by kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct TokenTotals {
@@ -41,7 +44,7 @@ pub struct TokenTotals {
 }
 
 /// How full a model's window is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextUsage {
     /// `None` while nobody has counted, as right after a compaction.
@@ -49,6 +52,7 @@ pub struct ContextUsage {
     /// Tokens that fit.
     pub context_window: u64,
     /// `tokens` in per cent of the window.
+    #[schemars(range(min = 0))]
     pub percent: Option<f64>,
 }
 

@@ -1,52 +1,85 @@
-//! The published schemas of what programs print, and lines that do not keep to them.
+//! The published schemas of what programs print and clients write, and lines that do not keep to them.
+
+mod kinds;
 
 use std::sync::OnceLock;
 
-use jsonschema::Validator;
-use serde_json::Value;
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{ValidationError, Validator};
+use serde_json::{Value, json};
+
+pub use kinds::{of_input, of_output};
 
 /// What a program promises about its lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Schema {
+    /// `docs/schemas/pi-early.schema.json`.
+    PiEarly,
     /// `docs/schemas/pi-classic.schema.json`.
     PiClassic,
+    /// `docs/schemas/pi-modern.schema.json`.
+    PiModern,
 }
 
-const PI_CLASSIC: &str = include_str!("../../../docs/schemas/pi-classic.schema.json");
+/// A schema, ready to use.
+struct Ready {
+    document: Value,
+    output: Validator,
+    input: Validator,
+}
 
 /// Complaints about one program; more would say the same.
 const ENOUGH: usize = 8;
 
 impl Schema {
-    fn validator(self) -> &'static Validator {
+    /// The schemas of pi's protocol, oldest first.
+    pub const PI: [Self; 3] = [Self::PiEarly, Self::PiClassic, Self::PiModern];
+
+    /// The schema of a dialect of pi's protocol.
+    pub fn of_dialect(name: &str) -> Option<Self> {
+        Self::PI.into_iter().find(|schema| schema.dialect() == name)
+    }
+
+    /// The name of its dialect.
+    pub fn dialect(self) -> &'static str {
+        match self {
+            Self::PiEarly => "early",
+            Self::PiClassic => "classic",
+            Self::PiModern => "modern",
+        }
+    }
+
+    fn ready(self) -> &'static Ready {
         // Made once: that takes longer than checking thousands of lines.
-        static PI: OnceLock<Validator> = OnceLock::new();
-        let (cell, text) = match self {
-            Self::PiClassic => (&PI, PI_CLASSIC),
+        static READY: [OnceLock<Ready>; 3] = [const { OnceLock::new() }; 3];
+        let text = match self {
+            Self::PiEarly => include_str!("../../../docs/schemas/pi-early.schema.json"),
+            Self::PiClassic => include_str!("../../../docs/schemas/pi-classic.schema.json"),
+            Self::PiModern => include_str!("../../../docs/schemas/pi-modern.schema.json"),
         };
-        cell.get_or_init(|| {
-            let schema: Value = serde_json::from_str(text).expect("a schema is JSON");
-            jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("{self:?}: {error}"))
+        READY[self as usize].get_or_init(|| {
+            let document: Value = serde_json::from_str(text).expect("a schema is JSON");
+            let input = json!({"$ref": "#/$defs/input", "$defs": document["$defs"]});
+            let compiled = |schema: &Value| {
+                jsonschema::validator_for(schema)
+                    .unwrap_or_else(|error| panic!("{self:?}: {error}"))
+            };
+            Ready {
+                output: compiled(&document),
+                input: compiled(&input),
+                document,
+            }
         })
     }
 
-    /// What is wrong with a line.
+    /// What is wrong with a line that was printed.
     pub fn complaint(self, line: &Value) -> Option<String> {
-        let validator = self.validator();
-        if validator.is_valid(line) {
-            return None;
-        }
-        // The deepest place is the most telling one.
-        let errors: Vec<_> = validator.iter_errors(line).collect();
-        let depth = |path: &str| path.matches('/').count();
-        let deepest = errors
-            .iter()
-            .max_by_key(|e| depth(e.instance_path().as_str()))?;
-        let text: String = line.to_string().chars().take(300).collect();
-        let place = deepest.instance_path();
-        Some(format!(
-            "not as in the schema, at \"{place}\": {deepest}\n      {text}"
-        ))
+        complaint(&self.ready().output, line)
+    }
+
+    /// What is wrong with a line that a client writes.
+    pub fn input_complaint(self, line: &Value) -> Option<String> {
+        complaint(&self.ready().input, line)
     }
 
     /// What is wrong with these lines; what a runner noted in between is left out.
@@ -58,4 +91,37 @@ impl Schema {
             .take(ENOUGH)
             .collect()
     }
+}
+
+fn complaint(validator: &Validator, line: &Value) -> Option<String> {
+    if validator.is_valid(line) {
+        return None;
+    }
+    let errors: Vec<_> = validator.iter_errors(line).collect();
+    let telling = telling(errors.iter())?;
+    let text: String = line.to_string().chars().take(300).collect();
+    let place = telling.instance_path();
+    Some(format!(
+        "not as in the schema, at \"{place}\": {telling}\n      {text}"
+    ))
+}
+
+/// The error that says most: the deepest one, and of a choice that in the kind the value claims to be.
+fn telling<'e, 'v: 'e>(
+    errors: impl Iterator<Item = &'e ValidationError<'v>>,
+) -> Option<&'e ValidationError<'v>> {
+    let depth = |error: &ValidationError<'_>| error.instance_path().as_str().matches('/').count();
+    let deepest = errors.max_by_key(|error| depth(error))?;
+    let (ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context }) =
+        deepest.kind()
+    else {
+        return Some(deepest);
+    };
+    let is_other_kind = |errors: &[ValidationError<'_>]| {
+        let here = depth(deepest) + 1;
+        let mut tags = errors.iter().filter(|error| depth(error) <= here);
+        tags.any(|error| matches!(error.kind(), ValidationErrorKind::Constant { .. }))
+    };
+    let meant = context.iter().find(|errors| !is_other_kind(errors))?;
+    telling(meant.iter()).or(Some(deepest))
 }

@@ -5,6 +5,7 @@ use pinion_jsonl::Line;
 use serde_json::{Map, Value};
 
 use super::EarlyLine;
+use super::commands::Name;
 use crate::decode::{Decoded, parse};
 use crate::response::Asked;
 
@@ -20,13 +21,14 @@ pub(crate) fn decode(line: &Line) -> Decoded {
         id: None,
         command: members.remove("type"),
     };
-    let command = match asked.command.as_ref().and_then(Value::as_str) {
-        Some("prompt") => return prompt(asked, members),
-        Some("abort") => Command::Abort,
-        Some("compact") => Command::Compact {
+    let word = asked.command.as_ref().and_then(Value::as_str);
+    let command = match word.and_then(Name::from_word) {
+        Some(Name::Prompt) => return prompt(asked, members),
+        Some(Name::Abort) => Command::Abort,
+        Some(Name::Compact) => Command::Compact {
             instructions: text(&mut members, "customInstructions"),
         },
-        _ => return Decoded::Ignored,
+        None => return Decoded::Ignored,
     };
     Decoded::Command(asked, command)
 }

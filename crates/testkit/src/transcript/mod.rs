@@ -22,6 +22,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::Exit;
+use crate::schema::Schema;
 
 pub use pattern::{dig, fill, fits};
 pub use runner::run;
@@ -57,6 +58,8 @@ pub struct Case {
     pub patience: Duration,
     /// How long the program may take to exit after its input has ended.
     pub exit_patience: Duration,
+    /// What its lines are held to, if not to what the program promises.
+    pub schema: Option<Schema>,
 }
 
 impl Default for Case {
@@ -76,6 +79,7 @@ impl Default for Case {
             collect_delay: Duration::from_millis(50),
             patience: Duration::from_secs(20),
             exit_patience: Duration::from_secs(4),
+            schema: None,
         }
     }
 }
@@ -96,6 +100,8 @@ pub enum Step {
     Send(Value),
     /// Write this text and a line end.
     SendText(String),
+    /// The same with a text that is no command, on purpose.
+    SendWrong(String),
     /// Wait for a line.
     Await(Await),
     /// From here to the end of its output no line fits.
@@ -164,6 +170,26 @@ pub enum Reach {
     Adjacent,
 }
 
+/// A line that was written to the program.
+#[derive(Debug, Clone)]
+pub struct Sent {
+    /// Where that was said.
+    pub place: String,
+    /// The line.
+    pub text: String,
+    /// Whether it is a command.
+    pub intent: Intent,
+}
+
+/// Whether a line is meant to be a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intent {
+    /// It is.
+    Command,
+    /// It is not, on purpose.
+    Wrong,
+}
+
 /// Everything seen while a case was played.
 #[derive(Debug)]
 pub struct Recording {
@@ -171,6 +197,8 @@ pub struct Recording {
     pub problems: Vec<String>,
     /// Lines that are not as the program promises, in words.
     pub broken_promises: Vec<String>,
+    /// Lines that were written as texts.
+    pub input: Vec<Sent>,
     /// Lines of standard output and what the runner did, in order.
     pub output: Vec<Value>,
     /// The requests the model server received.

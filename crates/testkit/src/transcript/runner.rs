@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::pattern::{dig, fill, fill_text, fits};
-use super::{Await, Case, Reach, Recording, Step};
+use super::{Await, Case, Intent, Reach, Recording, Sent, Step};
 use crate::{Exit, ModelServer, Process, Program, Sandbox};
 
 /// Whether to go on after a step.
@@ -33,6 +33,7 @@ struct Run<'a> {
     requests_seen: usize,
     never: Vec<(String, usize, Value)>,
     problems: Vec<String>,
+    input: Vec<Sent>,
     stderr: String,
 }
 
@@ -67,6 +68,7 @@ pub fn run(case: &Case, program: &Program) -> Recording {
         requests_seen: 0,
         never: Vec::new(),
         problems: Vec::new(),
+        input: Vec::new(),
         stderr: String::new(),
     }
     .play()
@@ -97,7 +99,8 @@ impl Run<'_> {
     fn take(&mut self, place: &str, step: &Step) -> Course {
         match step {
             Step::Send(value) => self.process.send(&fill(value, &self.names)),
-            Step::SendText(text) => self.process.send_text(&fill_text(text, &self.names)),
+            Step::SendText(text) => self.send_text(place, text, Intent::Command),
+            Step::SendWrong(text) => self.send_text(place, text, Intent::Wrong),
             Step::Await(awaited) => return self.wait_for(place, awaited),
             Step::Never(pattern) => {
                 let pattern = fill(pattern, &self.names);
@@ -130,6 +133,16 @@ impl Run<'_> {
             }
         }
         Course::GoOn
+    }
+
+    fn send_text(&mut self, place: &str, text: &str, intent: Intent) {
+        let text = fill_text(text, &self.names);
+        self.process.send_text(&text);
+        self.input.push(Sent {
+            place: place.to_owned(),
+            text,
+            intent,
+        });
     }
 
     fn wait_for(&mut self, place: &str, awaited: &Await) -> Course {
@@ -310,11 +323,12 @@ impl Run<'_> {
             files[name] = json!(bytes.map(|b| String::from_utf8_lossy(&b).into_owned()));
         }
         let lines = self.past.iter().map(|(_, value)| value);
-        let promised = self.program.promises;
+        let promised = self.case.schema.or(self.program.promises);
         let broken_promises = promised.map_or_else(Vec::new, |schema| schema.complaints(lines));
         Recording {
             problems: self.problems,
             broken_promises,
+            input: self.input,
             output: self.past.into_iter().map(|(_, value)| value).collect(),
             requests: self.server.requests(),
             sessions,

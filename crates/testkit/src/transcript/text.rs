@@ -16,6 +16,7 @@
 //! | line | meaning |
 //! |---|---|
 //! | `about: …` | what the transcript shows, in a sentence |
+//! | `dialect: modern` | what the client speaks: `--rpc-dialect` on the command line; classic if left out |
 //! | `run: --mode rpc --no-session` | the command line; `--mode rpc` if left out |
 //! | `settings: {…}` | laid over the settings of the sandbox |
 //! | `env: NAME=value` | added to the environment |
@@ -29,7 +30,8 @@
 //!
 //! | line | meaning |
 //! |---|---|
-//! | `> text` | the client writes this line |
+//! | `> text` | the client writes this line, a command as in the schema of its dialect |
+//! | `>! text` | the client writes this line, which is none |
 //! | `< {…}` | wait for a line with these fields; others before it are passed over |
 //! | `< 3x {…}` | wait for the third such line |
 //! | `<< {…}` | the very next line has these fields |
@@ -45,35 +47,54 @@
 //!
 //! In patterns, `…` stands for any text, and `"…"` for any value, or for the rest of a list. An indented
 //! line continues the one above it; `#` begins a comment line. `${CWD}`, `${HOME}`, `${AGENT_DIR}` and `${PORT}`
-//! are known from the start. Unless `exits` says otherwise the program must exit with 0 when its input ends.
+//! are known from the start. Every line the program prints is as in the schema. Unless `exits` says otherwise the program must exit with 0 when its input ends.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Await, Case, Placed, Reach, Step, run};
+use super::{Await, Case, Intent, Placed, Reach, Sent, Step, run};
+use crate::schema::{Schema, of_input, of_output};
 use crate::{Exit, Program, Signal};
 
+/// What a transcript showed.
+#[derive(Debug)]
+pub struct Shown {
+    /// What its lines were held to.
+    pub schema: Option<Schema>,
+    /// The kinds of lines that were seen; see [`Schema::kinds`].
+    pub kinds: BTreeSet<String>,
+}
+
 /// Plays the transcript in a file; the error is a report for people.
-pub fn check(path: &Path, program: &Program) -> Result<(), String> {
+pub fn check(path: &Path, program: &Program) -> Result<Shown, String> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     check_text(&name, &text, program)
 }
 
 /// Plays a transcript given as text.
-pub fn check_text(name: &str, text: &str, program: &Program) -> Result<(), String> {
+pub fn check_text(name: &str, text: &str, program: &Program) -> Result<Shown, String> {
     let mut case = parse(text).map_err(|error| format!("{name}: {error}"))?;
     case.name = name.to_owned();
     let states_exit = case
         .steps
         .iter()
         .any(|p| matches!(p.step, Step::WaitExit(..)));
+    let schema = case.schema.or(program.promises);
     let recording = run(&case, program);
     let mut problems = recording.problems;
     problems.extend(recording.broken_promises);
+    if let Some(schema) = schema {
+        let complaints = recording
+            .input
+            .iter()
+            .filter_map(|sent| misuse(schema, sent));
+        problems.extend(complaints);
+    }
     let last = recording
         .output
         .last()
@@ -84,9 +105,36 @@ pub fn check_text(name: &str, text: &str, program: &Program) -> Result<(), Strin
         ));
     }
     if problems.is_empty() {
-        return Ok(());
+        let lines = recording.output.iter();
+        let printed = lines.filter(|line| line.get("__harness").is_none());
+        let sent = recording
+            .input
+            .iter()
+            .filter(|sent| sent.intent == Intent::Command);
+        let sent = sent.filter_map(|sent| serde_json::from_str(&sent.text).ok());
+        let kinds = printed
+            .flat_map(of_output)
+            .chain(sent.map(|line: Value| of_input(&line)))
+            .collect();
+        return Ok(Shown { schema, kinds });
     }
     Err(format!("{name}: {}", problems.join("\n  ")))
+}
+
+/// What is wrong with a line of the client, or with calling it wrong.
+fn misuse(schema: Schema, sent: &Sent) -> Option<String> {
+    let complaint = match serde_json::from_str(&sent.text) {
+        Ok(line) => schema.input_complaint(&line),
+        Err(error) => Some(format!("{} is not JSON: {error}", sent.text)),
+    };
+    let place = &sent.place;
+    match (sent.intent, complaint) {
+        (Intent::Command, Some(complaint)) => Some(format!(
+            "{place}: {complaint}\n      (if it is meant to be wrong, write >!)"
+        )),
+        (Intent::Wrong, None) => Some(format!("{place}: nothing is wrong with this line: write >")),
+        _ => None,
+    }
 }
 
 /// Reads a transcript; the error names the line.
@@ -115,6 +163,10 @@ pub fn parse(text: &str) -> Result<Case, String> {
         return Err("there is no line with --- between the set-up and what happens".into());
     }
     case.scenario["turns"] = Value::Array(turns);
+    if let Some(schema) = case.schema {
+        case.leading_args = vec!["--rpc-dialect".into(), schema.dialect().into()];
+        case.args.splice(0..0, case.leading_args.iter().cloned());
+    }
     Ok(case)
 }
 
@@ -186,6 +238,10 @@ fn head(text: &str, block: &[&str], case: &mut Case, turns: &mut Vec<Value>) -> 
     let value = value.trim();
     match key {
         "about" => {}
+        "dialect" => {
+            let schema = Schema::of_dialect(value);
+            case.schema = Some(schema.ok_or_else(|| format!("there is no dialect {value}"))?);
+        }
         "run" => case.args = words(value),
         "settings" => case.settings = parsed(value)?,
         "env" => {
@@ -217,6 +273,7 @@ fn step(text: &str, place: &str, case: &mut Case) -> Result<(), String> {
     let rest = rest.trim();
     let step = match (verb, rest) {
         (">", _) => Step::SendText(rest.to_owned()),
+        (">!", _) => Step::SendWrong(rest.to_owned()),
         ("<", _) => Step::Await(awaited(rest)?),
         ("<<", _) => Step::Await(Await {
             reach: Reach::Adjacent,

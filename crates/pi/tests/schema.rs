@@ -1,0 +1,27 @@
+//! The published schemas are what the types say.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use std::path::Path;
+
+use pinion_pi::{Dialect, schema_text};
+
+#[test]
+fn the_published_schemas_are_those_of_the_types() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas");
+    for dialect in Dialect::ALL {
+        let path = root.join(format!("pi-{}.schema.json", dialect.name()));
+        let text = schema_text(dialect);
+        if std::env::var_os("PINION_WRITE_SCHEMAS").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let published = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            published == text,
+            "{} is not what the types say. If the change is meant, write it again with\n  \
+             PINION_WRITE_SCHEMAS=1 cargo nextest run -p pinion-pi --test schema\n\
+             and give the change a transcript in tests/transcripts.",
+            path.display()
+        );
+    }
+}

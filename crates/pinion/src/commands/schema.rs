@@ -1,0 +1,95 @@
+//! `schema`: the JSON Schema of a protocol's lines.
+
+use std::process::ExitCode;
+
+use pinion_pi::{Dialect, UnknownDialect, schema_text};
+
+use super::out;
+use crate::failure::Failure;
+use crate::nearest::nearest;
+
+const PROTOCOLS: [&str; 1] = ["pi"];
+const USAGE: &str = "Usage: pinion schema pi [--dialect early|classic|modern]";
+
+pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
+    out(&schema_text(parse(arguments)?))
+}
+
+/// The dialect that is asked for.
+fn parse(arguments: &[String]) -> Result<Dialect, Failure> {
+    let mut protocol = None;
+    let mut dialect = Dialect::default();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let flag = argument.split_once('=').unwrap_or((argument, ""));
+        match (argument.as_str(), flag) {
+            ("--dialect", _) => {
+                let name = rest.next().ok_or_else(|| {
+                    Failure::usage(format!("Error: --dialect needs a name.\n{USAGE}"))
+                })?;
+                dialect = named(name)?;
+            }
+            (_, ("--dialect", name)) => dialect = named(name)?,
+            (word, _) if !word.starts_with('-') && protocol.is_none() => protocol = Some(word),
+            (other, _) => {
+                return Err(Failure::usage(format!(
+                    "Error: {other} is not understood here.\n{USAGE}"
+                )));
+            }
+        }
+    }
+    match protocol {
+        Some(word) if PROTOCOLS.contains(&word) => Ok(dialect),
+        Some(word) => Err(Failure::usage(match nearest(word, PROTOCOLS.into_iter()) {
+            Some(nearest) => {
+                format!("Error: there is no protocol \"{word}\". Did you mean {nearest}?")
+            }
+            None => format!("Error: there is no protocol \"{word}\"; use pi."),
+        })),
+        None => Err(Failure::usage(USAGE)),
+    }
+}
+
+fn named(name: &str) -> Result<Dialect, Failure> {
+    name.parse().map_err(|error: UnknownDialect| {
+        let names = Dialect::ALL.map(Dialect::name);
+        Failure::usage(match nearest(name, names.into_iter()) {
+            Some(nearest) => format!("Error: {error}. Did you mean {nearest}?"),
+            None => format!("Error: {error}."),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(words: &str) -> Result<Dialect, String> {
+        let arguments: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        parse(&arguments).map_err(|failure| format!("{failure:?}"))
+    }
+
+    #[test]
+    fn a_dialect_is_named_or_classic() {
+        assert_eq!(asked("pi"), Ok(Dialect::Classic));
+        assert_eq!(asked("pi --dialect early"), Ok(Dialect::Early));
+        assert_eq!(asked("--dialect=modern pi"), Ok(Dialect::Modern));
+    }
+
+    #[test]
+    fn a_slip_is_answered_with_what_may_be_meant() {
+        for (words, part) in [
+            ("pi --dialect modren", "Did you mean modern?"),
+            ("pi --dialect clasic", "Did you mean classic?"),
+            ("pi --dialect x", "use early, classic or modern"),
+            ("pi --dialect", "needs a name"),
+            ("pinochio", "there is no protocol"),
+            ("pi --rpc-dialect early", "--rpc-dialect is not understood"),
+            ("pi extra", "extra is not understood"),
+            ("", "Usage"),
+        ] {
+            let error = asked(words).unwrap_err();
+            assert!(error.contains(part), "{words}: {error}");
+        }
+    }
+}
