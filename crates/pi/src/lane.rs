@@ -134,3 +134,71 @@ impl Project for Switchboard {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+
+    use pinion_agent::{Event, Listener};
+    use pinion_jsonl::{Coalesce, Writer};
+    use pinion_message::{Block, TextBlock, Usage};
+    use serde_json::Value;
+
+    use super::*;
+    use crate::PiListener;
+
+    /// The text of a session's deltas, and how many there are.
+    fn said(lines: &[Value], id: &str) -> (String, usize) {
+        let deltas = lines.iter().filter(|line| line["sessionId"] == id);
+        let deltas: Vec<&str> = deltas
+            .filter_map(|line| line["assistantMessageEvent"]["delta"].as_str())
+            .collect();
+        (deltas.concat(), deltas.len())
+    }
+
+    #[test]
+    fn what_alternates_merges_within_a_session_only() {
+        let queue = Queue::new(Coalesce::WhenBehind);
+        let listeners = ["a", "b"].map(|id| {
+            let out = Outbox::of_session(queue.clone(), id, Dialect::Modern);
+            PiListener::new(out, Dialect::Modern)
+        });
+        let block = Arc::new(Block::Text(TextBlock {
+            text: String::new(),
+            text_signature: None,
+        }));
+        for listener in &listeners {
+            let block = Arc::clone(&block);
+            listener.notice(1, &Event::UsageUpdate(Usage::default()));
+            listener.notice(1, &Event::BlockStart { index: 0, block });
+        }
+        let mut expected = [String::new(), String::new()];
+        for number in 0..2000 {
+            for (listener, (name, text)) in
+                listeners.iter().zip(["a", "b"].iter().zip(&mut expected))
+            {
+                let delta = format!("{name}{number} ");
+                text.push_str(&delta);
+                let delta = delta.into();
+                listener.notice(2, &Event::BlockDelta { index: 0, delta });
+            }
+        }
+        queue.close();
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let writer = OwnedFd::from(writer).into();
+        let writer = Writer::spawn(writer, Switchboard, queue).unwrap();
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        writer.join();
+        let lines: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        for (id, expected) in ["a", "b"].iter().zip(&expected) {
+            let (text, deltas) = said(&lines, id);
+            assert_eq!(text, *expected);
+            assert!(deltas < 500, "{deltas} deltas did not merge");
+        }
+    }
+}

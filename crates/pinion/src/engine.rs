@@ -71,7 +71,12 @@ pub(crate) async fn build(
         resource_flags(flags),
         trust,
     ));
-    let shell = tool_settings(&dirs, &settings, &mask);
+    let mut shell = tool_settings(&dirs, &settings, &mask);
+    if let Some(family) = &conversation.family {
+        shell
+            .env
+            .push((pinion_tools::FAMILY.into(), family.clone()));
+    }
     let ground = Ground {
         dirs: dirs.clone(),
         resources: Arc::clone(&resources),
@@ -93,6 +98,7 @@ pub(crate) async fn build(
     let Conversation {
         mut store,
         directory,
+        ..
     } = conversation;
     if let Some(name) = flags
         .name

@@ -54,6 +54,15 @@ pub fn kill_all() {
     }
 }
 
+/// Kills every process that was started here with [`FAMILY`](crate::FAMILY) set to `family`, and all that came of
+/// it, also what commands that have ended left in the background. Does not wait until they are gone.
+pub fn kill_family(family: &str) {
+    // Without a guardian nothing was ever started.
+    if lock(&LINK).is_some() {
+        sweep::kill_family(&OWNER, family);
+    }
+}
+
 /// The connection to the guardian, made if there is none.
 pub(crate) fn link() -> io::Result<Arc<Link>> {
     let mut slot = lock(&LINK);

@@ -14,6 +14,8 @@ pub(crate) struct Conversation {
     pub store: Store,
     /// Where further ones go; `None` keeps them in memory.
     pub(super) directory: Option<PathBuf>,
+    /// Marks its commands, where there are other sessions that have commands.
+    pub family: Option<String>,
 }
 
 impl Conversation {
@@ -21,7 +23,11 @@ impl Conversation {
     pub fn open(flags: &Flags, basis: &Basis) -> Result<Self, Failure> {
         let directory = session_directory(&basis.dirs, flags, &basis.settings);
         let store = open_session(&basis.dirs, flags, directory.as_deref())?;
-        Ok(Self { store, directory })
+        Ok(Self {
+            store,
+            directory,
+            family: None,
+        })
     }
 }
 

@@ -180,10 +180,11 @@ impl House {
         let (flags, basis) = house.wishes(opening)?;
         let dialect = house.basis.dialect;
         let cwd = basis.dirs.cwd.display().to_string();
-        let conversation = Conversation::open(&flags, &basis)?;
+        let mut conversation = Conversation::open(&flags, &basis)?;
         let file = conversation.store.file();
         let file = file.map(|file| file.display().to_string());
         let name = Name::claim(house, conversation.store.id());
+        conversation.family = Some(name.id.clone());
         let out = Outbox::of_session(house.queue.clone(), &name.id, dialect);
         let listener: Arc<dyn Listener> = Arc::new(PiListener::new(out.clone(), dialect));
         let early = Arc::new(EarlyRecords::new(out.clone()));
@@ -219,6 +220,10 @@ impl House {
                         End::Asked
                     };
                     serving.live(input, OnEof::Drain, stopped).await;
+                    let family = name.id.clone();
+                    let killed = move || pinion_tools::kill_family(&family);
+                    // What cannot be killed now ends with the process.
+                    let _ = tokio::task::spawn_blocking(killed).await;
                     drop(name);
                 })
             }),

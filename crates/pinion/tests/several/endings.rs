@@ -76,6 +76,32 @@ fn l11_a_closed_session_is_saved_and_its_commands_are_gone() {
 }
 
 #[test]
+fn l11_what_commands_left_in_the_background_ends_with_their_session() {
+    let mut several = Several::start();
+    let marker = several.0.sandbox.marker().to_owned();
+    let ids: Vec<String> = (0..2).map(|_| several.open(json!({}))).collect();
+    for (id, seconds) in ids.iter().zip([615, 616]) {
+        let command = format!("setsid sleep {seconds} >/dev/null 2>&1 & echo $PINION_SESSION_ID");
+        let done = several.data(json!({"type": "bash", "sessionId": id, "command": command}));
+        assert_eq!(done["output"], format!("{id}\n"));
+    }
+    let sleeps = || -> Vec<String> {
+        let found = proc::marked(&marker).into_iter();
+        let sleeps = found.filter(|found| found.command.starts_with("sleep"));
+        sleeps.map(|found| found.command).collect()
+    };
+    assert_eq!(sleeps().len(), 2);
+    several.data(json!({"type": "close_session", "sessionId": ids[0]}));
+    let end = std::time::Instant::now() + HANG;
+    while sleeps().len() > 1 && std::time::Instant::now() < end {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(sleeps(), ["sleep 616"]);
+    assert_eq!(several.0.finish(), Exit::Code(0));
+    assert_eq!(proc::left_behind(&marker, HANG), []);
+}
+
+#[test]
 fn l11_at_the_end_of_input_everything_is_finished() {
     let mut several = Several::start();
     let ids: Vec<String> = (0..5).map(|_| several.open(json!({}))).collect();

@@ -1,6 +1,7 @@
 //! Lines reach the session they name, and say which one they come from.
 
 use pinion_testkit::Exit;
+use pinion_testkit::schema::Schema;
 use serde_json::json;
 
 use super::{Several, last_text};
@@ -37,8 +38,9 @@ fn l11_two_sessions_talk_at_the_same_time() {
 }
 
 #[test]
-fn l11_the_id_is_the_first_member_of_every_line_of_a_session() {
+fn l11_lines_of_a_session_are_those_of_the_dialect_with_the_id_in_front() {
     for dialect in ["classic", "modern"] {
+        let schema = Schema::of_dialect(dialect).unwrap();
         let mut several = Several::with(offline_sandbox(&json!({})), &["--rpc-dialect", dialect]);
         let id = several.open(json!({}));
         let from = several.prompt(&id, &script(&json!([{"think": "hm"}, {"text": "x"}])));
@@ -49,6 +51,12 @@ fn l11_the_id_is_the_first_member_of_every_line_of_a_session() {
             let members = line.as_object().unwrap();
             let (name, value) = members.iter().next().unwrap();
             assert_eq!((name.as_str(), value), ("sessionId", &json!(id)), "{line}");
+            let mut without = members.clone();
+            without.shift_remove("sessionId");
+            let ours = ["open_session", "close_session"].map(|command| json!(command));
+            if !ours.contains(&line["command"]) {
+                assert_eq!(schema.complaint(&without.into()), None, "{line}");
+            }
         }
     }
 }

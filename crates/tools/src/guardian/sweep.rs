@@ -12,6 +12,8 @@ use nix::unistd::Pid;
 
 /// The variable that marks every process a command starts.
 pub(crate) const MARK: &str = "PINION_RUN_ID";
+/// The variable that says for whom a command was started, where several have commands.
+pub const FAMILY: &str = "PINION_SESSION_ID";
 /// Rounds after which a set of processes that keeps growing is killed as it is.
 const MAX_ROUNDS: usize = 32;
 
@@ -79,24 +81,40 @@ pub(crate) fn with_descendants(processes: &[Process], roots: HashSet<i32>) -> Ha
 
 /// The mark in the environment a process was started with.
 pub(crate) fn mark_of(pid: i32) -> Option<String> {
+    variable_of(pid, MARK)
+}
+
+fn variable_of(pid: i32, name: &str) -> Option<String> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     environment
         .split(|&byte| byte == 0)
-        .find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))
-        .and_then(|mark| String::from_utf8(mark.to_vec()).ok())
+        .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+        .and_then(|value| String::from_utf8(value.to_vec()).ok())
 }
 
 /// Kills everything that carries a mark of `owner`.
 pub(crate) fn kill_marked(owner: &str) {
+    kill_chosen(owner, |_| true);
+}
+
+/// Kills everything that carries a mark of `owner` and belongs to `family`.
+pub(crate) fn kill_family(owner: &str, family: &str) {
+    kill_chosen(owner, |pid| {
+        variable_of(pid, FAMILY).is_some_and(|found| found == family)
+    });
+}
+
+fn kill_chosen(owner: &str, chosen: impl Fn(i32) -> bool) {
     if owner.is_empty() {
         return;
     }
     let marked = |process: &&Process| {
         let mark = mark_of(process.pid);
-        mark.is_some_and(|mark| {
+        let ours = mark.is_some_and(|mark| {
             mark.strip_prefix(owner)
                 .is_some_and(|rest| rest.starts_with('/'))
-        })
+        });
+        ours && chosen(process.pid)
     };
     kill_all(|processes| {
         let seeds = processes

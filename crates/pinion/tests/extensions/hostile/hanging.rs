@@ -133,9 +133,26 @@ fn l2_a_factory_that_never_finishes_fails_to_load() {
             "{body}: {}",
             hostile.client.report(0)
         );
+        hostile.client.process.drain(crate::support::HANG);
         let told = hostile.client.process.stderr();
         assert!(told.contains("Failed to load extension"), "{told}");
         hostile.is_in_order();
+    }
+}
+
+#[test]
+fn l1_commands_that_wait_for_extensions_to_begin_are_answered_though_the_input_ends() {
+    for begin in [
+        "await new Promise((done) => setTimeout(done, 300));",
+        "await ctx.ui.input('who?');",
+    ] {
+        let mut hostile = Hostile::new(&format!(
+            r#"pi.on("session_start", async (_e: any, ctx: any) => {{ {begin} }});"#
+        ));
+        let asked = hostile.client.send(json!({"type": "get_state"}));
+        assert_eq!(hostile.client.finish(), pinion_testkit::Exit::Code(0));
+        let at = hostile.client.wait_answer(&asked);
+        assert_eq!(hostile.client.line(at)["success"], true, "{begin}");
     }
 }
 
