@@ -47,7 +47,7 @@ fn schema(dialect: Dialect) -> Value {
     document.finish(&printed, &input)
 }
 
-/// The schema as it is published.
+/// The schema of a dialect as it is published in `docs/schemas`, from where the binary has it.
 pub fn schema_text(dialect: Dialect) -> String {
     let mut text = format!("{:#}", schema(dialect));
     text.push('\n');

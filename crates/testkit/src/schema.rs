@@ -98,30 +98,35 @@ fn complaint(validator: &Validator, line: &Value) -> Option<String> {
         return None;
     }
     let errors: Vec<_> = validator.iter_errors(line).collect();
-    let telling = telling(errors.iter())?;
+    let worst = telling(&errors, 0)?;
     let text: String = line.to_string().chars().take(300).collect();
-    let place = telling.instance_path();
+    let place = worst.instance_path();
     Some(format!(
-        "not as in the schema, at \"{place}\": {telling}\n      {text}"
+        "not as in the schema, at \"{place}\": {worst}\n      {text}"
     ))
 }
 
-/// The error that says most: the deepest one, and of a choice that in the kind the value claims to be.
-fn telling<'e, 'v: 'e>(
-    errors: impl Iterator<Item = &'e ValidationError<'v>>,
+/// The error that says most: the deepest one, and of a choice that in the kind the value claims to be. None if
+/// the value claims to be of another kind, which members at `tag_depth` tell.
+fn telling<'e, 'v>(
+    errors: &'e [ValidationError<'v>],
+    tag_depth: usize,
 ) -> Option<&'e ValidationError<'v>> {
     let depth = |error: &ValidationError<'_>| error.instance_path().as_str().matches('/').count();
-    let deepest = errors.max_by_key(|error| depth(error))?;
-    let (ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context }) =
-        deepest.kind()
-    else {
-        return Some(deepest);
+    let is_tag = |error: &ValidationError<'_>| {
+        depth(error) == tag_depth && matches!(error.kind(), ValidationErrorKind::Constant { .. })
     };
-    let is_other_kind = |errors: &[ValidationError<'_>]| {
-        let here = depth(deepest) + 1;
-        let mut tags = errors.iter().filter(|error| depth(error) <= here);
-        tags.any(|error| matches!(error.kind(), ValidationErrorKind::Constant { .. }))
+    if errors.iter().any(is_tag) {
+        return None;
+    }
+    let deepest = errors.iter().max_by_key(|error| depth(error))?;
+    let below = depth(deepest);
+    let within = match deepest.kind() {
+        ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context } => {
+            let mut kinds = context.iter();
+            kinds.find_map(|errors| telling(errors, below + 1))
+        }
+        _ => None,
     };
-    let meant = context.iter().find(|errors| !is_other_kind(errors))?;
-    telling(meant.iter()).or(Some(deepest))
+    within.or(Some(deepest).filter(|_| below >= tag_depth))
 }

@@ -18,6 +18,7 @@ fn play(program: &Program, transcript: &str) -> Result<(), String> {
         &format!("run:\npatience: 2 s\n{transcript}"),
         program,
     )
+    .map(drop)
 }
 
 #[test]
@@ -110,4 +111,36 @@ fn mistakes_in_a_transcript_name_their_line() {
         let error = parse(text).expect_err(text);
         assert!(error.contains(place), "{error}");
     }
+}
+
+#[test]
+fn lines_of_both_sides_are_held_to_the_schema_of_the_dialect() {
+    let silent = shell("cat > /dev/null");
+    for (transcript, complaint) in [
+        ("dialect: early\n---\n> {\"type\": \"abort\"}", None),
+        ("dialect: early\n---\n>! {\"type\": \"get_state\"}", None),
+        ("dialect: modern\n---\n> {\"type\": \"get_state\"}", None),
+        (
+            "dialect: early\n---\n> {\"type\": \"get_state\"}",
+            Some("if it is meant to be wrong, write >!"),
+        ),
+        (
+            "dialect: modern\n---\n>! {\"type\": \"get_state\"}",
+            Some("nothing is wrong with this line"),
+        ),
+        ("dialect: old\n---\n", Some("there is no dialect old")),
+    ] {
+        let report = play(&silent, transcript).err();
+        match (report, complaint) {
+            (None, None) => {}
+            (Some(report), Some(complaint)) if report.contains(complaint) => {}
+            (report, _) => panic!("{transcript}: {report:?}"),
+        }
+    }
+    let talks = shell(r#"echo '{"type":"agent_settled","aborted":false}'; cat > /dev/null"#);
+    let transcript =
+        |dialect: &str| format!("dialect: {dialect}\n---\n< {{\"type\": \"agent_settled\"}}");
+    assert_eq!(play(&talks, &transcript("modern")), Ok(()));
+    let report = play(&talks, &transcript("classic")).unwrap_err();
+    assert!(report.contains("not as in the schema"), "{report}");
 }

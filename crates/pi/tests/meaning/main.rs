@@ -11,10 +11,12 @@ mod client;
 mod script;
 
 use std::io::Read;
+use std::sync::OnceLock;
 
+use jsonschema::Validator;
 use pinion_agent::{Event, Listener};
 use pinion_jsonl::{Coalesce, Queue, Writer, WriterEnd};
-use pinion_pi::{Additions, Dialect, PiListener, Projection};
+use pinion_pi::{Additions, Dialect, PiListener, Projection, schema_text};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -51,6 +53,15 @@ const FORMS: [(Dialect, Additions); 4] = [
     (Dialect::Modern, Additions::None),
 ];
 
+fn schema(dialect: Dialect) -> &'static Validator {
+    static SCHEMAS: OnceLock<[Validator; 3]> = OnceLock::new();
+    let compiled = |dialect: Dialect| {
+        let schema = serde_json::from_str(&schema_text(dialect)).unwrap();
+        jsonschema::validator_for(&schema).unwrap()
+    };
+    &SCHEMAS.get_or_init(|| Dialect::ALL.map(compiled))[dialect as usize]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
@@ -68,6 +79,16 @@ proptest! {
                     dialect,
                     additions
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn every_line_is_as_in_the_schema_of_its_dialect(events in script::session()) {
+        for (dialect, additions) in FORMS {
+            let schema = schema(dialect);
+            for line in lines(&events, dialect, additions, Coalesce::Never) {
+                prop_assert!(schema.is_valid(&line), "{:?}: {}", dialect, line);
             }
         }
     }

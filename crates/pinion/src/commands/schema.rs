@@ -1,8 +1,10 @@
-//! `schema`: the JSON Schema of a protocol's lines.
+//! `schema`: the JSON Schema of a protocol's lines, as it is published in `docs/schemas`.
 
+use std::io::Read;
 use std::process::ExitCode;
 
-use pinion_pi::{Dialect, UnknownDialect, schema_text};
+use flate2::read::DeflateDecoder;
+use pinion_pi::{Dialect, UnknownDialect};
 
 use super::out;
 use crate::failure::Failure;
@@ -12,7 +14,21 @@ const PROTOCOLS: [&str; 1] = ["pi"];
 const USAGE: &str = "Usage: pinion schema pi [--dialect early|classic|modern]";
 
 pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
-    out(&schema_text(parse(arguments)?))
+    let mut text = String::new();
+    DeflateDecoder::new(packed(parse(arguments)?)).read_to_string(&mut text)?;
+    out(&text)
+}
+
+fn packed(dialect: Dialect) -> &'static [u8] {
+    match dialect {
+        Dialect::Early => include_bytes!(concat!(env!("OUT_DIR"), "/pi-early.schema.json.deflate")),
+        Dialect::Classic => {
+            include_bytes!(concat!(env!("OUT_DIR"), "/pi-classic.schema.json.deflate"))
+        }
+        Dialect::Modern => {
+            include_bytes!(concat!(env!("OUT_DIR"), "/pi-modern.schema.json.deflate"))
+        }
+    }
 }
 
 /// The dialect that is asked for.

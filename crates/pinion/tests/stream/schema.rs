@@ -6,15 +6,25 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, args, offline_sandbox, pinion, script};
 
-fn check(lines: &[Value]) {
-    let complaints = Schema::PiClassic.complaints(lines);
+fn check(schema: Schema, lines: &[Value]) {
+    let complaints = schema.complaints(lines);
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
 #[test]
 fn s9_every_line_of_a_busy_session_is_as_the_schema_says() {
+    busy_session(Schema::PiClassic, "auto_compaction_end");
+}
+
+#[test]
+fn s9_every_line_of_a_busy_modern_session_is_as_the_schema_says() {
+    busy_session(Schema::PiModern, "compaction_end");
+}
+
+fn busy_session(schema: Schema, summarised: &str) {
     let mut client = Client::offline_with(&json!({"retry": {"baseDelayMs": 10, "maxRetries": 1},
-                                                  "compaction": {"keepRecentTokens": 1}}));
+                                                  "compaction": {"keepRecentTokens": 1},
+                                                  "rpcDialect": schema.dialect()}));
     client
         .sandbox
         .add_agent_files(&json!({"prompts/greet.md": "hello $1"}));
@@ -38,7 +48,7 @@ fn s9_every_line_of_a_busy_session_is_as_the_schema_says() {
         client.wait_end(from);
     }
     client.wait_for(0, &json!({"type": "auto_retry_end"}));
-    client.wait_for(0, &json!({"type": "auto_compaction_end"}));
+    client.wait_for(0, &json!({"type": summarised}));
     for command in [
         "get_state",
         "get_messages",
@@ -92,7 +102,7 @@ fn s9_every_line_of_a_busy_session_is_as_the_schema_says() {
     client.finish();
     let lines = client.lines();
     assert!(lines.len() > 150);
-    check(&lines);
+    check(schema, &lines);
 }
 
 #[test]
@@ -122,7 +132,7 @@ fn s9_every_line_is_as_the_schema_says_whatever_the_provider() {
         client.data("get_messages");
         client.data("get_session_stats");
         client.finish();
-        check(&client.lines());
+        check(Schema::PiClassic, &client.lines());
     }
 }
 
@@ -146,7 +156,7 @@ fn s9_json_mode_writes_a_header_and_then_events() {
         .collect();
     assert_eq!(lines[0]["type"], "session");
     assert_eq!(lines.last().unwrap()["type"], "agent_end");
-    check(&lines);
+    check(Schema::PiClassic, &lines);
 }
 
 #[test]
@@ -180,5 +190,177 @@ fn s9_the_schema_refuses_what_is_wrong() {
     assert_eq!(Schema::PiClassic.complaints(&good), Vec::<String>::new());
     for line in &bad {
         assert!(Schema::PiClassic.complaint(line).is_some(), "{line}");
+    }
+}
+
+#[test]
+fn s9_the_schemas_tell_the_dialects_apart() {
+    let usage = json!({"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0,
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}});
+    let answer = json!({"role": "assistant", "content": [], "api": "a", "provider": "p", "model": "m",
+        "usage": usage, "stopReason": "stop", "timestamp": 1});
+    let mut pending = answer.clone();
+    pending["stopReason"] = json!("pending");
+    let update = json!({"type": "text_delta", "contentIndex": 0, "delta": "x"});
+    let mut repeating = update.clone();
+    repeating["partial"] = answer.clone();
+    let ended =
+        json!({"type": "tool_execution_end", "toolCallId": "c", "toolName": "t", "isError": true});
+    let with = |base: &Value, more: Value| {
+        let mut line = base.clone();
+        line.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        line
+    };
+    let result = json!({"content": []});
+    for (line, dialects) in [
+        (
+            json!({"type": "message_update", "usage": usage, "assistantMessageEvent": update}),
+            "modern",
+        ),
+        (
+            json!({"type": "message_update", "assistantMessageEvent": repeating, "message": answer}),
+            "early classic",
+        ),
+        (
+            json!({"type": "message_start", "message": answer}),
+            "early classic modern",
+        ),
+        (
+            json!({"type": "message_start", "message": pending}),
+            "modern",
+        ),
+        (
+            json!({"type": "agent_end", "messages": []}),
+            "early classic",
+        ),
+        (
+            json!({"type": "agent_end", "messages": [], "willRetry": false}),
+            "modern",
+        ),
+        (
+            json!({"type": "agent_end", "messages": [], "willRetry": null}),
+            "",
+        ),
+        (json!({"type": "agent_settled", "aborted": false}), "modern"),
+        (
+            json!({"type": "auto_compaction_start", "reason": "threshold"}),
+            "classic",
+        ),
+        (
+            json!({"type": "auto_compaction_start", "reason": "manual"}),
+            "",
+        ),
+        (
+            json!({"type": "compaction_start", "reason": "manual"}),
+            "classic modern",
+        ),
+        (with(&ended, json!({"result": result})), "early classic"),
+        (
+            with(&ended, json!({"result": result, "durationMs": 5})),
+            "modern",
+        ),
+        (with(&ended, json!({"result": "words"})), "early"),
+        (json!({"type": "error", "error": "words"}), "early"),
+        (
+            json!({"type": "response", "command": "abort", "success": true}),
+            "classic modern",
+        ),
+        (
+            json!({"type": "response", "command": "prompt", "success": true}),
+            "classic",
+        ),
+        (
+            json!({"type": "response", "command": "prompt", "success": true, "data": {"disposition": "queued"}}),
+            "modern",
+        ),
+        (
+            json!({"type": "extension_ui_request", "id": "1", "method": "setTitle", "title": "t"}),
+            "classic modern",
+        ),
+    ] {
+        let fits = Schema::PI
+            .into_iter()
+            .filter(|schema| schema.complaint(&line).is_none());
+        let fits: Vec<&str> = fits.map(Schema::dialect).collect();
+        assert_eq!(fits.join(" "), dialects, "{line}");
+    }
+}
+
+#[test]
+fn s9_the_schemas_describe_what_clients_write() {
+    for (line, dialects) in [
+        (json!({"type": "abort"}), "early classic modern"),
+        (json!({"type": "abort", "id": 1}), "classic modern"),
+        (
+            json!({"type": "prompt", "message": "x"}),
+            "early classic modern",
+        ),
+        (
+            json!({"type": "prompt", "message": "x", "streamingBehavior": "steer"}),
+            "classic modern",
+        ),
+        (
+            json!({"type": "prompt", "message": "x", "streamingBehaviour": "steer"}),
+            "",
+        ),
+        (
+            json!({"type": "prompt", "message": "x", "attachments": []}),
+            "early",
+        ),
+        (json!({"type": "prompt", "message": 5}), ""),
+        (json!({"type": "set_thinking_level", "level": "hard"}), ""),
+        (
+            json!({"type": "extension_ui_response", "id": "1", "cancelled": true}),
+            "classic modern",
+        ),
+        (
+            json!({"type": "extension_ui_response", "id": "1", "cancelled": false}),
+            "",
+        ),
+    ] {
+        let fits = Schema::PI
+            .into_iter()
+            .filter(|schema| schema.input_complaint(&line).is_none());
+        let fits: Vec<&str> = fits.map(Schema::dialect).collect();
+        assert_eq!(fits.join(" "), dialects, "{line}");
+    }
+}
+
+#[test]
+fn s9_a_complaint_names_the_place_in_the_kind_that_was_meant() {
+    let line = json!({"type": "message_start", "message": {"role": "user", "content": [], "timestamp": "now"}});
+    let complaint = Schema::PiClassic.complaint(&line).unwrap();
+    assert!(
+        complaint.contains("at \"/message/timestamp\""),
+        "{complaint}"
+    );
+    let line = json!({"type": "bash", "command": 5});
+    let complaint = Schema::PiModern.input_complaint(&line).unwrap();
+    assert!(complaint.contains("at \"/command\""), "{complaint}");
+}
+
+#[test]
+fn s9_the_program_prints_the_published_schemas() {
+    let sandbox = offline_sandbox(&json!({}));
+    for (dialect, published) in [
+        (
+            "early",
+            include_str!("../../../../docs/schemas/pi-early.schema.json"),
+        ),
+        (
+            "classic",
+            include_str!("../../../../docs/schemas/pi-classic.schema.json"),
+        ),
+        (
+            "modern",
+            include_str!("../../../../docs/schemas/pi-modern.schema.json"),
+        ),
+    ] {
+        let arguments = args(&["schema", "pi", "--dialect", dialect]);
+        let printed = pinion().command(&sandbox, &arguments).output().unwrap();
+        assert!(printed.status.success());
+        assert!(printed.stdout == published.as_bytes(), "{dialect}");
     }
 }
