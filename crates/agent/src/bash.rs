@@ -3,22 +3,29 @@
 use std::sync::Arc;
 
 use pinion_message::{BashExecutionMessage, Message, now_millis};
-use pinion_tools::{BashOutcome, user_bash};
+use pinion_tools::{BashOutcome, Follower, user_bash};
 use tokio_util::sync::CancellationToken;
 
 use crate::core::Core;
 use crate::{Answer, EngineError, Reply};
 
+/// A shell command of the user.
+pub(crate) struct UserCommand {
+    pub command: String,
+    pub exclude_from_context: bool,
+    /// Who is told what it prints, as it does.
+    pub follower: Option<Arc<dyn Follower>>,
+}
+
 impl Core {
-    /// Runs `command`, remembers it, and answers.
-    pub async fn run_bash(
-        &self,
-        mut command: String,
-        exclude_from_context: bool,
-        cancel: CancellationToken,
-        reply: Reply,
-    ) {
-        match user_bash(&command, &self.cwd, &self.shell, &cancel).await {
+    /// Runs a command, remembers it, and answers.
+    pub async fn run_bash(&self, asked: UserCommand, cancel: CancellationToken, reply: Reply) {
+        let UserCommand {
+            mut command,
+            exclude_from_context,
+            follower,
+        } = asked;
+        match user_bash(&command, &self.cwd, &self.shell, follower, &cancel).await {
             Ok(mut outcome) => {
                 self.mask.string(&mut outcome.output);
                 self.mask.string(&mut command);

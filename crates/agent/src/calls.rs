@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Steering, ToolOrder};
+use crate::config::{Habits, Steering, ToolOrder};
 use crate::core::Core;
 use crate::hooks::{Moment, ToolCallResult, ToolGate};
 use crate::{Delivery, Event, ToolRun};
@@ -79,15 +79,14 @@ impl Core {
         let mut terminating = 0;
         for call in calls {
             let run = self.begin_call(call);
-            let started = Instant::now();
             let finished = if done.steering.is_empty() {
                 match self.ready_call(call, &run, cancel).await {
-                    Ok(ready) => self.run_call(ready, run, started, cancel).await,
-                    Err(refused) => self.end_call(run, refused, started),
+                    Ok(ready) => self.run_call(ready, run, cancel).await,
+                    Err(refused) => self.end_call(run, refused, None),
                 }
             } else {
                 let skipped = ToolError("Skipped due to queued user message.".into());
-                self.end_call(run, failed(skipped), started)
+                self.end_call(run, failed(skipped), None)
             };
             terminating += usize::from(finished.output.terminate);
             done.results
@@ -106,12 +105,12 @@ impl Core {
         let mut finished: Vec<Option<Finished>> = Vec::new();
         for (at, call) in calls.iter().enumerate() {
             let run = self.begin_call(call);
-            let started = Instant::now();
             finished.push(None);
             match self.ready_call(call, &run, cancel).await {
-                Ok(ready) => running
-                    .push(async move { (at, self.run_call(ready, run, started, cancel).await) }),
-                Err(refused) => finished[at] = Some(self.end_call(run, refused, started)),
+                Ok(ready) => {
+                    running.push(async move { (at, self.run_call(ready, run, cancel).await) })
+                }
+                Err(refused) => finished[at] = Some(self.end_call(run, refused, None)),
             }
         }
         while let Some((at, call)) = running.next().await {
@@ -167,6 +166,14 @@ impl Core {
         let Some(tool) = tool else {
             return Err(ToolError(format!("Tool {} not found", call.name)));
         };
+        if let Some(error) = &call.arguments_error
+            && self.settings.habits == Habits::Modern
+        {
+            let name = &call.name;
+            return Err(ToolError(format!(
+                "Invalid arguments for tool \"{name}\": {error}"
+            )));
+        }
         let arguments = guarded(&run.name, async {
             let prepared = tool.prepare(call.arguments.clone()).await?;
             tool.validate(&prepared).map_err(ToolError)
@@ -195,15 +202,16 @@ impl Core {
         &self,
         ready: Ready,
         run: Arc<ToolRun>,
-        started: Instant,
         cancel: &CancellationToken,
     ) -> Finished {
         let Ready { tool, arguments } = ready;
+        let started = Instant::now();
         let gate = Arc::new(Gate::default());
         let kept = self.hook(Moment::ToolResult).map(|_| arguments.clone());
         let result = self
             .call_guarded(&*tool, arguments, &run, &gate, cancel)
             .await;
+        let duration = started.elapsed();
         gate.close();
         let mut result = match result {
             Ok(output) => ToolCallResult {
@@ -221,17 +229,22 @@ impl Core {
                 .await;
             result = changed.unwrap_or(result);
         }
-        self.end_call(run, result, started)
+        self.end_call(run, result, Some(duration))
     }
 
-    fn end_call(&self, run: Arc<ToolRun>, result: ToolCallResult, started: Instant) -> Finished {
+    fn end_call(
+        &self,
+        run: Arc<ToolRun>,
+        result: ToolCallResult,
+        duration: Option<Duration>,
+    ) -> Finished {
         let is_error = result.is_error;
         let output = self.masked(result.output);
         self.emit(Event::ToolEnd {
             run: Arc::clone(&run),
             output: Arc::clone(&output),
             is_error,
-            duration: started.elapsed(),
+            duration,
         });
         Finished {
             run,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pinion_message::{Block, CustomMessage, Message, Model, ThinkingLevel};
 use pinion_session::Stats;
-use pinion_tools::BashOutcome;
+use pinion_tools::{BashOutcome, Follower};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -46,6 +46,8 @@ pub enum Command {
     Bash {
         command: String,
         exclude_from_context: bool,
+        /// Who is told what it prints, as it does.
+        follower: Option<Arc<dyn Follower>>,
     },
     GetState,
     GetMessages,

@@ -1,5 +1,6 @@
 //! Summarises the older part of a conversation so that the rest fits.
 
+mod ask;
 mod branch;
 mod cut;
 mod files;
@@ -8,19 +9,19 @@ mod serialise;
 
 use std::sync::Arc;
 
-use futures_util::StreamExt;
-use pinion_llm::{Request, RequestOptions, StreamEvent};
-use pinion_message::{Block, Message, Model, StopReason, ThinkingLevel, UserMessage};
+use pinion_message::{Message, StopReason, Usage};
 use pinion_session::{Entry, NewEntry};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use self::ask::{Part, Summariser};
 use self::cut::Plan;
+use crate::config::Habits;
 use crate::core::Core;
-use crate::estimate::context_tokens;
+use crate::estimate::{context_tokens, message_tokens};
 use crate::hooks::{CompactionChoice, CompactionPlan, Moment};
 use crate::state::Phase;
-use crate::{CompactionReason, CompactionResult, Event, SavedCompaction};
+use crate::{CompactionReason, CompactionResult, Event, SavedCompaction, SummaryPurpose};
 
 /// Why nothing was summarised.
 #[derive(Debug, thiserror::Error)]
@@ -31,23 +32,14 @@ pub(crate) enum Failure {
     NoKey(String),
     #[error("Already compacted")]
     AlreadyCompacted,
+    #[error("Nothing to compact (session too small)")]
+    TooSmall,
     #[error("Compaction cancelled")]
     Cancelled,
     #[error("Summarization failed: {0}")]
     Summary(String),
     #[error("Turn prefix summarization failed: {0}")]
     Prefix(String),
-}
-
-/// How long the summary of a branch may be.
-const BRANCH_SUMMARY_TOKENS: u64 = 2048;
-
-/// Which summary a request is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    History,
-    TurnPrefix,
-    Branch,
 }
 
 impl Core {
@@ -59,7 +51,7 @@ impl Core {
         if overflow {
             self.drop_trailing_answer();
         }
-        let result = self.compact(None, cancel).await;
+        let result = self.compact(reason, None, cancel).await;
         if overflow && result.is_ok() {
             self.drop_trailing_error();
         }
@@ -68,9 +60,12 @@ impl Core {
         let (result, aborted, error) = match result {
             Ok(result) => (Some(Arc::new(result)), false, None),
             Err(Failure::Cancelled) => (None, true, None),
-            Err(Failure::AlreadyCompacted | Failure::NoModel | Failure::NoKey(_)) => {
-                (None, false, None)
-            }
+            Err(
+                Failure::AlreadyCompacted
+                | Failure::TooSmall
+                | Failure::NoModel
+                | Failure::NoKey(_),
+            ) => (None, false, None),
             Err(failure) => {
                 let what = if overflow {
                     "Context overflow recovery failed"
@@ -117,6 +112,7 @@ impl Core {
     /// Summarises the older part of the conversation and replaces it by the summary.
     pub async fn compact(
         &self,
+        reason: CompactionReason,
         instructions: Option<&str>,
         cancel: &CancellationToken,
     ) -> Result<CompactionResult, Failure> {
@@ -135,11 +131,15 @@ impl Core {
             CompactionChoice::Cancel => return Err(Failure::Cancelled),
             CompactionChoice::Use(result) => (*result, true),
             CompactionChoice::Go => {
-                let summary = self.summarise(&plan, &model, instructions, cancel).await?;
+                let purpose = SummaryPurpose::Compaction(reason);
+                let mut summariser = Summariser::new(self, model, purpose, cancel);
+                let summary = summarise(&plan, instructions, &mut summariser).await?;
                 let result = CompactionResult {
                     summary,
                     first_kept_entry_id: plan.first_kept.clone(),
                     tokens_before,
+                    estimated_tokens_after: 0,
+                    usage: Some(summariser.usage),
                     details: Some(plan.files.details()),
                     saved: SavedCompaction::default(),
                 };
@@ -153,10 +153,16 @@ impl Core {
             summary: result.summary.clone(),
             first_kept_entry_id: result.first_kept_entry_id.clone(),
             tokens_before: result.tokens_before,
+            usage: self.recorded(result.usage),
             details: result.details.clone(),
             from_hook: Some(by_hook),
         });
-        self.state().rebuild_messages();
+        result.estimated_tokens_after = {
+            let mut state = self.state();
+            state.rebuild_messages();
+            let sizes = state.messages.iter().map(|message| message_tokens(message));
+            sizes.sum()
+        };
         result.saved = self.saved(&result.first_kept_entry_id);
         self.ask_hook(Moment::Compacted, cancel, |hooks| {
             hooks.compacted(self.leaf_entry(), by_hook)
@@ -217,96 +223,40 @@ impl Core {
         let state = self.state();
         let path = state.store.path();
         let plan = cut::plan(&path, self.settings.keep_recent_tokens)?;
+        if self.settings.habits == Habits::Modern && plan.is_empty() {
+            return Err(Failure::TooSmall);
+        }
         let tokens_before = context_tokens(&state.store.context().messages).tokens;
         Ok((plan, tokens_before))
     }
 
-    async fn summarise(
-        &self,
-        plan: &Plan,
-        model: &Arc<Model>,
-        instructions: Option<&str>,
-        cancel: &CancellationToken,
-    ) -> Result<String, Failure> {
-        let mut summary = if plan.is_split() && plan.history.is_empty() {
-            "No prior history.".to_owned()
-        } else {
-            let prompt = instructions::history(
-                &serialise::conversation(&plan.history),
-                plan.previous_summary.as_deref(),
-                instructions,
-            );
-            self.ask_for_summary(prompt, Part::History, model, cancel)
-                .await?
-        };
-        if plan.is_split() {
-            let prompt = instructions::turn_prefix(&serialise::conversation(&plan.turn_prefix));
-            let prefix = self
-                .ask_for_summary(prompt, Part::TurnPrefix, model, cancel)
-                .await?;
-            summary.push_str("\n\n---\n\n**Turn Context (split turn):**\n\n");
-            summary.push_str(&prefix);
-        }
-        summary.push_str(&plan.files.listing());
-        Ok(summary)
+    /// What summaries took, where the session file has a place for it.
+    fn recorded(&self, usage: Option<Usage>) -> Option<Usage> {
+        usage.filter(|_| self.settings.habits == Habits::Modern)
     }
+}
 
-    async fn ask_for_summary(
-        &self,
-        prompt: String,
-        part: Part,
-        model: &Arc<Model>,
-        cancel: &CancellationToken,
-    ) -> Result<String, Failure> {
-        let authorization = tokio::select! {
-            () = cancel.cancelled() => return Err(Failure::Cancelled),
-            authorization = self.models.access(model) => authorization.map_err(Failure::NoKey)?,
-        };
-        let reserve = self.settings.reserve_tokens as f64;
-        let mut options = RequestOptions {
-            retry: self.settings.http_retry,
-            timeouts: self.settings.timeouts,
-            ..RequestOptions::default()
-        };
-        match part {
-            Part::History => {
-                options.max_tokens = Some((reserve * 0.8) as u64);
-                options.reasoning = model.reasoning.then_some(ThinkingLevel::High);
-            }
-            Part::TurnPrefix => options.max_tokens = Some((reserve * 0.5) as u64),
-            Part::Branch => options.max_tokens = Some(BRANCH_SUMMARY_TOKENS),
-        }
-        authorization.apply(&mut options);
-        let request = Request {
-            model: Arc::clone(model),
-            system_prompt: Some(instructions::ROLE.into()),
-            messages: vec![Arc::new(Message::User(UserMessage::now(vec![
-                Block::text(prompt),
-            ])))],
-            tools: Arc::new([]),
-            options,
-            cancel: cancel.clone(),
-        };
-        let mut stream = self.models.provider(model).stream(request);
-        while let Some(event) = stream.next().await {
-            let StreamEvent::End(answer) = event else {
-                continue;
-            };
-            let error = || {
-                answer
-                    .error_message
-                    .clone()
-                    .unwrap_or_else(|| "unknown error".into())
-            };
-            return match (answer.stop_reason, part) {
-                (StopReason::Aborted, _) => Err(Failure::Cancelled),
-                (StopReason::Error, Part::History | Part::Branch) => Err(Failure::Summary(error())),
-                (StopReason::Error, Part::TurnPrefix) => Err(Failure::Prefix(error())),
-                _ => Ok(answer.joined_text("\n")),
-            };
-        }
-        Err(Failure::Summary(
-            "the provider's stream ended without a result".into(),
-        ))
+async fn summarise(
+    plan: &Plan,
+    instructions: Option<&str>,
+    summariser: &mut Summariser<'_>,
+) -> Result<String, Failure> {
+    let mut summary = if plan.is_split() && plan.history.is_empty() {
+        "No prior history.".to_owned()
+    } else {
+        let prompt = instructions::history(
+            &serialise::conversation(&plan.history),
+            plan.previous_summary.as_deref(),
+            instructions,
+        );
+        summariser.ask(prompt, Part::History).await?
+    };
+    if plan.is_split() {
+        let prompt = instructions::turn_prefix(&serialise::conversation(&plan.turn_prefix));
+        let prefix = summariser.ask(prompt, Part::TurnPrefix).await?;
+        summary.push_str("\n\n---\n\n**Turn Context (split turn):**\n\n");
+        summary.push_str(&prefix);
     }
+    summary.push_str(&plan.files.listing());
+    Ok(summary)
 }

@@ -111,6 +111,20 @@ pub struct EngineSettings {
     pub steering: Steering,
     /// How the calls of one answer run.
     pub tool_order: ToolOrder,
+    /// What is done where releases of pi differ.
+    pub habits: Habits,
+}
+
+/// What is done where releases of pi differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Habits {
+    /// As pi 0.52 does: arguments that are not JSON are read as far as they go, a summary is asked
+    /// for once, whatever there is to summarise, and statistics are about the context.
+    #[default]
+    Classic,
+    /// As pi 1.x does: a call whose arguments are not JSON fails, summaries are retried, a
+    /// session with nothing to summarise is not, and statistics are about the session.
+    Modern,
 }
 
 /// What a steering message does to the calls of the answer that have not run yet.
@@ -154,6 +168,7 @@ impl Default for EngineSettings {
             default_thinking_level: ThinkingLevel::Medium,
             steering: Steering::default(),
             tool_order: ToolOrder::default(),
+            habits: Habits::default(),
         }
     }
 }

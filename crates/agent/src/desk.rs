@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use pinion_message::{Block, Message, Model, ThinkingLevel, UserMessage};
-use pinion_session::{ContextUsage, NewEntry, Store};
+use pinion_session::{ContextUsage, Entry, NewEntry, Store};
 use pinion_tools::Tool;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -86,7 +86,15 @@ impl Desk {
     ) -> Result<String, EngineError> {
         let core = self.core()?;
         let entry = NewEntry::Custom { custom_type, data };
-        let id = core.state().store.append(entry)?;
+        let (id, appended) = {
+            let mut state = core.state();
+            let id = state.store.append(entry)?;
+            let appended = state.store.entry(&id).map(Entry::value);
+            (id, appended)
+        };
+        if let Some(entry) = appended {
+            core.emit(Event::EntryAppended(Arc::new(entry)));
+        }
         Ok(id.to_string())
     }
 

@@ -20,9 +20,7 @@ pub(crate) struct ContextSize {
 pub(crate) fn context_tokens(messages: &[Arc<Message>]) -> ContextSize {
     let known = messages.iter().enumerate().rev().find_map(|(at, message)| {
         let answer = message.as_assistant()?;
-        let valid = !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
-        let tokens = answer.usage.context_tokens();
-        (valid && tokens > 0).then_some((at, tokens))
+        has_counted(message).then(|| (at, answer.usage.context_tokens()))
     });
     let estimate = |messages: &[Arc<Message>]| -> u64 {
         messages.iter().map(|message| message_tokens(message)).sum()
@@ -40,6 +38,14 @@ pub(crate) fn context_tokens(messages: &[Arc<Message>]) -> ContextSize {
             from_usage: None,
         },
     }
+}
+
+/// Whether a message is an answer that tells how large its context was.
+pub(crate) fn has_counted(message: &Message) -> bool {
+    message.as_assistant().is_some_and(|answer| {
+        !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
+            && answer.usage.context_tokens() > 0
+    })
 }
 
 /// About how many tokens a message takes: a quarter of its characters.

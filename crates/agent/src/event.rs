@@ -9,7 +9,7 @@ use pinion_message::{Block, Message, ThinkingLevel, Usage};
 use pinion_tools::ToolOutput;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// What happened. Cheap to clone: texts and messages are shared.
 #[derive(Debug, Clone)]
@@ -76,8 +76,8 @@ pub enum Event {
         output: Arc<ToolOutput>,
         /// It failed.
         is_error: bool,
-        /// How long it took.
-        duration: Duration,
+        /// How long it ran; `None` when it did not.
+        duration: Option<Duration>,
     },
     /// A failed request will be made again after a pause.
     RetryStart {
@@ -117,6 +117,23 @@ pub enum Event {
         /// Why it failed.
         error: Option<String>,
     },
+    /// A failed request for a summary will be made again after a pause.
+    SummaryRetryScheduled {
+        /// Which retry, from 1.
+        attempt: u32,
+        /// How many there may be.
+        max_attempts: u32,
+        /// How long the pause is.
+        delay: Duration,
+        /// What failed.
+        error: String,
+    },
+    /// The pause is over and the request for a summary is made again.
+    SummaryRetryStart(SummaryPurpose),
+    /// Retrying a request for a summary is over, however it ended.
+    SummaryRetryFinished,
+    /// Who takes part appended state of its own to the session.
+    EntryAppended(Arc<Value>),
     /// A queue changed.
     QueueUpdate {
         /// Texts waiting to steer.
@@ -167,8 +184,17 @@ pub enum CompactionReason {
     Overflow,
 }
 
+/// What a summary is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SummaryPurpose {
+    /// To shorten the conversation.
+    Compaction(CompactionReason),
+    /// To remember a branch that is left.
+    Branch,
+}
+
 /// What a compaction made.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionResult {
     /// The summary.
@@ -177,12 +203,13 @@ pub struct CompactionResult {
     pub first_kept_entry_id: String,
     /// Size of the context before.
     pub tokens_before: u64,
+    /// About how large the context is now, the system prompt left out.
+    pub estimated_tokens_after: u64,
+    /// What the requests for the summary took; `None` when nobody was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// Files read and modified in what was summarised.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Map<String, Value>>", extend("properties" = {
-        "readFiles": {"type": "array", "items": {"type": "string"}},
-        "modifiedFiles": {"type": "array", "items": {"type": "string"}}
-    }))]
     pub details: Option<Value>,
     /// How the session file has it.
     #[serde(skip)]

@@ -33,12 +33,14 @@ pub use command::{
     Reply, StateView,
 };
 pub use config::{
-    Config, EngineSettings, Expanded, Expander, Models, Preferences, Steering, SystemPrompt,
-    ToolFilter, ToolOrder,
+    Config, EngineSettings, Expanded, Expander, Habits, Models, Preferences, Steering,
+    SystemPrompt, ToolFilter, ToolOrder,
 };
 pub use desk::{Desk, Saying};
 pub use error::EngineError;
-pub use event::{CompactionReason, CompactionResult, Event, Listener, SavedCompaction, ToolRun};
+pub use event::{
+    CompactionReason, CompactionResult, Event, Listener, SavedCompaction, SummaryPurpose, ToolRun,
+};
 pub use gate::{Admission, Gate, Maker, Verdict};
 pub use hooks::{
     CompactionChoice, CompactionPlan, ForkPosition, Hooks, Input, InputOutcome, Moment,
@@ -46,5 +48,5 @@ pub use hooks::{
     SelectionSource, ToolCallResult, ToolGate,
 };
 pub use pinion_session::Stats;
-pub use pinion_tools::{BashOutcome, ToolOutput};
+pub use pinion_tools::{BashOutcome, Follower, ToolOutput};
 pub use session::{Handle, Session, Stopper};

@@ -136,8 +136,7 @@ impl Core {
                 drop(state);
                 let error = answer.error_message.clone().unwrap_or_default();
                 if attempt <= self.settings.max_retries {
-                    let factor = 1u32.checked_shl(attempt - 1).unwrap_or(u32::MAX);
-                    let delay = self.settings.retry_base_delay.saturating_mul(factor);
+                    let delay = self.retry_delay(attempt);
                     return Next::Retry {
                         attempt,
                         delay,
@@ -149,6 +148,12 @@ impl Core {
             }
         }
         self.compaction_step(answer, model)
+    }
+
+    /// The pause before a retry: it doubles each time.
+    pub fn retry_delay(&self, attempt: u32) -> Duration {
+        let factor = 1u32.checked_shl(attempt - 1).unwrap_or(u32::MAX);
+        self.settings.retry_base_delay.saturating_mul(factor)
     }
 
     fn compaction_step(&self, answer: &AssistantMessage, model: &Model) -> Next {

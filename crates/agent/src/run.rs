@@ -8,11 +8,12 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
 use pinion_llm::{Request, RequestOptions, StreamEvent, Tap};
 use pinion_message::{
-    AssistantMessage, Message, Model, StopReason, ThinkingLevel, Usage, now_millis,
+    AssistantMessage, Block, Message, Model, StopReason, ThinkingLevel, Usage, now_millis,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::Habits;
 use crate::convert::{Images, for_model};
 use crate::core::Core;
 use crate::hooks::{Hooks, Moment};
@@ -267,10 +268,11 @@ impl<'a> Run<'a> {
 
     /// How an answer that failed before its first byte is announced.
     ///
-    /// Over Anthropic's protocol clients have always seen an empty message first; over the others
-    /// the failed one.
+    /// Over Anthropic's protocol classic clients see an empty message first; all others, and over
+    /// other protocols, see the failed one.
     fn first_sight(&self, answer: &AssistantMessage) -> AssistantMessage {
-        if self.model.api == "anthropic-messages" {
+        let is_classic = self.core.settings.habits == Habits::Classic;
+        if is_classic && self.model.api == "anthropic-messages" {
             AssistantMessage {
                 timestamp: answer.timestamp,
                 ..self.blank()
@@ -330,17 +332,33 @@ impl<'a> Run<'a> {
                         tokio::task::yield_now().await;
                     }
                 }
-                StreamEvent::BlockEnd { index, block } => {
+                StreamEvent::BlockEnd { index, mut block } => {
+                    self.forgive(std::slice::from_mut(&mut block));
                     self.core.emit(Event::BlockEnd {
                         index,
                         block: Arc::new(block),
                     });
                 }
                 StreamEvent::Usage(usage) => self.core.emit(Event::UsageUpdate(usage)),
-                StreamEvent::End(message) => return message,
+                StreamEvent::End(mut message) => {
+                    self.forgive(&mut message.content);
+                    return message;
+                }
             }
         }
         self.failure("The provider's stream ended without a result (server error).")
+    }
+
+    /// Where arguments that are not JSON are no failure, nothing is said of them.
+    fn forgive(&self, blocks: &mut [Block]) {
+        if self.core.settings.habits == Habits::Modern {
+            return;
+        }
+        for block in blocks {
+            if let Block::ToolCall(call) = block {
+                call.arguments_error = None;
+            }
+        }
     }
 
     fn request(&self, sight: Option<Vec<Arc<Message>>>, mut options: RequestOptions) -> Request {

@@ -22,6 +22,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::admission::{Admitted, Arrival, Start};
+use crate::bash::UserCommand;
 use crate::compaction;
 use crate::core::Core;
 use crate::hooks::{Moment, SelectionSource};
@@ -250,9 +251,15 @@ impl Actor {
             Command::Bash {
                 command,
                 exclude_from_context,
-            } => {
-                self.start_bash(command, exclude_from_context, reply);
-            }
+                follower,
+            } => self.start_bash(
+                UserCommand {
+                    command,
+                    exclude_from_context,
+                    follower,
+                },
+                reply,
+            ),
             Command::GetState => reply.send(Ok(Answer::State(Box::new(core.state_view())))),
             Command::GetMessages => reply.send(Ok(Answer::Messages(core.messages_view()))),
             Command::GetStats => reply.send(Ok(Answer::Stats(Box::new(core.stats())))),
@@ -432,13 +439,12 @@ impl Actor {
         }
     }
 
-    fn start_bash(&mut self, command: String, exclude_from_context: bool, reply: Reply) {
+    fn start_bash(&mut self, command: UserCommand, reply: Reply) {
         self.bash_cancel = self.stop.child_token();
         let core = Arc::clone(&self.core);
         let cancel = self.bash_cancel.clone();
         self.beside.push(Box::pin(async move {
-            core.run_bash(command, exclude_from_context, cancel, reply)
-                .await;
+            core.run_bash(command, cancel, reply).await;
         }));
     }
 }

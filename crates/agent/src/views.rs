@@ -1,10 +1,12 @@
 //! What a session shows of itself.
 
 use pinion_message::{Message, StopReason};
-use pinion_session::{ContextUsage, EntryKind, Stats};
+use pinion_session::{ContextUsage, Entry, EntryKind, Role, Stats};
 
+use crate::config::Habits;
 use crate::core::Core;
-use crate::estimate::context_tokens;
+use crate::estimate::{context_tokens, has_counted};
+use crate::state::Phase;
 use crate::tree;
 use crate::{Answer, EngineError, StateView};
 
@@ -12,10 +14,12 @@ impl Core {
     /// The session at a glance.
     pub fn state_view(&self) -> StateView {
         let state = self.state();
+        let waits_to_retry = matches!(state.phase, Phase::RetryWait(_));
         StateView {
             model: state.model.clone(),
             thinking_level: state.thinking_level,
-            is_streaming: state.is_streaming(),
+            is_streaming: state.is_streaming()
+                || (waits_to_retry && self.settings.habits == Habits::Modern),
             is_compacting: state.is_compacting(),
             steering_mode: state.steering_mode.clone(),
             follow_up_mode: state.follow_up_mode.clone(),
@@ -28,8 +32,15 @@ impl Core {
         }
     }
 
-    /// Counts and costs of the conversation as it stands.
+    /// Counts and costs: of the conversation as it stands, or of all the session has had.
     pub fn stats(&self) -> Stats {
+        if self.settings.habits == Habits::Modern {
+            let totals = self.state().store.totals();
+            return Stats {
+                context_usage: self.context_usage(),
+                ..totals
+            };
+        }
         let state = self.state();
         let mut stats = state
             .store
@@ -47,14 +58,20 @@ impl Core {
         let state = self.state();
         let model = state.model.as_ref()?;
         let counted = context_tokens(&state.messages);
-        let compacted = || {
-            let path = state.store.path();
-            path.iter()
-                .any(|entry| entry.kind() == EntryKind::Compaction)
+        let answer = |entry: &&Entry| {
+            entry.is_message_of(Role::Assistant)
+                && entry.message().is_some_and(|message| has_counted(&message))
         };
-        let tokens = counted
-            .from_usage
-            .or_else(|| (!compacted()).then_some(counted.tokens));
+        let summary = |entry: &&Entry| entry.kind() == EntryKind::Compaction;
+        let path = state.store.path();
+        // What was counted before a compaction means nothing after it.
+        let is_stale = path
+            .into_iter()
+            .rev()
+            .find(|entry| answer(entry) || summary(entry))
+            .is_some_and(|entry| summary(&entry));
+        let tokens = counted.from_usage.or(Some(counted.tokens));
+        let tokens = tokens.filter(|_| !is_stale);
         Some(ContextUsage::new(tokens, model.context_window))
     }
 

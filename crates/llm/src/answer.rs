@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pinion_message::{AssistantMessage, Block, Model, StopReason, ToolCall, Usage};
 use serde_json::{Map, Value};
 
-use crate::partial_json::parse_arguments;
+use crate::partial_json::read_arguments;
 use crate::request::StreamEvent;
 
 pub(crate) struct Answer {
@@ -118,6 +118,7 @@ impl Answer {
             name: name.to_owned(),
             arguments: Value::Object(Map::new()),
             thought_signature: None,
+            arguments_error: None,
         }))
     }
 
@@ -220,7 +221,10 @@ impl Answer {
         if let Some(Block::ToolCall(call)) = self.message.content.get_mut(index)
             && (!slot.arguments.is_empty() || matches!(empty, EmptyArguments::BecomeObject))
         {
-            call.arguments = parse_arguments(&slot.arguments);
+            let (arguments, error) = read_arguments(&slot.arguments);
+            call.arguments = arguments;
+            // A call that was cut off is not run, and what is wrong with it is no news.
+            call.arguments_error = error.filter(|_| matches!(empty, EmptyArguments::BecomeObject));
             slot.arguments = String::new();
         }
     }

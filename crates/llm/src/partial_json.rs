@@ -11,27 +11,44 @@ use crate::surrogates::hex4;
 /// Containers nested deeper than this are cut off, as strict parsing does.
 const MAX_DEPTH: usize = 128;
 
+/// How many bytes of arguments that cannot be read are shown.
+const SHOWN: usize = 1000;
+
 /// The arguments in `text`, complete or not; an empty object when nothing can be read.
 ///
 /// Strict JSON first, then repaired strict JSON, then whatever a lenient reader finds. The result
 /// is not forced to be an object: text that is an array or a scalar yields that.
 pub fn parse_arguments(text: &str) -> Value {
+    read_arguments(text).0
+}
+
+/// The same, and what is wrong with text that only the lenient reader could make sense of.
+pub(crate) fn read_arguments(text: &str) -> (Value, Option<String>) {
     if text.trim().is_empty() {
-        return empty();
+        return (empty(), None);
     }
-    if let Ok(value) = serde_json::from_str(text) {
-        return with_whole_numbers(value);
-    }
+    let error = match serde_json::from_str(text) {
+        Ok(value) => return (with_whole_numbers(value), None),
+        Err(error) => error,
+    };
     let repaired = repair(text);
     if let Cow::Owned(repaired) = &repaired
         && let Ok(value) = serde_json::from_str(repaired)
     {
-        return with_whole_numbers(value);
+        return (with_whole_numbers(value), None);
     }
-    parse_lenient(text)
+    let value = parse_lenient(text)
         .or_else(|| parse_lenient(&repaired))
         .filter(|value| !value.is_null())
-        .map_or_else(empty, with_whole_numbers)
+        .map_or_else(empty, with_whole_numbers);
+    (value, Some(complaint(text, &error)))
+}
+
+/// Tells a model what is wrong with the arguments it wrote.
+fn complaint(text: &str, error: &serde_json::Error) -> String {
+    let shown = &text[..text.floor_char_boundary(SHOWN)];
+    let more = if shown.len() < text.len() { " …" } else { "" };
+    format!("not valid JSON ({error}). Received: {shown}{more}")
 }
 
 /// Escapes raw control characters and doubles stray backslashes, inside string literals only.
@@ -390,4 +407,33 @@ enum Escape {
     Unfinished,
     /// No escape JSON knows.
     Wrong,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_text_that_cannot_be_repaired_is_complained_about() {
+        for fine in [
+            "",
+            " ",
+            "{}",
+            r#"{"a":1}"#,
+            "{\"a\":\"x\ny\"}",
+            r#"{"a":"C:\q"}"#,
+        ] {
+            assert_eq!(read_arguments(fine).1, None, "{fine}");
+        }
+        let (value, error) = read_arguments(r#"{"command": "echo par"#);
+        assert_eq!(value, serde_json::json!({"command": "echo par"}));
+        let error = error.unwrap();
+        assert!(error.starts_with("not valid JSON ("), "{error}");
+        assert!(
+            error.ends_with(r#". Received: {"command": "echo par"#),
+            "{error}"
+        );
+        let long = format!("{{\"a\": \"{}", "é".repeat(2000));
+        assert!(read_arguments(&long).1.unwrap().len() < SHOWN + 100);
+    }
 }

@@ -212,6 +212,7 @@ impl Rewriting<'_> {
                     name: call.name.clone(),
                     arguments: call.arguments.clone(),
                     thought_signature: None,
+                    arguments_error: None,
                 }))
             }
             Block::Image { .. } => Some(block.clone()),

@@ -77,7 +77,12 @@ impl Mask {
             match block {
                 Block::Text(text) => self.string(&mut text.text),
                 Block::Thinking(thinking) => self.string(&mut thinking.thinking),
-                Block::ToolCall(call) => self.value(&mut call.arguments),
+                Block::ToolCall(call) => {
+                    self.value(&mut call.arguments);
+                    if let Some(error) = &mut call.arguments_error {
+                        self.string(error);
+                    }
+                }
                 Block::Image { .. } => {}
             }
         }

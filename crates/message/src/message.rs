@@ -99,6 +99,10 @@ pub struct ToolCall {
     /// Opaque provider data that belongs to this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought_signature: Option<String>,
+    /// Why what the model wrote as arguments is not JSON; `arguments` is then what could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern"))]
+    pub arguments_error: Option<String>,
 }
 
 /// Why an answer ended.

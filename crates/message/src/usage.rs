@@ -60,6 +60,20 @@ impl Usage {
             self.cost.input + self.cost.output + self.cost.cache_read + self.cost.cache_write;
     }
 
+    /// Adds what another request took.
+    pub fn add(&mut self, other: &Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.total_tokens += other.total_tokens;
+        self.cost.input += other.cost.input;
+        self.cost.output += other.cost.output;
+        self.cost.cache_read += other.cost.cache_read;
+        self.cost.cache_write += other.cost.cache_write;
+        self.cost.total += other.cost.total;
+    }
+
     /// The size of the context this request saw and made.
     pub fn context_tokens(&self) -> u64 {
         if self.total_tokens > 0 {

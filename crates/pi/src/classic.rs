@@ -12,7 +12,7 @@ use pinion_message::{Block, Message};
 
 use crate::dialect::Dialect;
 use crate::growing::Growing;
-use crate::lines::{BlockKind, Line, Printer, append_complete};
+use crate::lines::{BlockKind, CompactionView, Line, Printer, append_complete};
 
 /// Prints events the way pi 0.52 does.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl Classic {
     fn line<'a>(&self, event: &'a Event) -> Option<Line<'a>> {
         let dated = match self.additions {
             Additions::None => automatic_compaction(event),
-            Additions::OfExtensions => Line::since_classic(event),
+            Additions::OfExtensions => Line::since_classic(event, self.dialect),
         };
         dated.or_else(|| Line::lasting(event, self.dialect))
     }
@@ -140,7 +140,9 @@ fn automatic_compaction(event: &Event) -> Option<Line<'_>> {
             will_retry,
             error,
         } if *reason != CompactionReason::Manual => Some(Line::AutoCompactionEnd {
-            result: result.as_deref(),
+            result: result
+                .as_deref()
+                .map(|result| CompactionView::of(result, Dialect::Classic)),
             aborted: *aborted,
             will_retry: *will_retry,
             error_message: error.as_deref(),

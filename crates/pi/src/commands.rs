@@ -5,7 +5,7 @@
 
 mod table;
 
-use pinion_agent::{CompactionResult, StateView, Stats};
+use pinion_agent::{StateView, Stats};
 use pinion_message::shape::ImageBlock;
 use pinion_message::{Model, ThinkingLevel};
 use schemars::JsonSchema;
@@ -16,6 +16,7 @@ use crate::answers::{
     LevelData, LevelsData, MessagesData, ModelsData, NavigatedData, PathData, QueuesData,
     TakenData, TextData, TreeData,
 };
+use crate::lines::CompactionView;
 
 commands! {
     /// Says something to the agent. Success means that it was accepted; events tell what becomes of it.
@@ -110,7 +111,7 @@ commands! {
     Compact "compact" {
         /// What the summary should look at.
         custom_instructions: Option<String>,
-    } -> CompactionResult;
+    } -> CompactionView<'static>;
 
     /// Runs a shell command outside the model's turn. Answered when it is done.
     Bash "bash" {

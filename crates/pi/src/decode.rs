@@ -145,6 +145,7 @@ fn command(name: Name, members: &mut Members) -> Result<Command, String> {
         Name::Bash => Command::Bash {
             command: members.text("command")?,
             exclude_from_context: members.truthy("excludeFromContext"),
+            follower: None,
         },
         Name::GetSessionStats => Command::GetStats,
         Name::ExportHtml => Command::ExportHtml {

@@ -147,6 +147,10 @@ impl Early {
             Event::RetryStart { .. }
             | Event::RetryEnd { .. }
             | Event::CompactionStart { .. }
+            | Event::SummaryRetryScheduled { .. }
+            | Event::SummaryRetryStart(_)
+            | Event::SummaryRetryFinished
+            | Event::EntryAppended(_)
             | Event::ToolUpdate { .. }
             | Event::QueueUpdate { .. }
             | Event::ThinkingLevelChanged(_)

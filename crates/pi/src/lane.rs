@@ -130,7 +130,7 @@ impl Project for Switchboard {
             }
             (None, Out::Record(line)) => records.push(&[&line]),
             // Events happen in sessions only.
-            (None, Out::Event { .. } | Out::Delta { .. }) => {}
+            (None, Out::Event { .. } | Out::Delta { .. } | Out::Printed { .. }) => {}
         }
     }
 }

@@ -4,10 +4,10 @@
 //! One JSON object per line, told apart by `type`; members are in the order pi prints them. `x-since` and
 //! `x-until` name the first and the last dialect that has a line or a member (`schema.rs`).
 
-use pinion_agent::{CompactionReason, CompactionResult, Event, ToolOutput};
+use pinion_agent::{CompactionReason, CompactionResult, Event, SummaryPurpose, ToolOutput};
 use pinion_jsonl::{Records, json};
 use pinion_message::shape::SaidBlock;
-use pinion_message::{Block, ThinkingLevel, ToolResultMessage};
+use pinion_message::{Block, ThinkingLevel, ToolResultMessage, Usage};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -36,6 +36,56 @@ impl<'a> OutputView<'a> {
             terminate: output.terminate,
         }
     }
+}
+
+/// What a compaction made.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "CompactionResult")]
+pub(crate) struct CompactionView<'a> {
+    /// The summary.
+    summary: &'a str,
+    /// The first entry that stays as it is.
+    first_kept_entry_id: &'a str,
+    /// Size of the context before.
+    tokens_before: u64,
+    /// About how large the context is now, the system prompt left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern", "x-always" = true))]
+    estimated_tokens_after: Option<u64>,
+    /// What the requests for the summary took, if any were made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-since" = "modern"))]
+    usage: Option<&'a Usage>,
+    /// Files read and modified in what was summarised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>", extend("properties" = {
+        "readFiles": {"type": "array", "items": {"type": "string"}},
+        "modifiedFiles": {"type": "array", "items": {"type": "string"}}
+    }))]
+    details: Option<&'a Value>,
+}
+
+impl<'a> CompactionView<'a> {
+    pub fn of(result: &'a CompactionResult, dialect: Dialect) -> Self {
+        let is_modern = dialect == Dialect::Modern;
+        Self {
+            summary: &result.summary,
+            first_kept_entry_id: &result.first_kept_entry_id,
+            tokens_before: result.tokens_before,
+            estimated_tokens_after: is_modern.then_some(result.estimated_tokens_after),
+            usage: result.usage.as_ref().filter(|_| is_modern),
+            details: result.details.as_ref(),
+        }
+    }
+}
+
+/// What a summary is for.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum SummarySource {
+    Compaction,
+    BranchSummary,
 }
 
 /// One line that tells of an event.
@@ -104,7 +154,7 @@ pub(crate) enum Line<'a> {
         is_error: bool,
         /// How long it took.
         #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-since" = "modern", "x-always" = true))]
+        #[schemars(extend("x-since" = "modern"))]
         duration_ms: Option<u64>,
     },
     /// A failed request will be made again after a pause.
@@ -140,7 +190,7 @@ pub(crate) enum Line<'a> {
     /// Summarising is over.
     #[schemars(extend("x-since" = "classic", "x-until" = "classic"))]
     AutoCompactionEnd {
-        result: Option<&'a CompactionResult>,
+        result: Option<CompactionView<'a>>,
         aborted: bool,
         /// The failed request is made again now.
         will_retry: bool,
@@ -156,13 +206,45 @@ pub(crate) enum Line<'a> {
     CompactionEnd {
         reason: CompactionReason,
         #[serde(skip_serializing_if = "Option::is_none")]
-        result: Option<&'a CompactionResult>,
+        result: Option<CompactionView<'a>>,
         aborted: bool,
         /// The failed request is made again now.
         will_retry: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(length(min = 1))]
         error_message: Option<String>,
+    },
+    /// A failed request for a summary is made again after a pause.
+    #[schemars(extend("x-since" = "modern"))]
+    SummarizationRetryScheduled {
+        /// Which retry, from 1.
+        attempt: u32,
+        max_attempts: u32,
+        delay_ms: u64,
+        error_message: &'a str,
+    },
+    /// The pause is over. `reason` is that of a compaction.
+    #[schemars(extend("x-since" = "modern"))]
+    SummarizationRetryAttemptStart {
+        source: SummarySource,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<CompactionReason>,
+    },
+    /// Retrying is over, however it ended.
+    #[schemars(extend("x-since" = "modern"))]
+    SummarizationRetryFinished,
+    /// A command of the client printed something. `id` is that of the command.
+    #[schemars(extend("x-since" = "modern"))]
+    BashExecutionUpdate {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a Value>,
+        delta: &'a str,
+    },
+    /// An extension appended state of its own to the session.
+    #[schemars(extend("x-since" = "modern"))]
+    EntryAppended {
+        #[schemars(with = "Map<String, Value>")]
+        entry: &'a Value,
     },
     /// What waits, after it changed. Classic clients are told where extensions are loaded.
     #[schemars(extend("x-since" = "classic"))]
@@ -277,7 +359,7 @@ impl<'a> Line<'a> {
     }
 
     /// The line of an event that came between pi 0.53 and pi 0.73.
-    pub fn since_classic(event: &'a Event) -> Option<Self> {
+    pub fn since_classic(event: &'a Event, dialect: Dialect) -> Option<Self> {
         Some(match event {
             Event::CompactionStart { reason } => Self::CompactionStart { reason: *reason },
             Event::CompactionEnd {
@@ -296,7 +378,9 @@ impl<'a> Line<'a> {
                 };
                 Self::CompactionEnd {
                     reason: *reason,
-                    result: result.as_deref(),
+                    result: result
+                        .as_deref()
+                        .map(|result| CompactionView::of(result, dialect)),
                     aborted: *aborted,
                     will_retry: *will_retry,
                     error_message,
@@ -313,6 +397,37 @@ impl<'a> Line<'a> {
             Event::SessionInfoChanged(name) => Self::SessionInfoChanged {
                 name: name.as_deref(),
             },
+            _ => return None,
+        })
+    }
+}
+
+impl<'a> Line<'a> {
+    /// The line of an event that came after pi 0.73.
+    pub fn since_extensions(event: &'a Event) -> Option<Self> {
+        Some(match event {
+            Event::SummaryRetryScheduled {
+                attempt,
+                max_attempts,
+                delay,
+                error,
+            } => Self::SummarizationRetryScheduled {
+                attempt: *attempt,
+                max_attempts: *max_attempts,
+                delay_ms: delay.as_millis() as u64,
+                error_message: error,
+            },
+            Event::SummaryRetryStart(purpose) => {
+                let (source, reason) = match purpose {
+                    SummaryPurpose::Compaction(reason) => {
+                        (SummarySource::Compaction, Some(*reason))
+                    }
+                    SummaryPurpose::Branch => (SummarySource::BranchSummary, None),
+                };
+                Self::SummarizationRetryAttemptStart { source, reason }
+            }
+            Event::SummaryRetryFinished => Self::SummarizationRetryFinished,
+            Event::EntryAppended(entry) => Self::EntryAppended { entry },
             _ => return None,
         })
     }

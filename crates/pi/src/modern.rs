@@ -11,6 +11,7 @@ use pinion_message::{Block, Message, Usage};
 
 use crate::dialect::Dialect;
 use crate::lines::{BlockKind, Line, Printer, append_complete};
+use crate::outgoing::AskedId;
 use crate::wire::WireMessages;
 
 /// Prints events the way pi 1.x does.
@@ -73,6 +74,13 @@ impl Modern {
         self.close_update(records);
     }
 
+    /// Prints what a command of the client printed.
+    pub fn printed(&mut self, by: &AskedId, delta: &str, records: &mut Records) {
+        let id = by.0.as_ref();
+        self.printer
+            .print(&Line::BashExecutionUpdate { id, delta }, records);
+    }
+
     /// Prints what was added to a block.
     pub fn delta(&mut self, index: usize, delta: &str, records: &mut Records) {
         let kind = self.blocks.get(index).copied().unwrap_or(BlockKind::Text);
@@ -115,10 +123,12 @@ fn line(event: &Event) -> Option<Line<'_>> {
         Event::ToolEnd { duration, .. } => {
             let mut line = Line::lasting(event, Dialect::Modern);
             if let Some(Line::ToolExecutionEnd { duration_ms, .. }) = &mut line {
-                *duration_ms = Some(duration.as_millis() as u64);
+                *duration_ms = duration.map(|duration| duration.as_millis() as u64);
             }
             line
         }
-        event => Line::since_classic(event).or_else(|| Line::lasting(event, Dialect::Modern)),
+        event => Line::since_extensions(event)
+            .or_else(|| Line::since_classic(event, Dialect::Modern))
+            .or_else(|| Line::lasting(event, Dialect::Modern)),
     }
 }

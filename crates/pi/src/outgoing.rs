@@ -4,6 +4,10 @@ use std::sync::Arc;
 
 use pinion_agent::Event;
 use pinion_jsonl::{Outgoing, Queue};
+use serde_json::Value;
+
+/// What surrounds the text in a line that tells what a command printed.
+const PRINTED_FRAME: usize = 64;
 
 /// Where a session puts what is to be written.
 pub trait Sink: Clone + Send + Sync + 'static {
@@ -66,7 +70,19 @@ pub enum Out {
         /// About how many bytes it takes on the wire.
         weight: usize,
     },
+    /// A command of the client printed something; consecutive pieces of one command merge while the
+    /// reader is slow.
+    Printed {
+        /// Which command.
+        by: Arc<AskedId>,
+        /// What it printed.
+        text: String,
+    },
 }
+
+/// The id of one command of the client, if it had one. Commands are told apart by where it is kept.
+#[derive(Debug)]
+pub struct AskedId(pub(crate) Option<Value>);
 
 /// Added text: shared while it is one delta, owned once several have merged.
 #[derive(Debug)]
@@ -134,6 +150,16 @@ impl Outgoing for Out {
                 *weight = next_weight;
                 Ok(())
             }
+            (
+                Self::Printed { by, text },
+                Self::Printed {
+                    by: next_by,
+                    text: more,
+                },
+            ) if Arc::ptr_eq(by, &next_by) => {
+                text.push_str(&more);
+                Ok(())
+            }
             (_, next) => Err(next),
         }
     }
@@ -142,6 +168,7 @@ impl Outgoing for Out {
         match self {
             Self::Record(line) => line.len(),
             Self::Event { weight, .. } | Self::Delta { weight, .. } => *weight,
+            Self::Printed { text, .. } => PRINTED_FRAME + text.len(),
         }
     }
 }

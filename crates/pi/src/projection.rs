@@ -55,6 +55,11 @@ impl Project for Projection {
             Out::Record(line) => records.push(&[&line]),
             Out::Delta { index, text, .. } => self.delta(index, text.as_str(), records),
             Out::Event { event, .. } => self.event(&event, records),
+            Out::Printed { by, text } => {
+                if let Form::Modern(modern) = &mut self.0 {
+                    modern.printed(&by, &text, records);
+                }
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::answers::{
 };
 use crate::dialect::Dialect;
 use crate::early::EarlyLine;
+use crate::lines::CompactionView;
 use crate::wire::WireMessages;
 
 /// Which command a response answers.
@@ -91,7 +92,7 @@ impl Asked {
             Answer::Models(models) => self.data(&ModelsData { models }),
             Answer::Level(level) => self.data(&level.map(|level| LevelData { level })),
             Answer::Levels(levels) => self.data(&LevelsData { levels }),
-            Answer::Compacted(result) => self.data(&**result),
+            Answer::Compacted(result) => self.data(&CompactionView::of(result, dialect)),
             Answer::Bash(outcome) => self.data(&BashData::from(outcome)),
             Answer::Cancelled(cancelled) => self.data(&CancelledData {
                 cancelled: *cancelled,

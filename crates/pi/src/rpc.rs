@@ -12,6 +12,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::Dialect;
 use crate::decode::{Decoded, decode};
 use crate::early::{self, EarlyLine};
+use crate::echo::Echo;
 use crate::outgoing::{Out, Sink};
 use crate::response::Asked;
 
@@ -135,7 +136,14 @@ impl<S: Sink> Rpc<S> {
                 let reply = Reply::new(move |_| out.push(Out::Record(line)));
                 Some((Command::Nothing, reply))
             }
-            Decoded::Command(asked, command) => Some((command, self.reply(asked, end))),
+            Decoded::Command(asked, mut command) => {
+                if let Command::Bash { follower, .. } = &mut command
+                    && self.dialect == Dialect::Modern
+                {
+                    *follower = Some(Arc::new(Echo::new(self.out.clone(), asked.id.clone())));
+                }
+                Some((command, self.reply(asked, end)))
+            }
         }
     }
 

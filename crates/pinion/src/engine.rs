@@ -22,7 +22,7 @@ use self::model::{choose_model, scoped_models};
 pub(crate) use self::prompter::Prompter;
 pub(crate) use self::session::Conversation;
 use self::session::append;
-use self::settings::{engine_settings, tool_settings, with_later_ways};
+use self::settings::{engine_settings, tool_settings, with_later_ways, with_modern_habits};
 pub(crate) use self::shared::Shared;
 use crate::approvals::{self, ClientQuestions};
 use crate::choices::Choices;
@@ -136,9 +136,12 @@ pub(crate) async fn build(
         tool_filter: tool_filter(flags),
         shell,
         system_prompt: prompter,
-        settings: match ways {
-            Ways::Classic => engine_settings(&settings),
-            Ways::Later => with_later_ways(engine_settings(&settings)),
+        settings: match (dialect, ways) {
+            (_, Ways::Classic) => engine_settings(&settings),
+            (Dialect::Modern, Ways::Later) => {
+                with_modern_habits(with_later_ways(engine_settings(&settings)), &settings)
+            }
+            (_, Ways::Later) => with_later_ways(engine_settings(&settings)),
         },
         preferences: Arc::clone(&shared.preferences) as _,
         expander: Arc::new(ResourceExpander {

@@ -295,6 +295,8 @@ impl FlatBlock {
                     .arguments
                     .unwrap_or_else(|| Value::Object(Default::default())),
                 thought_signature: self.thought_signature,
+                // Said when it happened; clients of other dialects would not know it.
+                arguments_error: None,
             }),
             _ => return None,
         })

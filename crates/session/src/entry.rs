@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pinion_message::{Message, Millis};
+use pinion_message::{Message, Millis, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -170,6 +170,16 @@ impl Entry {
             (_, EntryKind::Message(_)) => decode::message(&self.json()).map(Arc::new),
             _ => None,
         }
+    }
+
+    /// What an entry that is no message says was used: by a summary, or by something that a later
+    /// version knows.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        #[derive(Deserialize)]
+        struct Used {
+            usage: Option<Usage>,
+        }
+        json::from_slice::<Used>(&self.json())?.usage
     }
 
     /// What a compaction entry says.

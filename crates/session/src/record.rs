@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pinion_message::{Content, Message, Millis, ThinkingLevel};
+use pinion_message::{Content, Message, Millis, ThinkingLevel, Usage};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -28,6 +28,8 @@ pub enum NewEntry {
         summary: String,
         first_kept_entry_id: String,
         tokens_before: u64,
+        /// What the summary took.
+        usage: Option<Usage>,
         details: Option<Value>,
         /// `Some(false)` for our own.
         from_hook: Option<bool>,
@@ -37,6 +39,8 @@ pub enum NewEntry {
         /// The entry that was left, or `root`.
         from_id: String,
         summary: String,
+        /// What the summary took.
+        usage: Option<Usage>,
         details: Option<Value>,
         from_hook: Option<bool>,
     },
@@ -124,6 +128,8 @@ enum Rest<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<&'a Value>,
         #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         from_hook: Option<bool>,
     },
     #[serde(rename_all = "camelCase")]
@@ -132,6 +138,8 @@ enum Rest<'a> {
         summary: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<&'a Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
         #[serde(skip_serializing_if = "Option::is_none")]
         from_hook: Option<bool>,
     },
@@ -275,6 +283,7 @@ impl NewEntry {
                 summary,
                 first_kept_entry_id,
                 tokens_before,
+                usage,
                 details,
                 from_hook,
             } => {
@@ -282,6 +291,7 @@ impl NewEntry {
                     summary,
                     first_kept_entry_id,
                     tokens_before: *tokens_before,
+                    usage: *usage,
                     details: details.as_ref(),
                     from_hook: *from_hook,
                 };
@@ -290,12 +300,14 @@ impl NewEntry {
             Self::BranchSummary {
                 from_id,
                 summary,
+                usage,
                 details,
                 from_hook,
             } => {
                 let rest = Rest::BranchSummary {
                     from_id,
                     summary,
+                    usage: *usage,
                     details: details.as_ref(),
                     from_hook: *from_hook,
                 };
@@ -373,6 +385,7 @@ mod tests {
                     summary: "s".into(),
                     first_kept_entry_id: "x".into(),
                     tokens_before: 7,
+                    usage: None,
                     details: Some(json!({"readFiles":[],"modifiedFiles":[]})),
                     from_hook: Some(false),
                 },
@@ -381,9 +394,27 @@ mod tests {
                 ),
             ),
             (
+                NewEntry::Compaction {
+                    summary: "s".into(),
+                    first_kept_entry_id: "x".into(),
+                    tokens_before: 7,
+                    usage: Some(Usage {
+                        input: 3,
+                        total_tokens: 3,
+                        ..Usage::default()
+                    }),
+                    details: Some(json!({})),
+                    from_hook: Some(false),
+                },
+                format!(
+                    r#"{{"type":"compaction",{base},"summary":"s","firstKeptEntryId":"x","tokensBefore":7,"details":{{}},"usage":{{"input":3,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}}},"fromHook":false}}"#
+                ),
+            ),
+            (
                 NewEntry::BranchSummary {
                     from_id: "root".into(),
                     summary: "s".into(),
+                    usage: None,
                     details: None,
                     from_hook: None,
                 },

@@ -1,10 +1,10 @@
 //! Counts, tokens and cost of a conversation.
 
-use pinion_message::Message;
+use pinion_message::{Message, Usage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::Store;
+use crate::{Entry, EntryKind, Store};
 
 /// Counts, tokens and cost of a list of messages. Member order is that of `get_session_stats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -68,38 +68,87 @@ impl ContextUsage {
     }
 }
 
-/// Adds up a list of messages. File and id are left empty; see [`Store::stats`].
-pub fn stats<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Stats {
-    let mut stats = Stats::default();
-    for message in messages {
-        stats.total_messages += 1;
+impl Stats {
+    fn add(&mut self, message: &Message) {
+        self.total_messages += 1;
         match message {
-            Message::User(_) => stats.user_messages += 1,
-            Message::ToolResult(_) => stats.tool_results += 1,
+            Message::User(_) => self.user_messages += 1,
+            Message::ToolResult(_) => self.tool_results += 1,
             Message::Assistant(answer) => {
-                stats.assistant_messages += 1;
-                stats.tool_calls += answer.tool_calls().count();
-                stats.tokens.input += answer.usage.input;
-                stats.tokens.output += answer.usage.output;
-                stats.tokens.cache_read += answer.usage.cache_read;
-                stats.tokens.cache_write += answer.usage.cache_write;
-                stats.cost += answer.usage.cost.total;
+                self.assistant_messages += 1;
+                self.tool_calls += answer.tool_calls().count();
+                self.add_usage(&answer.usage);
             }
             _ => {}
         }
     }
-    let tokens = &mut stats.tokens;
-    tokens.total = tokens.input + tokens.output + tokens.cache_read + tokens.cache_write;
+
+    fn add_usage(&mut self, usage: &Usage) {
+        let tokens = &mut self.tokens;
+        tokens.input += usage.input;
+        tokens.output += usage.output;
+        tokens.cache_read += usage.cache_read;
+        tokens.cache_write += usage.cache_write;
+        tokens.total = tokens.input + tokens.output + tokens.cache_read + tokens.cache_write;
+        self.cost += usage.cost.total;
+    }
+}
+
+/// Adds up a list of messages. File and id are left empty; see [`Store::stats`].
+pub fn stats<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Stats {
+    let mut stats = Stats::default();
+    messages.into_iter().for_each(|message| stats.add(message));
     stats
+}
+
+/// What a session has had so far. Entries are only ever appended, so each is looked at once.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    entries: usize,
+    stats: Stats,
+}
+
+impl Tally {
+    fn count(&mut self, entry: &Entry) {
+        self.entries += 1;
+        match entry.kind() {
+            EntryKind::Message(_) => {
+                if let Some(message) = entry.message() {
+                    self.stats.add(&message);
+                }
+            }
+            EntryKind::CustomMessage => self.stats.total_messages += 1,
+            EntryKind::Compaction | EntryKind::BranchSummary | EntryKind::Unknown => {
+                if let Some(usage) = entry.usage() {
+                    self.stats.add_usage(&usage);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Store {
     /// Adds up a list of messages under this session's name.
     pub fn stats<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) -> Stats {
+        self.named(stats(messages))
+    }
+
+    /// Adds up all the session has had: what was summarised and what is on other branches too, and
+    /// what the summaries took.
+    pub fn totals(&mut self) -> Stats {
+        let mut tally = std::mem::take(&mut self.tally);
+        let new = self.tree.entries().iter().skip(tally.entries);
+        new.for_each(|entry| tally.count(entry));
+        self.tally = tally;
+        self.named(self.tally.stats.clone())
+    }
+
+    fn named(&self, stats: Stats) -> Stats {
         Stats {
             session_file: self.file().map(|file| file.to_string_lossy().into_owned()),
             session_id: self.id().to_owned(),
-            ..stats(messages)
+            ..stats
         }
     }
 }
@@ -107,6 +156,8 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{NewEntry, NewSession};
+    use std::sync::Arc;
 
     #[test]
     fn stats_print_in_pis_order() {
@@ -122,5 +173,42 @@ mod tests {
             pinion_jsonl::json::to_string(&stats),
             r#"{"sessionId":"s","userMessages":1,"assistantMessages":1,"toolCalls":1,"toolResults":0,"totalMessages":2,"tokens":{"input":100,"output":20,"cacheRead":0,"cacheWrite":0,"total":120},"cost":0.0006,"contextUsage":{"tokens":120,"contextWindow":200000,"percent":0.06}}"#
         );
+    }
+
+    #[test]
+    fn totals_count_each_request_once_whatever_became_of_it() {
+        let answer = |input: u64| -> Arc<Message> {
+            let usage = serde_json::json!({"input": input, "output": 1, "totalTokens": input + 1,
+                "cost": {"total": 0.5}});
+            let answer = serde_json::json!({"role": "assistant", "content": [], "usage": usage,
+                "stopReason": "stop"});
+            Arc::new(serde_json::from_value(answer).unwrap())
+        };
+        let mut store = Store::create(NewSession::default()).unwrap();
+        let first = store.append(NewEntry::Message(answer(10))).unwrap();
+        assert_eq!(store.totals().tokens.input, 10);
+        store.append(NewEntry::Message(answer(20))).unwrap();
+        store.set_leaf(Some(&first)).unwrap();
+        let kept = store.append(NewEntry::Message(answer(30))).unwrap();
+        let summary = Usage {
+            input: 40,
+            ..Usage::default()
+        };
+        store
+            .append(NewEntry::Compaction {
+                summary: "s".into(),
+                first_kept_entry_id: kept.to_string(),
+                tokens_before: 1,
+                usage: Some(summary),
+                details: None,
+                from_hook: Some(false),
+            })
+            .unwrap();
+        for _ in 0..2 {
+            let totals = store.totals();
+            assert_eq!(totals.tokens.input, 100);
+            assert_eq!(totals.tokens.total, 103);
+            assert_eq!((totals.assistant_messages, totals.cost), (3, 1.5));
+        }
     }
 }

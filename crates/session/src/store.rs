@@ -9,6 +9,7 @@ use crate::disk::Disk;
 use crate::entry::{Entry, EntryId, Role};
 use crate::quick::Verification;
 use crate::record::NewEntry;
+use crate::stats::Tally;
 use crate::tree::{Label, Tree};
 use crate::{Header, Notice, SessionError};
 
@@ -28,6 +29,8 @@ pub struct Store {
     pub(crate) notices: Vec<Notice>,
     /// The file is large and is being looked through.
     pub(crate) verification: Option<Verification>,
+    /// What was counted so far.
+    pub(crate) tally: Tally,
 }
 
 /// Where a session is kept.
@@ -115,6 +118,7 @@ impl Store {
             directory,
             notices: Vec::new(),
             verification: None,
+            tally: Tally::default(),
         }
     }
 

@@ -76,6 +76,7 @@ fn as_new(entry: &Entry) -> NewEntry {
             summary: text("summary"),
             first_kept_entry_id: text("firstKeptEntryId"),
             tokens_before: value["tokensBefore"].as_u64().unwrap(),
+            usage: None,
             details: maybe("details"),
             from_hook: value.get("fromHook").and_then(Value::as_bool),
         },

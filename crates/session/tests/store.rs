@@ -182,6 +182,7 @@ fn a_compaction_replaces_what_it_summarises() {
         summary: summary.into(),
         first_kept_entry_id: kept.into(),
         tokens_before: 190_010,
+        usage: None,
         details: None,
         from_hook: Some(false),
     };
@@ -232,6 +233,7 @@ fn extension_messages_and_branch_summaries_are_part_of_the_conversation() {
             .append(NewEntry::BranchSummary {
                 from_id: "root".into(),
                 summary: summary.into(),
+                usage: None,
                 details: None,
                 from_hook: None,
             })

@@ -1,7 +1,7 @@
 //! The bash tool, and the same for commands that the user runs without the model.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -12,7 +12,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::output::Output;
-use crate::shell::{ShellOptions, ShellOutcome, run_shell};
+use crate::shell::{Follower, ShellOptions, ShellOutcome, run_shell};
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
 use crate::{Tool, ToolContext, ToolError, ToolOutput, ToolSettings, arguments, coerce};
 
@@ -53,6 +53,7 @@ impl Bash {
             cwd: &context.cwd,
             settings: &self.settings,
             timeout: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+            follower: None,
         };
         if self.settings.tells_beginning {
             (context.updates)(ToolOutput::default());
@@ -226,17 +227,20 @@ pub struct BashOutcome {
 }
 
 /// Runs a command for the user rather than the model: plain text, no notices, an exit code is no error.
+/// `follower` is told all of what it prints, as it does.
 pub async fn user_bash(
     command: &str,
     cwd: &Path,
     settings: &ToolSettings,
+    follower: Option<Arc<dyn Follower>>,
     cancel: &CancellationToken,
 ) -> Result<BashOutcome, ToolError> {
-    let mut output = Output::sanitised();
+    let mut output = Output::followed(follower.clone(), &settings.mask);
     let options = ShellOptions {
         cwd,
         settings,
         timeout: None,
+        follower: follower.as_deref(),
     };
     let outcome = run_shell(command, options, cancel, |chunk| output.push(chunk)).await?;
     output.finish();

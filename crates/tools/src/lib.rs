@@ -49,7 +49,7 @@ pub use path::{resolve as resolve_path, resolve_existing as resolve_existing_pat
 pub use process::{Environment, Exit, GUARDIAN_ARGUMENT, Launch, Running, launch};
 pub use read::{ReadImages, read_bytes};
 pub use settings::ToolSettings;
-pub use shell::{ShellOptions, ShellOutcome, run_shell};
+pub use shell::{Follower, ShellOptions, ShellOutcome, run_shell};
 pub use store::{FileLock, lock_file};
 pub use tool::{Execution, Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
 pub use truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, Truncation};

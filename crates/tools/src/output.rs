@@ -7,9 +7,13 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pinion_message::{Mask, MaskStream};
 
 use crate::decode::Decoder;
 use crate::sanitise::Sanitiser;
+use crate::shell::Follower;
 use crate::truncate::{self, MAX_BYTES, MAX_LINES, Totals, Truncation};
 
 /// The window is cut back to this much of the end …
@@ -28,6 +32,22 @@ pub(crate) struct Output {
     last_line_bytes: u64,
     log: Log,
     scratch: String,
+    follower: Option<Following>,
+}
+
+/// Someone who is told what is printed, without known keys.
+#[derive(Debug)]
+struct Following {
+    follower: Arc<dyn Follower>,
+    mask: MaskStream,
+}
+
+impl Following {
+    fn tell(&self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.follower.printed(&String::from_utf8_lossy(bytes));
+        }
+    }
 }
 
 /// Where all of the output is.
@@ -51,6 +71,7 @@ impl Output {
             last_line_bytes: 0,
             log: Log::Held(Vec::new()),
             scratch: String::new(),
+            follower: None,
         }
     }
 
@@ -59,6 +80,17 @@ impl Output {
         Self {
             sanitiser: Some(Sanitiser::default()),
             ..Self::raw()
+        }
+    }
+
+    /// The same, told to `follower` as it comes.
+    pub fn followed(follower: Option<Arc<dyn Follower>>, mask: &Mask) -> Self {
+        Self {
+            follower: follower.map(|follower| Following {
+                follower,
+                mask: mask.stream(),
+            }),
+            ..Self::sanitised()
         }
     }
 
@@ -80,6 +112,11 @@ impl Output {
             sanitiser.finish(&mut clean);
             self.take(&clean);
             self.log(clean.as_bytes());
+            self.tell(&clean);
+        }
+        if let Some(mut following) = self.follower.take() {
+            let held = following.mask.finish();
+            following.tell(&held);
         }
     }
 
@@ -91,11 +128,19 @@ impl Output {
                 sanitiser.push(text, &mut clean);
                 self.take(&clean);
                 self.log(clean.as_bytes());
+                self.tell(&clean);
             }
             None => {
                 self.take(text);
                 self.log(raw.unwrap_or_default());
             }
+        }
+    }
+
+    fn tell(&mut self, text: &str) {
+        if let Some(following) = &mut self.follower {
+            let shown = following.mask.push(text.as_bytes());
+            following.tell(&shown);
         }
     }
 

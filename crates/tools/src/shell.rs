@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::Instant;
@@ -33,6 +34,20 @@ pub struct ShellOptions<'a> {
     pub settings: &'a ToolSettings,
     /// Kill it after this long.
     pub timeout: Option<Duration>,
+    /// Who may be slower than the command, which then waits.
+    pub follower: Option<&'a dyn Follower>,
+}
+
+/// Someone who follows what a command prints.
+pub trait Follower: std::fmt::Debug + Send + Sync {
+    /// Takes what was printed next, as plain text. Must not block.
+    fn printed(&self, text: &str);
+
+    /// Whether more may be printed; when not, the command waits for [`Follower::room`].
+    fn has_room(&self) -> bool;
+
+    /// Waits until more may be printed.
+    fn room(&self) -> BoxFuture<'_, ()>;
 }
 
 /// How a command ended.
@@ -73,6 +88,8 @@ pub async fn run_shell(
         .and_then(|timeout| Instant::now().checked_add(timeout));
     // Set when waiting any longer than that makes no sense.
     let mut deadline = None;
+    // Since when the follower has had enough. What is killed is not held up by that.
+    let mut crowded: Option<Instant> = None;
     while open || exit.is_none() {
         tokio::select! {
             biased;
@@ -88,13 +105,24 @@ pub async fn run_shell(
             }
             ended = running.wait(), if exit.is_none() => {
                 exit = Some(ended);
+                crowded = crowded.map(|_| Instant::now());
                 deadline = deadline.or_else(|| Some(Instant::now() + GRACE));
             }
-            read = pipe.read(&mut piece), if open => match read {
-                Ok(0) | Err(_) => open = false,
-                Ok(count) => on_chunk(&masked.push(&piece[..count])),
+            () = room(options.follower), if crowded.is_some() && killed.is_none() => {
+                let waited = crowded.take().map_or(Duration::ZERO, |since| since.elapsed());
+                deadline = deadline.map(|deadline| deadline + waited);
+            }
+            read = pipe.read(&mut piece), if open && (crowded.is_none() || killed.is_some()) => {
+                match read {
+                    Ok(0) | Err(_) => open = false,
+                    Ok(count) => {
+                        on_chunk(&masked.push(&piece[..count]));
+                        let has_room = options.follower.is_none_or(Follower::has_room);
+                        crowded = (!has_room).then(Instant::now);
+                    }
+                }
             },
-            () = at(deadline) => break,
+            () = at(deadline), if crowded.is_none() || killed.is_some() => break,
         }
     }
     let held = masked.finish();
@@ -113,6 +141,12 @@ pub async fn run_shell(
         }
         (None, _) => ShellOutcome::Signalled,
     })
+}
+
+async fn room(follower: Option<&dyn Follower>) {
+    if let Some(follower) = follower {
+        follower.room().await;
+    }
 }
 
 async fn at(instant: Option<Instant>) {

@@ -243,9 +243,15 @@ async fn the_shell_and_its_surroundings_follow_the_settings() {
     reason = "a command that cannot be run should fail the test"
 )]
 async fn run(place: &Place, line: &str) -> BashOutcome {
-    user_bash(line, place.path(), &ToolSettings::default(), &place.cancel)
-        .await
-        .unwrap()
+    user_bash(
+        line,
+        place.path(),
+        &ToolSettings::default(),
+        None,
+        &place.cancel,
+    )
+    .await
+    .unwrap()
 }
 
 fn outcome(output: &str, exit_code: Option<i32>) -> BashOutcome {

@@ -335,7 +335,7 @@ async fn a_binary_that_cannot_be_a_guardian_does_without() {
     let cwd = std::env::temp_dir();
     let settings = ToolSettings::default();
     let never = Default::default();
-    let outcome = pinion_tools::user_bash("echo $PINION_GUARDIAN.", &cwd, &settings, &never);
+    let outcome = pinion_tools::user_bash("echo $PINION_GUARDIAN.", &cwd, &settings, None, &never);
     assert_eq!(outcome.await.unwrap().output, ".\n");
 }
 

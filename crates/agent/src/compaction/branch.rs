@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use pinion_message::{Message, Model};
+use pinion_message::{Message, Model, Usage};
 use pinion_session::{Entry, EntryKind, NewEntry, Role, SessionError, Store};
 use tokio_util::sync::CancellationToken;
 
+use super::ask::{Part, Summariser};
 use super::files::Files;
-use super::{Failure, Part, instructions, serialise};
+use super::{Failure, instructions, serialise};
 use crate::command::{BranchSummary, Navigation};
 use crate::core::Core;
 use crate::estimate::message_tokens;
 use crate::hooks::{Moment, NavigationChoice, NavigationPlan};
-use crate::{Answer, EngineError};
+use crate::{Answer, EngineError, SummaryPurpose};
 
 /// What a branch that was left is introduced with.
 const PREAMBLE: &str = "The user explored another branch of this conversation and came back. A summary of that branch:\n\n";
@@ -60,19 +61,20 @@ impl Core {
         };
         let summary = match (&navigation.summary, ready) {
             (None, _) => None,
-            (Some(_), Some((summary, details))) => Some((summary, details, true)),
+            (Some(_), Some((summary, details))) => Some((summary, details, None)),
             (Some(wanted), None) => {
-                let (summary, files) = self.summarise_branch(&place, wanted, cancel).await?;
-                Some((summary, Some(files.details()), false))
+                let (summary, files, usage) = self.summarise_branch(&place, wanted, cancel).await?;
+                Some((summary, Some(files.details()), Some(usage)))
             }
         };
         self.state().store.set_leaf(place.leaf.as_deref())?;
-        let by_hook = matches!(summary, Some((_, _, true)));
+        let by_hook = matches!(summary, Some((_, _, None)));
         let mut summary_entry = None;
-        if let Some((summary, details, _)) = summary {
+        if let Some((summary, details, usage)) = summary {
             self.log(NewEntry::BranchSummary {
                 from_id: place.leaf.unwrap_or_else(|| "root".into()),
                 summary,
+                usage: self.recorded(usage),
                 details,
                 from_hook: Some(by_hook),
             });
@@ -116,7 +118,7 @@ impl Core {
         place: &Place,
         wanted: &BranchSummary,
         cancel: &CancellationToken,
-    ) -> Result<(String, Files), EngineError> {
+    ) -> Result<(String, Files, Usage), EngineError> {
         let failed = |failure: Failure| EngineError::Compaction(failure.to_string());
         let model: Arc<Model> = self
             .state()
@@ -132,13 +134,12 @@ impl Core {
             return Err(EngineError::Compaction("No content to summarize".into()));
         }
         let prompt = instructions::branch(&serialise::conversation(&messages), wanted);
-        let text = self
-            .ask_for_summary(prompt, Part::Branch, &model, cancel)
-            .await
-            .map_err(failed)?;
+        let mut summariser = Summariser::new(self, model, SummaryPurpose::Branch, cancel);
+        let text = summariser.ask(prompt, Part::Branch).await.map_err(failed)?;
         let mut files = Files::default();
         files.add_messages(&messages);
-        Ok((format!("{PREAMBLE}{text}{}", files.listing()), files))
+        let summary = format!("{PREAMBLE}{text}{}", files.listing());
+        Ok((summary, files, summariser.usage))
     }
 }
 

@@ -25,6 +25,11 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Whether there is nothing to summarise.
+    pub fn is_empty(&self) -> bool {
+        self.history.is_empty() && self.turn_prefix.is_empty()
+    }
+
     /// Whether the cut lies inside a turn.
     pub fn is_split(&self) -> bool {
         !self.turn_prefix.is_empty()

@@ -51,7 +51,7 @@ impl Actor {
                 hooks.caught_up().await;
             }
             let result = core
-                .compact(instructions.as_deref(), &cancel)
+                .compact(reason, instructions.as_deref(), &cancel)
                 .await
                 .map(Arc::new);
             core.set_phase(Phase::Between);

@@ -258,6 +258,8 @@ impl Hooks for Extensions {
                     summary: made.summary,
                     first_kept_entry_id: made.first_kept_entry_id,
                     tokens_before: made.tokens_before,
+                    estimated_tokens_after: 0,
+                    usage: made.usage,
                     details: made.details,
                 })),
                 _ => CompactionChoice::Go,

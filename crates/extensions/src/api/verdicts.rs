@@ -3,6 +3,7 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use pinion_agent::Event;
+use pinion_message::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -52,6 +53,8 @@ pub(super) struct Compaction {
     pub summary: String,
     pub first_kept_entry_id: String,
     pub tokens_before: u64,
+    #[serde(default)]
+    pub usage: Option<Usage>,
     #[serde(default)]
     pub details: Option<Value>,
 }

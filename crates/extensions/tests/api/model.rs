@@ -106,5 +106,6 @@ fn call_block(at: usize, call: &str) -> Block {
         name: name.to_owned(),
         arguments,
         thought_signature: None,
+        arguments_error: None,
     })
 }

@@ -202,6 +202,7 @@ impl Stream {
                 name: block.name.as_str().to_owned(),
                 arguments: block.input.unwrap_or_else(|| Value::Object(Map::new())),
                 thought_signature: None,
+                arguments_error: None,
             }),
             // Server-side tools and whatever comes next.
             _ => return,

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::pieces::{Pieces, prompt_tokens};
 use super::script::{Call, Paced, Step, Tokens, Turn};
 use crate::answer::blank;
+use crate::partial_json::read_arguments;
 use crate::{EventStream, Request, StreamEvent};
 
 /// After so many events in a row others get their turn.
@@ -50,7 +51,7 @@ pub(super) struct Playback {
     /// The kind of the last block, while it still grows.
     open: Option<Kind>,
     /// What the open tool call will have when all of its text has arrived.
-    arguments: Map<String, Value>,
+    arguments: (Map<String, Value>, Option<String>),
     call_prefix: String,
     stop: Option<StopReason>,
     tokens: Option<Tokens>,
@@ -94,7 +95,7 @@ impl Playback {
             message: blank(&model),
             state: State::Waiting,
             open: None,
-            arguments: Map::new(),
+            arguments: Default::default(),
             call_prefix: format!("offline-{}", request.messages.len()),
             stop: None,
             tokens: turn.usage,
@@ -213,9 +214,9 @@ impl Playback {
                 pace,
             }) => {
                 self.close_block();
-                let arguments = match serde_json::from_str(&text) {
-                    Ok(Value::Object(arguments)) => arguments,
-                    _ => Map::new(),
+                let arguments = match read_arguments(&text) {
+                    (Value::Object(arguments), None) => (arguments, None),
+                    (_, error) => (Map::new(), error),
                 };
                 let id = id.unwrap_or_else(|| {
                     format!("{}-{}", self.call_prefix, self.message.content.len())
@@ -226,6 +227,7 @@ impl Playback {
                     name,
                     arguments: empty,
                     thought_signature: None,
+                    arguments_error: None,
                 };
                 self.open_block(Kind::Tool, || Block::ToolCall(call));
                 self.arguments = arguments;
@@ -267,7 +269,9 @@ impl Playback {
             && let Some(block) = self.message.content.last_mut()
         {
             if let Block::ToolCall(call) = block {
-                call.arguments = Value::Object(std::mem::take(&mut self.arguments));
+                let (arguments, error) = std::mem::take(&mut self.arguments);
+                call.arguments = Value::Object(arguments);
+                call.arguments_error = error;
             }
             let block = block.clone();
             let index = self.message.content.len() - 1;

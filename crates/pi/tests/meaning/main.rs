@@ -147,6 +147,18 @@ fn told(event: &Event, dialect: Dialect) -> Told {
         (Event::CompactionEnd { .. }, Early) => By("compaction"),
         (Event::CompactionEnd { .. }, Classic) => By("auto_compaction_end"),
         (Event::CompactionEnd { .. }, Modern) => By("compaction_end"),
+        (Event::SummaryRetryScheduled { .. }, Modern) => By("summarization_retry_scheduled"),
+        (Event::SummaryRetryStart(_), Modern) => By("summarization_retry_attempt_start"),
+        (Event::SummaryRetryFinished, Modern) => By("summarization_retry_finished"),
+        (
+            Event::SummaryRetryScheduled { .. }
+            | Event::SummaryRetryStart(_)
+            | Event::SummaryRetryFinished,
+            _,
+        ) => Through("how the compaction ends"),
+        (Event::EntryAppended(_), Modern) => By("entry_appended"),
+        (Event::EntryAppended(_), Classic) => Through("get_entries"),
+        (Event::EntryAppended(_), Early) => Through("the session file"),
         (Event::QueueUpdate { .. }, Modern) => By("queue_update"),
         (Event::QueueUpdate { .. }, Classic) => Through("pendingMessageCount of get_state"),
         (Event::QueueUpdate { .. }, Early) => Through("the message_start when it is delivered"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pinion_agent::{
-    CompactionReason, CompactionResult, Event, SavedCompaction, ToolOutput, ToolRun,
+    CompactionReason, CompactionResult, Event, SavedCompaction, SummaryPurpose, ToolOutput, ToolRun,
 };
 use pinion_message::{Block, Message, ThinkingLevel, Usage};
 use proptest::collection::vec;
@@ -120,6 +120,8 @@ fn compaction_end(reason: CompactionReason, words: &str, outcome: Option<bool>) 
         summary: words.to_owned(),
         first_kept_entry_id: "e1".into(),
         tokens_before: 5,
+        estimated_tokens_after: 2,
+        usage: None,
         details: None,
         saved: SavedCompaction::default(),
     };
@@ -276,7 +278,7 @@ fn tool_end(run: &Arc<ToolRun>, output: &Arc<ToolOutput>, is_error: bool) -> Eve
         run: Arc::clone(run),
         output: Arc::clone(output),
         is_error,
-        duration: Duration::from_millis(4),
+        duration: Some(Duration::from_millis(4)),
     }
 }
 
@@ -366,6 +368,15 @@ pub fn one_of_each() -> Vec<Event> {
             reason: CompactionReason::Threshold,
         },
         compaction_end(CompactionReason::Threshold, "s", Some(true)),
+        Event::SummaryRetryScheduled {
+            attempt: 1,
+            max_attempts: 3,
+            delay: Duration::ZERO,
+            error: "e".into(),
+        },
+        Event::SummaryRetryStart(SummaryPurpose::Branch),
+        Event::SummaryRetryFinished,
+        Event::EntryAppended(Arc::new(json!({"type":"custom"}))),
         Event::QueueUpdate {
             steering: Vec::new(),
             follow_up: Vec::new(),

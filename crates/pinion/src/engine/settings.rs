@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pinion_agent::{EngineSettings, Steering, ToolOrder};
+use pinion_agent::{EngineSettings, Habits, Steering, ToolOrder};
 use pinion_config::{Dirs, Settings};
 use pinion_llm::{CacheRetention, HttpRetry, Timeouts};
 use pinion_message::{Mask, ThinkingLevel};
@@ -17,6 +17,21 @@ pub(super) fn with_later_ways(settings: EngineSettings) -> EngineSettings {
         steering: Steering::WaitsForTurn,
         ..settings
     }
+}
+
+/// What clients of pi 1.x know, and do without requests that are repeated behind their back.
+pub(super) fn with_modern_habits(
+    settings: EngineSettings,
+    configured: &Settings,
+) -> EngineSettings {
+    let mut settings = EngineSettings {
+        habits: Habits::Modern,
+        ..settings
+    };
+    if configured.retry().provider.max_retries.is_none() {
+        settings.http_retry.max_retries = 0;
+    }
+    settings
 }
 
 pub(super) fn tool_settings(dirs: &Dirs, settings: &Settings, mask: &Mask) -> ToolSettings {

@@ -27,6 +27,7 @@ fn main() {
             cwd: &cwd,
             settings: &settings,
             timeout: None,
+            follower: None,
         };
         println!("running");
         run_shell(&command, options, &CancellationToken::new(), |_| {})

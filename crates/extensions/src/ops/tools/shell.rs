@@ -66,6 +66,7 @@ pub(super) fn start(host: &Shared, text: &str) -> std::result::Result<Command, S
             cwd: &asked.cwd,
             settings: &settings,
             timeout,
+            follower: None,
         };
         let outcome = run_shell(&asked.command, options, &linked, move |chunk| {
             if counted.fetch_add(chunk.len(), Ordering::Relaxed) + chunk.len() > MOST_WAITING {

@@ -1,0 +1,166 @@
+//! Asking a model for a summary, again where a request fails for a moment.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use pinion_llm::{Request, RequestOptions, StreamEvent, is_retryable};
+use pinion_message::{
+    AssistantMessage, Block, Message, Model, StopReason, ThinkingLevel, Usage, UserMessage,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Failure, instructions};
+use crate::config::Habits;
+use crate::core::Core;
+use crate::{Event, SummaryPurpose};
+
+/// How long the summary of a branch may be.
+const BRANCH_SUMMARY_TOKENS: u64 = 2048;
+
+/// Which summary a request is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    History,
+    TurnPrefix,
+    Branch,
+}
+
+/// Who is asked for a summary, why, and what it took so far.
+pub(super) struct Summariser<'a> {
+    pub core: &'a Core,
+    pub model: Arc<Model>,
+    pub purpose: SummaryPurpose,
+    pub cancel: &'a CancellationToken,
+    /// Of all requests made, failed ones included.
+    pub usage: Usage,
+}
+
+impl<'a> Summariser<'a> {
+    pub fn new(
+        core: &'a Core,
+        model: Arc<Model>,
+        purpose: SummaryPurpose,
+        cancel: &'a CancellationToken,
+    ) -> Self {
+        Self {
+            core,
+            model,
+            purpose,
+            cancel,
+            usage: Usage::default(),
+        }
+    }
+
+    /// The summary that `prompt` asks for.
+    pub async fn ask(&mut self, prompt: String, part: Part) -> Result<String, Failure> {
+        let prompt: Arc<Message> =
+            Arc::new(Message::User(UserMessage::now(vec![Block::text(prompt)])));
+        let mut attempt = 0;
+        let answer = loop {
+            let answer = match self.request(&prompt, part).await {
+                Ok(answer) => answer,
+                Err(failure) => break Err(failure),
+            };
+            self.usage.add(&answer.usage);
+            if attempt >= self.retries() || !is_retryable(&answer) {
+                break Ok(answer);
+            }
+            attempt += 1;
+            if !self.pause(attempt, &answer).await {
+                break Err(Failure::Cancelled);
+            }
+            self.core.emit(Event::SummaryRetryStart(self.purpose));
+        };
+        if attempt > 0 {
+            self.core.emit(Event::SummaryRetryFinished);
+        }
+        told(answer?, part)
+    }
+
+    /// How often a request may be made again.
+    fn retries(&self) -> u32 {
+        let settings = &self.core.settings;
+        match settings.habits == Habits::Modern && self.core.state().auto_retry {
+            true => settings.max_retries,
+            false => 0,
+        }
+    }
+
+    /// Waits before a request is made again; says whether to go on.
+    async fn pause(&self, attempt: u32, failed: &AssistantMessage) -> bool {
+        let delay = self.core.retry_delay(attempt);
+        self.core.emit(Event::SummaryRetryScheduled {
+            attempt,
+            max_attempts: self.core.settings.max_retries,
+            delay,
+            error: failed.error_message.clone().unwrap_or_default(),
+        });
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => false,
+            () = tokio::time::sleep(delay) => true,
+        }
+    }
+
+    async fn request(
+        &self,
+        prompt: &Arc<Message>,
+        part: Part,
+    ) -> Result<AssistantMessage, Failure> {
+        let core = self.core;
+        let authorization = tokio::select! {
+            () = self.cancel.cancelled() => return Err(Failure::Cancelled),
+            authorization = core.models.access(&self.model) => {
+                authorization.map_err(Failure::NoKey)?
+            }
+        };
+        let reserve = core.settings.reserve_tokens as f64;
+        let mut options = RequestOptions {
+            retry: core.settings.http_retry,
+            timeouts: core.settings.timeouts,
+            ..RequestOptions::default()
+        };
+        match part {
+            Part::History => {
+                options.max_tokens = Some((reserve * 0.8) as u64);
+                options.reasoning = self.model.reasoning.then_some(ThinkingLevel::High);
+            }
+            Part::TurnPrefix => options.max_tokens = Some((reserve * 0.5) as u64),
+            Part::Branch => options.max_tokens = Some(BRANCH_SUMMARY_TOKENS),
+        }
+        authorization.apply(&mut options);
+        let request = Request {
+            model: Arc::clone(&self.model),
+            system_prompt: Some(instructions::ROLE.into()),
+            messages: vec![Arc::clone(prompt)],
+            tools: Arc::new([]),
+            options,
+            cancel: self.cancel.clone(),
+        };
+        let mut stream = core.models.provider(&self.model).stream(request);
+        while let Some(event) = stream.next().await {
+            if let StreamEvent::End(answer) = event {
+                return Ok(answer);
+            }
+        }
+        Err(Failure::Summary(
+            "the provider's stream ended without a result".into(),
+        ))
+    }
+}
+
+/// The text of an answer, or why it is none.
+fn told(answer: AssistantMessage, part: Part) -> Result<String, Failure> {
+    let error = || {
+        answer
+            .error_message
+            .clone()
+            .unwrap_or_else(|| "unknown error".into())
+    };
+    match (answer.stop_reason, part) {
+        (StopReason::Aborted, _) => Err(Failure::Cancelled),
+        (StopReason::Error, Part::History | Part::Branch) => Err(Failure::Summary(error())),
+        (StopReason::Error, Part::TurnPrefix) => Err(Failure::Prefix(error())),
+        _ => Ok(answer.joined_text("\n")),
+    }
+}
