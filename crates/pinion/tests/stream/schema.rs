@@ -256,7 +256,10 @@ fn s9_the_schemas_tell_the_dialects_apart() {
             json!({"type": "compaction_start", "reason": "manual"}),
             "classic modern",
         ),
-        (with(&ended, json!({"result": result})), "early classic"),
+        (
+            with(&ended, json!({"result": result})),
+            "early classic modern",
+        ),
         (
             with(&ended, json!({"result": result, "durationMs": 5})),
             "modern",
