@@ -8,6 +8,7 @@ mod latency;
 mod open;
 mod pause;
 mod probe;
+mod sessions;
 mod start;
 mod stream;
 mod turns;
@@ -58,6 +59,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("pause", pause::run),
     ("turns", turns::run),
     ("open", open::run),
+    ("sessions", sessions::run),
     ("dialects", dialects::run),
     ("extensions", extensions::run),
 ];

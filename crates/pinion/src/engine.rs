@@ -116,7 +116,7 @@ pub(crate) async fn build(
     let (model, thinking_level) =
         choose_model(program, flags, &settings, &registry, &scope, &mut store)?;
 
-    let prompter = Prompter::read(&dirs, flags, Arc::clone(&resources), trust);
+    let prompter = Prompter::read(&dirs, flags, Arc::clone(&resources), trust, shared);
     let prompter = Arc::new(prompter);
     services.set_prompter(Arc::clone(&prompter));
     let config = Config {

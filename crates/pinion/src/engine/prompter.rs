@@ -10,14 +10,17 @@ use pinion_config::{
 use pinion_tools::Tool;
 use serde_json::{Value, json};
 
-use super::tell;
+use super::shared::Once;
+use super::{Shared, tell};
 use crate::cli::Flags;
 
 /// Everything the system prompt is made of but the tools.
 pub(crate) struct Prompter {
     dirs: Dirs,
     texts: PromptTexts,
-    context_files: Vec<ContextFile>,
+    context_files: Arc<[ContextFile]>,
+    /// The prompts of all sessions.
+    prompts: Arc<Once<str>>,
     resources: Arc<LazyResources>,
 }
 
@@ -28,6 +31,7 @@ impl Prompter {
         flags: &Flags,
         resources: Arc<LazyResources>,
         trust: ProjectTrust,
+        shared: &Shared,
     ) -> Self {
         let (texts, notices) = PromptTexts::load(
             dirs,
@@ -46,7 +50,8 @@ impl Prompter {
         Self {
             dirs: dirs.clone(),
             texts,
-            context_files,
+            context_files: shared.context_files.the(context_files.into()),
+            prompts: Arc::clone(&shared.prompts),
             resources,
         }
     }
@@ -94,7 +99,7 @@ impl SystemPrompt for Prompter {
             cwd: &self.dirs.cwd,
             date: &today(),
         });
-        prompt.into()
+        self.prompts.the(prompt.into())
     }
 }
 

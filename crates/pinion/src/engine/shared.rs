@@ -1,10 +1,10 @@
 //! What the sessions of one process have in common.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
-use pinion_config::{Dirs, SettingsFile};
+use pinion_config::{ContextFile, Dirs, SettingsFile};
 use pinion_llm::{Environment, Providers, Registry, RegistryOptions};
 use pinion_message::Mask;
 
@@ -21,6 +21,36 @@ pub(crate) struct Shared {
     pub preferences: Arc<SavedPreferences>,
     /// The models there are, and the files they were read from.
     registry: Mutex<Option<(Files, Registry)>>,
+    /// What models are told about projects.
+    pub(super) context_files: Once<[ContextFile]>,
+    /// What models are told first.
+    pub(super) prompts: Arc<Once<str>>,
+}
+
+/// Keeps what is equal once, for as long as anybody uses it.
+#[derive(Debug)]
+pub(super) struct Once<T: ?Sized>(Mutex<Vec<Weak<T>>>);
+
+impl<T: ?Sized> Default for Once<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: ?Sized + PartialEq> Once<T> {
+    /// The one that is equal to `new`: one that is known, or itself.
+    pub fn the(&self, new: Arc<T>) -> Arc<T> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|one| one.strong_count() > 0);
+        let same = known
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|one| *one == new);
+        same.unwrap_or_else(|| {
+            known.push(Arc::downgrade(&new));
+            new
+        })
+    }
 }
 
 /// How the files looked that say which models and keys there are.
@@ -38,6 +68,8 @@ impl Shared {
             mask: Mask::default(),
             preferences: Arc::new(SavedPreferences::new(SettingsFile::global(dirs))),
             registry: Mutex::new(None),
+            context_files: Once::default(),
+            prompts: Arc::default(),
         }
     }
 

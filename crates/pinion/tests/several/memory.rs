@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Several;
-use crate::support::script;
+use crate::support::{offline_sandbox, script};
 
 /// What a process holds, in bytes.
 fn resident(pid: u32) -> u64 {
@@ -18,7 +18,11 @@ fn resident(pid: u32) -> u64 {
 
 #[test]
 fn l11_an_idle_session_takes_less_than_200_kilobytes() {
-    let mut several = Several::start();
+    let sandbox = offline_sandbox(&json!({}));
+    // What the models are told about a project is there once, however many sessions work in it.
+    let told = "Mind the gap between the train and the platform.\n".repeat(2500);
+    sandbox.add_files(&json!({"AGENTS.md": told}));
+    let mut several = Several::with(sandbox, &[]);
     let pid = several.0.process.id();
     // What comes with the first sessions is not theirs alone.
     for _ in 0..20 {
