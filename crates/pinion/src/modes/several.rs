@@ -219,11 +219,14 @@ impl House {
                         let _ = stopped.await;
                         End::Asked
                     };
-                    serving.live(input, OnEof::Drain, stopped).await;
-                    let family = name.id.clone();
-                    let killed = move || pinion_tools::kill_family(&family);
-                    // What cannot be killed now ends with the process.
-                    let _ = tokio::task::spawn_blocking(killed).await;
+                    let end = serving.live(input, OnEof::Drain, stopped).await;
+                    // At the end of input the program ends, and with it everything.
+                    if end != End::Input {
+                        let family = name.id.clone();
+                        let killed = move || pinion_tools::kill_family(&family);
+                        // What cannot be killed now ends with the process.
+                        let _ = tokio::task::spawn_blocking(killed).await;
+                    }
                     drop(name);
                 })
             }),
