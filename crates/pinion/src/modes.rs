@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pinion_agent::{Hooks, Stopper};
+use pinion_agent::{Hooks, Listener, Stopper};
 use pinion_extensions::{Extensions, RecordSink};
 use pinion_jsonl::{Coalesce, Outgoing, Queue, Writer, WriterEnd};
 use pinion_pi::{Additions, Dialect, Out, Projection, Sink};
@@ -23,9 +23,11 @@ pub(crate) use self::print::print;
 pub(crate) use self::rpc::rpc;
 pub(crate) use self::several::several;
 use crate::cli::Flags;
-use crate::engine::Engine;
+use crate::engine::{self, Basis, Conversation, Engine, Shared};
+use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::preferences::SavedPreferences;
+use crate::program::Program;
 use crate::signals::Ending;
 
 /// Why serving ended.
@@ -73,6 +75,28 @@ fn coalesce(flags: &Flags) -> Coalesce {
         true => Coalesce::Never,
         false => Coalesce::WhenBehind,
     }
+}
+
+/// Opens the one conversation of a process and puts its session together.
+fn the_engine(
+    runtime: &Runtime,
+    program: Program,
+    flags: &Flags,
+    basis: Basis,
+    listeners: Vec<Arc<dyn Listener>>,
+    audience: Audience,
+    shared: &Shared,
+) -> Result<Engine, Failure> {
+    let conversation = Conversation::open(flags, &basis)?;
+    runtime.block_on(engine::build(
+        program,
+        flags,
+        basis,
+        conversation,
+        listeners,
+        audience,
+        shared,
+    ))
 }
 
 /// Events as lines; with those of pi 0.73 where extensions, which are written for it, are loaded.

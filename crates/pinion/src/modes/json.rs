@@ -8,9 +8,9 @@ use pinion_jsonl::{Queue, Writer, WriterEnd, stdio};
 use pinion_pi::{Out, PiListener, PrintListener};
 
 use super::conversation::{Outcome, converse, failed_answer, prompts};
-use super::{LAST_WORDS, coalesce, last_words, projection};
+use super::{LAST_WORDS, coalesce, last_words, projection, the_engine};
 use crate::cli::Flags;
-use crate::engine::{self, Basis, Conversation, Shared};
+use crate::engine::{Basis, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
@@ -31,16 +31,15 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
     let prompts = prompts(&flags)?;
     let runtime = runtime::build()?;
     let shared = Shared::new(&basis.dirs);
-    let conversation = Conversation::open(&flags, &basis)?;
-    let engine = runtime.block_on(engine::build(
+    let engine = the_engine(
+        &runtime,
         program,
         &flags,
         basis,
-        conversation,
         listeners,
         Audience::none(),
         &shared,
-    ))?;
+    )?;
     let mut header = engine.config.store.header().json().to_vec();
     header.push(b'\n');
     queue.push(Out::Record(header));

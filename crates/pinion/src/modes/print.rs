@@ -10,8 +10,9 @@ use pinion_jsonl::stdio;
 use pinion_pi::PrintListener;
 
 use super::conversation::{Outcome, converse, failed_answer, prompts};
+use super::the_engine;
 use crate::cli::Flags;
-use crate::engine::{self, Basis, Conversation, Shared};
+use crate::engine::{Basis, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
@@ -27,16 +28,15 @@ pub(crate) fn print(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fai
     let listeners: Vec<Arc<dyn Listener>> = vec![Arc::clone(&printer) as _];
     let basis = Basis::read(&flags)?;
     let shared = Shared::new(&basis.dirs);
-    let conversation = Conversation::open(&flags, &basis)?;
-    let engine = runtime.block_on(engine::build(
+    let engine = the_engine(
+        &runtime,
         program,
         &flags,
         basis,
-        conversation,
         listeners,
         Audience::none(),
         &shared,
-    ))?;
+    )?;
     let mut ending = Ending::listen(&runtime)?;
     let gone = reader::gone(stdout.try_clone()?);
     let outcome = converse(

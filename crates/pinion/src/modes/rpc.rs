@@ -8,9 +8,9 @@ use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_lines, stdio};
 use pinion_pi::{Dialect, Out, PiListener};
 
 use super::serving::Serving;
-use super::{End, coalesce, conclude, projection, records, refuse_files};
+use super::{End, coalesce, conclude, projection, records, refuse_files, the_engine};
 use crate::cli::Flags;
-use crate::engine::{self, Basis, Conversation, Shared};
+use crate::engine::{Basis, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
@@ -35,16 +35,15 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         },
     };
     let shared = Shared::new(&basis.dirs);
-    let conversation = Conversation::open(&flags, &basis)?;
-    let engine = runtime.block_on(engine::build(
+    let engine = the_engine(
+        &runtime,
         program,
         &flags,
         basis,
-        conversation,
         vec![listener],
         audience,
         &shared,
-    ))?;
+    )?;
     let on_eof = flags.on_eof;
     drop(flags);
     let watched = stdout.try_clone()?;
