@@ -136,8 +136,8 @@ pub fn shorten(value: &Value) -> Value {
     }
 }
 
-/// Takes out what may differ between two runs of one program: the progress of `bash`, and the order in which tools that
-/// run at the same time report.
+/// Takes out what may differ between two runs of one program: the progress of `bash`, the order in which tools that
+/// run at the same time report, and whether a compaction that a command began ends before that command is answered.
 pub fn settle(lines: Vec<Value>) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
     for line in lines {
@@ -157,6 +157,11 @@ pub fn settle(lines: Vec<Value>) -> Vec<Value> {
     };
     for together in out.chunk_by_mut(|a, b| reports(a) && reports(b)) {
         together.sort_by_key(|line| line["toolCallId"].to_string());
+    }
+    for at in 1..out.len() {
+        if out[at - 1]["type"] == "compaction_end" && out[at]["type"] == "response" {
+            out.swap(at - 1, at);
+        }
     }
     renumber(&mut out);
     out
