@@ -1,0 +1,26 @@
+//! What is kept of a conversation of the Pinocchio front, in two stores that know nothing of each other.
+//!
+//! | store | holds | is for |
+//! |---|---|---|
+//! | [`TurnStore`] | turns: what the model was told and said, as [`Turn`]s | going on with a conversation |
+//! | [`TimelineStore`] | numbered events, the entities made from them, every version of those | looking at a conversation |
+//!
+//! Both traits are synchronous: whoever calls them decides on which thread. What an event means, how it is numbered
+//! and which entities follow from it is the business of the front; payloads are JSON text here and are never looked into.
+
+#![allow(dead_code)] // The databases come next.
+
+mod canonical;
+mod error;
+mod timeline;
+mod turn;
+mod turns;
+mod yaml;
+
+pub use error::HistoryError;
+pub use timeline::{
+    EntityChange, Fault, MemoryTimeline, Rebuild, TimelineEntity, TimelineEvent, TimelineSession,
+    TimelineSnapshot, TimelineStore, View, rebuild,
+};
+pub use turn::{Block, BlockKind, Map, Turn};
+pub use turns::{MemoryTurns, SavedTurn, TurnQuery, TurnSave, TurnStore};
