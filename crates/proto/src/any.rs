@@ -1,0 +1,169 @@
+//! Messages that travel with the name of their type.
+
+use std::sync::Arc;
+
+use crate::codec::Codec;
+use crate::error::{DecodeError, Problem};
+use crate::generated::Payload;
+use crate::message::{Place, Strictness, read_message};
+use crate::read::Reader;
+use crate::text::Text;
+use crate::write;
+
+/// What stands before the name of a type in `@type`.
+pub const TYPE_URL: &str = "type.googleapis.com/";
+
+/// A message of any type, shared by those who keep it and those who print it.
+pub type Any = Arc<Payload>;
+
+/// A message as the value of a field that takes any.
+pub fn any(payload: impl Into<Payload>) -> Option<Any> {
+    Some(Arc::new(payload.into()))
+}
+
+/// A message of a type this crate does not know.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Unknown {
+    /// Its `@type`; empty where a field is set to no message at all.
+    pub type_url: Text,
+    /// Its other members as JSON without blanks and without the braces around them.
+    pub members: Text,
+}
+
+impl Payload {
+    /// The name of the message with its package.
+    pub fn full_name(&self) -> &str {
+        match (self, self.fields()) {
+            (Self::Unknown(it), _) => after_slash(&it.type_url),
+            (_, Some(fields)) => fields.full_name(),
+            (_, None) => "",
+        }
+    }
+
+    /// Appends the message as a JSON object of its own, which does not say its type.
+    pub fn encode_json(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        self.write_members(out);
+        write::close(out, b'}');
+    }
+
+    /// Appends the message as a JSON object with `@type`.
+    pub fn encode_any(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        match self {
+            Self::Unknown(it) => write::plain(out, "\"@type\":", &it.type_url),
+            _ => {
+                out.extend_from_slice(b"\"@type\":\"");
+                out.extend_from_slice(TYPE_URL.as_bytes());
+                out.extend_from_slice(self.full_name().as_bytes());
+                out.extend_from_slice(b"\",");
+            }
+        }
+        self.write_members(out);
+        write::close(out, b'}');
+    }
+
+    /// Reads the message with this name and package from an object that does not say its type.
+    pub fn decode_json(
+        full_name: &str,
+        text: &[u8],
+        strictness: Strictness,
+    ) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(text, strictness)?;
+        let payload = match Self::named(full_name) {
+            Some(mut payload) => {
+                if let Some(fields) = payload.fields_mut() {
+                    read_message(fields, &mut reader, Place::Plain)?;
+                }
+                payload
+            }
+            None => unknown(format!("{TYPE_URL}{full_name}").into(), &mut reader)?,
+        };
+        reader.end()?;
+        Ok(payload)
+    }
+
+    fn write_members(&self, out: &mut Vec<u8>) {
+        match (self, self.fields()) {
+            (_, Some(fields)) => fields.write_fields(out),
+            (Self::Unknown(it), None) if !it.members.is_empty() => {
+                out.extend_from_slice(it.members.as_bytes());
+                out.push(b',');
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Codec for Any {
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.encode_any(out);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let at = reader.position();
+        let start = reader.clone();
+        let mut type_url = None;
+        let mut others = 0_usize;
+        reader.members(&mut |reader, key| {
+            if key != "@type" {
+                others += 1;
+                return reader.skip();
+            }
+            let at = reader.position();
+            match type_url.replace(Text::from(reader.string()?.into_owned())) {
+                None => Ok(()),
+                Some(_) => Err(DecodeError::new(Problem::Duplicate, at).inside("@type")),
+            }
+        })?;
+        let Some(type_url) = type_url.filter(|it| !it.is_empty()) else {
+            return match others {
+                0 => Ok(Arc::new(Payload::Unknown(Unknown::default()))),
+                _ => Err(DecodeError::new(Problem::NoType, at)),
+            };
+        };
+        // `@type` may come last, so the members are read again now that their meaning is known.
+        *reader = start;
+        let known = type_url.strip_prefix(TYPE_URL).and_then(Payload::named);
+        let payload = match known {
+            Some(mut payload) => {
+                if let Some(fields) = payload.fields_mut() {
+                    read_message(fields, reader, Place::Any)?;
+                }
+                payload
+            }
+            None => unknown(type_url, reader)?,
+        };
+        Ok(Arc::new(payload))
+    }
+}
+
+/// Keeps the members of an object as they are.
+fn unknown(type_url: Text, reader: &mut Reader<'_>) -> Result<Payload, DecodeError> {
+    if reader.strictness() == Strictness::Strict {
+        let problem = Problem::UnknownType(after_slash(&type_url).to_owned());
+        return Err(DecodeError::new(problem, reader.position()));
+    }
+    let mut members = Vec::new();
+    reader.members(&mut |reader, key| {
+        if key == "@type" {
+            return reader.skip();
+        }
+        if !members.is_empty() {
+            members.push(b',');
+        }
+        Text::from(key.into_owned()).write(&mut members);
+        members.push(b':');
+        reader.copy(&mut members)
+    })?;
+    let members = String::from_utf8(members).unwrap_or_default().into();
+    Ok(Payload::Unknown(Unknown { type_url, members }))
+}
+
+fn after_slash(type_url: &str) -> &str {
+    type_url.rsplit('/').next().unwrap_or(type_url)
+}

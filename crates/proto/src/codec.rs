@@ -1,0 +1,143 @@
+//! How a single value is written and read.
+
+use crate::error::DecodeError;
+use crate::message::{Message, Place, read_message};
+use crate::read::Reader;
+use crate::text::{GAP, Text};
+use crate::write;
+
+/// A value a field can have.
+pub(crate) trait Codec: Sized {
+    /// Whether a field that does not say if it is set leaves this value out.
+    fn is_default(&self) -> bool;
+
+    /// Appends the value.
+    fn write(&self, out: &mut Vec<u8>);
+
+    /// Reads the value.
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
+}
+
+/// An enum of one of the protocols. Numbers it does not name are kept.
+pub trait Enum: Copy + Default + 'static {
+    /// The name in the declaration.
+    fn name(self) -> Option<&'static str>;
+
+    /// The value of that name.
+    fn from_name(name: &str) -> Option<Self>;
+
+    /// The number in the declaration.
+    fn number(self) -> i32;
+
+    /// The value of that number.
+    fn from_number(number: i32) -> Self;
+}
+
+impl Codec for Text {
+    fn is_default(&self) -> bool {
+        self.is_empty() && !self.is_gap()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'"');
+        match self.is_gap() {
+            true => out.push(GAP),
+            false => pinion_jsonl::json::append_escaped(out, self),
+        }
+        out.push(b'"');
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self::from(reader.string()?.into_owned()))
+    }
+}
+
+impl Codec for bool {
+    fn is_default(&self) -> bool {
+        !self
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if *self { b"true" } else { b"false" });
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        reader.boolean()
+    }
+}
+
+impl Codec for u32 {
+    fn is_default(&self) -> bool {
+        *self == 0
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        write::decimal(out, u64::from(*self));
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        reader.integer("a whole number from 0 to 4294967295")
+    }
+}
+
+impl Codec for i32 {
+    fn is_default(&self) -> bool {
+        *self == 0
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        write::signed(out, i64::from(*self));
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        reader.integer("a whole number of 32 bits")
+    }
+}
+
+impl Codec for u64 {
+    fn is_default(&self) -> bool {
+        *self == 0
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'"');
+        write::decimal(out, *self);
+        out.push(b'"');
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        reader.integer("a whole number from 0 to 18446744073709551615")
+    }
+}
+
+impl Codec for i64 {
+    fn is_default(&self) -> bool {
+        *self == 0
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'"');
+        write::signed(out, *self);
+        out.push(b'"');
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        reader.integer("a whole number of 64 bits")
+    }
+}
+
+impl<T: Message> Codec for T {
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.encode_json(out);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut message = Self::default();
+        read_message(&mut message, reader, Place::Plain)?;
+        Ok(message)
+    }
+}

@@ -1,0 +1,165 @@
+//! Text that is cheap to hand on: the same ids and states stand in every event of a run.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A text that is constant or shared, never copied when it is cloned.
+#[derive(Clone)]
+pub struct Text(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Constant(&'static str),
+    Shared(Arc<str>),
+    Gap,
+}
+
+impl Text {
+    /// Stands for a text that is not here. The encoder leaves a gap in its place, which [`around_gap`] finds, so a
+    /// text that grows with every event is escaped once and put in by whoever keeps it. Reads as the empty text.
+    pub const GAP: Self = Self(Repr::Gap);
+
+    /// A text copied from somewhere.
+    pub fn new(text: &str) -> Self {
+        Self(Repr::Shared(Arc::from(text)))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Repr::Constant(text) => text,
+            Repr::Shared(text) => text,
+            Repr::Gap => "",
+        }
+    }
+
+    /// Whether this is [`Text::GAP`].
+    pub fn is_gap(&self) -> bool {
+        matches!(self.0, Repr::Gap)
+    }
+}
+
+/// The byte an encoder writes for [`Text::GAP`]; JSON text contains it nowhere else.
+pub(crate) const GAP: u8 = 0;
+
+/// What stands before and after the first gap of an encoded message.
+pub fn around_gap(encoded: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = encoded.iter().position(|&byte| byte == GAP)?;
+    Some((&encoded[..at], &encoded[at + 1..]))
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self(Repr::Constant(""))
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl AsRef<str> for Text {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl Borrow<str> for Text {
+    fn borrow(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl From<&'static str> for Text {
+    fn from(text: &'static str) -> Self {
+        Self(Repr::Constant(text))
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        match text.is_empty() {
+            true => Self::default(),
+            false => Self(Repr::Shared(text.into())),
+        }
+    }
+}
+
+impl From<Arc<str>> for Text {
+    fn from(text: Arc<str>) -> Self {
+        Self(Repr::Shared(text))
+    }
+}
+
+impl From<&Arc<str>> for Text {
+    fn from(text: &Arc<str>) -> Self {
+        Self(Repr::Shared(Arc::clone(text)))
+    }
+}
+
+impl From<&Text> for Text {
+    fn from(text: &Text) -> Self {
+        text.clone()
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Text {}
+
+impl PartialEq<str> for Text {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl PartialOrd for Text {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Text {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl Hash for Text {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Repr::Gap => f.write_str("GAP"),
+            _ => fmt::Debug::fmt(self.as_str(), f),
+        }
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.as_str(), f)
+    }
+}
