@@ -36,5 +36,5 @@ pub use once::{PrintListener, Prompts, ask_all};
 pub use outgoing::{AskedId, Out, Sink};
 pub use projection::Projection;
 pub use rpc::{Participant, Rpc, RpcEnd};
-pub use schema::schema_text;
+pub use schema::{schema_text, sessions_schema_text};
 pub use several::{Host, Opening, Several, Tenant};

@@ -5,11 +5,13 @@
 //! dialects that have a line or a member), `x-always` (never missing there), `x-optional` and `x-suffix`.
 
 mod fit;
+mod sessions;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+pub use self::sessions::sessions_schema_text;
 use crate::commands::Name;
 use crate::dialect::Dialect;
 use crate::early::{EarlyLine, commands::Name as EarlyName};

@@ -21,7 +21,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 use self::envelope::Envelope;
-use self::listing::Listing;
+pub(crate) use self::listing::Listing;
 pub use self::opening::Opening;
 use crate::decode::{Decoded, decode, parse};
 use crate::dialect::Dialect;

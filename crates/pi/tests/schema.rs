@@ -4,14 +4,17 @@
 
 use std::path::Path;
 
-use pinion_pi::{Dialect, schema_text};
+use pinion_pi::{Dialect, schema_text, sessions_schema_text};
 
 #[test]
 fn the_published_schemas_are_those_of_the_types() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas");
-    for dialect in Dialect::ALL {
-        let path = root.join(format!("pi-{}.schema.json", dialect.name()));
-        let text = schema_text(dialect);
+    let dialects = Dialect::ALL.map(|dialect| (dialect.name(), schema_text(dialect)));
+    for (name, text) in dialects
+        .into_iter()
+        .chain([("sessions", sessions_schema_text())])
+    {
+        let path = root.join(format!("pi-{name}.schema.json"));
         if std::env::var_os("PINION_WRITE_SCHEMAS").is_some() {
             std::fs::write(&path, &text).unwrap();
         }

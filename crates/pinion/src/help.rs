@@ -190,6 +190,7 @@ client writes. It is made from the types that print and read the lines.
 
 Usage:
   pinion schema pi [--dialect early|classic|modern]    classic if none is named
+  pinion schema pi --multi-session                     what several sessions add
 
 Examples:
   pinion schema pi --dialect modern > pi-modern.schema.json

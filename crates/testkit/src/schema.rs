@@ -19,6 +19,8 @@ pub enum Schema {
     PiClassic,
     /// `docs/schemas/pi-modern.schema.json`.
     PiModern,
+    /// `docs/schemas/pi-sessions.schema.json`.
+    PiSessions,
 }
 
 /// A schema, ready to use.
@@ -46,16 +48,18 @@ impl Schema {
             Self::PiEarly => "early",
             Self::PiClassic => "classic",
             Self::PiModern => "modern",
+            Self::PiSessions => "sessions",
         }
     }
 
     fn ready(self) -> &'static Ready {
         // Made once: that takes longer than checking thousands of lines.
-        static READY: [OnceLock<Ready>; 3] = [const { OnceLock::new() }; 3];
+        static READY: [OnceLock<Ready>; 4] = [const { OnceLock::new() }; 4];
         let text = match self {
             Self::PiEarly => include_str!("../../../docs/schemas/pi-early.schema.json"),
             Self::PiClassic => include_str!("../../../docs/schemas/pi-classic.schema.json"),
             Self::PiModern => include_str!("../../../docs/schemas/pi-modern.schema.json"),
+            Self::PiSessions => include_str!("../../../docs/schemas/pi-sessions.schema.json"),
         };
         READY[self as usize].get_or_init(|| {
             let document: Value = serde_json::from_str(text).expect("a schema is JSON");

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use pinion_agent::{Answer, Command, Handle, Reply, StateView};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -12,9 +13,9 @@ use tokio::sync::oneshot;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A session in the list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Listing {
+pub(crate) struct Listing {
     session_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     session_file: Option<String>,

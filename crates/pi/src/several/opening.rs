@@ -1,10 +1,12 @@
 //! What `open_session` asks for.
 
 use pinion_message::ThinkingLevel;
+use schemars::JsonSchema;
 use serde_json::Value;
 
 /// A session to open. What is not said is as it was on the command line.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "camelCase")]
 pub struct Opening {
     /// Where it works.
     pub cwd: Option<String>,
@@ -17,6 +19,7 @@ pub struct Opening {
     /// How hard the model thinks.
     pub thinking_level: Option<ThinkingLevel>,
     /// Nothing is kept on disk.
+    #[schemars(default)]
     pub no_session: bool,
 }
 

@@ -11,7 +11,16 @@ use crate::failure::Failure;
 use crate::nearest::nearest;
 
 const PROTOCOLS: [&str; 1] = ["pi"];
-const USAGE: &str = "Usage: pinion schema pi [--dialect early|classic|modern]";
+const USAGE: &str = "Usage: pinion schema pi [--dialect early|classic|modern | --multi-session]";
+
+/// A document that can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Document {
+    /// The lines of a dialect.
+    Lines(Dialect),
+    /// What `--multi-session` adds to them.
+    Sessions,
+}
 
 pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
     let mut text = String::new();
@@ -19,22 +28,29 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
     out(&text)
 }
 
-fn packed(dialect: Dialect) -> &'static [u8] {
-    match dialect {
-        Dialect::Early => include_bytes!(concat!(env!("OUT_DIR"), "/pi-early.schema.json.deflate")),
-        Dialect::Classic => {
-            include_bytes!(concat!(env!("OUT_DIR"), "/pi-classic.schema.json.deflate"))
-        }
-        Dialect::Modern => {
-            include_bytes!(concat!(env!("OUT_DIR"), "/pi-modern.schema.json.deflate"))
-        }
+fn packed(document: Document) -> &'static [u8] {
+    macro_rules! packed {
+        ($name:literal) => {
+            include_bytes!(concat!(
+                env!("OUT_DIR"),
+                "/pi-",
+                $name,
+                ".schema.json.deflate"
+            ))
+        };
+    }
+    match document {
+        Document::Lines(Dialect::Early) => packed!("early"),
+        Document::Lines(Dialect::Classic) => packed!("classic"),
+        Document::Lines(Dialect::Modern) => packed!("modern"),
+        Document::Sessions => packed!("sessions"),
     }
 }
 
-/// The dialect that is asked for.
-fn parse(arguments: &[String]) -> Result<Dialect, Failure> {
+/// What is asked for.
+fn parse(arguments: &[String]) -> Result<Document, Failure> {
     let mut protocol = None;
-    let mut dialect = Dialect::default();
+    let mut document = Document::Lines(Dialect::default());
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let flag = argument.split_once('=').unwrap_or((argument, ""));
@@ -43,9 +59,10 @@ fn parse(arguments: &[String]) -> Result<Dialect, Failure> {
                 let name = rest.next().ok_or_else(|| {
                     Failure::usage(format!("Error: --dialect needs a name.\n{USAGE}"))
                 })?;
-                dialect = named(name)?;
+                document = Document::Lines(named(name)?);
             }
-            (_, ("--dialect", name)) => dialect = named(name)?,
+            (_, ("--dialect", name)) => document = Document::Lines(named(name)?),
+            ("--multi-session", _) => document = Document::Sessions,
             (word, _) if !word.starts_with('-') && protocol.is_none() => protocol = Some(word),
             (other, _) => {
                 return Err(Failure::usage(format!(
@@ -55,7 +72,7 @@ fn parse(arguments: &[String]) -> Result<Dialect, Failure> {
         }
     }
     match protocol {
-        Some(word) if PROTOCOLS.contains(&word) => Ok(dialect),
+        Some(word) if PROTOCOLS.contains(&word) => Ok(document),
         Some(word) => Err(Failure::usage(match nearest(word, PROTOCOLS.into_iter()) {
             Some(nearest) => {
                 format!("Error: there is no protocol \"{word}\". Did you mean {nearest}?")
@@ -80,16 +97,23 @@ fn named(name: &str) -> Result<Dialect, Failure> {
 mod tests {
     use super::*;
 
-    fn asked(words: &str) -> Result<Dialect, String> {
+    fn asked(words: &str) -> Result<Document, String> {
         let arguments: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         parse(&arguments).map_err(|failure| format!("{failure:?}"))
     }
 
     #[test]
     fn a_dialect_is_named_or_classic() {
-        assert_eq!(asked("pi"), Ok(Dialect::Classic));
-        assert_eq!(asked("pi --dialect early"), Ok(Dialect::Early));
-        assert_eq!(asked("--dialect=modern pi"), Ok(Dialect::Modern));
+        assert_eq!(asked("pi"), Ok(Document::Lines(Dialect::Classic)));
+        assert_eq!(
+            asked("pi --dialect early"),
+            Ok(Document::Lines(Dialect::Early))
+        );
+        assert_eq!(
+            asked("--dialect=modern pi"),
+            Ok(Document::Lines(Dialect::Modern))
+        );
+        assert_eq!(asked("pi --multi-session"), Ok(Document::Sessions));
     }
 
     #[test]

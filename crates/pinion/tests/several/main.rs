@@ -17,6 +17,7 @@ mod memory;
 mod routing;
 
 use pinion_testkit::Sandbox;
+use pinion_testkit::schema::Schema;
 use serde_json::{Value, json};
 
 use crate::support::{Client, check_runs, offline_sandbox};
@@ -47,8 +48,10 @@ impl Several {
 
     /// Asks for something that must work; its data.
     fn data(&mut self, command: Value) -> Value {
+        assert_eq!(Schema::PiSessions.input_complaint(&command), None);
         let answer = self.ask(command);
         assert_eq!(answer["success"], true, "{answer}");
+        assert_eq!(Schema::PiSessions.complaint(&answer), None);
         answer["data"].clone()
     }
 
@@ -56,6 +59,7 @@ impl Several {
     fn refusal(&mut self, command: Value) -> String {
         let answer = self.ask(command);
         assert_eq!(answer["success"], false, "{answer}");
+        assert_eq!(Schema::PiSessions.complaint(&answer), None);
         answer["error"].as_str().unwrap().to_owned()
     }
 

@@ -51,6 +51,7 @@ fn l11_lines_of_a_session_are_those_of_the_dialect_with_the_id_in_front() {
             let members = line.as_object().unwrap();
             let (name, value) = members.iter().next().unwrap();
             assert_eq!((name.as_str(), value), ("sessionId", &json!(id)), "{line}");
+            assert_eq!(Schema::PiSessions.complaint(&line), None);
             let mut without = members.clone();
             without.shift_remove("sessionId");
             let ours = ["open_session", "close_session"].map(|command| json!(command));
