@@ -70,12 +70,17 @@ impl Records {
             self.write_direct(slices);
             return;
         }
-        if self.batch.len() + length > BATCH {
+        if self.would_write(length) {
             self.flush();
         }
         for slice in slices {
             self.batch.extend_from_slice(slice);
         }
+    }
+
+    /// Whether a record of `length` bytes would not only be gathered but cause a write.
+    pub fn would_write(&self, length: usize) -> bool {
+        length >= DIRECT || self.batch.len() + length > BATCH
     }
 
     /// Writes what has been gathered; says whether the stream is still good.

@@ -15,6 +15,11 @@ pub trait Project: Send + 'static {
 
     /// Adds the records of `item` to `records`.
     fn project(&mut self, item: Self::Item, records: &mut Records);
+
+    /// Runs when everything there was has been added and is about to be written. What must be kept
+    /// before a reader may see it is kept here; whoever adds much at a time also asks
+    /// [`Records::would_write`].
+    fn before_flush(&mut self, _records: &mut Records) {}
 }
 
 /// How the writer's thread ended.
@@ -41,12 +46,16 @@ impl Writer {
     ) -> io::Result<Self> {
         let write = move || {
             let mut records = Records::new(descriptor);
-            while let Some(item) = queue.pop(|| records.flush()) {
+            while let Some(item) = queue.pop(|| {
+                project.before_flush(&mut records);
+                records.flush()
+            }) {
                 project.project(item, &mut records);
                 if records.failure().is_some() {
                     break;
                 }
             }
+            project.before_flush(&mut records);
             records.flush();
             match records.failure() {
                 Some(error) => {

@@ -1,0 +1,257 @@
+//! What the kinds of model interfaces do differently, as one table.
+//!
+//! Pinocchio's engines tell of the same things in different orders and words, and clients have learned them. A
+//! row of the table is one kind of engine; everything else is the same for all.
+
+use pinion_message::{StopReason, Usage};
+
+use crate::pb::UsageInfo;
+
+/// How one kind of engine tells of a request.
+#[derive(Debug)]
+pub(crate) struct Family {
+    /// How segments and calls are named.
+    pub naming: Naming,
+    /// Whether the beginning and the end of a request are told.
+    pub calls: ProviderCalls,
+    /// When a text or thinking segment is told to be finished.
+    pub segments_end: Moment,
+    /// When a tool call is told to be requested.
+    pub calls_requested: Moment,
+    /// How the stop reason and the usage are told before the end.
+    pub metadata: Metadata,
+    /// Whether the end of a request has a finish class.
+    pub finish_class: bool,
+    /// The `source` of thinking.
+    pub thinking: &'static str,
+    /// The finish reason of a segment; `None` is the stop reason of the answer.
+    pub segment_reason: Option<&'static str>,
+    /// The words for a natural end, the output limit, and calls.
+    pub stop_words: [&'static str; 3],
+    /// The status of a segment that an error cut short.
+    pub broken_status: &'static str,
+    /// Which prompt tokens count as input.
+    pub input: InputTokens,
+    /// Whether patches of text and thinking are numbered; those of arguments always are.
+    pub numbered: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Naming {
+    Completions,
+    Messages,
+    Responses,
+    Gemini,
+    Plain,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProviderCalls {
+    Told,
+    Silent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// When its block ends.
+    BlockEnd,
+    /// When the answer ends, after the metadata.
+    AnswerEnd,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Metadata {
+    /// Not before the end of the request.
+    Nothing,
+    /// Both at once.
+    Together,
+    /// The stop reason, then the usage.
+    Apart,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InputTokens {
+    /// All of the prompt; those read from a cache are told as `cachedTokens` too.
+    All,
+    /// Only fresh ones; cached ones are told apart.
+    Fresh,
+}
+
+/// Chat completions, and Mistral's protocol, which is much like them.
+const COMPLETIONS: Family = Family {
+    naming: Naming::Completions,
+    calls: ProviderCalls::Told,
+    segments_end: Moment::AnswerEnd,
+    calls_requested: Moment::AnswerEnd,
+    metadata: Metadata::Apart,
+    finish_class: true,
+    thinking: "provider",
+    segment_reason: None,
+    stop_words: ["stop", "length", "tool_calls"],
+    broken_status: "finished",
+    input: InputTokens::All,
+    numbered: false,
+};
+
+/// Anthropic's messages.
+const MESSAGES: Family = Family {
+    naming: Naming::Messages,
+    calls: ProviderCalls::Told,
+    segments_end: Moment::BlockEnd,
+    calls_requested: Moment::BlockEnd,
+    metadata: Metadata::Together,
+    finish_class: false,
+    thinking: "thinking",
+    segment_reason: Some("content_block_stop"),
+    stop_words: ["end_turn", "max_tokens", "tool_use"],
+    broken_status: "failed",
+    input: InputTokens::Fresh,
+    numbered: false,
+};
+
+/// OpenAI's responses.
+const RESPONSES: Family = Family {
+    naming: Naming::Responses,
+    calls: ProviderCalls::Told,
+    segments_end: Moment::BlockEnd,
+    calls_requested: Moment::AnswerEnd,
+    metadata: Metadata::Nothing,
+    finish_class: true,
+    thinking: "summary",
+    segment_reason: Some("completed"),
+    stop_words: ["completed", "max_output_tokens", "tool_calls"],
+    broken_status: "failed",
+    input: InputTokens::All,
+    numbered: true,
+};
+
+/// Gemini, also on Vertex.
+const GEMINI: Family = Family {
+    naming: Naming::Gemini,
+    thinking: "provider",
+    segment_reason: Some("stop"),
+    stop_words: ["STOP", "MAX_TOKENS", "STOP"],
+    ..RESPONSES
+};
+
+/// The built-in model and interfaces nobody has told us about: as responses, without summaries.
+const OTHERS: Family = Family {
+    thinking: "thinking",
+    segment_reason: Some("stop"),
+    stop_words: ["stop", "length", "tool_calls"],
+    ..RESPONSES
+};
+
+/// An engine that says nothing of its requests.
+const PLAIN: Family = Family {
+    naming: Naming::Plain,
+    calls: ProviderCalls::Silent,
+    thinking: "summary",
+    ..OTHERS
+};
+
+impl Family {
+    /// The row for a wire protocol; an answer without one comes from an engine that says nothing of requests.
+    pub fn of(api: &str) -> &'static Self {
+        match api {
+            "openai-completions" | "mistral-conversations" => &COMPLETIONS,
+            "anthropic-messages" => &MESSAGES,
+            "openai-responses" | "azure-openai-responses" | "openai-codex-responses" => &RESPONSES,
+            "google-generative-ai" | "google-vertex" => &GEMINI,
+            "" => &PLAIN,
+            _ => &OTHERS,
+        }
+    }
+
+    /// The word for why an answer ended.
+    pub fn stop_word(&self, reason: StopReason) -> &'static str {
+        let [stop, length, calls] = self.stop_words;
+        match reason {
+            StopReason::Stop => stop,
+            StopReason::Length => length,
+            StopReason::ToolUse => calls,
+            StopReason::Error => "error",
+            StopReason::Aborted => "cancelled",
+        }
+    }
+
+    /// The class of an end, where this engine tells one. Ends that are none always have one.
+    pub fn class(&self, reason: StopReason) -> &'static str {
+        match reason {
+            StopReason::Error => "failed",
+            StopReason::Aborted => "interrupted",
+            _ if !self.finish_class => "",
+            reason => finish_class(reason),
+        }
+    }
+
+    /// Tokens as this engine counts them; nothing if none were counted.
+    pub fn usage(&self, usage: &Usage) -> Option<UsageInfo> {
+        let cached = usage.cache_read + usage.cache_write;
+        if usage.input + usage.output + cached == 0 {
+            return None;
+        }
+        Some(match self.input {
+            InputTokens::All => UsageInfo {
+                input_tokens: saturated(usage.input + cached),
+                output_tokens: saturated(usage.output),
+                cached_tokens: saturated(usage.cache_read),
+                ..UsageInfo::default()
+            },
+            InputTokens::Fresh => UsageInfo {
+                input_tokens: saturated(usage.input),
+                output_tokens: saturated(usage.output),
+                cache_creation_input_tokens: saturated(usage.cache_write),
+                cache_read_input_tokens: saturated(usage.cache_read),
+                ..UsageInfo::default()
+            },
+        })
+    }
+}
+
+/// The class of an end, the same for all engines.
+pub(crate) fn finish_class(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::Stop => "completed",
+        StopReason::Length => "max_tokens",
+        StopReason::ToolUse => "tool_calls_pending",
+        StopReason::Error => "error",
+        StopReason::Aborted => "interrupted",
+    }
+}
+
+fn saturated(tokens: u64) -> i32 {
+    i32::try_from(tokens).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_counted_as_the_engine_does() {
+        let usage = Usage {
+            input: 10,
+            output: u64::from(u32::MAX),
+            cache_read: 4,
+            cache_write: 1,
+            ..Usage::default()
+        };
+        let all = Family::of("openai-completions").usage(&usage).unwrap();
+        assert_eq!((all.input_tokens, all.cached_tokens), (15, 4));
+        assert_eq!(all.output_tokens, i32::MAX);
+        let fresh = Family::of("anthropic-messages").usage(&usage).unwrap();
+        assert_eq!((fresh.input_tokens, fresh.cached_tokens), (10, 0));
+        assert_eq!(fresh.cache_read_input_tokens, 4);
+        assert_eq!(fresh.cache_creation_input_tokens, 1);
+        assert!(Family::of("").usage(&Usage::default()).is_none());
+    }
+
+    #[test]
+    fn every_interface_has_its_row() {
+        assert_eq!(Family::of("google-vertex").naming, Naming::Gemini);
+        assert_eq!(Family::of("offline").naming, Naming::Responses);
+        assert_eq!(Family::of("offline").thinking, "thinking");
+        assert_eq!(Family::of("").calls, ProviderCalls::Silent);
+    }
+}

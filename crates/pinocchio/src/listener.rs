@@ -1,0 +1,119 @@
+//! Takes the engine's events into the queue of the writer.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use futures_util::future::BoxFuture;
+use pinion_agent::{Event, Listener};
+use pinion_jsonl::Queue;
+use pinion_message::{Block, Message};
+
+use crate::outgoing::{DeltaText, FRAME, Out};
+use crate::patch::PatchMode;
+use crate::verdict::{RunEnd, Verdict};
+
+/// Puts the events of a run into the queue of a front, and knows how the run ended.
+#[derive(Debug)]
+pub struct ChatListener {
+    queue: Queue<Out>,
+    mode: PatchMode,
+    /// Size of the block that grows.
+    growing: AtomicUsize,
+    verdict: Mutex<Verdict>,
+}
+
+impl ChatListener {
+    /// A listener that feeds `queue`, from which patches are printed in `mode`.
+    pub fn new(queue: Queue<Out>, mode: PatchMode) -> Self {
+        Self {
+            queue,
+            mode,
+            growing: AtomicUsize::new(0),
+            verdict: Mutex::default(),
+        }
+    }
+
+    /// The user asked for the run to stop.
+    pub fn cancel(&self) {
+        self.verdict().cancel();
+    }
+
+    /// How the run ended, once the engine has settled.
+    pub fn end(&self) -> RunEnd {
+        self.verdict().end()
+    }
+
+    /// Forgets how the last run ended, because another begins.
+    pub fn reset(&self) {
+        *self.verdict() = Verdict::default();
+    }
+
+    fn verdict(&self) -> MutexGuard<'_, Verdict> {
+        self.verdict.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn weigh(&self, event: &Event) -> usize {
+        match event {
+            Event::BlockStart { .. } => {
+                self.growing.store(0, Ordering::Relaxed);
+                FRAME
+            }
+            Event::BlockEnd { block, .. } => FRAME + 2 * block_size(block),
+            Event::MessageEnd(message) => match &**message {
+                Message::Assistant(answer) => {
+                    4 * FRAME + 2 * answer.content.iter().map(block_size).sum::<usize>()
+                }
+                _ => 0,
+            },
+            Event::ToolEnd { output, .. } => {
+                2 * FRAME + output.content.iter().map(block_size).sum::<usize>()
+            }
+            _ => FRAME,
+        }
+    }
+}
+
+impl Listener for ChatListener {
+    fn notice(&self, _ordinal: u64, event: &Event) {
+        let out = match event {
+            Event::BlockDelta { index, delta } => {
+                let growing = self.growing.fetch_add(delta.len(), Ordering::Relaxed);
+                let repeated = if self.mode.repeats() { growing } else { 0 };
+                Out::Delta {
+                    index: *index,
+                    text: DeltaText::One(delta.clone()),
+                    weight: FRAME + delta.len() + repeated,
+                }
+            }
+            // A chat has no place for them, and they may be large.
+            Event::ToolUpdate { .. } => return,
+            event => {
+                self.verdict().notice(event);
+                Out::Event {
+                    event: event.clone(),
+                    at: Instant::now(),
+                    weight: self.weigh(event),
+                }
+            }
+        };
+        self.queue.push(out);
+    }
+
+    fn has_room(&self) -> bool {
+        self.queue.has_room()
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.queue.room())
+    }
+}
+
+fn block_size(block: &Block) -> usize {
+    match block {
+        Block::Text(text) => text.text.len(),
+        Block::Thinking(thinking) => thinking.thinking.len(),
+        Block::Image { data, .. } => data.len(),
+        Block::ToolCall(_) => FRAME,
+    }
+}

@@ -1,0 +1,226 @@
+//! Patches: what is added to a growing text, thinking or argument.
+//!
+//! They are nearly all of a stream, and all patches of one segment are alike but for a number, an offset and
+//! the text. So what is alike is printed once, and a patch is put together from slices.
+
+use std::sync::Arc;
+
+use pinion_jsonl::json;
+
+use crate::pb::{CorrelationInfo, Text};
+
+/// What a patch is added to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchKind {
+    /// Text of the answer.
+    Text,
+    /// Thinking.
+    Thinking,
+    /// Arguments of a tool call.
+    Arguments,
+}
+
+impl PatchKind {
+    /// The name of the event.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "ChatTextPatch",
+            Self::Thinking => "ChatReasoningPatch",
+            Self::Arguments => "ChatToolArgumentsPatch",
+        }
+    }
+}
+
+/// How a reader takes the text of a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PatchMode {
+    /// `text` is what is new.
+    Append,
+    /// `text` is everything so far.
+    #[default]
+    Snapshot,
+}
+
+impl PatchMode {
+    fn word(self) -> &'static [u8] {
+        match self {
+            Self::Append => b"APPEND",
+            Self::Snapshot => b"SNAPSHOT",
+        }
+    }
+}
+
+/// What all patches of one segment say.
+#[derive(Debug, Clone, Default)]
+pub struct SegmentFacts {
+    /// The message that grows; of arguments, the run.
+    pub message_id: Text,
+    /// The run, of thinking.
+    pub parent_message_id: Text,
+    /// `assistant` or `thinking`.
+    pub role: Text,
+    /// What the user said, of text.
+    pub prompt: Text,
+    /// Where the thinking comes from.
+    pub source: Text,
+    /// The call whose arguments grow.
+    pub tool_call_id: Text,
+    /// Who and what it belongs to.
+    pub correlation: Option<CorrelationInfo>,
+}
+
+/// A segment that patches are made for.
+#[derive(Debug)]
+pub struct PatchStream {
+    /// What grows.
+    pub kind: PatchKind,
+    /// What all patches say.
+    pub facts: SegmentFacts,
+    /// Members before the number.
+    head: Vec<u8>,
+    /// From the quote that ends the mode to the end of the members.
+    tail: Vec<u8>,
+}
+
+impl PatchStream {
+    /// Prints what all patches of a segment say.
+    pub fn new(kind: PatchKind, facts: SegmentFacts) -> Self {
+        let mut head = Vec::new();
+        let mut tail = vec![b'"'];
+        member(&mut head, "messageId", &facts.message_id);
+        match kind {
+            PatchKind::Text => {
+                member(&mut head, "role", &facts.role);
+                member(&mut head, "streamId", &facts.message_id);
+                member(&mut tail, "status", "streaming");
+                member(&mut tail, "prompt", &facts.prompt);
+            }
+            PatchKind::Thinking => {
+                member(&mut head, "parentMessageId", &facts.parent_message_id);
+                member(&mut head, "role", &facts.role);
+                member(&mut head, "streamId", &facts.message_id);
+                member(&mut tail, "status", "streaming");
+                member(&mut tail, "source", &facts.source);
+            }
+            PatchKind::Arguments => {
+                member(&mut head, "toolCallId", &facts.tool_call_id);
+                member(&mut head, "streamId", &facts.tool_call_id);
+                member(&mut tail, "status", "streaming_args");
+            }
+        }
+        if let Some(correlation) = &facts.correlation {
+            tail.extend_from_slice(br#","correlation":{"#);
+            let start = tail.len();
+            for (name, value) in [
+                ("sessionId", &correlation.session_id),
+                ("runId", &correlation.run_id),
+                ("turnId", &correlation.turn_id),
+                ("providerCallId", &correlation.provider_call_id),
+                ("segmentId", &correlation.segment_id),
+                ("toolCallId", &correlation.tool_call_id),
+            ] {
+                member(&mut tail, name, value);
+            }
+            if tail.get(start) == Some(&b',') {
+                tail.remove(start);
+            }
+            tail.push(b'}');
+        }
+        Self {
+            kind,
+            facts,
+            head,
+            tail,
+        }
+    }
+
+    /// The entity that grows.
+    pub fn entity_id(&self) -> &str {
+        match self.kind {
+            PatchKind::Text | PatchKind::Thinking => &self.facts.message_id,
+            PatchKind::Arguments => &self.facts.tool_call_id,
+        }
+    }
+}
+
+/// Appends `,"name":"value"`, or nothing if the value is empty.
+fn member(out: &mut Vec<u8>, name: &str, value: &str) {
+    if value.is_empty() {
+        return;
+    }
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":\"");
+    json::append_escaped(out, value);
+    out.push(b'"');
+}
+
+/// Something was added to a segment.
+#[derive(Debug, Clone)]
+pub struct Patch {
+    /// To which.
+    pub stream: Arc<PatchStream>,
+    /// The number of the patch from 1, or 0.
+    pub sequence: u64,
+    /// How many bytes came before.
+    pub offset: u64,
+    /// What was added, or everything so far, as `mode` says.
+    pub text: Arc<str>,
+    /// How `text` is taken. Always [`PatchMode::Append`] where we made it.
+    pub mode: PatchMode,
+}
+
+impl Patch {
+    /// Appends `,"sequence":…,"offset":…` where they are not 0.
+    pub(crate) fn append_numbers(&self, out: &mut Vec<u8>) {
+        for (name, number) in [("sequence", self.sequence), ("offset", self.offset)] {
+            if number > 0 {
+                out.extend_from_slice(b",\"");
+                out.extend_from_slice(name.as_bytes());
+                out.extend_from_slice(b"\":\"");
+                append_number(out, number);
+                out.push(b'"');
+            }
+        }
+    }
+
+    /// The slices of the members, each with a comma in front: `numbers` as [`Patch::append_numbers`] makes
+    /// them, `escaped` the text for `mode`.
+    pub(crate) fn members<'a>(
+        &'a self,
+        numbers: &'a [u8],
+        escaped: &'a [u8],
+        mode: PatchMode,
+    ) -> [&'a [u8]; 8] {
+        let (text, end): (&[u8], &[u8]) = match (escaped.is_empty(), self.stream.kind) {
+            (true, _) => (b"", b""),
+            (false, PatchKind::Arguments) => (b",\"arguments\":\"", b"\""),
+            (false, _) => (b",\"text\":\"", b"\""),
+        };
+        [
+            &self.stream.head,
+            numbers,
+            text,
+            escaped,
+            end,
+            b",\"mode\":\"CHAT_STREAM_PATCH_MODE_",
+            mode.word(),
+            &self.stream.tail,
+        ]
+    }
+}
+
+/// Appends a number in digits.
+pub(crate) fn append_number(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}

@@ -1,0 +1,492 @@
+//! An answer that grows: its request, its segments and its calls.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pinion_message::{AssistantMessage, Block, StopReason, Usage};
+
+use super::RunStart;
+use super::naming::{Naming, Part, RequestNames};
+use crate::events::ChatEvent;
+use crate::family::{Family, Metadata, Moment, ProviderCalls};
+use crate::ids;
+use crate::patch::{Patch, PatchKind, PatchMode, PatchStream, SegmentFacts};
+use crate::pb::{self, Text};
+
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub family: &'static Family,
+    /// Who the request belongs to.
+    pub correlation: pb::CorrelationInfo,
+    /// As counted so far.
+    pub usage: Usage,
+    names: RequestNames,
+    /// When the question was asked.
+    asked: Instant,
+    /// By position in the answer.
+    segments: Vec<(usize, Segment)>,
+}
+
+#[derive(Debug)]
+struct Segment {
+    stream: Arc<PatchStream>,
+    /// All of it so far; of a call, its arguments.
+    text: String,
+    tool_name: Text,
+    patches: u64,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Growing,
+    /// Its block has ended, which is told later.
+    Complete,
+    Told,
+}
+
+impl Answer {
+    pub fn begin(message: &AssistantMessage, naming: &mut Naming, asked: Instant) -> Self {
+        let family = Family::of(&message.api);
+        let names = naming.request(message, family);
+        Self {
+            family,
+            correlation: names.correlation.clone(),
+            usage: message.usage,
+            names,
+            asked,
+            segments: Vec::new(),
+        }
+    }
+
+    /// A block begins.
+    pub fn open(
+        &mut self,
+        index: usize,
+        block: &Block,
+        start: &RunStart,
+        naming: &mut Naming,
+        out: &mut Vec<ChatEvent>,
+    ) {
+        if !self.is_unannounced(index) {
+            return;
+        }
+        match block {
+            Block::Text(text) => {
+                let segment = self.named(Part::Text, index, naming);
+                let message_id = ids::text_segment(&start.root, &segment).into();
+                self.open_text(index, message_id, self.at(segment), start, out);
+                self.grow(index, &text.text.as_str().into(), out);
+            }
+            Block::Thinking(thinking) if thinking.redacted != Some(true) => {
+                let segment = self.named(Part::Thinking, index, naming);
+                self.open_thinking(index, segment, start, out);
+                self.grow(index, &thinking.thinking.as_str().into(), out);
+            }
+            Block::ToolCall(call) => {
+                let segment = self.named(Part::Call(&call.id), index, naming);
+                let call = (Text::new(&call.id), Text::new(&call.name));
+                self.open_call(index, call, segment, start, out);
+            }
+            Block::Thinking(_) | Block::Image { .. } => {}
+        }
+    }
+
+    fn named(&self, part: Part<'_>, index: usize, naming: &mut Naming) -> Text {
+        let name = naming.segment(&self.names, self.family.naming, part, index);
+        name.into()
+    }
+
+    fn at(&self, segment_id: Text) -> pb::CorrelationInfo {
+        pb::CorrelationInfo {
+            segment_id,
+            ..self.correlation.clone()
+        }
+    }
+
+    fn open_text(
+        &mut self,
+        index: usize,
+        message_id: Text,
+        correlation: pb::CorrelationInfo,
+        start: &RunStart,
+        out: &mut Vec<ChatEvent>,
+    ) {
+        out.push(ChatEvent::TextSegmentStarted(pb::ChatTextSegmentStarted {
+            message_id: message_id.clone(),
+            role: "assistant".into(),
+            prompt: start.prompt.clone(),
+            status: "streaming".into(),
+            streaming: true,
+            correlation: Some(correlation.clone()),
+        }));
+        let facts = SegmentFacts {
+            message_id,
+            role: "assistant".into(),
+            prompt: start.prompt.clone(),
+            correlation: Some(correlation),
+            ..SegmentFacts::default()
+        };
+        self.push(index, PatchKind::Text, facts, Text::default());
+    }
+
+    fn open_thinking(
+        &mut self,
+        index: usize,
+        segment: Text,
+        start: &RunStart,
+        out: &mut Vec<ChatEvent>,
+    ) {
+        let message_id = Text::from(ids::thinking_segment(&start.root, &segment));
+        let correlation = self.at(segment);
+        out.push(ChatEvent::ReasoningSegmentStarted(
+            pb::ChatReasoningSegmentStarted {
+                message_id: message_id.clone(),
+                parent_message_id: start.root.clone(),
+                role: "thinking".into(),
+                status: "streaming".into(),
+                streaming: true,
+                source: self.family.thinking.into(),
+                correlation: Some(correlation.clone()),
+            },
+        ));
+        let facts = SegmentFacts {
+            message_id,
+            parent_message_id: start.root.clone(),
+            role: "thinking".into(),
+            source: self.family.thinking.into(),
+            correlation: Some(correlation),
+            ..SegmentFacts::default()
+        };
+        self.push(index, PatchKind::Thinking, facts, Text::default());
+    }
+
+    fn open_call(
+        &mut self,
+        index: usize,
+        (call_id, name): (Text, Text),
+        segment: Text,
+        start: &RunStart,
+        out: &mut Vec<ChatEvent>,
+    ) {
+        let correlation = pb::CorrelationInfo {
+            tool_call_id: call_id.clone(),
+            ..self.at(segment)
+        };
+        out.push(ChatEvent::ToolCallStarted(pb::ChatToolCallStarted {
+            message_id: start.root.clone(),
+            tool_call_id: call_id.clone(),
+            tool_name: name.clone(),
+            status: "pending".into(),
+            correlation: Some(correlation.clone()),
+            ..Default::default()
+        }));
+        let facts = SegmentFacts {
+            message_id: start.root.clone(),
+            tool_call_id: call_id.clone(),
+            correlation: Some(correlation),
+            ..SegmentFacts::default()
+        };
+        self.push(index, PatchKind::Arguments, facts, name);
+    }
+
+    fn push(&mut self, index: usize, kind: PatchKind, facts: SegmentFacts, tool_name: Text) {
+        let segment = Segment {
+            stream: Arc::new(PatchStream::new(kind, facts)),
+            text: String::new(),
+            tool_name,
+            patches: 0,
+            state: State::Growing,
+        };
+        self.segments.push((index, segment));
+    }
+
+    fn segment(&mut self, index: usize) -> Option<&mut Segment> {
+        let mut newest_first = self.segments.iter_mut().rev();
+        newest_first
+            .find(|(at, _)| *at == index)
+            .map(|(_, segment)| segment)
+    }
+
+    /// Whether nothing has been told of the block at `index`.
+    pub fn is_unannounced(&self, index: usize) -> bool {
+        self.segments.iter().all(|(at, _)| *at != index)
+    }
+
+    /// Who the block at `index` belongs to.
+    pub fn correlation_of(&mut self, index: usize) -> Option<pb::CorrelationInfo> {
+        self.segment(index)?.stream.facts.correlation.clone()
+    }
+
+    /// A block grows.
+    pub fn grow(&mut self, index: usize, delta: &Arc<str>, out: &mut Vec<ChatEvent>) {
+        let numbered = self.family.numbered;
+        let Some(segment) = self.segment(index) else {
+            return;
+        };
+        if delta.is_empty() || segment.state != State::Growing {
+            return;
+        }
+        segment.patches += 1;
+        let is_numbered = numbered || segment.stream.kind == PatchKind::Arguments;
+        out.push(ChatEvent::Patch(Patch {
+            stream: Arc::clone(&segment.stream),
+            sequence: if is_numbered { segment.patches } else { 0 },
+            offset: segment.text.len() as u64,
+            text: Arc::clone(delta),
+            mode: PatchMode::Append,
+        }));
+        segment.text.push_str(delta);
+    }
+
+    /// A block is complete.
+    pub fn close(
+        &mut self,
+        index: usize,
+        block: &Block,
+        start: &RunStart,
+        out: &mut Vec<ChatEvent>,
+    ) {
+        let family = self.family;
+        let Some(segment) = self.segment(index) else {
+            return;
+        };
+        if segment.state != State::Growing {
+            return;
+        }
+        segment.complete(block);
+        let when = match segment.stream.kind {
+            PatchKind::Arguments => family.calls_requested,
+            PatchKind::Text | PatchKind::Thinking => family.segments_end,
+        };
+        if when == Moment::BlockEnd {
+            let reason = family.segment_reason.unwrap_or("stop");
+            segment.tell("finished", reason, start, out);
+        }
+    }
+
+    /// Tells of a block that came with the whole answer only.
+    pub fn tell_whole(
+        &mut self,
+        index: usize,
+        block: &Block,
+        start: &RunStart,
+        naming: &mut Naming,
+        out: &mut Vec<ChatEvent>,
+    ) {
+        match block {
+            Block::Text(text) if !text.text.trim().is_empty() => {
+                let number = naming.unnamed().to_string();
+                let message_id = Text::from(ids::text_segment(&start.root, &number));
+                let correlation = pb::CorrelationInfo {
+                    session_id: start.session_id.clone(),
+                    run_id: start.root.clone(),
+                    segment_id: message_id.clone(),
+                    ..Default::default()
+                };
+                self.open_text(index, message_id, correlation, start, out);
+            }
+            Block::Thinking(thinking)
+                if thinking.redacted != Some(true) && !thinking.thinking.trim().is_empty() =>
+            {
+                let segment = self.named(Part::Thinking, index, naming);
+                self.open_thinking(index, segment, start, out);
+            }
+            Block::ToolCall(_) => {
+                self.open(index, block, start, naming, out);
+                if let Some(segment) = self.segment(index) {
+                    segment.complete(block);
+                }
+                return;
+            }
+            _ => return,
+        }
+        if let Some(segment) = self.segment(index) {
+            segment.complete(block);
+            segment.tell("finished", "stop", start, out);
+        }
+    }
+
+    /// Takes note of how the answer ended; whether it failed or was stopped.
+    pub fn take_end(&mut self, message: &AssistantMessage) -> bool {
+        self.usage = message.usage;
+        matches!(message.stop_reason, StopReason::Error | StopReason::Aborted)
+    }
+
+    /// Tells the natural end of the answer.
+    pub fn finish(
+        &mut self,
+        message: &AssistantMessage,
+        start: &RunStart,
+        at: Instant,
+        out: &mut Vec<ChatEvent>,
+    ) {
+        let family = self.family;
+        let stop = family.stop_word(message.stop_reason);
+        let reason = family.segment_reason.unwrap_or(stop);
+        for (index, segment) in &mut self.segments {
+            if let (State::Growing, Some(block)) = (segment.state, message.content.get(*index)) {
+                segment.complete(block);
+            }
+        }
+        if family.segments_end == Moment::BlockEnd {
+            self.tell_segments(reason, start, out);
+        }
+        self.tell_metadata(stop, out);
+        self.tell_segments(reason, start, out);
+        self.tell_kind(PatchKind::Arguments, reason, start, out);
+        let mut finished = self.call_finished(message.stop_reason, at);
+        finished.has_tool_calls = message.tool_calls().next().is_some();
+        self.tell_call(finished, out);
+    }
+
+    fn tell_segments(&mut self, reason: &'static str, start: &RunStart, out: &mut Vec<ChatEvent>) {
+        self.tell_kind(PatchKind::Thinking, reason, start, out);
+        self.tell_kind(PatchKind::Text, reason, start, out);
+    }
+
+    fn tell_kind(
+        &mut self,
+        kind: PatchKind,
+        reason: &'static str,
+        start: &RunStart,
+        out: &mut Vec<ChatEvent>,
+    ) {
+        for (_, segment) in &mut self.segments {
+            if segment.stream.kind == kind && segment.state != State::Told {
+                segment.tell("finished", reason, start, out);
+            }
+        }
+    }
+
+    fn tell_metadata(&self, stop: &'static str, out: &mut Vec<ChatEvent>) {
+        if self.family.calls == ProviderCalls::Silent {
+            return;
+        }
+        let usage = self.family.usage(&self.usage);
+        let mut tell = |stop: &'static str, usage: Option<pb::UsageInfo>| {
+            out.push(ChatEvent::ProviderCallMetadataUpdated(
+                pb::ChatProviderCallMetadataUpdated {
+                    stop_reason: stop.into(),
+                    usage,
+                    correlation: Some(self.correlation.clone()),
+                },
+            ));
+        };
+        match self.family.metadata {
+            Metadata::Nothing => {}
+            Metadata::Together => tell(stop, usage),
+            Metadata::Apart => {
+                tell(stop, None);
+                if usage.is_some() {
+                    tell("", usage);
+                }
+            }
+        }
+    }
+
+    /// Closes what is open, because nothing more will come.
+    pub fn cut_short(
+        &mut self,
+        status: &'static str,
+        reason: &'static str,
+        start: &RunStart,
+        out: &mut Vec<ChatEvent>,
+    ) {
+        for kind in [PatchKind::Thinking, PatchKind::Text] {
+            for (_, segment) in &mut self.segments {
+                if segment.stream.kind != kind || segment.state == State::Told {
+                    continue;
+                }
+                segment.tell(status, reason, start, out);
+            }
+        }
+    }
+
+    /// Tells the end of a request that did not end by itself.
+    pub fn tell_failed(&mut self, reason: StopReason, at: Instant, out: &mut Vec<ChatEvent>) {
+        let finished = self.call_finished(reason, at);
+        self.tell_call(finished, out);
+    }
+
+    fn call_finished(&self, reason: StopReason, at: Instant) -> pb::ChatProviderCallFinished {
+        let taken = at.saturating_duration_since(self.asked).as_millis();
+        pb::ChatProviderCallFinished {
+            stop_reason: self.family.stop_word(reason).into(),
+            finish_class: self.family.class(reason).into(),
+            usage: self.family.usage(&self.usage),
+            duration_ms: Some(i64::try_from(taken).unwrap_or(i64::MAX)),
+            has_tool_calls: false,
+            correlation: Some(self.correlation.clone()),
+        }
+    }
+
+    fn tell_call(&self, finished: pb::ChatProviderCallFinished, out: &mut Vec<ChatEvent>) {
+        if self.family.calls == ProviderCalls::Told {
+            out.push(ChatEvent::ProviderCallFinished(finished));
+        }
+    }
+}
+
+impl Segment {
+    /// Takes the block as it ended.
+    fn complete(&mut self, block: &Block) {
+        match block {
+            Block::Text(text) => self.text.clone_from(&text.text),
+            Block::Thinking(thinking) => self.text.clone_from(&thinking.thinking),
+            Block::ToolCall(call) => self.text = call.arguments.to_string(),
+            Block::Image { .. } => {}
+        }
+        self.state = State::Complete;
+    }
+
+    /// Tells that the segment is finished, or that the call is requested.
+    fn tell(
+        &mut self,
+        status: &'static str,
+        reason: &'static str,
+        start: &RunStart,
+        out: &mut Vec<ChatEvent>,
+    ) {
+        self.state = State::Told;
+        let facts = &self.stream.facts;
+        let text = Text::from(std::mem::take(&mut self.text));
+        out.push(match self.stream.kind {
+            PatchKind::Text => ChatEvent::TextSegmentFinished(pb::ChatTextSegmentFinished {
+                message_id: facts.message_id.clone(),
+                role: facts.role.clone(),
+                prompt: facts.prompt.clone(),
+                text: text.clone(),
+                content: text,
+                status: status.into(),
+                r#final: true,
+                finish_reason: reason.into(),
+                correlation: facts.correlation.clone(),
+                ..Default::default()
+            }),
+            PatchKind::Thinking => {
+                ChatEvent::ReasoningSegmentFinished(pb::ChatReasoningSegmentFinished {
+                    message_id: facts.message_id.clone(),
+                    parent_message_id: facts.parent_message_id.clone(),
+                    role: facts.role.clone(),
+                    text: text.clone(),
+                    content: text,
+                    status: status.into(),
+                    source: facts.source.clone(),
+                    finish_reason: reason.into(),
+                    correlation: facts.correlation.clone(),
+                    ..Default::default()
+                })
+            }
+            PatchKind::Arguments => ChatEvent::ToolCallRequested(pb::ChatToolCallRequested {
+                message_id: start.root.clone(),
+                tool_call_id: facts.tool_call_id.clone(),
+                tool_name: self.tool_name.clone(),
+                input: text,
+                status: "pending".into(),
+                correlation: facts.correlation.clone(),
+                ..Default::default()
+            }),
+        });
+    }
+}
