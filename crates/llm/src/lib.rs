@@ -28,6 +28,7 @@ mod relaxed_json;
 mod request;
 mod resolve;
 mod responses;
+mod sampling;
 mod sse;
 mod surrogates;
 mod thinking;
@@ -56,6 +57,7 @@ pub use resolve::{
     InitialModel, InitialOptions, ResolveError, Resolved, ScopedModel, default_model,
     initial_model, resolve_model, scope,
 };
+pub use sampling::{Sampling, StructuredOutput};
 pub use sse::{Frame, FrameTooLong, SseParser};
 pub use surrogates::without_lone_surrogates;
 pub use transform::transform;

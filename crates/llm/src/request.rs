@@ -12,6 +12,8 @@ use pinion_message::{AssistantMessage, Block, Message, Model, Secret, ThinkingLe
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::Sampling;
+
 /// One request to a model.
 #[derive(Clone)]
 pub struct Request {
@@ -59,6 +61,8 @@ pub struct RequestOptions {
     pub max_tokens: Option<u64>,
     /// Sampling temperature.
     pub temperature: Option<f64>,
+    /// How the answer is drawn and shaped otherwise.
+    pub sampling: Option<Arc<Sampling>>,
     /// Headers that win over all others.
     pub headers: BTreeMap<String, String>,
     /// Overrides of the token budgets per level.

@@ -53,10 +53,12 @@ pub(crate) fn effort(model: &Model, level: ThinkingLevel) -> &str {
 /// The output cap: as asked, or the smaller of the model's and ours; `None` if neither is known.
 pub(crate) fn max_tokens(request: &Request) -> Option<u64> {
     let default = request.model.max_tokens.min(DEFAULT_MAX_TOKENS);
+    let sampling = request.options.sampling.as_deref();
+    let uncapped = sampling.is_some_and(|sampling| sampling.uncapped);
     request
         .options
         .max_tokens
-        .or(Some(default))
+        .or(Some(default).filter(|_| !uncapped))
         .filter(|&tokens| tokens > 0)
 }
 

@@ -12,6 +12,7 @@ use super::messages::{Part, Turn, cache_last_part, turns};
 use crate::compat;
 use crate::outgoing::{CacheControl, Headers, HttpRequest, api_key, cache_session, url};
 use crate::request::Request;
+use crate::sampling;
 use crate::thinking::{Mapped, budget, cap_and_budget, mapped, max_tokens};
 use crate::transform::transform;
 
@@ -36,6 +37,8 @@ struct Body<'a> {
     output_config: Option<OutputConfig<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<Metadata<'a>>,
+    #[serde(flatten)]
+    sampling: Map<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -72,7 +75,10 @@ enum Thinking {
 
 #[derive(Serialize)]
 struct OutputConfig<'a> {
-    effort: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -90,11 +96,18 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
     if let (Some(cache), Some(last)) = (cache, messages.last_mut()) {
         cache_last_part(last, cache);
     }
-    let (max_tokens, thinking, output_config) = thinking(request, &compat);
+    let (max_tokens, thinking, effort) = thinking(request, &compat);
+    let format = sampling::output_format(request);
+    let shaped = effort.is_some() || format.is_some();
     let thinks = matches!(
         thinking,
         Some(Thinking::Enabled { .. } | Thinking::Adaptive { .. })
     );
+    let mut drawing = sampling::members(request);
+    if thinks {
+        // The API refuses it from a model that thinks.
+        drawing.shift_remove("top_k");
+    }
     let system = request
         .system_prompt
         .as_deref()
@@ -116,12 +129,13 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
             .filter(|_| !thinks && compat.temperature),
         tools: tools(&request.tools, &compat, cache),
         thinking,
-        output_config,
+        output_config: shaped.then_some(OutputConfig { effort, format }),
         metadata: request
             .options
             .user_id
             .as_deref()
             .map(|user_id| Metadata { user_id }),
+        sampling: drawing,
     };
     headers(request, &compat).into_request(url(model, "v1/messages")?, &body, request)
 }
@@ -158,11 +172,11 @@ fn headers(request: &Request, compat: &compat::Anthropic) -> Headers {
     headers
 }
 
-/// The output cap, and how to think.
+/// The output cap, how to think, and how hard.
 fn thinking<'a>(
     request: &'a Request,
     compat: &compat::Anthropic,
-) -> (u64, Option<Thinking>, Option<OutputConfig<'a>>) {
+) -> (u64, Option<Thinking>, Option<&'a str>) {
     const DISPLAY: &str = "summarized";
     let model = &*request.model;
     let base = max_tokens(request).unwrap_or(FALLBACK_MAX_TOKENS);
@@ -183,7 +197,7 @@ fn thinking<'a>(
             _ => "high",
         };
         let adaptive = Thinking::Adaptive { display: DISPLAY };
-        return (base, Some(adaptive), Some(OutputConfig { effort }));
+        return (base, Some(adaptive), Some(effort));
     }
     let model_max = if model.max_tokens == 0 {
         u64::MAX

@@ -12,6 +12,7 @@ use super::params::thinking_params;
 use crate::compat::{self, SessionHeaders};
 use crate::outgoing::{CacheControl, Headers, HttpRequest, cache_session, url};
 use crate::request::{CacheRetention, Request};
+use crate::sampling;
 use crate::thinking::max_tokens;
 use crate::transform::transform;
 
@@ -124,6 +125,7 @@ fn other_members(request: &Request, compat: &compat::Completions<'_>) -> Map<Str
         others.insert("tool_stream".to_owned(), json!(true));
     }
     others.extend(thinking_params(request, compat));
+    others.extend(sampling::members(request));
     if let Some(routing) = compat.open_router_routing
         && model.base_url.contains("openrouter.ai")
     {

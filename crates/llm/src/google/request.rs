@@ -3,12 +3,13 @@
 
 use pinion_message::{Model, ToolSpec};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::contents::{Turn, turns};
 use super::thinking::{ThinkingConfig, thinking_config};
 use crate::outgoing::{Headers, HttpRequest, api_key, url};
 use crate::request::Request;
+use crate::sampling;
 use crate::thinking::max_tokens;
 use crate::transform::transform;
 
@@ -53,6 +54,8 @@ struct GenerationConfig {
     max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking_config: Option<ThinkingConfig>,
+    #[serde(flatten)]
+    sampling: Map<String, Value>,
 }
 
 /// The request as it goes out.
@@ -76,6 +79,7 @@ pub(crate) fn build(request: &Request, host: Host) -> Result<HttpRequest, String
             temperature: request.options.temperature,
             max_output_tokens: max_tokens(request),
             thinking_config: model.reasoning.then(|| thinking_config(request, host)),
+            sampling: sampling::members(request),
         },
     };
     let mut headers = Headers::json("*/*");

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use pinion_message::{AssistantMessage, Block, Content, Message, ToolResultMessage};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::outgoing::{DataUrl, Headers, HttpRequest, SEE_IMAGE, cache_session, joined_text, url};
 use crate::request::Request;
+use crate::sampling;
 use crate::thinking::{Mapped, clamped, mapped, max_tokens};
 use crate::transform::transform;
 
@@ -36,6 +37,8 @@ struct Body<'a> {
     reasoning_effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_mode: Option<&'static str>,
+    #[serde(flatten)]
+    sampling: Map<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -139,6 +142,7 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
         tool_choice: request.options.tool_choice.as_ref(),
         reasoning_effort: effort,
         prompt_mode: (level.is_some() && !by_effort).then_some("reasoning"),
+        sampling: sampling::members(request),
     };
     let mut headers = Headers::json("text/event-stream");
     headers.bearer("authorization", request);

@@ -5,13 +5,14 @@ use std::borrow::Cow;
 
 use pinion_message::{ThinkingLevel, ToolSpec};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::azure::{azure_deployment, azure_url};
 use super::items::{Item, items};
 use crate::compat;
 use crate::outgoing::{Headers, HttpRequest, api_key, cache_session, url};
 use crate::request::{CacheRetention, Request};
+use crate::sampling;
 use crate::thinking::{Mapped, clamped, effort, mapped, max_tokens};
 use crate::transform::transform;
 
@@ -43,13 +44,15 @@ struct Body<'a> {
     reasoning: Option<Reasoning<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     include: Option<[&'static str; 1]>,
+    #[serde(flatten)]
+    sampling: Map<String, Value>,
 }
 
 #[derive(Serialize)]
 struct Reasoning<'a> {
     effort: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    summary: Option<&'static str>,
+    summary: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -89,6 +92,7 @@ pub(crate) fn build(request: &Request, flavour: Flavour) -> Result<HttpRequest, 
         tools: request.tools.iter().map(tool).collect(),
         reasoning,
         include,
+        sampling: sampling::members(request),
     };
     let address = if azure {
         azure_url(model)?
@@ -143,7 +147,7 @@ fn reasoning<'a>(
         let effort = effort(model, level);
         let reasoning = Reasoning {
             effort,
-            summary: Some("auto"),
+            summary: sampling::reasoning_summary(request),
         };
         return (Some(reasoning).filter(|_| compat.reasoning_effort), include);
     }

@@ -1,0 +1,398 @@
+//! From settings to a model that can be asked: which protocol, where, with which key.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use pinion_llm::{
+    Authorization, CredentialError, EventStream, Provider, Registry, Request, RequestOptions,
+};
+use pinion_message::{Model, ModelCost, Secret, ThinkingLevel};
+use secrecy::ExposeSecret;
+use serde_json::json;
+
+use crate::api_type::{ApiType, OFFLINE, SPOKEN};
+use crate::error::{Notice, ProfileError};
+use crate::places::Surroundings;
+use crate::resolve::Resolved;
+use crate::tuning::{self, Tuning};
+use crate::{oauth, outbound};
+
+/// Tokens that fit into a model nobody knows.
+const CONTEXT_WINDOW: u64 = 128_000;
+
+/// A model and everything needed to ask it.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// Who is asked.
+    pub model: Arc<Model>,
+    /// What lets us ask.
+    pub access: Access,
+    /// How hard it thinks.
+    pub thinking: ThinkingLevel,
+    /// How it is asked.
+    pub tuning: Arc<Tuning>,
+    /// For stderr: what cannot be done as it was asked.
+    pub notices: Vec<Notice>,
+}
+
+/// What lets us ask.
+#[derive(Debug, Clone)]
+pub enum Access {
+    /// These.
+    Given(Authorization),
+    /// What pinion's own registry has for the model, looked up for each request.
+    Registry,
+}
+
+impl Chosen {
+    /// The key and the headers of a request. `registry` is the one the model was chosen with.
+    pub fn authorize(
+        &self,
+        registry: &Registry,
+    ) -> BoxFuture<'static, Result<Authorization, CredentialError>> {
+        match &self.access {
+            Access::Given(authorization) => {
+                let authorization = authorization.clone();
+                Box::pin(async move { Ok(authorization) })
+            }
+            Access::Registry => {
+                let (registry, model) = (registry.clone(), Arc::clone(&self.model));
+                Box::pin(async move { registry.authorize(&model).await })
+            }
+        }
+    }
+
+    /// The keys that are known now, so that they can be masked.
+    pub fn known_keys(&self) -> Vec<Secret> {
+        match &self.access {
+            Access::Given(given) => {
+                let key = given.api_key.iter();
+                key.chain(given.headers.values()).cloned().collect()
+            }
+            Access::Registry => Vec::new(),
+        }
+    }
+
+    /// Who answers: `inner`, asked as the settings say.
+    pub fn provider(&self, inner: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        Arc::new(Tuned {
+            inner,
+            tuning: Arc::clone(&self.tuning),
+        })
+    }
+
+    /// Puts what the settings say into a request.
+    pub fn tune(&self, options: &mut RequestOptions) {
+        self.tuning.apply(options);
+    }
+}
+
+/// Asks somebody else, the way the settings say.
+struct Tuned {
+    inner: Arc<dyn Provider>,
+    tuning: Arc<Tuning>,
+}
+
+impl Provider for Tuned {
+    fn stream(&self, mut request: Request) -> EventStream {
+        self.tuning.apply(&mut request.options);
+        self.inner.stream(request)
+    }
+}
+
+/// The model that settings choose. `registry` is pinion's own, for its catalogue and its keys.
+pub fn engine(
+    resolved: &Resolved,
+    registry: &Registry,
+    surroundings: &Surroundings<'_>,
+    now: SystemTime,
+) -> Result<Chosen, ProfileError> {
+    let settings = &resolved.settings;
+    let name = settings.chat.engine.as_deref().unwrap_or_default().trim();
+    let api_type = settings.chat.api_type.as_deref().unwrap_or_default().trim();
+    if api_type == OFFLINE {
+        let id = match resolved.is_given(&["chat", "engine"]) {
+            true => name.strip_prefix("offline/").unwrap_or(name),
+            false => "demo",
+        };
+        return of_registry(resolved, registry, OFFLINE, id);
+    }
+    if let Some((provider, id)) = own_name(resolved, registry, name) {
+        return of_registry(resolved, registry, provider, id);
+    }
+    let api_type = ApiType::of(api_type)?;
+    let bearer = bearer(resolved, &api_type, now)?;
+    let address = address(resolved, &api_type)?;
+    let access = match bearer {
+        Some(token) => Some(Access::Given(with_token(&api_type, token))),
+        None => access(resolved, registry, surroundings, &api_type, &address),
+    };
+    let Some(access) = access else {
+        if asks_for_nothing(resolved) && !any_key(resolved, registry, surroundings) {
+            let mut chosen = of_registry(resolved, registry, OFFLINE, "demo")?;
+            chosen.notices.push(Notice::new(
+                "offline_instead",
+                "no key is configured and no engine is named, so the built-in offline/demo model answers. It is no real model: set OPENAI_API_KEY, or choose a profile, to use one.",
+            ));
+            return Ok(chosen);
+        }
+        return Err(ProfileError::MissingKey {
+            engine: name.to_owned(),
+            api_type: api_type.name.to_owned(),
+            key: api_type
+                .keys
+                .first()
+                .copied()
+                .unwrap_or_default()
+                .to_owned(),
+            variables: api_type.advised_variables(),
+        });
+    };
+    let model = model(resolved, registry, &api_type, name, address.url);
+    finish(resolved, model, access)
+}
+
+/// The settings as they concern `model`.
+fn finish(resolved: &Resolved, model: Model, access: Access) -> Result<Chosen, ProfileError> {
+    let (tuning, thinking, notices) = tuning::of(resolved, &model)?;
+    Ok(Chosen {
+        thinking: model.clamp_thinking(thinking),
+        model: Arc::new(model),
+        access,
+        tuning: Arc::new(tuning),
+        notices,
+    })
+}
+
+/// A model of pinion's own registry, with its own key.
+fn of_registry(
+    resolved: &Resolved,
+    registry: &Registry,
+    provider: &str,
+    id: &str,
+) -> Result<Chosen, ProfileError> {
+    let Some(model) = registry.find(provider, id) else {
+        let resolved = pinion_llm::resolve_model(registry, Some(provider), id);
+        let message = match resolved {
+            Err(error) => error.to_string(),
+            Ok(found) => format!(
+                "engine \"{provider}/{id}\" is no model of pinion's; did you mean {}/{}?",
+                found.model.provider, found.model.id
+            ),
+        };
+        return Err(ProfileError::UnknownModel { message });
+    };
+    registry
+        .check_credentials(&model)
+        .map_err(|error| ProfileError::MissingCredential {
+            message: error.to_string().replace("\n\n", " "),
+        })?;
+    finish(resolved, Model::clone(&model), Access::Registry)
+}
+
+/// `provider/id` or `cassette:FILE`, where nothing says that another server is meant.
+fn own_name<'a>(
+    resolved: &Resolved,
+    registry: &Registry,
+    name: &'a str,
+) -> Option<(&'a str, &'a str)> {
+    if let Some(file) = name.strip_prefix("cassette:") {
+        return Some(("cassette", file));
+    }
+    let (provider, id) = name.split_once('/')?;
+    let elsewhere = resolved.is_given(&["chat", "api_type"])
+        || resolved.is_given(&["api", "base_urls", "openai-base-url"]);
+    let known = registry.providers().contains(&provider);
+    (known && (provider == OFFLINE || !elsewhere)).then_some((provider, id))
+}
+
+/// Where requests go.
+struct Address {
+    url: String,
+    /// It is the one everybody uses, to which every key of the user may go.
+    usual: bool,
+}
+
+fn address(resolved: &Resolved, api_type: &ApiType) -> Result<Address, ProfileError> {
+    let api = &resolved.settings.api;
+    let known = api_type.base_urls.iter().find_map(|key| {
+        let url = api.base_urls.get(*key)?.trim();
+        (!url.is_empty()).then_some((*key, url))
+    });
+    let default = api_type
+        .default_base_url
+        .zip(api_type.base_urls.first().copied());
+    let Some((key, url)) = known.or(default.map(|(url, key)| (key, url))) else {
+        return Err(ProfileError::MissingBaseUrl {
+            api_type: api_type.name.to_owned(),
+            key: api_type
+                .base_urls
+                .first()
+                .copied()
+                .unwrap_or_default()
+                .to_owned(),
+        });
+    };
+    outbound::check(key, url, api, api_type.permissions)?;
+    let usual = Some(url.trim_end_matches('/')) == api_type.default_base_url;
+    let mut url = url.trim_end_matches('/').to_owned();
+    if api_type.api == "google-generative-ai" {
+        let version = resolved.settings.gemini.api_version.as_deref();
+        let version = version.unwrap_or("v1beta").trim_matches('/');
+        if !version.is_empty() && !url.ends_with(&format!("/{version}")) {
+            url = format!("{url}/{version}");
+        }
+    }
+    Ok(Address { url, usual })
+}
+
+/// The first key there is: of the settings, of the usual variables, of pinion's own files.
+fn access(
+    resolved: &Resolved,
+    registry: &Registry,
+    surroundings: &Surroundings<'_>,
+    api_type: &ApiType,
+    address: &Address,
+) -> Option<Access> {
+    let with_key = |key: Secret| {
+        Access::Given(Authorization {
+            api_key: Some(key),
+            ..Authorization::default()
+        })
+    };
+    if let Some(key) = static_key(resolved, api_type) {
+        return Some(with_key(key));
+    }
+    let variable = |name: &&str| surroundings.variable(name);
+    if let Some(key) = api_type.variables.iter().find_map(variable) {
+        return Some(with_key(Secret::from(key)));
+    }
+    (address.usual && registry.has_credentials(api_type.provider)).then_some(Access::Registry)
+}
+
+fn static_key(resolved: &Resolved, api_type: &ApiType) -> Option<Secret> {
+    let keys = &resolved.settings.api.api_keys;
+    let set = |name: &&str| {
+        let key = keys.get(*name)?;
+        (!key.expose_secret().trim().is_empty()).then(|| key.clone())
+    };
+    api_type.keys.iter().find_map(set)
+}
+
+/// The token of the profile's login.
+fn bearer(
+    resolved: &Resolved,
+    api_type: &ApiType,
+    now: SystemTime,
+) -> Result<Option<Secret>, ProfileError> {
+    let Some(profile) = &resolved.profile else {
+        return Ok(None);
+    };
+    let has_key = api_type.keys.iter().any(|key| {
+        let key = profile.settings.get(&["api", "api_keys", key]);
+        key.and_then(|key| key.as_str())
+            .is_some_and(|key| !key.trim().is_empty())
+    });
+    let now = Timestamp::try_from(now).unwrap_or(Timestamp::MAX);
+    oauth::token(profile, has_key, now)
+}
+
+/// OpenAI's APIs send every key as a bearer token; the others are told to.
+fn with_token(api_type: &ApiType, token: Secret) -> Authorization {
+    match api_type.api {
+        "openai-completions" | "openai-responses" => Authorization {
+            api_key: Some(token),
+            ..Authorization::default()
+        },
+        _ => {
+            let value = Secret::from(format!("Bearer {}", token.expose_secret()));
+            Authorization {
+                api_key: None,
+                headers: [("Authorization".to_owned(), value)].into(),
+            }
+        }
+    }
+}
+
+fn asks_for_nothing(resolved: &Resolved) -> bool {
+    resolved.profile.is_none()
+        && !resolved.is_given(&["chat", "engine"])
+        && !resolved.is_given(&["chat", "api_type"])
+}
+
+/// Whether any key is configured, for whomever.
+fn any_key(resolved: &Resolved, registry: &Registry, surroundings: &Surroundings<'_>) -> bool {
+    let keys = resolved.settings.api.api_keys.values();
+    let mut set = keys.filter(|key| !key.expose_secret().trim().is_empty());
+    set.next().is_some()
+        || SPOKEN.iter().any(|api_type| {
+            let mut variables = api_type.variables.iter();
+            variables.any(|name| surroundings.variable(name).is_some())
+                || registry.has_credentials(api_type.provider)
+        })
+}
+
+/// The model of the catalogue, or one made up, with what `model_info` says of it.
+fn model(
+    resolved: &Resolved,
+    registry: &Registry,
+    api_type: &ApiType,
+    id: &str,
+    base_url: String,
+) -> Model {
+    let known = registry.find(api_type.provider, id);
+    let mut model = match known {
+        Some(known) => Model::clone(&known),
+        None => Model {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            api: String::new(),
+            provider: api_type.provider.to_owned(),
+            base_url: String::new(),
+            reasoning: tuning::thinks_by_name(id),
+            thinking_level_map: None,
+            input: vec!["text".to_owned(), "image".to_owned()],
+            cost: ModelCost::default(),
+            context_window: CONTEXT_WINDOW,
+            max_tokens: 0,
+            headers: None,
+            compat: None,
+        },
+    };
+    model.api = api_type.api.to_owned();
+    // Servers that only resemble OpenAI's rarely know what it added later.
+    if api_type.api == "openai-completions" && !base_url.starts_with("https://api.openai.com/") {
+        let compat = model.compat.get_or_insert_default();
+        for (flag, value) in [
+            ("supportsStore", json!(false)),
+            ("supportsDeveloperRole", json!(false)),
+            ("maxTokensField", json!("max_tokens")),
+        ] {
+            compat.entry(flag).or_insert(value);
+        }
+    }
+    model.base_url = base_url;
+    let info = &resolved.settings.model_info;
+    if let Some(name) = &info.name {
+        model.name.clone_from(name);
+    }
+    model.reasoning = info.reasoning.unwrap_or(model.reasoning);
+    if let Some(input) = &info.input {
+        model.input.clone_from(input);
+    }
+    let tokens = |tokens: Option<i64>| tokens.and_then(|tokens| u64::try_from(tokens).ok());
+    model.context_window = tokens(info.context_window).unwrap_or(model.context_window);
+    model.max_tokens = tokens(info.max_output_tokens).unwrap_or(model.max_tokens);
+    if let Some(cost) = info.cost {
+        model.cost = ModelCost {
+            input: cost.input,
+            output: cost.output,
+            cache_read: cost.cache_read,
+            cache_write: cost.cache_write,
+            tiers: Vec::new(),
+        };
+    }
+    model
+}

@@ -1,0 +1,226 @@
+//! What keeps a configuration from being used, in words and as a stable code.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// One mistake in a document, with its place; line 0 is a value that stands in no file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Line, from 1.
+    pub line: u64,
+    /// Column, from 1.
+    pub column: u64,
+    /// What is wrong, and what to write instead.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line > 0 {
+            write!(f, "{}:{}: ", self.line, self.column)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// Something was left out or will not work as written; for stderr, after `Warning: `.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// A stable word for programs.
+    pub code: &'static str,
+    /// What happened and what to do.
+    pub message: String,
+}
+
+impl Notice {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Why there are no settings, or no model to ask with them.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the members are")]
+pub enum ProfileError {
+    /// A configuration document has mistakes.
+    #[error("{}", listed(origin, problems))]
+    Document {
+        origin: String,
+        problems: Vec<Problem>,
+    },
+    /// A registry has mistakes.
+    #[error("{}", listed(origin, problems))]
+    Registry {
+        origin: String,
+        problems: Vec<Problem>,
+    },
+    /// A value of the command line, the environment or a command file cannot be used.
+    #[error("{origin}: {message}")]
+    Setting { origin: String, message: String },
+    /// A file cannot be read.
+    #[error("{}: the {what} cannot be read: {reason}", path.display())]
+    Unreadable {
+        what: &'static str,
+        path: PathBuf,
+        reason: String,
+    },
+    /// `--config-file` names nothing.
+    #[error("{}: there is no such file; --config-file must name one that exists", path.display())]
+    ConfigNotFound { path: PathBuf },
+    /// A name configuration had long ago.
+    #[error(
+        "{}: files of this name are not read; move what it says to .pinocchio.yml, as `profile.active` and `profiles`",
+        path.display()
+    )]
+    RefusedName { path: PathBuf },
+    /// Text that cannot be a slug.
+    #[error(
+        "{origin}: \"{text}\" cannot be the name of a {what}; use up to 128 of a-z, 0-9, \".\", \"_\" and \"-\", beginning and ending with a letter or digit"
+    )]
+    Slug {
+        origin: String,
+        what: &'static str,
+        text: String,
+    },
+    /// Two sources define one registry.
+    #[error(
+        "registry \"{slug}\" is defined by both {first} and {second}; name only one of them in profile.registries"
+    )]
+    DuplicateRegistry {
+        slug: String,
+        first: String,
+        second: String,
+    },
+    /// There is no such registry.
+    #[error(
+        "{wanted_by}: there is no registry \"{slug}\"; {}",
+        those(known, "registries")
+    )]
+    RegistryNotFound {
+        wanted_by: String,
+        slug: String,
+        known: Vec<String>,
+    },
+    /// There is no such profile.
+    #[error(
+        "{wanted_by}: there is no profile \"{slug}\"; {}",
+        those(known, "profiles")
+    )]
+    ProfileNotFound {
+        wanted_by: String,
+        slug: String,
+        known: Vec<String>,
+    },
+    /// A profile is asked for and none can exist.
+    #[error(
+        "profile \"{slug}\" is asked for, but no profiles are configured; write them under `profiles` in a configuration document, or name a registry with --profile-registries"
+    )]
+    NoProfiles { slug: String },
+    /// A stack leads back to itself.
+    #[error("the stack of profile {} leads back to itself; take one of these out", path.join(" -> "))]
+    StackCycle { path: Vec<String> },
+    /// A stack is too deep.
+    #[error("the stack of profile {} is more than 32 profiles deep", path.first().map_or("", String::as_str))]
+    StackTooDeep { path: Vec<String> },
+    /// A kind of API nobody knows.
+    #[error(
+        "chat.api_type \"{api_type}\" is unknown; use openai, open-responses, openai-responses, claude, gemini, anyscale, fireworks or offline"
+    )]
+    UnknownApiType { api_type: String },
+    /// A kind of API that is only a name.
+    #[error("chat.api_type \"{api_type}\" is only a name: no engine speaks it; {instead}")]
+    UnsupportedApiType {
+        api_type: String,
+        instead: &'static str,
+    },
+    /// `provider/id` that is no model.
+    #[error("{message}")]
+    UnknownModel { message: String },
+    /// No key for the chosen engine.
+    #[error(
+        "no API key for engine \"{engine}\" (chat.api_type {api_type}): set {variables} in the environment, or api.api_keys.{key} in a profile"
+    )]
+    MissingKey {
+        engine: String,
+        api_type: String,
+        key: String,
+        variables: String,
+    },
+    /// No key for a model of pinion's own registry.
+    #[error("{message}")]
+    MissingCredential { message: String },
+    /// No address for the chosen engine.
+    #[error(
+        "chat.api_type {api_type} has no default address: set api.base_urls.{key} in a profile"
+    )]
+    MissingBaseUrl { api_type: String, key: String },
+    /// An address that must not be asked.
+    #[error("{key} \"{url}\" {reason}")]
+    UrlNotAllowed {
+        key: String,
+        url: String,
+        reason: String,
+    },
+    /// A login that cannot be used.
+    #[error("profile \"{profile}\": {message}")]
+    OAuth { profile: String, message: String },
+}
+
+impl ProfileError {
+    /// A stable word for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Document { .. } => "invalid_config",
+            Self::Registry { .. } => "invalid_registry",
+            Self::Setting { .. } => "invalid_setting",
+            Self::Unreadable { .. } => "unreadable_file",
+            Self::ConfigNotFound { .. } => "config_not_found",
+            Self::RefusedName { .. } => "config_refused",
+            Self::Slug { .. } => "invalid_slug",
+            Self::DuplicateRegistry { .. } => "duplicate_registry",
+            Self::RegistryNotFound { .. } => "registry_not_found",
+            Self::ProfileNotFound { .. } => "profile_not_found",
+            Self::NoProfiles { .. } => "no_profiles",
+            Self::StackCycle { .. } => "profile_cycle",
+            Self::StackTooDeep { .. } => "profile_stack_too_deep",
+            Self::UnknownApiType { .. } => "unknown_api_type",
+            Self::UnsupportedApiType { .. } => "unsupported_api_type",
+            Self::UnknownModel { .. } => "unknown_model",
+            Self::MissingKey { .. } | Self::MissingCredential { .. } => "no_api_key",
+            Self::MissingBaseUrl { .. } => "no_base_url",
+            Self::UrlNotAllowed { .. } => "url_not_allowed",
+            Self::OAuth { .. } => "login_unusable",
+        }
+    }
+}
+
+/// Every mistake on a line of its own, like a compiler.
+fn listed(origin: &str, problems: &[Problem]) -> String {
+    let lines: Vec<String> = problems
+        .iter()
+        .map(|problem| match problem.line {
+            0 => format!("{origin}: {problem}"),
+            _ => format!("{origin}:{problem}"),
+        })
+        .collect();
+    lines.join("\n")
+}
+
+fn those(names: &[String], what: &str) -> String {
+    match names {
+        [] => format!("there are no {what}"),
+        names => format!("the {what} are: {}", names.join(", ")),
+    }
+}

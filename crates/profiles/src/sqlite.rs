@@ -1,0 +1,80 @@
+//! Registries in a database, one JSON text per row. Only ever read.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+use serde_json::Value;
+
+use crate::check::Findings;
+use crate::error::{Notice, Problem, ProfileError};
+use crate::node::Node;
+use crate::profile::Home;
+use crate::registry::{self, Registry};
+use crate::slug::Slug;
+use crate::source::Source;
+
+const ROWS: &str = "SELECT slug, payload_json FROM profile_registries ORDER BY slug";
+const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// The registries of a database, by name.
+pub(crate) fn read(
+    file: &Path,
+    shown: &Path,
+    source: &Source,
+    notices: &mut Vec<Notice>,
+) -> Result<Vec<Registry>, ProfileError> {
+    let rows = rows(file, source).map_err(|error| ProfileError::Unreadable {
+        what: "registry database",
+        path: shown.to_owned(),
+        reason: error.to_string(),
+    })?;
+    let mut registries = Vec::with_capacity(rows.len());
+    for (slug, payload) in rows {
+        registries.push(row(&slug, &payload, source, notices)?);
+    }
+    Ok(registries)
+}
+
+fn rows(file: &Path, source: &Source) -> rusqlite::Result<Vec<(String, String)>> {
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if matches!(source, Source::SqliteDsn(_)) {
+        flags |= OpenFlags::SQLITE_OPEN_URI;
+    }
+    let connection = Connection::open_with_flags(file, flags)?;
+    connection.busy_timeout(BUSY)?;
+    let mut statement = connection.prepare(ROWS)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
+
+fn row(
+    slug: &str,
+    payload: &str,
+    source: &Source,
+    notices: &mut Vec<Notice>,
+) -> Result<Registry, ProfileError> {
+    let origin = format!("{source} (row {slug})");
+    let named = Slug::new(slug).ok_or_else(|| ProfileError::Slug {
+        origin: source.to_string(),
+        what: "registry",
+        text: slug.to_owned(),
+    })?;
+    let value: Value = serde_json::from_str(payload).map_err(|error| ProfileError::Registry {
+        origin: origin.clone(),
+        problems: vec![Problem {
+            line: error.line() as u64,
+            column: error.column() as u64,
+            message: "payload_json is not valid JSON".to_owned(),
+        }],
+    })?;
+    let mut findings = Findings::default();
+    let node = Node::from_value(&value);
+    let read = registry::read(
+        &node,
+        Some(&named),
+        Home::SqliteRegistry,
+        &origin,
+        &mut findings,
+    );
+    registry::finish(read, findings, &origin, notices)
+}
