@@ -50,7 +50,11 @@ impl Place {
 
 /// Reads one YAML document; an empty one is null.
 pub(crate) fn parse(text: &str) -> Result<Node, Problem> {
-    let parsed = serde_saphyr::from_str::<Node>(text);
+    let options = serde_saphyr::options! {
+        // `y`, `on` and their like are words; where a switch is wanted they still count.
+        strict_booleans: true,
+    };
+    let parsed = serde_saphyr::from_str_with_options::<Node>(text, options);
     parsed.map_err(|error| {
         let place = error.location().map_or(Place::default(), |location| Place {
             line: location.line(),
@@ -268,6 +272,10 @@ mod tests {
 
     #[test]
     fn every_member_knows_its_line() {
+        assert_eq!(
+            parse("[y, on, true]").unwrap().to_value(),
+            json!(["y", "on", true])
+        );
         let text = "# one\na: 1\nb:\n  value: [x, 2.5, true, null]\n  referenced:\n    c: \"7\"\n";
         let node = parse(text).unwrap();
         assert_eq!(

@@ -142,12 +142,10 @@ pub(crate) fn read(
         metadata: Tree::default(),
         origin: origin.to_owned(),
     };
-    let mut has_slug = named.is_some();
+    let has_slug = named.is_some() || entries.iter().any(|entry| entry.key == "slug");
     for entry in entries {
-        match member(&mut registry, entry, home, findings) {
-            Ok(Member::Slug) => has_slug = true,
-            Ok(Member::Other) => {}
-            Err(problem) => findings.problems.push(problem),
+        if let Err(problem) = member(&mut registry, entry, home, findings) {
+            findings.problems.push(problem);
         }
     }
     if let Some(named) = named
@@ -162,16 +160,11 @@ pub(crate) fn read(
     if !has_slug {
         let words = "a registry needs `slug: NAME`";
         findings.problems.push(node.at.problem(words));
-    } else if registry.slug == Slug::inline() {
+    } else if registry.slug == Slug::inline() && findings.problems.is_empty() {
         let words = "the name \"config-inline\" belongs to the profiles of configuration documents";
         findings.problems.push(node.at.problem(words));
     }
     Some(registry)
-}
-
-enum Member {
-    Slug,
-    Other,
 }
 
 fn member(
@@ -179,13 +172,10 @@ fn member(
     entry: &Entry,
     home: Home,
     findings: &mut Findings,
-) -> Result<Member, Problem> {
+) -> Result<(), Problem> {
     let value = &entry.value;
     match entry.key.as_str() {
-        "slug" => {
-            registry.slug = slug_at(value.at, "registry", &value.text("slug")?)?;
-            return Ok(Member::Slug);
-        }
+        "slug" => registry.slug = slug_at(value.at, "registry", &value.text("slug")?)?,
         "display_name" => registry.display_name = Some(value.text("display_name")?),
         "description" => registry.description = Some(value.text("description")?),
         "metadata" => registry.metadata = Tree::new(whole(value.members("metadata")?)),
@@ -210,7 +200,7 @@ fn member(
         // Programs write rows, and may know more than we do.
         _ => {}
     }
-    Ok(Member::Other)
+    Ok(())
 }
 
 fn one_profile(
