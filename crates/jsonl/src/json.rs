@@ -42,20 +42,51 @@ pub fn to_string(value: &(impl Serialize + ?Sized)) -> String {
     String::from_utf8(to_vec(value)).unwrap_or_default()
 }
 
+/// How many bytes at the beginning stand for themselves in a JSON text: all up to the first quote, backslash or
+/// control character.
+pub fn plain_length(bytes: &[u8]) -> usize {
+    let mut plain = 0;
+    for chunk in bytes.chunks(8) {
+        let word = match chunk.try_into() {
+            Ok(chunk) => u64::from_le_bytes(chunk),
+            Err(_) => {
+                let mut last = [b' '; 8];
+                last[..chunk.len()].copy_from_slice(chunk);
+                u64::from_le_bytes(last)
+            }
+        };
+        let special = special_bytes(word);
+        if special != 0 {
+            return plain + special.trailing_zeros() as usize / 8;
+        }
+        plain += chunk.len();
+    }
+    plain
+}
+
+/// The high bit of each byte that cannot stand for itself. Bytes above the lowest such one may be marked in error.
+fn special_bytes(word: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * EACH;
+    let below = |word: u64, limit: u8| word.wrapping_sub(EACH * u64::from(limit)) & !word & HIGH;
+    let equal = |byte: u8| below(word ^ (EACH * u64::from(byte)), 1);
+    below(word, 0x20) | equal(b'"') | equal(b'\\')
+}
+
 /// Appends the JSON escapes of `text`, without quotes.
 ///
 /// Escaping works character by character, so the escapes of two pieces, one after the other, are
 /// the escapes of the whole.
 pub fn append_escaped(out: &mut Vec<u8>, text: &str) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    let bytes = text.as_bytes();
-    let mut clean = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.extend_from_slice(&bytes[clean..at]);
-        clean = at + 1;
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, special) = rest.split_at(plain_length(rest));
+        out.extend_from_slice(plain);
+        let Some((&byte, behind)) = special.split_first() else {
+            return;
+        };
+        rest = behind;
         match byte {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),
@@ -71,7 +102,6 @@ pub fn append_escaped(out: &mut Vec<u8>, text: &str) {
             }
         }
     }
-    out.extend_from_slice(&bytes[clean..]);
 }
 
 /// Parses JSON that a JavaScript program wrote.
@@ -159,6 +189,13 @@ mod tests {
             append_escaped(&mut pieces, &right);
             pieces.push(b'"');
             prop_assert_eq!(pieces, serde_json::to_vec(&format!("{left}{right}")).unwrap());
+        }
+
+        #[test]
+        fn plain_bytes_are_counted_one_by_one(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'a')], 0..40)) {
+            let special = |&byte: &u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+            let count = bytes.iter().position(special).unwrap_or(bytes.len());
+            prop_assert_eq!(plain_length(&bytes), count);
         }
 
         #[test]

@@ -95,6 +95,12 @@ impl Payload {
     }
 }
 
+impl From<Unknown> for Payload {
+    fn from(message: Unknown) -> Self {
+        Self::Unknown(message)
+    }
+}
+
 impl Codec for Any {
     fn is_default(&self) -> bool {
         false

@@ -234,9 +234,7 @@ impl<'a> Reader<'a> {
 
     /// Passes over characters that stand for themselves.
     fn plain_characters(&mut self) {
-        let rest = &self.text.as_bytes()[self.at..];
-        let special = |&byte: &u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-        self.at += rest.iter().position(special).unwrap_or(rest.len());
+        self.at += pinion_jsonl::json::plain_length(&self.text.as_bytes()[self.at..]);
     }
 
     fn escape(&mut self) -> Read<char> {
