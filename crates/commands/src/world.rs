@@ -1,0 +1,121 @@
+//! What a command line is read in: a directory, an environment, standard input, a clock.
+
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Zoned;
+use pinion_templates::Lookup;
+
+/// The most that is read from one file or from standard input.
+pub(crate) const LARGEST: u64 = 64 << 20;
+
+/// The surroundings of a command. Nothing is taken from the process itself.
+pub struct World {
+    /// What relative paths start from.
+    pub directory: PathBuf,
+    /// Looks up a variable.
+    pub environment: Lookup,
+    /// What `-` reads. It is read once; every `-` is the same text.
+    pub stdin: Box<dyn Read + Send>,
+    /// What words such as `yesterday` start from.
+    pub now: Zoned,
+    read: Option<Arc<str>>,
+}
+
+impl World {
+    /// Surroundings with nothing in the environment and nothing on standard input.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            environment: Arc::new(|_| None),
+            stdin: Box::new(std::io::empty()),
+            now: Zoned::now(),
+            read: None,
+        }
+    }
+
+    /// The same with an environment.
+    #[must_use]
+    pub fn with_environment(
+        mut self,
+        environment: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.environment = Arc::new(environment);
+        self
+    }
+
+    /// The same with standard input.
+    #[must_use]
+    pub fn with_stdin(mut self, stdin: impl Read + Send + 'static) -> Self {
+        self.stdin = Box::new(stdin);
+        self
+    }
+
+    /// The same at another time.
+    #[must_use]
+    pub fn at(mut self, now: Zoned) -> Self {
+        self.now = now;
+        self
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// The text of a file, or of standard input for `-`.
+    pub(crate) fn text(&mut self, name: &str) -> Result<Arc<str>, String> {
+        if name == "-" {
+            return self.input();
+        }
+        let path = self.path(name);
+        let file =
+            std::fs::File::open(&path).map_err(|error| format!("cannot open {name}: {error}"))?;
+        if path.is_dir() {
+            return Err(format!("{name} is a directory, expected a file"));
+        }
+        limited(file, name)
+    }
+
+    fn input(&mut self) -> Result<Arc<str>, String> {
+        if let Some(text) = &self.read {
+            return Ok(Arc::clone(text));
+        }
+        let text = limited(&mut self.stdin, "standard input")?;
+        self.read = Some(Arc::clone(&text));
+        Ok(text)
+    }
+}
+
+fn limited(source: impl Read, name: &str) -> Result<Arc<str>, String> {
+    let mut bytes = Vec::new();
+    source
+        .take(LARGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("cannot read {name}: {error}"))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(format!("{name} is larger than {} MiB", LARGEST >> 20));
+    }
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into(),
+    })
+}
+
+/// A path in the words of the directory it is seen from.
+pub(crate) fn relative_to(path: &Path, directory: &Path) -> String {
+    path.strip_prefix(directory)
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("World")
+            .field("directory", &self.directory)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,163 @@
+//! Regular expressions, in Go's dialect.
+
+use regex::Regex;
+
+use super::{Arguments, Function, Outcome, Scope, bounded, exactly, given};
+use crate::value::Value;
+
+pub(super) const TABLE: &[Function] = &[
+    exactly("regexMatch", 2, |_, args| {
+        Ok(compiled(args.text(0)?)?.is_match(args.text(1)?).into())
+    }),
+    exactly("mustRegexMatch", 2, |_, args| {
+        Ok(compiled(args.text(0)?)?.is_match(args.text(1)?).into())
+    }),
+    exactly("regexFind", 2, find),
+    exactly("mustRegexFind", 2, find),
+    exactly("regexFindAll", 3, find_all),
+    exactly("mustRegexFindAll", 3, find_all),
+    exactly("regexReplaceAll", 3, |scope, args| {
+        replaced(scope, args, false)
+    }),
+    exactly("mustRegexReplaceAll", 3, |scope, args| {
+        replaced(scope, args, false)
+    }),
+    exactly("regexReplaceAllLiteral", 3, |scope, args| {
+        replaced(scope, args, true)
+    }),
+    exactly("mustRegexReplaceAllLiteral", 3, |scope, args| {
+        replaced(scope, args, true)
+    }),
+    exactly("regexSplit", 3, split),
+    exactly("mustRegexSplit", 3, split),
+    exactly("regexQuoteMeta", 1, |_, args| {
+        given(quote_meta(args.text(0)?))
+    }),
+    // The text comes first here, and a wrong expression leaves it as it is.
+    exactly("replaceRegexp", 3, |scope, args| {
+        let text = args.text(0)?;
+        match compiled(args.text(1)?) {
+            Ok(expression) => replace_all(scope, &expression, text, args.text(2)?, false),
+            Err(_) => given(text),
+        }
+    }),
+];
+
+/// The memory one compiled expression may take.
+const SIZE: usize = 1 << 20;
+
+fn compiled(expression: &str) -> Result<Regex, String> {
+    regex::RegexBuilder::new(&translated(expression))
+        .size_limit(SIZE)
+        .dfa_size_limit(SIZE)
+        .build()
+        .map_err(|error| format!("{expression:?} is not a regular expression: {error}"))
+}
+
+/// Classes such as `\w` mean ASCII in Go, and `\z` is the only sign for the end of the text.
+fn translated(expression: &str) -> String {
+    let mut out = String::with_capacity(expression.len());
+    let mut characters = expression.chars();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            out.push(character);
+            continue;
+        }
+        match characters.next() {
+            Some('d') => out.push_str("[0-9]"),
+            Some('D') => out.push_str("[^0-9]"),
+            Some('w') => out.push_str("[0-9A-Za-z_]"),
+            Some('W') => out.push_str("[^0-9A-Za-z_]"),
+            Some('s') => out.push_str("[\\t\\n\\f\\r ]"),
+            Some('S') => out.push_str("[^\\t\\n\\f\\r ]"),
+            Some('b') => out.push_str("(?-u:\\b)"),
+            Some('Q') => {
+                let rest = characters.as_str();
+                let (literal, after) = rest.split_once("\\E").unwrap_or((rest, ""));
+                out.push_str(&regex::escape(literal));
+                characters = after.chars();
+            }
+            Some(other) => {
+                out.push('\\');
+                out.push(other);
+            }
+            None => out.push('\\'),
+        }
+    }
+    out
+}
+
+fn find(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let expression = compiled(args.text(0)?)?;
+    given(
+        expression
+            .find(args.text(1)?)
+            .map_or("", |found| found.as_str()),
+    )
+}
+
+/// So many of them; all of them for a negative number.
+fn count(number: i64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn find_all(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let expression = compiled(args.text(0)?)?;
+    let found = expression
+        .find_iter(args.text(1)?)
+        .take(count(args.int(2)?));
+    Ok(Value::texts(found.map(|found| found.as_str())))
+}
+
+fn split(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let expression = compiled(args.text(0)?)?;
+    let text = args.text(1)?;
+    let parts: Vec<&str> = match args.int(2)? {
+        0 => Vec::new(),
+        number => expression.splitn(text, count(number)).collect(),
+    };
+    Ok(Value::texts(parts))
+}
+
+fn replaced(scope: &mut Scope<'_>, args: &Arguments<'_>, literal: bool) -> Outcome {
+    let expression = compiled(args.text(0)?)?;
+    replace_all(scope, &expression, args.text(1)?, args.text(2)?, literal)
+}
+
+fn replace_all(
+    scope: &Scope<'_>,
+    expression: &Regex,
+    text: &str,
+    with: &str,
+    literal: bool,
+) -> Outcome {
+    // A match may be put in as often as the replacement names a group.
+    let groups = 1 + with.matches('$').count();
+    let matches = expression.find_iter(text).count();
+    bounded(
+        scope,
+        text.len()
+            .saturating_mul(groups)
+            .saturating_add(matches.saturating_mul(with.len())),
+    )?;
+    if literal {
+        given(
+            expression
+                .replace_all(text, regex::NoExpand(with))
+                .into_owned(),
+        )
+    } else {
+        given(expression.replace_all(text, with).into_owned())
+    }
+}
+
+fn quote_meta(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if "\\.+*?()|[]{}^$".contains(character) {
+            out.push('\\');
+        }
+        out.push(character);
+    }
+    out
+}

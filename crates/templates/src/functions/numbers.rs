@@ -1,0 +1,127 @@
+//! Sprig's functions on numbers.
+
+use super::conversion::{to_float, to_int};
+use super::{Arguments, Function, Outcome, Scope, between, exactly, from, given};
+use crate::value::Value;
+
+/// The longest list of numbers.
+const LONGEST: i64 = 1_000_000;
+
+pub(super) const TABLE: &[Function] = &[
+    exactly("add1", 1, |_, args| {
+        Ok(to_int(args.get(0)).wrapping_add(1).into())
+    }),
+    exactly("mod", 2, |_, args| {
+        match to_int(args.get(0)).checked_rem(to_int(args.get(1))) {
+            Some(rest) => Ok(rest.into()),
+            None => Err("the second number is 0".to_owned()),
+        }
+    }),
+    from("max", 1, |_, args| fold_int(args, i64::max)),
+    from("min", 1, |_, args| fold_int(args, i64::min)),
+    from("biggest", 1, |_, args| fold_int(args, i64::max)),
+    from("maxf", 1, |_, args| fold_float(args, f64::max)),
+    from("minf", 1, |_, args| fold_float(args, f64::min)),
+    from("addf", 1, |_, args| fold_float(args, |a, b| a + b)),
+    exactly("add1f", 1, |_, args| {
+        Ok((to_float(args.get(0)) + 1.0).into())
+    }),
+    from("subf", 1, |_, args| fold_float(args, |a, b| a - b)),
+    from("mulf", 1, |_, args| fold_float(args, |a, b| a * b)),
+    from("divf", 1, |_, args| fold_float(args, |a, b| a / b)),
+    exactly("floor", 1, |_, args| {
+        Ok(to_float(args.get(0)).floor().into())
+    }),
+    exactly("ceil", 1, |_, args| Ok(to_float(args.get(0)).ceil().into())),
+    between("round", 2, 3, round),
+    exactly("until", 1, |_, args| {
+        stepped(
+            0,
+            to_int(args.get(0)),
+            if to_int(args.get(0)) < 0 { -1 } else { 1 },
+        )
+    }),
+    exactly("untilStep", 3, |_, args| {
+        stepped(
+            to_int(args.get(0)),
+            to_int(args.get(1)),
+            to_int(args.get(2)),
+        )
+    }),
+    between("seq", 0, 3, seq),
+    exactly("randInt", 2, |scope, args| {
+        let (least, bound) = (to_int(args.get(0)), to_int(args.get(1)));
+        if bound <= least {
+            return Err("the second number must be larger than the first".to_owned());
+        }
+        let width = bound.abs_diff(least);
+        Ok(least.wrapping_add(scope.random.below(width) as i64).into())
+    }),
+];
+
+fn fold_int(args: &Arguments<'_>, combine: fn(i64, i64) -> i64) -> Outcome {
+    let numbers = args.all().iter().map(to_int);
+    Ok(numbers.reduce(combine).unwrap_or(0).into())
+}
+
+fn fold_float(args: &Arguments<'_>, combine: fn(f64, f64) -> f64) -> Outcome {
+    let numbers = args.all().iter().map(to_float);
+    Ok(numbers.reduce(combine).unwrap_or(0.0).into())
+}
+
+fn round(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let (number, digits) = (to_float(args.get(0)), args.int(1)?);
+    let up_from = if args.len() > 2 {
+        to_float(args.get(2))
+    } else {
+        0.5
+    };
+    let scale = 10_f64.powi(i32::try_from(digits).unwrap_or(0));
+    let scaled = number * scale;
+    let fraction = (scaled % 1.0).abs();
+    let rounded = match (fraction >= up_from, number > 0.0) {
+        (true, true) | (false, false) => scaled.ceil(),
+        (true, false) | (false, true) => scaled.floor(),
+    };
+    Ok((rounded / scale).into())
+}
+
+fn stepped(start: i64, end: i64, step: i64) -> Outcome {
+    if step == 0 {
+        return Ok(Value::list(Vec::new()));
+    }
+    let count = end.saturating_sub(start).checked_div(step).unwrap_or(0);
+    if count > LONGEST {
+        return Err(format!("the list would have more than {LONGEST} numbers"));
+    }
+    let mut numbers = Vec::new();
+    let mut number = start;
+    while if step > 0 { number < end } else { number > end } {
+        numbers.push(Value::Int(number));
+        match number.checked_add(step) {
+            Some(next) => number = next,
+            None => break,
+        }
+    }
+    Ok(Value::list(numbers))
+}
+
+/// `seq 3` is `1 2 3`, `seq 2 4` is `2 3 4`, `seq 0 2 6` is `0 2 4 6`.
+fn seq(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let number = |index| to_int(args.get(index));
+    let downward = |start: i64, end: i64| if end < start { -1 } else { 1 };
+    let (start, step, end) = match args.len() {
+        0 => return given(""),
+        1 => (1, downward(1, number(0)), number(0)),
+        2 => (number(0), downward(number(0), number(1)), number(1)),
+        _ => (number(0), number(1), number(2)),
+    };
+    if step == 0 || (end > start) != (step > 0) && end != start {
+        return given("");
+    }
+    let Value::List(list) = stepped(start, end.saturating_add(step.signum()), step)? else {
+        return given("");
+    };
+    let shown: Vec<String> = list.iter().map(crate::print::printed).collect();
+    given(shown.join(" "))
+}

@@ -1,0 +1,241 @@
+//! Sprig's functions on text.
+
+use super::{Arguments, Function, Outcome, Scope, between, bounded, exactly, from, given};
+use crate::print;
+use crate::value::Value;
+
+pub(super) const TABLE: &[Function] = &[
+    exactly("upper", 1, |_, args| given(args.text(0)?.to_uppercase())),
+    exactly("lower", 1, |_, args| given(args.text(0)?.to_lowercase())),
+    exactly("trimAll", 2, |_, args| {
+        given(
+            args.text(1)?
+                .trim_matches(|c| args.text(0).is_ok_and(|set| set.contains(c))),
+        )
+    }),
+    exactly("trimall", 2, |_, args| {
+        given(
+            args.text(1)?
+                .trim_matches(|c| args.text(0).is_ok_and(|set| set.contains(c))),
+        )
+    }),
+    exactly("trimPrefix", 2, |_, args| {
+        let text = args.text(1)?;
+        given(text.strip_prefix(args.text(0)?).unwrap_or(text))
+    }),
+    exactly("trimSuffix", 2, |_, args| {
+        let text = args.text(1)?;
+        given(text.strip_suffix(args.text(0)?).unwrap_or(text))
+    }),
+    exactly("contains", 2, |_, args| {
+        Ok(args.text(1)?.contains(args.text(0)?).into())
+    }),
+    exactly("hasPrefix", 2, |_, args| {
+        Ok(args.text(1)?.starts_with(args.text(0)?).into())
+    }),
+    exactly("hasSuffix", 2, |_, args| {
+        Ok(args.text(1)?.ends_with(args.text(0)?).into())
+    }),
+    exactly("replace", 3, replace),
+    exactly("repeat", 2, repeat),
+    exactly("substr", 3, substr),
+    exactly("trunc", 2, trunc),
+    exactly("nospace", 1, |_, args| {
+        given(
+            args.text(0)?
+                .chars()
+                .filter(|c| !c.is_whitespace())
+                .collect::<String>(),
+        )
+    }),
+    exactly("indent", 2, |scope, args| {
+        indent(scope, args).and_then(given)
+    }),
+    exactly("nindent", 2, |scope, args| {
+        given(format!("\n{}", indent(scope, args)?))
+    }),
+    from("squote", 0, |_, args| {
+        given(wrapped(args, |text| format!("'{text}'")))
+    }),
+    from("cat", 0, |_, args| {
+        let words: Vec<String> = present(args.all()).map(print::printed).collect();
+        given(words.join(" "))
+    }),
+    exactly("join", 2, join),
+    exactly("split", 2, split),
+    exactly("splitList", 2, |_, args| {
+        Ok(Value::texts(parts(args.text(1)?, args.text(0)?)))
+    }),
+    exactly("splitn", 3, splitn),
+    exactly("sortAlpha", 1, |_, args| {
+        let mut texts = texts(args.get(0));
+        texts.sort_unstable();
+        Ok(Value::texts(texts))
+    }),
+    exactly("toString", 1, |_, args| given(args.shown(0))),
+    exactly("toStrings", 1, |_, args| {
+        Ok(Value::texts(texts(args.get(0))))
+    }),
+    exactly("plural", 3, |_, args| {
+        given(args.text(usize::from(args.int(2)? != 1))?)
+    }),
+    exactly("shuffle", 1, |scope, args| {
+        let mut characters: Vec<char> = args.text(0)?.chars().collect();
+        scope.random.shuffle(&mut characters);
+        given(characters.into_iter().collect::<String>())
+    }),
+    exactly("env", 1, |scope, args| {
+        given((scope.surroundings.environment)(args.text(0)?).unwrap_or_default())
+    }),
+    exactly("expandenv", 1, expand),
+    between("hello", 0, 0, |_, _| given("Hello!")),
+];
+
+fn present(values: &[Value]) -> impl Iterator<Item = &Value> {
+    values.iter().filter(|value| !matches!(value, Value::Nil))
+}
+
+/// Each argument that is there, changed, with blanks between them.
+fn wrapped(args: &Arguments<'_>, wrap: fn(&str) -> String) -> String {
+    let words: Vec<String> = present(args.all())
+        .map(|value| wrap(&print::printed(value)))
+        .collect();
+    words.join(" ")
+}
+
+/// The texts of a list; of anything else, its own.
+pub(super) fn texts(value: &Value) -> Vec<String> {
+    match value {
+        Value::Nil => Vec::new(),
+        Value::List(list) => present(list).map(print::printed).collect(),
+        other => vec![print::printed(other)],
+    }
+}
+
+fn join(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let separator = args.text(0)?;
+    let texts = texts(args.get(1));
+    let size = texts.iter().map(|text| text.len() + separator.len()).sum();
+    bounded(scope, size)?;
+    given(texts.join(separator))
+}
+
+fn replace(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let (old, new, text) = (args.text(0)?, args.text(1)?, args.text(2)?);
+    bounded(
+        scope,
+        text.len() + (text.matches(old).count()).saturating_mul(new.len()),
+    )?;
+    given(text.replace(old, new))
+}
+
+fn repeat(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let (count, text) = (args.count(0)?, args.text(1)?);
+    bounded(scope, text.len().saturating_mul(count))?;
+    given(text.repeat(if text.is_empty() { 0 } else { count }))
+}
+
+/// The byte at which the character of that number begins.
+fn character(text: &str, index: usize) -> usize {
+    text.char_indices()
+        .nth(index)
+        .map_or(text.len(), |(at, _)| at)
+}
+
+fn substr(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let (start, end, text) = (args.int(0)?, args.int(1)?, args.text(2)?);
+    let at = |index: i64| character(text, usize::try_from(index).unwrap_or(0));
+    let length = text.chars().count() as i64;
+    given(if start < 0 {
+        &text[..at(end.max(0))]
+    } else if end < 0 || end > length {
+        &text[at(start)..]
+    } else {
+        &text[at(start.min(end))..at(end)]
+    })
+}
+
+fn trunc(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let (count, text) = (args.int(0)?, args.text(1)?);
+    let length = text.chars().count();
+    let size = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+    given(if count >= 0 {
+        &text[..character(text, size)]
+    } else {
+        &text[character(text, length.saturating_sub(size))..]
+    })
+}
+
+fn indent(scope: &Scope<'_>, args: &Arguments<'_>) -> Result<String, String> {
+    let (count, text) = (args.count(0)?, args.text(1)?);
+    let lines = text.matches('\n').count() + 1;
+    bounded(
+        scope,
+        text.len().saturating_add(lines.saturating_mul(count)),
+    )?;
+    let blanks = " ".repeat(count);
+    Ok(format!(
+        "{blanks}{}",
+        text.replace('\n', &format!("\n{blanks}"))
+    ))
+}
+
+/// Parts between separators; without one, the characters.
+fn parts(text: &str, separator: &str) -> Vec<String> {
+    if separator.is_empty() {
+        return text.chars().map(String::from).collect();
+    }
+    text.split(separator).map(str::to_owned).collect()
+}
+
+fn numbered(parts: Vec<String>) -> Value {
+    Value::object(
+        parts
+            .into_iter()
+            .enumerate()
+            .map(|(index, part)| (format!("_{index}"), Value::text(part))),
+    )
+}
+
+fn split(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    Ok(numbered(parts(args.text(1)?, args.text(0)?)))
+}
+
+fn splitn(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let (separator, count, text) = (args.text(0)?, args.count(1)?, args.text(2)?);
+    if separator.is_empty() {
+        return Ok(numbered(parts(text, separator)));
+    }
+    Ok(numbered(
+        text.splitn(count, separator).map(str::to_owned).collect(),
+    ))
+}
+
+fn expand(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let mut out = String::new();
+    let mut rest = args.text(0)?;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let (name, tail) = match after
+            .strip_prefix('{')
+            .and_then(|inner| inner.split_once('}'))
+        {
+            Some(found) => found,
+            None => {
+                let length = after
+                    .find(|c: char| !(c == '_' || c.is_ascii_alphanumeric()))
+                    .unwrap_or(after.len());
+                after.split_at(length)
+            }
+        };
+        if name.is_empty() {
+            out.push('$');
+        } else {
+            out.push_str(&(scope.surroundings.environment)(name).unwrap_or_default());
+        }
+        rest = tail;
+    }
+    out.push_str(rest);
+    given(out)
+}
