@@ -27,25 +27,31 @@ struct Tier {
     prepare: fn(Effort) -> Result<Environment, String>,
 }
 
-/// Tests of a tier: a target of the package `pinion`, or one test of it.
+/// Tests of a tier: a target of a package, or one test of it.
 #[derive(Debug, Clone, Copy)]
 struct Tests {
+    package: &'static str,
     target: &'static str,
     test: Option<&'static str>,
 }
 
 const fn target_of(target: &'static str) -> Tests {
-    Tests { target, test: None }
+    Tests {
+        package: "pinion",
+        target,
+        test: None,
+    }
 }
 
 const fn client(test: &'static str) -> Tests {
     Tests {
+        package: "pinion",
         target: "clients",
         test: Some(test),
     }
 }
 
-const TIERS: [Tier; 5] = [
+const TIERS: [Tier; 6] = [
     Tier {
         name: "interop",
         tests: &[
@@ -74,6 +80,15 @@ const TIERS: [Tier; 5] = [
         name: "TypeScript client",
         tests: &[client("the_typescript_client_works")],
         prepare: typescript,
+    },
+    Tier {
+        name: "PostgreSQL",
+        tests: &[Tests {
+            package: "pinion-history",
+            target: "postgres",
+            test: None,
+        }],
+        prepare: postgres_server,
     },
 ];
 
@@ -180,7 +195,7 @@ pub fn run_one(name: &str) -> Outcome {
             "cargo",
             "test",
             "-p",
-            "pinion",
+            tests.package,
             "--test",
             tests.target,
             "--",
@@ -201,6 +216,24 @@ fn programs(effort: Effort, wanted: &[Installed]) -> Result<Environment, String>
             return Err(format!("{} is not installed", asked[0]));
         }
         apt_install(package)?;
+    }
+    Ok(Environment::new())
+}
+
+/// A PostgreSQL server to start; distributions keep its programs off the path.
+fn postgres_server(effort: Effort) -> Result<Environment, String> {
+    let installed = || {
+        let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+        let mut programs = versions
+            .flatten()
+            .map(|entry| entry.path().join("bin/initdb"));
+        programs.any(|program| program.exists()) || present("initdb")
+    };
+    if !installed() {
+        if effort == Effort::UsePresent {
+            return Err("no PostgreSQL server is installed".to_owned());
+        }
+        apt_install("postgresql")?;
     }
     Ok(Environment::new())
 }

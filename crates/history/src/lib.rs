@@ -8,15 +8,19 @@
 //! Both traits are synchronous: whoever calls them decides on which thread. What an event means, how it is numbered
 //! and which entities follow from it is the business of the front; payloads are JSON text here and are never looked into.
 
-#![allow(dead_code)] // The databases come next.
-
 mod canonical;
+mod choice;
 mod error;
+mod sql;
 mod timeline;
 mod turn;
 mod turns;
 mod yaml;
 
+pub use choice::{
+    Backend, StoreChoice, check_timeline, check_turns, open_timeline, open_turns, read_timeline,
+    read_turns,
+};
 pub use error::HistoryError;
 pub use timeline::{
     EntityChange, Fault, MemoryTimeline, Rebuild, TimelineEntity, TimelineEvent, TimelineSession,

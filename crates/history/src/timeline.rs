@@ -1,10 +1,13 @@
 //! The timeline: numbered events of a session, and the entities a projection made of them.
 
+mod database;
 mod memory;
 mod rebuild;
+mod schema;
 
 use std::sync::Arc;
 
+pub(crate) use database::DatabaseTimeline;
 pub use memory::MemoryTimeline;
 pub use rebuild::{Rebuild, View, rebuild};
 

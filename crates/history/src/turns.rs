@@ -1,8 +1,11 @@
 //! Turns: what the model was told and said at the end of each run.
 
+mod database;
 mod memory;
+mod schema;
 mod snapshot;
 
+pub(crate) use database::DatabaseTurns;
 pub use memory::MemoryTurns;
 pub(crate) use snapshot::Snapshot;
 

@@ -1,0 +1,277 @@
+//! The line to the server: requests on one side, a thread with the connection on the other.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_postgres::{Client, Config, Error, NoTls, Statement};
+
+use super::errors::{named, words};
+use super::values::{Value, row};
+use crate::HistoryError;
+use crate::sql::{Access, Row};
+
+/// How long the server may work on a statement, and wait for a lock within it.
+const SETTINGS: &str =
+    "SET statement_timeout = '30s'; SET lock_timeout = '10s'; SET client_min_messages = warning";
+/// How long an answer may take altogether, a dead network included.
+const ANSWER: Duration = Duration::from_secs(40);
+
+/// What the thread is asked. Each request is answered once.
+pub(super) enum Request {
+    /// Statements without parameters and answers.
+    Batch { sql: &'static str, reply: Reply<()> },
+    /// One statement for each row of parameters.
+    Execute {
+        sql: &'static str,
+        rows: Vec<Vec<Value>>,
+        reply: Reply<u64>,
+    },
+    /// A question.
+    Query {
+        sql: &'static str,
+        args: Vec<Value>,
+        reply: Reply<Vec<Row>>,
+    },
+}
+
+/// Where an answer goes.
+pub(super) type Reply<T> = SyncSender<Result<T, HistoryError>>;
+
+/// A thread that is connected.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// Gone when the line ends, which ends the thread.
+    requests: Option<UnboundedSender<Request>>,
+    thread: Option<JoinHandle<()>>,
+    place: String,
+}
+
+impl Line {
+    /// Connects, or says why not.
+    pub(super) fn start(
+        config: Config,
+        access: Access,
+        place: String,
+    ) -> Result<Self, HistoryError> {
+        // One caller asks one thing at a time, so there is never more than one request on the line.
+        let (requests, asked) = unbounded_channel();
+        let (ready, connected) = sync_channel(1);
+        let far = Far {
+            config,
+            access,
+            place: place.clone(),
+        };
+        let thread = thread::Builder::new()
+            .name("history-postgres".to_owned())
+            .spawn(move || far.serve(asked, &ready))
+            .map_err(|error| HistoryError::Connect {
+                place: place.clone(),
+                detail: error.to_string(),
+            })?;
+        let line = Self {
+            requests: Some(requests),
+            thread: Some(thread),
+            place,
+        };
+        match connected.recv() {
+            Ok(connected) => connected.map(|()| line),
+            Err(_) => Err(line.ended()),
+        }
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(super) fn ask<T>(
+        &self,
+        request: impl FnOnce(Reply<T>) -> Request,
+    ) -> Result<T, HistoryError> {
+        let (reply, answer) = sync_channel(1);
+        let requests = self.requests.as_ref().ok_or_else(|| self.ended())?;
+        requests.send(request(reply)).map_err(|_| self.ended())?;
+        answer.recv().unwrap_or_else(|_| Err(self.ended()))
+    }
+
+    /// Runs statements without parameters.
+    pub(super) fn batch(&self, sql: &'static str) -> Result<(), HistoryError> {
+        self.ask(|reply| Request::Batch { sql, reply })
+    }
+
+    fn ended(&self) -> HistoryError {
+        HistoryError::Database {
+            action: "use",
+            place: self.place.clone(),
+            detail: "the thread that speaks to it has ended".to_owned(),
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there was answered as an error when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The far side of the line.
+struct Far {
+    config: Config,
+    access: Access,
+    place: String,
+}
+
+/// A connection, with what was prepared on it.
+struct Connected {
+    client: Client,
+    prepared: HashMap<&'static str, Statement>,
+}
+
+impl Far {
+    fn serve(self, asked: UnboundedReceiver<Request>, ready: &Reply<()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build();
+        match runtime {
+            Ok(runtime) => runtime.block_on(self.answer(asked, ready)),
+            Err(error) => {
+                let failed = HistoryError::Connect {
+                    place: self.place,
+                    detail: error.to_string(),
+                };
+                // Nobody waits any more if this fails.
+                let _ = ready.send(Err(failed));
+            }
+        }
+    }
+
+    async fn answer(self, mut asked: UnboundedReceiver<Request>, ready: &Reply<()>) {
+        let mut connected = match self.connect().await {
+            Ok(connected) => connected,
+            Err(error) => {
+                let _ = ready.send(Err(error));
+                return;
+            }
+        };
+        let _ = ready.send(Ok(()));
+        while let Some(request) = asked.recv().await {
+            if connected.client.is_closed() && request.begins() {
+                match self.connect().await {
+                    Ok(again) => connected = again,
+                    Err(error) => {
+                        request.fail(error);
+                        continue;
+                    }
+                }
+            }
+            match request {
+                Request::Batch { sql, reply } => {
+                    let done = connected.client.batch_execute(sql);
+                    let _ = reply.send(self.bounded("use", done).await);
+                }
+                Request::Execute { sql, rows, reply } => {
+                    let done = connected.execute(sql, rows);
+                    let _ = reply.send(self.bounded("write to", done).await);
+                }
+                Request::Query { sql, args, reply } => {
+                    let done = connected.query(sql, args);
+                    let _ = reply.send(self.bounded("read", done).await);
+                }
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Connected, HistoryError> {
+        let failed = |error: &Error| HistoryError::Connect {
+            place: self.place.clone(),
+            detail: words(error),
+        };
+        let connecting = self.config.connect(NoTls);
+        let (client, connection) = match tokio::time::timeout(ANSWER, connecting).await {
+            Ok(connected) => connected.map_err(|error| failed(&error))?,
+            Err(_) => return Err(self.silent()),
+        };
+        // It ends with the client; what it says is said by the statements as well.
+        tokio::spawn(async move { drop(connection.await) });
+        let prepare = client.batch_execute(SETTINGS);
+        self.bounded("open", prepare).await?;
+        if self.access == Access::ReadOnly {
+            let read_only = client.batch_execute("SET default_transaction_read_only = on");
+            self.bounded("open", read_only).await?;
+        }
+        Ok(Connected {
+            client,
+            prepared: HashMap::new(),
+        })
+    }
+
+    async fn bounded<T>(
+        &self,
+        action: &'static str,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, HistoryError> {
+        match tokio::time::timeout(ANSWER, work).await {
+            Ok(done) => done.map_err(|error| named(&self.place, action, &error)),
+            Err(_) => Err(self.silent()),
+        }
+    }
+
+    fn silent(&self) -> HistoryError {
+        HistoryError::Database {
+            action: "use",
+            place: self.place.clone(),
+            detail: format!("no answer for {} seconds", ANSWER.as_secs()),
+        }
+    }
+}
+
+impl Connected {
+    async fn prepare(&mut self, sql: &'static str) -> Result<Statement, Error> {
+        if let Some(statement) = self.prepared.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(sql).await?;
+        self.prepared.insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    async fn execute(&mut self, sql: &'static str, rows: Vec<Vec<Value>>) -> Result<u64, Error> {
+        let statement = self.prepare(sql).await?;
+        let sent = rows
+            .iter()
+            .map(|row| self.client.execute_raw(&statement, row));
+        Ok(try_join_all(sent).await?.into_iter().sum())
+    }
+
+    async fn query(&mut self, sql: &'static str, args: Vec<Value>) -> Result<Vec<Row>, Error> {
+        let statement = self.prepare(sql).await?;
+        let args: Vec<_> = args
+            .iter()
+            .map(|value| value as &(dyn tokio_postgres::types::ToSql + Sync))
+            .collect();
+        let rows = self.client.query(&statement, &args).await?;
+        rows.iter().map(row).collect()
+    }
+}
+
+impl Request {
+    /// Whether nothing is lost if this goes over a new connection.
+    fn begins(&self) -> bool {
+        matches!(self, Self::Batch { sql, .. } if sql.starts_with("BEGIN"))
+    }
+
+    fn fail(self, error: HistoryError) {
+        // Nobody waits any more if these fail.
+        match self {
+            Self::Batch { reply, .. } => drop(reply.send(Err(error))),
+            Self::Execute { reply, .. } => drop(reply.send(Err(error))),
+            Self::Query { reply, .. } => drop(reply.send(Err(error))),
+        }
+    }
+}

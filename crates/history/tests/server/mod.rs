@@ -1,0 +1,173 @@
+//! A PostgreSQL server of a test's own: files in a temporary directory, a port on the loopback address, ended with
+//! the test. Where tests run as root, the server runs as the user `postgres`, since it refuses to be root.
+#![allow(dead_code, clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The password of the only user.
+const PASSWORD: &str = "p'ss";
+
+/// A server that ends with this value.
+pub struct Server {
+    home: tempfile::TempDir,
+    port: u16,
+    process: Child,
+}
+
+impl Server {
+    /// Makes a new cluster and starts it.
+    pub fn start() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let secret = home.path().join("password");
+        fs::write(&secret, PASSWORD).unwrap();
+        let made = unprivileged(&program("initdb"))
+            .args([
+                "--username=pinion",
+                "--auth=scram-sha-256",
+                "--encoding=UTF8",
+            ])
+            .args(["--no-sync", "--locale=C.UTF-8"])
+            .arg(format!("--pwfile={}", secret.display()))
+            .arg(home.path().join("data"))
+            .stdout(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(made.success(), "initdb failed");
+        let port = free_port();
+        let process = run(home.path(), port);
+        let server = Self {
+            home,
+            port,
+            process,
+        };
+        server.await_ready();
+        server
+    }
+
+    /// Ends the server as an operator would, and starts it again.
+    pub fn restart(&mut self) {
+        self.stop();
+        self.process = run(self.home.path(), self.port);
+    }
+
+    /// Makes a database; the address to reach it.
+    pub fn database(&self, name: &str) -> String {
+        self.ask("postgres", &format!("CREATE DATABASE {name}"));
+        format!(
+            "postgres://pinion:{}@127.0.0.1:{}/{name}",
+            PASSWORD.replace('\'', "%27"),
+            self.port
+        )
+    }
+
+    /// What the server's own client answers.
+    pub fn ask(&self, database: &str, sql: &str) -> String {
+        let answer = self.client(database).args(["-c", sql]).output().unwrap();
+        assert!(
+            answer.status.success(),
+            "{sql}: {}",
+            String::from_utf8_lossy(&answer.stderr)
+        );
+        String::from_utf8(answer.stdout).unwrap().trim().to_owned()
+    }
+
+    fn client(&self, database: &str) -> Command {
+        let mut client = Command::new(program("psql"));
+        client
+            .args(["-X", "-A", "-t", "-q", "-h", "127.0.0.1", "-U", "pinion"])
+            .args(["-p", &self.port.to_string(), "-d", database])
+            .env("PGPASSWORD", PASSWORD);
+        client
+    }
+
+    fn await_ready(&self) {
+        let patience = Instant::now() + Duration::from_secs(60);
+        loop {
+            let mut asked = self.client("postgres");
+            asked
+                .args(["-c", "SELECT 1"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            if asked.status().unwrap().success() {
+                return;
+            }
+            assert!(Instant::now() < patience, "the server does not answer");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Ends the process of the server, whose id is in its own file: ours may be that of the program that changed users.
+    fn stop(&mut self) {
+        let file = self.home.path().join("data/postmaster.pid");
+        let id = fs::read_to_string(file).unwrap_or_default();
+        if let Some(id) = id.lines().next() {
+            let _ = Command::new("kill").args(["-INT", id.trim()]).status();
+        }
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn run(home: &Path, port: u16) -> Child {
+    let log = fs::File::create(home.join("log")).unwrap();
+    unprivileged(&program("postgres"))
+        .arg("-D")
+        .arg(home.join("data"))
+        .args(["-h", "127.0.0.1", "-F", "-c", "unix_socket_directories="])
+        .args(["-p", &port.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .unwrap()
+}
+
+/// A command that does not run as root.
+fn unprivileged(program: &Path) -> Command {
+    let root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    if !root {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command
+        .args([
+            "--reuid=postgres",
+            "--regid=postgres",
+            "--clear-groups",
+            "--",
+        ])
+        .arg(program)
+        .current_dir("/");
+    command
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// A program of the newest server that is installed.
+fn program(name: &str) -> PathBuf {
+    let versions = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut found: Vec<PathBuf> = versions
+        .map(|version| version.path().join("bin").join(name))
+        .collect();
+    found.retain(|path| path.exists());
+    found.sort();
+    found.pop().unwrap_or_else(|| PathBuf::from(name))
+}
