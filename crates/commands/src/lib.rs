@@ -29,7 +29,6 @@ mod show;
 mod suggest;
 mod tables;
 mod world;
-mod yaml;
 
 pub use alias::Alias;
 pub use built_in::{BUILT_INS, BuiltIn, Group};

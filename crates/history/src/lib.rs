@@ -28,4 +28,3 @@ pub use timeline::{
 };
 pub use turn::{Block, BlockKind, Map, Turn};
 pub use turns::{MemoryTurns, SavedTurn, TurnQuery, TurnSave, TurnStore};
-pub use yaml::to_yaml;

@@ -6,6 +6,7 @@ mod export;
 mod extensions;
 mod models;
 mod packages;
+mod profiles;
 mod schema;
 mod sessions;
 mod trust;
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Sessions(Vec<String>),
     Packages(Verb, Vec<String>),
     Extensions(Vec<String>),
+    Profiles(Vec<String>),
     Trust(Vec<String>),
     Schema(Vec<String>),
     Doctor,
@@ -50,6 +52,7 @@ const WORDS: &[&str] = &[
     "update",
     "list",
     "extensions",
+    "profiles",
     "trust",
     "schema",
     "doctor",
@@ -80,6 +83,8 @@ pub(crate) fn parse(program: Program, arguments: &[String]) -> Result<Option<Act
         "trust" if wants_help => return Ok(Some(Action::Help(Topic::Trust))),
         "extensions" if wants_help => return Ok(Some(Action::Help(Topic::Extensions))),
         "extensions" => Command::Extensions(rest.to_vec()),
+        "profiles" if wants_help => return Ok(Some(Action::Help(Topic::Profiles))),
+        "profiles" => Command::Profiles(rest.to_vec()),
         "sessions" => Command::Sessions(rest.to_vec()),
         "models" => Command::ListModels {
             search: rest.first().cloned(),
@@ -114,6 +119,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Sessions(arguments) => sessions::run(&arguments),
         Command::Packages(verb, arguments) => packages::run(verb, &arguments),
         Command::Extensions(arguments) => extensions::run(&arguments),
+        Command::Profiles(arguments) => profiles::run(&arguments),
         Command::Trust(arguments) => trust::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Doctor => doctor::run(),

@@ -7,6 +7,7 @@ pub(crate) enum Topic {
     Sessions,
     Packages,
     Extensions,
+    Profiles,
     Trust,
     Schema,
 }
@@ -18,6 +19,7 @@ impl Topic {
             Self::Sessions => SESSIONS,
             Self::Packages => PACKAGES,
             Self::Extensions => EXTENSIONS,
+            Self::Profiles => PROFILES,
             Self::Trust => TRUST,
             Self::Schema => SCHEMA,
         }
@@ -35,6 +37,7 @@ Usage:
   pinion models [SEARCH]                     the models there are
   pinion install|remove|update|list          packages of extensions, skills and prompt templates
   pinion extensions list                     the extensions a run here loads
+  pinion profiles list|show|debug            engines and settings for commands, by name
   pinion trust [--revoke] [DIRECTORY]        let a project's files run things
   pinion schema pi [--dialect NAME]          the JSON Schema of the protocol's lines
   pinion doctor                              check the set-up
@@ -170,10 +173,39 @@ Examples:
   pinion extensions list --no-load
 ";
 
+const PROFILES: &str = "\
+Profiles name an engine and its settings for `run-command`. They are written in configuration documents and in
+registries: YAML files and SQLite databases.
+
+Usage:
+  pinion profiles list                the profiles there are; * is the one in use, d a registry's default
+  pinion profiles show [PROFILE]      what it sets, with all it stacks on, and the settings of a run with it
+  pinion profiles debug               documents, registries, the profile, the model, and who set what
+
+  --profile NAME                use this one                        (PINOCCHIO_PROFILE)
+  --profile-registries LIST     yaml:PATH, sqlite:PATH, a path, …   (PINOCCHIO_PROFILE_REGISTRIES)
+  --config-file PATH            one more document, which goes before all others
+  --approve, --no-approve       trust or distrust this project's documents for this run
+  --json                        JSON also on a terminal; it is JSON anyway when piped
+
+Documents, later ones win:
+  /etc/pinocchio/config.yaml, ~/.pinocchio/config.yaml, ~/.config/pinocchio/config.yaml,
+  .pinocchio.yml and .pinocchio.override.yml at the root of the repository, then in this directory (if it is
+  trusted), --config-file.
+
+Keys are never shown.
+
+Examples:
+  pinion profiles list
+  pinion profiles show fast
+  pinion profiles debug --profile fast | jq .engine
+  PINOCCHIO_PROFILE_REGISTRIES=team.yaml pinion profiles list --json
+";
+
 const TRUST: &str = "\
 Lets a project's files run things. Until a project is trusted, its .pi/settings.json cannot name a
 shell, a command prefix, extensions, packages or a session directory; such keys are ignored and named on
-stderr. Extensions in its .pi/extensions are not loaded.
+stderr. Extensions in its .pi/extensions are not loaded, and its .pinocchio.yml is not read.
 
 Usage:
   pinion trust [DIRECTORY]            trust it; the current directory if none is named

@@ -28,6 +28,11 @@ pub(crate) fn check(
     let advised = providers.first().copied().unwrap_or_default();
     let url = Url::parse(address)
         .map_err(|error| refused(format!("is not an address: {error}; write https://HOST/…")))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(refused(
+            "has a name or a password in it; write the key under api.api_keys instead".to_owned(),
+        ));
+    }
     let allowed = |table: &std::collections::BTreeMap<String, bool>| {
         providers
             .iter()
@@ -222,7 +227,14 @@ mod tests {
         ] {
             assert!(told(address, &api(true, true)).is_err(), "{address}");
         }
-        let refusal = told("http://me:planted@api.example.com", &api(false, false));
-        assert!(!refusal.unwrap_err().contains("planted"));
+        for address in [
+            "https://me:planted@api.example.com",
+            "https://planted@h",
+            "http://:planted@h",
+        ] {
+            let refusal = told(address, &api(true, true)).unwrap_err();
+            assert!(refusal.contains("under api.api_keys"), "{refusal}");
+            assert!(!refusal.contains("planted"), "{refusal}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Inference settings with their types, and how they are shown.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use pinion_message::Secret;
 use serde::Deserialize;
@@ -11,7 +12,7 @@ use crate::tree::Tree;
 /// Everything a run is told about models.
 ///
 /// Made from a checked [`Tree`], which is what is shown; members nobody knows are kept there.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "the names are those of the settings")]
 pub struct InferenceSettings {
@@ -28,7 +29,7 @@ pub struct InferenceSettings {
 }
 
 /// Keys, addresses and what may be reached.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct ApiSettings {
     /// By `<provider>-api-key`.
@@ -162,6 +163,24 @@ pub struct InfoCost {
     pub output: f64,
     pub cache_read: f64,
     pub cache_write: f64,
+}
+
+impl fmt::Debug for InferenceSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tree.fmt(f)
+    }
+}
+
+/// Addresses may hold a password, so only names are shown.
+impl fmt::Debug for ApiSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiSettings")
+            .field("api_keys", &self.api_keys.keys())
+            .field("base_urls", &self.base_urls.keys())
+            .field("allow_http", &self.allow_http)
+            .field("allow_local_networks", &self.allow_local_networks)
+            .finish()
+    }
 }
 
 impl InferenceSettings {

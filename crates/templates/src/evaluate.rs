@@ -30,8 +30,6 @@ pub(crate) fn render(
         scope: Scope {
             surroundings,
             random: Random::new(surroundings.seed),
-            work: 0,
-            expressions: Default::default(),
         },
     };
     machine.walk(data, &tree.root)?;
@@ -391,8 +389,7 @@ impl<'t> Machine<'t> {
             Fault::evaluation(offset, format!("{}: {message}", function.name))
         })?;
         let extent = result.extent();
-        let extra = std::mem::take(&mut self.scope.work);
-        self.charge(offset, extent.weight.saturating_add(extra))?;
+        self.charge(offset, extent.weight)?;
         let limit = self.scope.surroundings.limits.output as u64;
         if extent.depth > VALUE_DEPTH
             || extent.weight.saturating_mul(32) > limit.saturating_add(4096)

@@ -4,14 +4,10 @@ use super::{Arguments, Function, Outcome, Scope, bounded, exactly, given};
 
 pub(super) const TABLE: &[Function] = &[
     exactly("title", 1, |_, args| {
-        given(each_first(args.text(0)?, upper_first, |c| {
-            c == '_' || c.is_alphanumeric()
-        }))
+        given(each_first(args.text(0)?, upper_first))
     }),
     exactly("untitle", 1, |_, args| {
-        given(each_first(args.text(0)?, lower_first, |c| {
-            !c.is_whitespace()
-        }))
+        given(each_first(args.text(0)?, lower_first))
     }),
     exactly("initials", 1, |_, args| {
         given(
@@ -94,17 +90,18 @@ fn lower_first(character: char) -> String {
     character.to_lowercase().collect()
 }
 
-/// The first letter of every word, changed. `inside` says which characters do not end a word.
-fn each_first(text: &str, change: fn(char) -> String, inside: fn(char) -> bool) -> String {
+/// The first letter of every word, changed.
+fn each_first(text: &str, change: fn(char) -> String) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut within = false;
+    let mut inside = false;
     for character in text.chars() {
-        if within {
-            out.push(character);
-        } else {
+        let letter = character.is_alphanumeric() || matches!(character, '_' | '\'');
+        if letter && !inside {
             out.push_str(&change(character));
+        } else {
+            out.push(character);
         }
-        within = inside(character);
+        inside = letter;
     }
     out
 }

@@ -1,0 +1,331 @@
+//! `profiles`: which profiles there are, what one sets, and how a run here comes to its settings.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use pinion_config::{Dirs, Trust, TrustFlag};
+use pinion_llm::{Registry as Models, RegistryOptions};
+use pinion_profiles::{
+    Asked, Chosen, Profile, ProfileError, Registry, Resolved, Surroundings, engine, resolve,
+    to_yaml,
+};
+use serde_json::{Map, Value, json};
+
+use super::out;
+use crate::failure::Failure;
+use crate::help::Topic;
+
+pub(super) fn run(words: &[String]) -> Result<ExitCode, Failure> {
+    let Some((verb, rest)) = words.split_first() else {
+        return super::help(Topic::Profiles);
+    };
+    let wanted = Wanted::read(rest)?;
+    match (verb.as_str(), &wanted.name) {
+        ("list", None) => list(&wanted),
+        ("show", _) => show(&wanted),
+        ("debug", None) => debug(&wanted),
+        _ => Err(Failure::usage("Error: see `pinion profiles --help`.")),
+    }
+}
+
+#[derive(Default)]
+struct Wanted {
+    name: Option<String>,
+    asked: Asked,
+    trust: TrustFlag,
+    json: bool,
+}
+
+impl Wanted {
+    fn read(words: &[String]) -> Result<Self, Failure> {
+        let mut wanted = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let (flag, attached) = match word.split_once('=') {
+                Some((flag, value)) if flag.starts_with("--") => (flag, Some(value.to_owned())),
+                _ => (word.as_str(), None),
+            };
+            let mut value = || {
+                attached
+                    .clone()
+                    .or_else(|| words.next().cloned())
+                    .ok_or_else(|| Failure::usage(format!("Error: {flag} needs a value after it.")))
+            };
+            match flag {
+                "--json" => wanted.json = true,
+                "--approve" => wanted.trust = TrustFlag::Approve,
+                "--no-approve" => wanted.trust = TrustFlag::Refuse,
+                "--profile" => wanted.asked.profile = Some(value()?),
+                "--config-file" => wanted.asked.config_file = Some(PathBuf::from(value()?)),
+                "--profile-registries" => {
+                    let sources = value()?;
+                    wanted
+                        .asked
+                        .registries
+                        .get_or_insert_default()
+                        .push(sources);
+                }
+                name if !name.starts_with('-') && wanted.name.is_none() => {
+                    wanted.name = Some(name.to_owned());
+                }
+                _ => return Err(Failure::usage("Error: see `pinion profiles --help`.")),
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// JSON where asked for, and where nobody looks at a table.
+    fn as_json(&self) -> bool {
+        self.json || !std::io::stdout().is_terminal()
+    }
+}
+
+/// What a run here would be told, and the model it would ask.
+struct Looked {
+    resolved: Resolved,
+    engine: Result<Chosen, ProfileError>,
+}
+
+fn look(wanted: &Wanted) -> Result<Looked, Failure> {
+    let dirs = Dirs::from_env()?;
+    let (trust, notices) = Trust::load(&dirs);
+    for notice in &notices {
+        eprintln!("Warning: {notice}");
+    }
+    let environment = |name: &str| std::env::var(name).ok();
+    let trusts = |directory: &std::path::Path| match wanted.trust {
+        TrustFlag::Approve => true,
+        TrustFlag::Refuse => false,
+        TrustFlag::Unset => trust.is_trusted(directory),
+    };
+    let surroundings = Surroundings {
+        home: &dirs.home,
+        cwd: &dirs.cwd,
+        environment: &environment,
+        trusts: &trusts,
+        system: std::path::Path::new("/etc"),
+    };
+    let resolved = resolve(&surroundings, &wanted.asked)
+        .map_err(|error| Failure::failed(format!("Error: {error}")))?;
+    for notice in &resolved.notices {
+        eprintln!("Warning: {notice}");
+    }
+    let options = RegistryOptions {
+        include_offline: true,
+        ..RegistryOptions::default()
+    };
+    let (models, notices) = Models::load(&dirs.agent_dir, options);
+    for notice in &notices {
+        eprintln!("Warning: {notice}");
+    }
+    let engine = engine(&resolved, &models, &surroundings, SystemTime::now());
+    Ok(Looked { resolved, engine })
+}
+
+fn list(wanted: &Wanted) -> Result<ExitCode, Failure> {
+    let Looked { resolved, .. } = look(wanted)?;
+    let library = &resolved.library;
+    let rows = library.registries().flat_map(|registry| {
+        registry
+            .profiles
+            .values()
+            .map(move |profile| (registry, profile))
+    });
+    let rows: Vec<Value> = rows
+        .map(|(registry, profile)| row(&resolved, registry, profile))
+        .collect();
+    if wanted.as_json() {
+        let lines = rows
+            .iter()
+            .map(|row| pinion_jsonl::json::to_string(row) + "\n");
+        return out(&lines.collect::<String>());
+    }
+    if rows.is_empty() {
+        eprintln!("No profiles. See `pinion profiles --help` for where they are looked for.");
+    }
+    out(&table(&rows))
+}
+
+fn row(resolved: &Resolved, registry: &Registry, profile: &Profile) -> Value {
+    let chosen = resolved
+        .profile
+        .as_ref()
+        .is_some_and(|chosen| chosen.registry == registry.slug && chosen.slug == profile.slug);
+    let default = registry
+        .default_profile()
+        .is_some_and(|default| default.slug == profile.slug);
+    let assembled = resolved.library.assemble(registry, profile);
+    let setting = |name: &str| match &assembled {
+        Ok(whole) => whole.settings.get(&["chat", name]).cloned(),
+        Err(_) => None,
+    };
+    let stack = profile
+        .stack
+        .iter()
+        .map(|entry| match &entry.registry_slug {
+            Some(registry) => format!("{registry}/{}", entry.profile_slug),
+            None => entry.profile_slug.to_string(),
+        });
+    let mut row = Map::new();
+    let mut set = |name: &str, value: Value| row.insert(name.to_owned(), value);
+    set("registry", json!(registry.slug.as_str()));
+    set("profile", json!(profile.slug.as_str()));
+    set("active", json!(chosen));
+    set("default", json!(default));
+    set("displayName", json!(profile.display_name));
+    set("description", json!(profile.description));
+    set("engine", json!(setting("engine")));
+    set("apiType", json!(setting("api_type")));
+    set("stack", json!(stack.collect::<Vec<_>>()));
+    set("source", json!(registry.origin));
+    if let Err(error) = &assembled {
+        set("error", json!(error.to_string()));
+    }
+    Value::Object(row)
+}
+
+fn table(rows: &[Value]) -> String {
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let mark = |row: &Value| match (&row["active"], &row["default"]) {
+        (Value::Bool(true), _) => "*".to_owned(),
+        (_, Value::Bool(true)) => "d".to_owned(),
+        _ => String::new(),
+    };
+    let mut cells = vec![["", "registry", "profile", "engine", "api", "name"].map(str::to_owned)];
+    cells.extend(rows.iter().map(|row| {
+        [
+            mark(row),
+            text(row, "registry"),
+            text(row, "profile"),
+            text(row, "engine"),
+            text(row, "apiType"),
+            text(row, "displayName"),
+        ]
+    }));
+    if rows.is_empty() {
+        return String::new();
+    }
+    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..6).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |row: &[String; 6]| {
+        let padded = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:width$}"));
+        let joined = padded.collect::<Vec<_>>().join("  ");
+        joined.trim_end().to_owned() + "\n"
+    };
+    cells.iter().map(line).collect()
+}
+
+/// One profile with all it stacks on; without a name, the settings a run here would have.
+fn show(wanted: &Wanted) -> Result<ExitCode, Failure> {
+    let asked = Asked {
+        profile: wanted.name.clone().or(wanted.asked.profile.clone()),
+        ..wanted.asked.clone()
+    };
+    let wanted = Wanted {
+        asked,
+        name: None,
+        ..*wanted
+    };
+    let Looked { resolved, .. } = look(&wanted)?;
+    let mut shown = Map::new();
+    if let Some(profile) = &resolved.profile {
+        let lineage: Vec<String> = profile.lineage.iter().map(ToString::to_string).collect();
+        shown.insert("registry".to_owned(), json!(profile.registry.as_str()));
+        shown.insert("profile".to_owned(), json!(profile.slug.as_str()));
+        shown.insert("display_name".to_owned(), json!(profile.display_name));
+        shown.insert("source".to_owned(), json!(profile.origin));
+        shown.insert("lineage".to_owned(), json!(lineage));
+        shown.insert("profile_settings".to_owned(), profile.settings.masked());
+        if !profile.extensions.is_empty() {
+            shown.insert("extensions".to_owned(), profile.extensions.masked());
+        }
+    } else {
+        shown.insert("profile".to_owned(), Value::Null);
+    }
+    shown.insert("inference_settings".to_owned(), resolved.settings.masked());
+    print(&wanted, Value::Object(shown))
+}
+
+/// How a run here comes to its settings and its model.
+fn debug(wanted: &Wanted) -> Result<ExitCode, Failure> {
+    let Looked { resolved, engine } = look(wanted)?;
+    let documents = resolved.config.documents.iter();
+    let documents: Vec<Value> = documents
+        .map(|(place, state)| json!({"path": place.path, "state": state.as_str()}))
+        .collect();
+    let sources = resolved.library.sources.iter();
+    let sources: Vec<String> = sources.map(ToString::to_string).collect();
+    let profile = resolved.profile.as_ref().map(|profile| {
+        let lineage: Vec<String> = profile.lineage.iter().map(ToString::to_string).collect();
+        json!({
+            "registry": profile.registry.as_str(),
+            "profile": profile.slug.as_str(),
+            "source": profile.origin,
+            "lineage": lineage,
+        })
+    });
+    let engine = match &engine {
+        Ok(chosen) => json!({
+            "provider": chosen.model.provider,
+            "model": chosen.model.id,
+            "api": chosen.model.api,
+            "baseUrl": chosen.model.base_url,
+            "thinking": chosen.thinking,
+            "notices": chosen.notices.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        }),
+        Err(error) => json!({"code": error.code(), "error": error.to_string()}),
+    };
+    let masked = resolved.settings.masked();
+    let mut settings = Map::new();
+    for (path, _) in resolved.settings.tree().leaves() {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let value = path.iter().try_fold(&masked, |value, name| value.get(name));
+        let origin = resolved.origin(&path);
+        settings.insert(path.join("."), json!({"value": value, "from": origin}));
+    }
+    print(
+        wanted,
+        json!({
+            "documents": documents,
+            "registries": sources,
+            "profile": profile,
+            "engine": engine,
+            "settings": settings,
+        }),
+    )
+}
+
+/// YAML for people, one line of JSON for programs.
+fn print(wanted: &Wanted, value: Value) -> Result<ExitCode, Failure> {
+    out(&match wanted.as_json() {
+        true => pinion_jsonl::json::to_string(&value) + "\n",
+        false => to_yaml(&value),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_marks_what_is_in_use() {
+        let rows = [
+            json!({"registry": "config-inline", "profile": "fast", "active": true, "default": true,
+                "engine": "gpt-4o", "apiType": "openai", "displayName": "Quick"}),
+            json!({"registry": "team", "profile": "base", "active": false, "default": true,
+                "engine": null, "apiType": null, "displayName": null}),
+        ];
+        assert_eq!(
+            table(&rows),
+            "   registry       profile  engine  api     name\n\
+             *  config-inline  fast     gpt-4o  openai  Quick\n\
+             d  team           base\n"
+        );
+        assert_eq!(table(&[]), "");
+    }
+}
