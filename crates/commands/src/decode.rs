@@ -74,7 +74,7 @@ struct FieldDocument {
     help: Option<String>,
     default: Option<serde_json::Value>,
     choices: Option<Vec<Scalar>>,
-    required: Option<bool>,
+    required: Option<Scalar>,
     #[serde(flatten)]
     others: BTreeMap<String, IgnoredAny>,
 }
@@ -131,7 +131,7 @@ fn malformed(origin: &Origin, error: &serde_saphyr::Error) -> CommandError {
 }
 
 pub(crate) fn command(origin: Origin) -> Result<Command, CommandError> {
-    let document: Document = match serde_saphyr::from_str(&origin.text) {
+    let document: Document = match crate::yaml::from_str(&origin.text) {
         Ok(document) => document,
         Err(error) => return Err(malformed(&origin, &error)),
     };
@@ -227,6 +227,11 @@ fn fields(
                 _ => return Err(bad("has a `shortFlag` that is not one letter".to_owned())),
             },
         };
+        let required = match document.required {
+            None => false,
+            Some(scalar) => crate::read::boolean(&String::from(scalar))
+                .map_err(|reason| bad(format!("has a `required` that cannot be one: {reason}")))?,
+        };
         fields.push(Field {
             name: name.clone(),
             short,
@@ -239,7 +244,7 @@ fn fields(
                 .into_iter()
                 .map(String::from)
                 .collect(),
-            required: document.required.unwrap_or(false),
+            required,
         });
     }
     Ok(fields)
@@ -258,7 +263,7 @@ fn unknown_type(name: &str) -> String {
 /// Keys at the top that mean nothing, with what they are probably meant to be.
 fn unknown_keys(origin: &Origin) -> Vec<Warning> {
     let keys: BTreeMap<String, IgnoredAny> =
-        serde_saphyr::from_str(&origin.text).unwrap_or_default();
+        crate::yaml::from_str(&origin.text).unwrap_or_default();
     keys.into_keys()
         .filter(|key| !KEYS.contains(&key.as_str()))
         .map(|key| {
@@ -291,7 +296,7 @@ fn key_place(text: &str, key: &str) -> (usize, usize) {
 
 /// Reads an alias; nothing if the file is not one.
 pub(crate) fn alias(origin: &Origin) -> Option<Alias> {
-    let document: AliasDocument = serde_saphyr::from_str(&origin.text).ok()?;
+    let document: AliasDocument = crate::yaml::from_str(&origin.text).ok()?;
     let parts = match document.target? {
         OneOrMany::One(text) => vec![text],
         OneOrMany::Many(texts) => texts,

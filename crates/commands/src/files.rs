@@ -53,7 +53,7 @@ pub(crate) fn parsed(text: &str, format: Format) -> Result<Option<Value>, String
             Ok(json) => Ok(Some(Value::from_json(&json))),
             Err(error) => Err(format!("not JSON: {error}")),
         },
-        Format::Yaml => match serde_saphyr::from_str::<serde_json::Value>(text) {
+        Format::Yaml => match crate::yaml::from_str::<serde_json::Value>(text) {
             Ok(json) => Ok(Some(Value::from_json(&json))),
             Err(error) => {
                 let shown = error.without_snippet().to_string();

@@ -29,6 +29,7 @@ mod show;
 mod suggest;
 mod tables;
 mod world;
+mod yaml;
 
 pub use alias::Alias;
 pub use built_in::{BUILT_INS, BuiltIn, Group};

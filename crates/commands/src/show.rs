@@ -112,7 +112,7 @@ impl Command {
     /// What `--create-command` prints: this command under another name, with the values that were given as defaults.
     pub fn command_file(&self, name: &str, parsed: &Parsed) -> Result<String, CommandError> {
         let mut document: Json =
-            serde_saphyr::from_str(&self.origin.text).map_err(|error| CommandError::Malformed {
+            crate::yaml::from_str(&self.origin.text).map_err(|error| CommandError::Malformed {
                 place: self.origin.name.clone(),
                 reason: error.without_snippet().to_string(),
             })?;

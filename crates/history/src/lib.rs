@@ -28,3 +28,4 @@ pub use timeline::{
 };
 pub use turn::{Block, BlockKind, Map, Turn};
 pub use turns::{MemoryTurns, SavedTurn, TurnQuery, TurnSave, TurnStore};
+pub use yaml::to_yaml;

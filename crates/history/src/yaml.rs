@@ -6,6 +6,11 @@ use serde_json::Value;
 
 use crate::{Block, BlockKind, HistoryError, Map, Turn};
 
+/// A value as a YAML document, in the form turns are written.
+pub fn to_yaml(value: &Value) -> String {
+    emit::document(value)
+}
+
 impl Turn {
     /// Reads a turn. Members nobody knows are left out; a missing part is an empty part.
     pub fn from_yaml(text: &str) -> Result<Self, HistoryError> {

@@ -1,7 +1,8 @@
 //! Front: Pinocchio's chat protocol over the engine.
 //!
 //! Three pure steps: [`Translator`] turns the engine's events of a run into backend events of a chat, [`SessionStream`]
-//! numbers them and keeps the entities that follow from them, and [`Front`] prints both as frames. On the way in, [`decode`] reads a request and [`Binding`] says
+//! numbers them and keeps the entities that follow from them, and [`Front`] prints both as frames, or
+//! [`TextPrinter`] as text, JSON or YAML. On the way in, [`decode`] reads a request and [`Binding`] says
 //! whether it may be served. No files, no sockets, no processes: stores and descriptors are handed in.
 
 mod events;
@@ -16,8 +17,10 @@ mod patch;
 mod plugins;
 mod requests;
 mod stream;
+mod text;
 mod timeline;
 mod translate;
+mod turns;
 mod verdict;
 
 pub(crate) mod pb {
@@ -41,6 +44,10 @@ pub use requests::{
     decode,
 };
 pub use stream::SessionStream;
+pub use text::{Metadata, TextFormat, TextPrinter};
 pub use timeline::{Shown, Timeline};
 pub use translate::{RunStart, Translator};
+pub use turns::{
+    Context, Produced, Seed, context, displayed_prompt, final_turn, seed_turn, with_prompt,
+};
 pub use verdict::{RunEnd, Verdict};

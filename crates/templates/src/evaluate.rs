@@ -30,6 +30,8 @@ pub(crate) fn render(
         scope: Scope {
             surroundings,
             random: Random::new(surroundings.seed),
+            work: 0,
+            expressions: Default::default(),
         },
     };
     machine.walk(data, &tree.root)?;
@@ -389,7 +391,8 @@ impl<'t> Machine<'t> {
             Fault::evaluation(offset, format!("{}: {message}", function.name))
         })?;
         let extent = result.extent();
-        self.charge(offset, extent.weight)?;
+        let extra = std::mem::take(&mut self.scope.work);
+        self.charge(offset, extent.weight.saturating_add(extra))?;
         let limit = self.scope.surroundings.limits.output as u64;
         if extent.depth > VALUE_DEPTH
             || extent.weight.saturating_mul(32) > limit.saturating_add(4096)

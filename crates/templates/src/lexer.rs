@@ -277,12 +277,15 @@ impl Scanner<'_> {
         let offset = self.at;
         let bytes = self.text.as_bytes();
         let mut end = offset;
+        let hexadecimal = bytes[offset..]
+            .iter()
+            .take(3)
+            .any(|b| matches!(b, b'x' | b'X'));
         if matches!(bytes[end], b'+' | b'-') {
             end += 1;
         }
         while end < bytes.len() {
             let byte = bytes[end];
-            let hexadecimal = self.text[offset..end].contains(['x', 'X']);
             let exponent_sign = matches!(byte, b'+' | b'-')
                 && match bytes[end - 1] {
                     b'e' | b'E' => !hexadecimal && end > offset + 1,

@@ -36,7 +36,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             output: 32 << 20,
-            work: 20_000_000,
+            work: 5_000_000,
             depth: 250,
         }
     }

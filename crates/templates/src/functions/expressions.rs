@@ -1,17 +1,15 @@
 //! Regular expressions, in Go's dialect.
 
+use std::rc::Rc;
+
 use regex::Regex;
 
 use super::{Arguments, Function, Outcome, Scope, bounded, exactly, given};
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
-    exactly("regexMatch", 2, |_, args| {
-        Ok(compiled(args.text(0)?)?.is_match(args.text(1)?).into())
-    }),
-    exactly("mustRegexMatch", 2, |_, args| {
-        Ok(compiled(args.text(0)?)?.is_match(args.text(1)?).into())
-    }),
+    exactly("regexMatch", 2, matches),
+    exactly("mustRegexMatch", 2, matches),
     exactly("regexFind", 2, find),
     exactly("mustRegexFind", 2, find),
     exactly("regexFindAll", 3, find_all),
@@ -36,7 +34,7 @@ pub(super) const TABLE: &[Function] = &[
     // The text comes first here, and a wrong expression leaves it as it is.
     exactly("replaceRegexp", 3, |scope, args| {
         let text = args.text(0)?;
-        match compiled(args.text(1)?) {
+        match compiled(scope, args.text(1)?, text) {
             Ok(expression) => replace_all(scope, &expression, text, args.text(2)?, false),
             Err(_) => given(text),
         }
@@ -46,7 +44,32 @@ pub(super) const TABLE: &[Function] = &[
 /// The memory one compiled expression may take.
 const SIZE: usize = 1 << 20;
 
-fn compiled(expression: &str) -> Result<Regex, String> {
+/// How many compiled expressions are kept.
+const KEPT: usize = 32;
+
+/// Expressions that were compiled in this rendering.
+pub(crate) type Compiled = std::collections::HashMap<String, Rc<Regex>>;
+
+/// Compiles an expression, or finds it among those that were. Searching `text` is charged as far more work than
+/// reading it.
+fn compiled(scope: &mut Scope<'_>, expression: &str, text: &str) -> Result<Rc<Regex>, String> {
+    scope.work += text.len() as u64 / 4;
+    if let Some(known) = scope.expressions.get(expression) {
+        return Ok(Rc::clone(known));
+    }
+    scope.work += 500 + 20 * expression.len() as u64;
+    // A copy of a `Regex` would begin with empty caches.
+    let regex = Rc::new(compile(expression)?);
+    if scope.expressions.len() >= KEPT {
+        scope.expressions.clear();
+    }
+    scope
+        .expressions
+        .insert(expression.to_owned(), Rc::clone(&regex));
+    Ok(regex)
+}
+
+fn compile(expression: &str) -> Result<Regex, String> {
     regex::RegexBuilder::new(&translated(expression))
         .size_limit(SIZE)
         .dfa_size_limit(SIZE)
@@ -87,8 +110,13 @@ fn translated(expression: &str) -> String {
     out
 }
 
-fn find(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
-    let expression = compiled(args.text(0)?)?;
+fn matches(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let expression = compiled(scope, args.text(0)?, args.text(1)?)?;
+    Ok(expression.is_match(args.text(1)?).into())
+}
+
+fn find(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let expression = compiled(scope, args.text(0)?, args.text(1)?)?;
     given(
         expression
             .find(args.text(1)?)
@@ -101,16 +129,16 @@ fn count(number: i64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-fn find_all(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
-    let expression = compiled(args.text(0)?)?;
+fn find_all(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let expression = compiled(scope, args.text(0)?, args.text(1)?)?;
     let found = expression
         .find_iter(args.text(1)?)
         .take(count(args.int(2)?));
     Ok(Value::texts(found.map(|found| found.as_str())))
 }
 
-fn split(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
-    let expression = compiled(args.text(0)?)?;
+fn split(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let expression = compiled(scope, args.text(0)?, args.text(1)?)?;
     let text = args.text(1)?;
     let parts: Vec<&str> = match args.int(2)? {
         0 => Vec::new(),
@@ -120,7 +148,7 @@ fn split(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
 }
 
 fn replaced(scope: &mut Scope<'_>, args: &Arguments<'_>, literal: bool) -> Outcome {
-    let expression = compiled(args.text(0)?)?;
+    let expression = compiled(scope, args.text(0)?, args.text(1)?)?;
     replace_all(scope, &expression, args.text(1)?, args.text(2)?, literal)
 }
 

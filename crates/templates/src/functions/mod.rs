@@ -5,7 +5,7 @@ mod conversion;
 mod dates;
 mod dictionaries;
 mod encoding;
-mod expressions;
+pub(crate) mod expressions;
 mod lists;
 mod logic;
 mod markup;
@@ -27,6 +27,9 @@ pub(crate) type Outcome = Result<Value, String>;
 pub(crate) struct Scope<'s> {
     pub surroundings: &'s Surroundings,
     pub random: Random,
+    /// Work beyond what is read and written, to be charged after the call.
+    pub work: u64,
+    pub expressions: expressions::Compiled,
 }
 
 /// A function of templates.

@@ -8,6 +8,10 @@ use crate::value::Value;
 const LONGEST: i64 = 1_000_000;
 
 pub(super) const TABLE: &[Function] = &[
+    exactly("abs", 1, |_, args| {
+        Ok(to_int(args.get(0)).saturating_abs().into())
+    }),
+    exactly("absf", 1, |_, args| Ok(to_float(args.get(0)).abs().into())),
     exactly("add1", 1, |_, args| {
         Ok(to_int(args.get(0)).wrapping_add(1).into())
     }),
@@ -48,7 +52,7 @@ pub(super) const TABLE: &[Function] = &[
             to_int(args.get(2)),
         )
     }),
-    between("seq", 0, 3, seq),
+    from("seq", 0, seq),
     exactly("randInt", 2, |scope, args| {
         let (least, bound) = (to_int(args.get(0)), to_int(args.get(1)));
         if bound <= least {
@@ -114,7 +118,8 @@ fn seq(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
         0 => return given(""),
         1 => (1, downward(1, number(0)), number(0)),
         2 => (number(0), downward(number(0), number(1)), number(1)),
-        _ => (number(0), number(1), number(2)),
+        3 => (number(0), number(1), number(2)),
+        _ => return given(""),
     };
     if step == 0 || (end > start) != (step > 0) && end != start {
         return given("");

@@ -4,10 +4,14 @@ use super::{Arguments, Function, Outcome, Scope, bounded, exactly, given};
 
 pub(super) const TABLE: &[Function] = &[
     exactly("title", 1, |_, args| {
-        given(each_first(args.text(0)?, upper_first))
+        given(each_first(args.text(0)?, upper_first, |c| {
+            c == '_' || c.is_alphanumeric()
+        }))
     }),
     exactly("untitle", 1, |_, args| {
-        given(each_first(args.text(0)?, lower_first))
+        given(each_first(args.text(0)?, lower_first, |c| {
+            !c.is_whitespace()
+        }))
     }),
     exactly("initials", 1, |_, args| {
         given(
@@ -90,18 +94,17 @@ fn lower_first(character: char) -> String {
     character.to_lowercase().collect()
 }
 
-/// The first letter of every word, changed.
-fn each_first(text: &str, change: fn(char) -> String) -> String {
+/// The first letter of every word, changed. `inside` says which characters do not end a word.
+fn each_first(text: &str, change: fn(char) -> String, inside: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut inside = false;
+    let mut within = false;
     for character in text.chars() {
-        let letter = character.is_alphanumeric() || matches!(character, '_' | '\'');
-        if letter && !inside {
-            out.push_str(&change(character));
-        } else {
+        if within {
             out.push(character);
+        } else {
+            out.push_str(&change(character));
         }
-        inside = letter;
+        within = inside(character);
     }
     out
 }

@@ -1,0 +1,17 @@
+//! Frames as a client reads them.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests"
+)]
+
+mod client;
+mod properties;
+#[path = "../../../pi/tests/meaning/script.rs"]
+mod script;
+mod stage;
+mod stores;
+mod vectors;
+mod words;

@@ -1,0 +1,170 @@
+//! Templates that mean harm, and texts that are hardly templates.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use pinion_templates::{Limits, Surroundings, Template, TemplateErrorKind, Value};
+use proptest::prelude::*;
+
+fn rendered(text: &str, data: &Value) -> Result<String, TemplateErrorKind> {
+    Template::parse("t", text)
+        .and_then(|template| template.render(data, &Surroundings::default()))
+        .map_err(|error| error.kind)
+}
+
+#[test]
+fn too_much_of_anything_is_stopped() {
+    let cases = [
+        // Loops.
+        "{{range 1000000000000}}{{end}}",
+        "{{range 100000}}{{range 100000}}x{{end}}{{end}}",
+        r#"{{define "a"}}{{template "a" .}}{{end}}{{template "a" .}}"#,
+        r#"{{define "a"}}{{range 10}}{{template "a" .}}{{end}}{{end}}{{template "a" .}}"#,
+        // Output.
+        r#"{{$x := repeat 1000000 "0123456789"}}{{range 100}}{{$x}}{{end}}"#,
+        // Values that grow with every round.
+        r#"{{$x := "ab"}}{{range 60}}{{$x = print $x $x}}{{end}}"#,
+        r#"{{$x := list 1}}{{range 60}}{{$x = list $x $x}}{{end}}{{$x}}"#,
+        r#"{{$x := list 1}}{{range 60}}{{$x = concat $x $x}}{{end}}{{len $x}}"#,
+        r#"{{$x := dict "a" 1}}{{range 1000}}{{$x = dict "a" $x}}{{end}}{{$x}}"#,
+        r#"{{$x := "a"}}{{range 40}}{{$x = replace "a" "aaaaaaaaaa" $x}}{{end}}"#,
+        // Work inside functions.
+        r#"{{$x := until 100000}}{{range 100000}}{{$y := has -1 $x}}{{end}}"#,
+        r#"{{$x := repeat 100000 "a"}}{{range 100000}}{{$y := regexMatch "(a|b)*c" $x}}{{end}}"#,
+    ];
+    // A fifth of what is allowed is enough to see it.
+    let surroundings = Surroundings {
+        limits: Limits {
+            work: Limits::default().work / 5,
+            ..Limits::default()
+        },
+        ..Surroundings::default()
+    };
+    for text in cases {
+        let result = Template::parse("t", text)
+            .unwrap()
+            .render(&Value::Nil, &surroundings);
+        assert!(result.is_err(), "{text}");
+    }
+}
+
+#[test]
+fn too_large_results_are_refused_before_they_are_made() {
+    for text in [
+        r#"{{repeat 1000000000000 "abc"}}"#,
+        r#"{{printf "%1000000000d" 1}}"#,
+        r#"{{printf "%*d" 1000000000 1}}"#,
+        "{{until 1000000000}}",
+        "{{seq 1 1000000000}}",
+        "{{untilStep 0 9223372036854775807 1}}",
+        "{{randAlpha 100000000000}}",
+        "{{randomStringList 1000000 1000000 1000000}}",
+        r#"{{indent 1000000000 "a\nb"}}"#,
+        r#"{{padLeft "a" 1000000000}}"#,
+        r#"{{regexMatch "((a{1000}){1000}){1000}" "a"}}"#,
+    ] {
+        assert!(rendered(text, &Value::Nil).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn deep_nesting_is_refused_and_not_followed() {
+    for (open, close) in [
+        ("{{if 1}}", "{{end}}"),
+        ("{{range 1}}", "{{end}}"),
+        ("{{with 1}}", "{{end}}"),
+    ] {
+        let text = format!("{}{}", open.repeat(20_000), close.repeat(20_000));
+        assert_eq!(rendered(&text, &Value::Nil), Err(TemplateErrorKind::Limit));
+    }
+    let text = format!("{{{{{}1{}}}}}", "(".repeat(20_000), ")".repeat(20_000));
+    assert_eq!(rendered(&text, &Value::Nil), Err(TemplateErrorKind::Limit));
+    let chain = format!("{{{{if 0}}}}{}{{{{end}}}}", "{{else if 0}}".repeat(20_000));
+    assert_eq!(rendered(&chain, &Value::Nil), Err(TemplateErrorKind::Limit));
+    let text = format!("{}x{}", "{{if 1}}".repeat(90), "{{end}}".repeat(90));
+    assert_eq!(rendered(&text, &Value::Nil).unwrap(), "x");
+}
+
+#[test]
+fn limits_can_be_set() {
+    let surroundings = Surroundings {
+        limits: Limits {
+            output: 10,
+            work: 1000,
+            depth: 5,
+        },
+        ..Surroundings::default()
+    };
+    let render = |text: &str| {
+        Template::parse("t", text)
+            .unwrap()
+            .render(&Value::Nil, &surroundings)
+    };
+    assert_eq!(render("0123456789").unwrap(), "0123456789");
+    assert_eq!(render("0123456789a").unwrap_err().code(), "template_limit");
+    assert_eq!(
+        render("{{range 2000}}{{end}}").unwrap_err().code(),
+        "template_limit"
+    );
+    assert_eq!(
+        render("{{((((((1))))))}}").unwrap_err().code(),
+        "template_limit"
+    );
+}
+
+proptest! {
+    #[test]
+    fn text_without_actions_is_itself(text in "[^{]{0,200}") {
+        prop_assert_eq!(rendered(&text, &Value::Nil).unwrap(), text);
+    }
+
+    #[test]
+    fn single_braces_are_text(text in "([^{}]|\\{[^{}]|\\}){0,60}") {
+        prop_assume!(!text.contains("{{"));
+        prop_assert_eq!(rendered(&text, &Value::Nil).unwrap(), text);
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_fall_over(text in any::<String>()) {
+        let _ = rendered(&text, &Value::Nil);
+    }
+
+    #[test]
+    fn nor_do_words_in_any_order(
+        words in prop::collection::vec(
+            prop::sample::select(vec![
+                "{{", "}}", "{{-", "-}}", " ", "\n", "if", "else", "end", "range", "with", "define", "template", "block",
+                "break", "continue", "$x", "$", ".", ".a", ".a.b", ":=", "=", ",", "|", "(", ")", "\"s\"", "`r`", "'c'",
+                "1", "-2.5", "0x", "1e", "/*", "*/", "print", "printf \"%d %s\"", "index", "len", "eq", "and", "nil",
+                "true", "é", "\\", "\"", "list", "dict", "join", "date", "now",
+            ]),
+            0..40,
+        )
+    ) {
+        let text = words.concat();
+        let data = Value::object([("a", Value::object([("b", Value::Int(1))]))]);
+        let first = rendered(&text, &data);
+        let spaced = words.join(" ");
+        let _ = rendered(&spaced, &data);
+        // Errors point into the text.
+        if let Err(error) = Template::parse("t", text.as_str()) {
+            prop_assert!(error.offset <= text.len());
+            prop_assert!(text.is_char_boundary(error.offset));
+            prop_assert!(first.is_err());
+        }
+    }
+
+    #[test]
+    fn formats_take_any_verb(format in "[%a-zA-Z0-9.*+# \\[\\]-]{0,24}", number in any::<i64>(), float in any::<f64>()) {
+        let data = Value::object([
+            ("f", Value::text(format)), ("n", Value::Int(number)), ("x", Value::Float(float)),
+        ]);
+        let _ = rendered("{{printf .f .n .x \"s\" true nil}}", &data);
+    }
+
+    #[test]
+    fn layouts_take_any_text(layout in any::<String>(), seconds in -10_000_000_000_i64..10_000_000_000) {
+        let data = Value::object([("l", Value::text(layout)), ("s", Value::Int(seconds))]);
+        prop_assert!(rendered("{{date .l .s}}", &data).is_ok());
+        let _ = rendered("{{mustToDate .l .l}}", &data);
+    }
+}
