@@ -12,6 +12,7 @@ pub(crate) use self::approvals::ApprovalFlags;
 use crate::commands::{self, Command};
 use crate::failure::Failure;
 use crate::help::Topic;
+use crate::pinocchio::Verb;
 use crate::program::Program;
 
 /// What the command line asks for.
@@ -20,6 +21,7 @@ pub(crate) enum Action {
     Help(Topic),
     Version,
     Command(Command),
+    Pinocchio(Verb),
     Run(Box<Flags>),
 }
 
@@ -309,7 +311,7 @@ impl Parser {
             ("json", _) => Mode::Json,
             ("rpc", _) => Mode::Rpc,
             (_, Program::Pi) => self.flags.mode,
-            (other, Program::Pinion) => {
+            (other, Program::Pinion | Program::Pinocchio) => {
                 return Err(Failure::usage(format!(
                     "Error: unknown mode \"{other}\". Use rpc, json or text."
                 )));

@@ -21,6 +21,7 @@ use crate::cli::Action;
 use crate::failure::Failure;
 use crate::help::Topic;
 use crate::nearest::nearest;
+use crate::pinocchio::Verb as Prompting;
 use crate::program::Program;
 
 /// A command that answers a question and ends.
@@ -45,6 +46,8 @@ pub(crate) enum Command {
 
 /// The words that begin a command, for the nearest match and for completions.
 const WORDS: &[&str] = &[
+    "run-command",
+    "commands",
     "sessions",
     "models",
     "install",
@@ -65,6 +68,9 @@ pub(crate) fn parse(program: Program, arguments: &[String]) -> Result<Option<Act
     let Some((word, rest)) = arguments.split_first() else {
         return Ok(None);
     };
+    if program == Program::Pinocchio {
+        return pinocchio(word, rest, arguments).map(Some);
+    }
     let wants_help = rest
         .iter()
         .any(|argument| argument == "--help" || argument == "-h");
@@ -79,6 +85,12 @@ pub(crate) fn parse(program: Program, arguments: &[String]) -> Result<Option<Act
     }
     let command = match word.as_str() {
         "help" => return Ok(Some(Action::Help(Topic::Overview))),
+        "run-command" => {
+            return Ok(Some(Action::Pinocchio(Prompting::RunCommand(
+                rest.to_vec(),
+            ))));
+        }
+        "commands" => return Ok(Some(Action::Pinocchio(Prompting::Commands(rest.to_vec())))),
         "sessions" if wants_help => return Ok(Some(Action::Help(Topic::Sessions))),
         "trust" if wants_help => return Ok(Some(Action::Help(Topic::Trust))),
         "extensions" if wants_help => return Ok(Some(Action::Help(Topic::Extensions))),
@@ -111,6 +123,17 @@ pub(crate) fn parse(program: Program, arguments: &[String]) -> Result<Option<Act
     Ok(Some(Action::Command(command)))
 }
 
+/// What the command line of Pinocchio asks: its verbs, or a command of a repository.
+fn pinocchio(word: &str, rest: &[String], all: &[String]) -> Result<Action, Failure> {
+    Ok(match word {
+        "run-command" => Action::Pinocchio(Prompting::RunCommand(rest.to_vec())),
+        "commands" => Action::Pinocchio(Prompting::Commands(rest.to_vec())),
+        "help" | "--help" | "-h" => Action::Help(Topic::RunCommand),
+        "--version" => Action::Version,
+        _ => Action::Pinocchio(Prompting::Named(all.to_vec())),
+    })
+}
+
 /// Runs a command.
 pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
@@ -138,7 +161,7 @@ pub(crate) fn version() -> Result<ExitCode, Failure> {
 }
 
 /// Prints data. A reader that has gone away is no error of ours.
-fn out(text: &str) -> Result<ExitCode, Failure> {
+pub(crate) fn out(text: &str) -> Result<ExitCode, Failure> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(ExitCode::SUCCESS),

@@ -5,7 +5,7 @@
 //! | 0 | done |
 //! | 1 | it was tried and failed |
 //! | 2 | the command line is wrong |
-//! | 129, 143 | ended by SIGHUP, SIGTERM |
+//! | 129, 130, 143 | ended by SIGHUP, SIGINT, SIGTERM |
 
 use std::process::ExitCode;
 
@@ -27,11 +27,11 @@ impl Failure {
         }
     }
 
-    /// The same failure with the exit code `program` uses: pi has one code for everything.
+    /// The same failure with the exit code `program` uses: pi and pinocchio have one code for everything.
     pub fn for_program(self, program: Program) -> Self {
         match program {
             Program::Pinion => self,
-            Program::Pi => Self { code: 1, ..self },
+            Program::Pi | Program::Pinocchio => Self { code: 1, ..self },
         }
     }
 

@@ -10,6 +10,8 @@ pub(crate) enum Topic {
     Profiles,
     Trust,
     Schema,
+    RunCommand,
+    Commands,
 }
 
 impl Topic {
@@ -22,6 +24,8 @@ impl Topic {
             Self::Profiles => PROFILES,
             Self::Trust => TRUST,
             Self::Schema => SCHEMA,
+            Self::RunCommand => RUN_COMMAND,
+            Self::Commands => COMMANDS,
         }
     }
 }
@@ -33,6 +37,8 @@ Usage:
   pinion --mode rpc [flags]                  serve a client over lines of JSON (pi's protocol)
   pinion --mode json [flags] MESSAGE…        print every event as a line of JSON
   pinion [-p] [flags] [@FILE…] MESSAGE…      print the answer
+  pinion run-command FILE.yaml [options]     run a prompt kept in a file (Pinocchio's protocol)
+  pinion commands list                       the prompts in your repositories
   pinion sessions list|show|export           what was said before
   pinion models [SEARCH]                     the models there are
   pinion install|remove|update|list          packages of extensions, skills and prompt templates
@@ -227,4 +233,50 @@ Usage:
 Examples:
   pinion schema pi --dialect modern > pi-modern.schema.json
   pinion schema pi | jq '.\"$defs\".command'
+";
+
+const RUN_COMMAND: &str = "\
+Runs a prompt kept in a YAML file: its options and arguments fill the templates of its prompt, and a model answers.
+
+Usage:
+  pinion run-command FILE.yaml [options] [arguments]
+  pinion run-command FILE.yaml --help        what this command takes
+  pinion run-command FILE.yaml --long-help   every option there is
+
+How the answer is told:
+  --output text|json|yaml    for people and scripts
+  --rpc, --output jsonl      a JSON frame per line, from hello to done
+  --stdin-rpc                the same, for requests on standard input: submit, cancel, snapshot, shutdown
+  --patch-mode snapshot|append
+                             whether a patch repeats the text so far (the default) or adds to it
+  --debug-events-jsonl FILE  frames in a file, beside whatever is printed
+  --print-prompt             the rendered prompt, without asking anybody
+
+What is kept:
+  --session-id ID            the name of the conversation
+  --turns-db FILE            what the model was told and said; --resume goes on from it
+  --timeline-db FILE         what a client has seen
+  --turns-dsn, --timeline-dsn DSN
+                             the same in PostgreSQL: postgres://user@host/database
+
+Without a key and without a profile the built-in offline/demo model answers. --tools read,bash lets the model call tools.
+
+Examples:
+  pinion run-command greet.yaml --name Ada
+  pinion run-command greet.yaml --rpc | jq -r 'select(.uiEvent.name==\"ChatTextSegmentFinished\").uiEvent.payload.content'
+  printf '%s\\n' '{\"submit\":{\"prompt\":\"hello\"}}' | pinion run-command greet.yaml --stdin-rpc
+  pinion run-command greet.yaml --rpc --turns-db turns.db --session-id notes --resume
+";
+
+const COMMANDS: &str = "\
+Prompts kept in YAML files, found in ~/.pinocchio/prompts and in the directories under app.repositories of the
+configuration. A directory is a word of the command: code/go.yaml is run as `code go`.
+
+Usage:
+  pinion commands list [--json]         what there is
+  pinion commands run WORDS… [options]  run one of them; through a link named pinocchio just `pinocchio WORDS…`
+
+Examples:
+  pinion commands list
+  pinion commands run code go --help
 ";

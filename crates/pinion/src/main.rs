@@ -11,6 +11,7 @@ mod failure;
 mod help;
 mod modes;
 mod nearest;
+mod pinocchio;
 mod preferences;
 mod program;
 mod reader;
@@ -45,6 +46,7 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
         Action::Help(topic) => commands::help(topic),
         Action::Version => commands::version(),
         Action::Command(command) => commands::run(command),
+        Action::Pinocchio(verb) => pinocchio::run(program, verb),
         Action::Run(mut flags) => {
             flags.decide_unknown(program)?;
             match flags.mode {

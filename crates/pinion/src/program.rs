@@ -10,6 +10,8 @@ pub(crate) enum Program {
     Pinion,
     /// pi's: flags it does not know are left to extensions, and its exit codes are used.
     Pi,
+    /// Pinocchio's: commands in YAML files.
+    Pinocchio,
 }
 
 impl Program {
@@ -17,7 +19,17 @@ impl Program {
         let name = name.unwrap_or_default();
         match Path::new(&name).file_name().and_then(|name| name.to_str()) {
             Some("pi") => Self::Pi,
+            Some("pinocchio") => Self::Pinocchio,
             _ => Self::Pinion,
+        }
+    }
+
+    /// How it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pinion => "pinion",
+            Self::Pi => "pi",
+            Self::Pinocchio => "pinocchio",
         }
     }
 }

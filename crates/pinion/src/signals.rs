@@ -10,6 +10,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Ending {
     terminate: Signal,
     hang_up: Signal,
+    /// SIGINT, where it does not end the program at once.
+    interrupt: Option<Signal>,
 }
 
 impl Ending {
@@ -19,14 +21,32 @@ impl Ending {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
+            interrupt: None,
+        })
+    }
+
+    /// Begins to listen, to SIGINT as well.
+    pub fn listen_to_all(runtime: &Runtime) -> io::Result<Self> {
+        let ending = Self::listen(runtime)?;
+        let _inside = runtime.enter();
+        Ok(Self {
+            interrupt: Some(signal(SignalKind::interrupt())?),
+            ..ending
         })
     }
 
     /// Waits for a signal; gives the exit code to use.
     pub async fn signalled(&mut self) -> u8 {
+        let interrupted = async {
+            match &mut self.interrupt {
+                Some(interrupt) => interrupt.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.terminate.recv() => 143,
             _ = self.hang_up.recv() => 129,
+            _ = interrupted => 130,
         }
     }
 }

@@ -80,7 +80,7 @@ fn refuse(program: Program, flag: &str, warnings: &mut Vec<String>) -> Result<()
         |nearest| format!("Did you mean {nearest}?"),
     );
     match program {
-        Program::Pinion => {
+        Program::Pinion | Program::Pinocchio => {
             let message = format!("Error: unknown option {flag}. {hint}");
             Err(Failure::usage(message))
         }

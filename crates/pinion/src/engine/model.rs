@@ -133,7 +133,7 @@ fn offline_instead(
         Program::Pi => Err(Failure::failed(
             "No models available.\n\nSet the key of a provider in the environment, for example ANTHROPIC_API_KEY,\nOPENAI_API_KEY or GEMINI_API_KEY, or describe a server in models.json.",
         )),
-        Program::Pinion => {
+        Program::Pinion | Program::Pinocchio => {
             registry.set_include_offline(true);
             eprintln!(
                 "Note: no model is configured, so the built-in offline/demo model answers. It is no real model:\nset ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or write models.json, to use one."

@@ -34,7 +34,7 @@ pub(super) fn with_modern_habits(
     settings
 }
 
-pub(super) fn tool_settings(dirs: &Dirs, settings: &Settings, mask: &Mask) -> ToolSettings {
+pub(crate) fn tool_settings(dirs: &Dirs, settings: &Settings, mask: &Mask) -> ToolSettings {
     ToolSettings {
         shell_path: settings.shell_path().map(|path| dirs.resolve(path)),
         shell_command_prefix: settings.shell_command_prefix().map(str::to_owned),
@@ -48,7 +48,7 @@ pub(super) fn tool_settings(dirs: &Dirs, settings: &Settings, mask: &Mask) -> To
     }
 }
 
-pub(super) fn engine_settings(settings: &Settings) -> EngineSettings {
+pub(crate) fn engine_settings(settings: &Settings) -> EngineSettings {
     let defaults = EngineSettings::default();
     let compaction = settings.compaction();
     let retry = settings.retry();

@@ -1,0 +1,80 @@
+//! `run-command`: prompts kept in YAML files, run over the engine and told as Pinocchio tells them.
+
+mod conversation;
+mod frames;
+mod job;
+mod models;
+mod options;
+mod requests;
+mod running;
+mod text;
+mod verbs;
+mod words;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use pinion_jsonl::{Outgoing, Queue, Writer, WriterEnd};
+use tokio::runtime::Runtime;
+
+pub(crate) use self::verbs::{Verb, run};
+use crate::signals::Ending;
+
+/// Why a run, or serving requests, is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Everything that was asked is done.
+    Done,
+    /// The run failed, or the input did.
+    Failed,
+    /// Nobody reads what we write.
+    Unread,
+    /// A signal; its exit code.
+    Signal(u8),
+}
+
+impl End {
+    fn exit_code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Done => 0,
+            Self::Failed | Self::Unread => 1,
+            Self::Signal(code) => code,
+        })
+    }
+}
+
+/// How long the last lines may take to be read when the program must end.
+const LAST_WORDS: Duration = Duration::from_millis(800);
+
+/// The way out: nothing is left running, and what was said is read if there is somebody to read it.
+fn conclude<T: Outgoing>(
+    runtime: Runtime,
+    mut ending: Ending,
+    queue: &Queue<T>,
+    writer: Writer,
+    end: End,
+) -> ExitCode {
+    pinion_tools::kill_all();
+    queue.close();
+    let end = match end {
+        End::Done | End::Failed => {
+            let read = runtime.block_on(async {
+                tokio::select! {
+                    end = tokio::task::spawn_blocking(move || writer.join()) => Ok(end),
+                    code = ending.signalled() => Err(code),
+                }
+            });
+            match read {
+                Ok(Ok(WriterEnd::Complete)) => end,
+                Ok(_) => End::Unread,
+                Err(code) => End::Signal(code),
+            }
+        }
+        End::Unread | End::Signal(_) => {
+            writer.join_within(LAST_WORDS);
+            end
+        }
+    };
+    runtime.shutdown_background();
+    end.exit_code()
+}

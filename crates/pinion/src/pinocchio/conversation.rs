@@ -1,0 +1,201 @@
+//! A conversation: turns that follow each other, each run by a fresh engine on what is known from the last good one.
+
+use std::sync::Arc;
+
+use pinion_agent::{Command, Listener};
+use pinion_history::{Turn, TurnSave, TurnStore};
+use pinion_jsonl::Queue;
+use pinion_message::{Block, Message};
+use pinion_pinocchio::{
+    ActiveRun, ChatListener, Closing, Out, PatchMode, Produced, RunEnd, RunStart, Text, context,
+    displayed_prompt, final_turn, with_prompt,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::running::{Past, Runner, Running, ask};
+
+/// The phase of a turn that was answered; `--resume` goes on from it.
+pub(super) const FINAL: &str = "final";
+/// The phase of a turn that failed, with what there was of it.
+const FAILED: &str = "failed";
+
+/// Turns that follow each other.
+pub(super) struct Conversation {
+    pub session_id: Text,
+    /// What is known: the last answered turn, or the seed.
+    pub base: Turn,
+    /// Where turns are kept, if they are.
+    pub turns: Option<Box<dyn TurnStore>>,
+    /// Where it is told.
+    pub queues: Vec<Queue<Out>>,
+    pub patch_mode: PatchMode,
+}
+
+impl Conversation {
+    /// What is said when a client submits a prompt: everything before it, and the prompt.
+    pub fn saying(&self, prompt: &str) -> Turn {
+        with_prompt(&self.base, prompt)
+    }
+
+    /// Runs one turn, whose last block is what is said now, to its end, which is told exactly once, after
+    /// what it tells is kept.
+    pub async fn run(
+        &mut self,
+        runner: &Runner,
+        turn: Turn,
+        request_id: Text,
+        closing: Closing,
+        stop: CancellationToken,
+    ) -> RunEnd {
+        let inference_id = pinion_pinocchio::new_id();
+        let start = RunStart {
+            session_id: self.session_id.clone(),
+            root: pinion_pinocchio::new_root().into(),
+            inference_id: inference_id.clone().into(),
+            turn_id: turn.id.clone().into(),
+            prompt: displayed_prompt(&turn).into(),
+        };
+        let begin = |queue: &Queue<Out>| {
+            ActiveRun::begin(queue, start.clone(), request_id.clone(), closing)
+        };
+        let active: Vec<ActiveRun> = self.queues.iter().map(begin).collect();
+        let listen =
+            |queue: &Queue<Out>| Arc::new(ChatListener::new(queue.clone(), self.patch_mode));
+        let listeners: Vec<Arc<ChatListener>> = self.queues.iter().map(listen).collect();
+        let (messages, end) = run(runner, &turn, &listeners, stop).await;
+        let turn = final_turn(
+            &turn,
+            &Produced {
+                session_id: &self.session_id,
+                inference_id: &inference_id,
+                messages: &messages,
+            },
+        );
+        let end = self.keep(turn, inference_id, end).await;
+        for active in active {
+            active.end(end.clone());
+        }
+        end
+    }
+
+    /// Keeps the turn as its end says. A turn that was answered but cannot be kept has failed.
+    async fn keep(&mut self, turn: Turn, inference_id: String, end: RunEnd) -> RunEnd {
+        let phase = match &end {
+            RunEnd::Finished => FINAL,
+            RunEnd::Failed(_) => FAILED,
+            RunEnd::Stopped => return end,
+        };
+        let Some(mut store) = self.turns.take() else {
+            if phase == FINAL {
+                self.base = turn;
+            }
+            return end;
+        };
+        let session_id = self.session_id.to_string();
+        let kept = tokio::task::spawn_blocking(move || {
+            let save = TurnSave {
+                conversation: &session_id,
+                session: &session_id,
+                turn: &turn,
+                phase,
+                at_ms: pinion_message::now_millis(),
+                runtime_key: match phase {
+                    FAILED => "default",
+                    _ => "",
+                },
+                inference_id: &inference_id,
+            };
+            let result = store.save(&save);
+            (store, turn, result)
+        })
+        .await;
+        match kept {
+            Ok((store, turn, result)) => {
+                self.turns = Some(store);
+                match (result, end) {
+                    (Ok(()), end) => {
+                        if phase == FINAL {
+                            self.base = turn;
+                        }
+                        end
+                    }
+                    (Err(error), RunEnd::Failed(words)) => {
+                        eprintln!("Warning: the failed turn is not kept: {error}");
+                        RunEnd::Failed(words)
+                    }
+                    (Err(error), _) => {
+                        RunEnd::Failed(format!("the answer could not be kept: {error}"))
+                    }
+                }
+            }
+            Err(error) => RunEnd::Failed(format!("the answer could not be kept: {error}")),
+        }
+    }
+}
+
+/// Asks what the turn says last; what was said since, and how it ended.
+async fn run(
+    runner: &Runner,
+    turn: &Turn,
+    listeners: &[Arc<ChatListener>],
+    stop: CancellationToken,
+) -> (Vec<Arc<Message>>, RunEnd) {
+    let context = context(turn);
+    let Some(prompt) = context.prompt else {
+        let words = "session has no seed turn (or seed turn is empty)";
+        return (Vec::new(), RunEnd::Failed(words.into()));
+    };
+    let past = Past {
+        system_prompt: context.system_prompt,
+        messages: context.history.into_iter().map(Arc::new).collect(),
+    };
+    let told = listeners
+        .iter()
+        .map(|listener| Arc::clone(listener) as Arc<dyn Listener>);
+    let running = match runner.start(past, told.collect()) {
+        Ok(running) => running,
+        Err(error) => return (Vec::new(), RunEnd::Failed(error)),
+    };
+    let (texts, images): (Vec<Block>, Vec<Block>) = prompt
+        .into_iter()
+        .partition(|block| matches!(block, Block::Text(_)));
+    let texts: Vec<String> = texts
+        .into_iter()
+        .filter_map(|block| match block {
+            Block::Text(text) => Some(text.text),
+            _ => None,
+        })
+        .collect();
+    if let Err(error) = running.ask(texts.join("\n"), images).await {
+        return (Vec::new(), RunEnd::Failed(error));
+    }
+    let messages = finish(running, listeners, stop).await;
+    let end = listeners.first().map(|listener| listener.end());
+    (messages, end.unwrap_or(RunEnd::Finished))
+}
+
+/// Waits for the end, which comes sooner when `stop` asks for it.
+async fn finish(
+    running: Running,
+    listeners: &[Arc<ChatListener>],
+    stop: CancellationToken,
+) -> Vec<Arc<Message>> {
+    let session = running.session();
+    let stopping = async {
+        stop.cancelled().await;
+        for listener in listeners {
+            listener.cancel();
+        }
+        // The engine settles whether or not it answers.
+        let _ = ask(&session, Command::Abort).await;
+        drop(session);
+        std::future::pending::<()>().await;
+    };
+    let finish = running.finish();
+    tokio::pin!(finish);
+    tokio::select! {
+        messages = &mut finish => return messages,
+        () = stopping => {}
+    }
+    finish.await
+}

@@ -1,0 +1,330 @@
+//! What a command is run with: its prompt, its settings, its stores.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use pinion_agent::ToolOrder;
+use pinion_commands::{BuiltInValues, Command, RenderedCommand, Source, templates};
+use pinion_config::{Dirs, Settings, Trust};
+use pinion_history::{StoreChoice, TimelineStore, Turn, TurnStore, open_timeline, open_turns};
+use pinion_llm::{Providers, Registry, RegistryOptions};
+use pinion_message::{Block, Mask};
+use pinion_pinocchio::{Seed, Text, seed_turn, with_prompt};
+use pinion_profiles::{Asked, Factories, Notice, Resolved, Surroundings};
+use serde_json::Value;
+
+use super::conversation::FINAL;
+use super::models::OneModel;
+use super::options::Options;
+use super::running::Runner;
+use crate::engine::{engine_settings, tool_settings};
+use crate::failure::Failure;
+
+/// A command, ready to be run.
+pub(super) struct Job {
+    pub options: Options,
+    pub session_id: Text,
+    /// What the command says.
+    pub rendered: RenderedCommand,
+    /// The same as a turn.
+    pub seed: Turn,
+    /// Where frames go beside standard output.
+    pub debug_events: Option<File>,
+    place: Place,
+    resolved: Resolved,
+}
+
+/// Where conversations are kept.
+pub(super) struct Stores {
+    /// `None` keeps the timeline as long as the process lives.
+    pub timeline: Option<Box<dyn TimelineStore>>,
+    pub turns: Option<Box<dyn TurnStore>>,
+    /// The turn `--resume` goes on from.
+    pub resumed: Option<Turn>,
+}
+
+impl Job {
+    /// Gets everything ready that can go wrong before the first frame.
+    pub fn prepare(
+        place: Place,
+        command: &Command,
+        rendered: RenderedCommand,
+        values: &BuiltInValues,
+        options: Options,
+    ) -> Result<Self, Failure> {
+        let resolved = place.resolve(&asked(command, values))?;
+        tell(&resolved.notices);
+        let images = images(&options.images, &place.dirs.cwd)?;
+        let seed = seed_turn(&Seed {
+            system_prompt: rendered.system_prompt.as_deref().unwrap_or_default(),
+            messages: &rendered.messages,
+            prompt: rendered.prompt.as_deref().unwrap_or_default(),
+            images: &images,
+        });
+        let debug_events = match &options.debug_events {
+            None => None,
+            Some(path) => Some(created(path)?),
+        };
+        let session_id = options.session_id.clone();
+        Ok(Self {
+            session_id: session_id.unwrap_or_else(pinion_pinocchio::new_id).into(),
+            options,
+            rendered,
+            seed,
+            debug_events,
+            place,
+            resolved,
+        })
+    }
+
+    /// The settings as they are printed, without secrets.
+    pub fn settings(&self) -> String {
+        self.resolved.settings.to_yaml()
+    }
+
+    /// The engine that answers; the error says why there is none.
+    pub fn runner(&self) -> Result<Runner, String> {
+        let Place {
+            dirs,
+            settings,
+            trust,
+            mask,
+        } = &self.place;
+        let (registry, notices) = Registry::load(&dirs.agent_dir, RegistryOptions::default());
+        for notice in &notices {
+            eprintln!("Warning: {notice}");
+        }
+        let surroundings = surroundings(dirs, trust);
+        let chosen = surroundings.with(|surroundings| {
+            pinion_profiles::engine(&self.resolved, &registry, surroundings, SystemTime::now())
+        });
+        let chosen = chosen.map_err(|error| error.to_string())?;
+        tell(&chosen.notices);
+        let (providers, notice) = Providers::from_environment();
+        if let Some(notice) = notice {
+            eprintln!("Warning: {notice}");
+        }
+        let models = OneModel::new(chosen, registry, providers, mask.clone());
+        let mut engine = engine_settings(settings);
+        // A turn is what was said, not a summary of it.
+        engine.auto_compaction = false;
+        engine.tool_order = ToolOrder::Parallel;
+        Ok(Runner {
+            thinking_level: models.thinking_level(),
+            models: Arc::new(models),
+            tools: self.options.tools.clone(),
+            shell: tool_settings(dirs, settings, mask),
+            settings: engine,
+            dirs: dirs.clone(),
+            mask: mask.clone(),
+        })
+    }
+
+    /// Opens the stores, and finds the turn to go on from.
+    pub fn open_stores(&self) -> Result<Stores, String> {
+        let words = |error: pinion_history::HistoryError| error.to_string();
+        let [turns, timeline] = [&self.options.turns, &self.options.timeline];
+        let mut turns = open_turns(&turns.choice()).map_err(words)?;
+        let resumed = match (&mut turns, self.options.resume) {
+            (Some(turns), true) => {
+                let latest = turns.latest(&self.session_id, FINAL).map_err(words)?;
+                let latest = latest.ok_or_else(|| {
+                    format!(
+                        "no persisted final turn found for session \"{}\"",
+                        self.session_id
+                    )
+                })?;
+                let mut turn = latest.turn;
+                turn.metadata
+                    .insert(Turn::SESSION_ID.to_owned(), Value::from(&*self.session_id));
+                Some(turn)
+            }
+            _ => None,
+        };
+        let timeline = match timeline.is_named() {
+            true => Some(open_timeline(&timeline.choice()).map_err(words)?),
+            false => None,
+        };
+        Ok(Stores {
+            timeline,
+            turns,
+            resumed,
+        })
+    }
+
+    /// What the first run is about, in a process that runs once: what the command says, after what is resumed.
+    pub fn first_turn(&self, resumed: Option<Turn>) -> Turn {
+        match (resumed, &self.rendered.prompt) {
+            (None, _) => self.seed.clone(),
+            (Some(turn), Some(prompt)) => with_prompt(&turn, prompt),
+            (Some(turn), None) => turn,
+        }
+    }
+}
+
+/// What is known of the machine, the user and the project.
+pub(super) struct Place {
+    pub dirs: Dirs,
+    settings: Settings,
+    trust: Trust,
+    mask: Mask,
+}
+
+impl Place {
+    pub fn read() -> Result<Self, Failure> {
+        let dirs = Dirs::from_env()?;
+        let (trust, notices) = Trust::load(&dirs);
+        for notice in &notices {
+            eprintln!("Warning: {notice}");
+        }
+        let (settings, notices) = Settings::load(&dirs, trust.of(&dirs.cwd));
+        for notice in &notices {
+            eprintln!("Warning: {notice}");
+        }
+        Ok(Self {
+            dirs,
+            settings,
+            trust,
+            mask: Mask::default(),
+        })
+    }
+
+    fn resolve(&self, asked: &Asked) -> Result<Resolved, Failure> {
+        surroundings(&self.dirs, &self.trust)
+            .with(|surroundings| pinion_profiles::resolve(surroundings, asked))
+            .map_err(|error| Failure::failed(format!("Error: {error}")))
+    }
+
+    /// Directories of commands.
+    pub fn repositories(&self) -> Vec<std::path::PathBuf> {
+        surroundings(&self.dirs, &self.trust).with(|surroundings| {
+            let (mut directories, notices) = pinion_profiles::repositories(surroundings, None);
+            tell(&notices);
+            directories.push(surroundings.home.join(".pinocchio/prompts"));
+            directories
+        })
+    }
+}
+
+/// What was asked for on the command line.
+fn asked(command: &Command, values: &BuiltInValues) -> Asked {
+    let text = |name: &str| {
+        let given = values.source(name) == Some(Source::CommandLine);
+        values.optional(name).filter(|_| given).map(str::to_owned)
+    };
+    let mut options = BTreeMap::new();
+    for name in pinion_profiles::options().filter_map(|key| key.option) {
+        let given = matches!(
+            values.source(name),
+            Some(Source::CommandLine | Source::Alias)
+        );
+        if let Some(value) = values.value(name).filter(|_| given) {
+            options.insert(name.to_owned(), json(value));
+        }
+    }
+    let registries = values.list("profile-registries");
+    Asked {
+        profile: text("profile"),
+        registries: (values.source("profile-registries") == Some(Source::CommandLine))
+            .then_some(registries),
+        config_file: text("config-file").map(Into::into),
+        factories: command.factories.clone().map(|settings| Factories {
+            settings,
+            file: command.origin.path.clone(),
+        }),
+        options,
+    }
+}
+
+fn json(value: &templates::Value) -> Value {
+    match value {
+        templates::Value::Bool(is) => Value::Bool(*is),
+        templates::Value::Int(number) => Value::from(*number),
+        templates::Value::Float(number) => Value::from(*number),
+        templates::Value::List(items) => items.iter().map(json).collect(),
+        templates::Value::Map(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), json(value)))
+            .collect(),
+        other => Value::String(templates::printed(other)),
+    }
+}
+
+/// Local pictures, made fit for a model.
+fn images(paths: &[String], cwd: &Path) -> Result<Vec<Block>, Failure> {
+    let mut images = Vec::new();
+    for path in paths {
+        let file = cwd.join(path);
+        let failed = |reason: &dyn std::fmt::Display| {
+            Failure::failed(format!("Error: --images {path}: {reason}"))
+        };
+        let bytes = std::fs::read(&file).map_err(|error| failed(&error))?;
+        match pinion_tools::prepare_image(bytes) {
+            Some((block, note)) => {
+                if let Some(note) = note {
+                    eprintln!("{path}: {note}");
+                }
+                images.push(block);
+            }
+            None => return Err(failed(&"it is no picture that can be read")),
+        }
+    }
+    Ok(images)
+}
+
+/// A file for frames, empty, in a directory that is made if it is missing.
+fn created(path: &Path) -> Result<File, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::failed(format!(
+            "Error: --debug-events-jsonl {}: {error}",
+            path.display()
+        ))
+    };
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(failed)?;
+    }
+    File::create(path).map_err(failed)
+}
+
+fn tell(notices: &[Notice]) {
+    for notice in notices {
+        eprintln!("Warning: {}", notice.message);
+    }
+}
+
+/// Lends what profiles want to know.
+struct Lender<'a> {
+    dirs: &'a Dirs,
+    trust: &'a Trust,
+}
+
+fn surroundings<'a>(dirs: &'a Dirs, trust: &'a Trust) -> Lender<'a> {
+    Lender { dirs, trust }
+}
+
+impl Lender<'_> {
+    fn with<T>(&self, use_them: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+        let environment = |name: &str| std::env::var(name).ok();
+        let trusts = |directory: &Path| self.trust.is_trusted(directory);
+        use_them(&Surroundings {
+            home: &self.dirs.home,
+            cwd: &self.dirs.cwd,
+            environment: &environment,
+            trusts: &trusts,
+            system: Path::new("/etc"),
+        })
+    }
+}
+
+impl super::options::NamedStore {
+    fn choice(&self) -> StoreChoice<'_> {
+        StoreChoice {
+            backend: &self.backend,
+            dsn: &self.dsn,
+            db: &self.db,
+        }
+    }
+}

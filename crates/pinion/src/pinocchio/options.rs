@@ -1,0 +1,162 @@
+//! What the options every command has say.
+
+use std::path::PathBuf;
+
+use pinion_commands::BuiltInValues;
+use pinion_pinocchio::PatchMode;
+
+use crate::failure::Failure;
+
+/// What a run is to show, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// The prompt, without asking anybody.
+    PrintPrompt,
+    /// The settings, without asking anybody.
+    PrintSettings,
+    /// Frames, with requests on standard input.
+    Requests,
+    /// Frames of one run.
+    OneShot,
+    /// A conversation on the terminal.
+    Chat,
+    /// The answer, or every event, for people and scripts.
+    Text(Output),
+}
+
+/// How a run is shown to people and scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Output {
+    Text,
+    Json,
+    Yaml,
+}
+
+/// How much of a run is shown to people and scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// What was said.
+    Plain,
+    /// And what it took.
+    Metadata,
+    /// And everything that is known.
+    Full,
+}
+
+/// A store as the options name it; what was not given is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct NamedStore {
+    pub backend: String,
+    pub dsn: String,
+    pub db: String,
+}
+
+impl NamedStore {
+    /// Whether any of its options was given.
+    pub fn is_named(&self) -> bool {
+        [&self.backend, &self.dsn, &self.db]
+            .iter()
+            .any(|option| !option.is_empty())
+    }
+}
+
+/// What the options every command has say.
+pub(super) struct Options {
+    pub mode: Mode,
+    pub patch_mode: PatchMode,
+    pub session_id: Option<String>,
+    pub resume: bool,
+    pub turns: NamedStore,
+    pub timeline: NamedStore,
+    pub debug_events: Option<PathBuf>,
+    pub images: Vec<String>,
+    /// The built-in tools the model may call.
+    pub tools: Vec<String>,
+    pub detail: Detail,
+}
+
+impl Options {
+    pub fn read(values: &BuiltInValues) -> Result<Self, Failure> {
+        let mode = mode(values);
+        if values.flag("log-to-stdout") && matches!(mode, Mode::Requests | Mode::OneShot) {
+            return Err(Failure::usage(
+                "Error: --log-to-stdout would mix words into the frames on standard output. Use --log-file, or leave it out: words go to standard error.",
+            ));
+        }
+        let patch_mode = match values.text("patch-mode") {
+            "append" => PatchMode::Append,
+            _ => PatchMode::Snapshot,
+        };
+        let store = |name: &str| {
+            let part = |part: &str| values.text(&format!("{name}-{part}")).trim().to_owned();
+            NamedStore {
+                backend: part("backend"),
+                dsn: part("dsn"),
+                db: part("db"),
+            }
+        };
+        let turns = store("turns");
+        let text = |name: &str| Some(values.text(name).trim()).filter(|text| !text.is_empty());
+        let session_id = text("session-id").map(str::to_owned);
+        let resume = values.flag("resume");
+        if resume && session_id.is_none() {
+            return Err(Failure::usage("Error: --resume requires --session-id"));
+        }
+        if resume && !turns.is_named() {
+            return Err(Failure::usage(
+                "Error: resume requires --turns-db or --turns-dsn",
+            ));
+        }
+        Ok(Self {
+            mode,
+            patch_mode,
+            session_id,
+            resume,
+            turns,
+            timeline: store("timeline"),
+            debug_events: text("debug-events-jsonl").map(PathBuf::from),
+            images: values.list("images"),
+            tools: tools(values)?,
+            detail: if values.flag("full-output") {
+                Detail::Full
+            } else if values.flag("with-metadata") {
+                Detail::Metadata
+            } else {
+                Detail::Plain
+            },
+        })
+    }
+}
+
+fn mode(values: &BuiltInValues) -> Mode {
+    let output = values.text("output").to_lowercase();
+    if values.flag("print-prompt") {
+        Mode::PrintPrompt
+    } else if values.flag("print-inference-settings") {
+        Mode::PrintSettings
+    } else if values.flag("stdin-rpc") {
+        Mode::Requests
+    } else if values.flag("rpc") || output == "jsonl" {
+        Mode::OneShot
+    } else if values.flag("chat") {
+        Mode::Chat
+    } else {
+        Mode::Text(match output.as_str() {
+            "json" => Output::Json,
+            "yaml" => Output::Yaml,
+            _ => Output::Text,
+        })
+    }
+}
+
+fn tools(values: &BuiltInValues) -> Result<Vec<String>, Failure> {
+    let names = values.list("tools");
+    let known = pinion_tools::all_names();
+    match names.iter().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(names),
+        Some(name) => Err(Failure::usage(format!(
+            "Error: --tools: there is no tool \"{name}\"; use {}",
+            known.join(", ")
+        ))),
+    }
+}

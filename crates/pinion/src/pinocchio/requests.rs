@@ -1,0 +1,279 @@
+//! Requests on standard input, one conversation: `--stdin-rpc`.
+//!
+//! A request that must wait for the active run (a snapshot, the shutdown) is put off, and so is all that follows it;
+//! only a cancel is never put off, because it may be what the others wait for.
+
+use std::collections::VecDeque;
+
+use futures_util::future::BoxFuture;
+use pinion_jsonl::{Input, Line, Queue};
+use pinion_pinocchio::{
+    Activity, Address, Binding, Closing, Code, Control, DoneStatus, LINE_TOO_LONG, Out, Refusal,
+    Request, RequestKind, RunEnd, Terminal, decode,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::End;
+use super::conversation::Conversation;
+use super::running::Runner;
+
+/// Requests that may be put off before no more are read.
+const PUT_OFF: usize = 256;
+
+/// Serves requests until there are no more.
+pub(super) struct Requests<'a> {
+    binding: Binding,
+    queue: Queue<Out>,
+    /// The engine, or why there is none.
+    runner: &'a Result<Runner, String>,
+    /// The conversation, while nothing is asked in it.
+    idle: Option<Conversation>,
+    active: Option<Active<'a>>,
+    put_off: VecDeque<Request>,
+}
+
+/// A submit that is being served.
+struct Active<'a> {
+    stop: CancellationToken,
+    run: BoxFuture<'a, (Conversation, RunEnd)>,
+}
+
+/// Whether there is more to serve.
+#[derive(Debug, PartialEq, Eq)]
+enum More {
+    Yes,
+    No(End),
+}
+
+impl<'a> Requests<'a> {
+    pub fn new(
+        binding: Binding,
+        queue: Queue<Out>,
+        runner: &'a Result<Runner, String>,
+        conversation: Conversation,
+    ) -> Self {
+        Self {
+            binding,
+            queue,
+            runner,
+            idle: Some(conversation),
+            active: None,
+            put_off: VecDeque::new(),
+        }
+    }
+
+    /// Serves lines until they end, a client asks for the end, or `interrupted` says so.
+    pub async fn serve(
+        mut self,
+        mut lines: mpsc::Receiver<Input>,
+        interrupted: impl Future<Output = End>,
+    ) -> End {
+        tokio::pin!(interrupted);
+        loop {
+            let listens = self.put_off.len() < PUT_OFF;
+            let more = tokio::select! {
+                end = &mut interrupted => More::No(end),
+                (conversation, _) = ended(&mut self.active) => {
+                    self.active = None;
+                    self.idle = Some(conversation);
+                    self.catch_up()
+                }
+                line = lines.recv(), if listens => match line {
+                    Some(Input::Line(Line::Complete(line))) => self.line(&line),
+                    Some(Input::Line(Line::TooLong { .. })) => {
+                        return self.cut_off(&mut interrupted).await;
+                    }
+                    Some(Input::End) | None => return self.drain(&mut interrupted).await,
+                },
+            };
+            if let More::No(end) = more {
+                return self.stop(end).await;
+            }
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) -> More {
+        let request = match decode(line) {
+            Ok(None) => return More::Yes,
+            Ok(Some(request)) => request,
+            Err(refusal) => {
+                self.refuse(refusal, &self.binding.default_address());
+                return More::Yes;
+            }
+        };
+        let is_urgent = request.kind == RequestKind::Cancel && self.active.is_some();
+        if self.put_off.is_empty() || is_urgent {
+            self.request(request)
+        } else {
+            self.put_off.push_back(request);
+            More::Yes
+        }
+    }
+
+    /// Serves what was put off, until something must wait again.
+    fn catch_up(&mut self) -> More {
+        while self.active.is_none() {
+            let Some(request) = self.put_off.pop_front() else {
+                break;
+            };
+            let more = self.request(request);
+            if more != More::Yes {
+                return more;
+            }
+        }
+        More::Yes
+    }
+
+    fn request(&mut self, request: Request) -> More {
+        let activity = match self.active {
+            Some(_) => Activity::Busy,
+            None => Activity::Idle,
+        };
+        let address = match self.binding.check(&request, activity) {
+            Ok(address) => address,
+            Err((address, refusal)) => {
+                self.refuse(refusal, &address);
+                return More::Yes;
+            }
+        };
+        let must_wait = match request.kind {
+            RequestKind::Submit(_) | RequestKind::Cancel => false,
+            RequestKind::Snapshot | RequestKind::Shutdown | RequestKind::Empty => {
+                activity == Activity::Busy
+            }
+        };
+        if must_wait {
+            self.put_off.push_front(request);
+            return More::Yes;
+        }
+        match request.kind {
+            RequestKind::Submit(prompt) => self.submit(&prompt, address),
+            RequestKind::Cancel => {
+                if let Some(active) = &self.active {
+                    active.stop.cancel();
+                }
+                self.frame(&address, Control::Done(DoneStatus::Ok));
+            }
+            RequestKind::Snapshot => {
+                self.frame(&address, Control::Snapshot);
+                self.frame(&address, Control::Done(DoneStatus::Ok));
+            }
+            RequestKind::Empty => self.refuse(Refusal::unknown_request(), &address),
+            RequestKind::Shutdown => {
+                self.frame(&address, Control::Done(DoneStatus::Shutdown));
+                return More::No(End::Done);
+            }
+        }
+        More::Yes
+    }
+
+    fn submit(&mut self, prompt: &str, address: Address) {
+        let runner = match self.runner {
+            Ok(runner) => runner,
+            Err(error) => {
+                return self.refuse(Refusal::failed(Code::EngineInitFailed, error), &address);
+            }
+        };
+        let Some(mut conversation) = self.idle.take() else {
+            return;
+        };
+        conversation.session_id = address.session_id;
+        let turn = conversation.saying(prompt);
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let run = async move {
+            let closing = Closing::Request {
+                terminal: Terminal::No,
+            };
+            let end = conversation
+                .run(runner, turn, address.request_id, closing, stopped)
+                .await;
+            (conversation, end)
+        };
+        self.active = Some(Active {
+            stop,
+            run: Box::pin(run),
+        });
+    }
+
+    /// Nothing more is asked: what goes on is finished, what was put off is served.
+    async fn drain(mut self, interrupted: impl Future<Output = End>) -> End {
+        tokio::pin!(interrupted);
+        while self.active.is_some() {
+            tokio::select! {
+                end = &mut interrupted => return self.stop(end).await,
+                (conversation, _) = ended(&mut self.active) => {
+                    self.active = None;
+                    self.idle = Some(conversation);
+                }
+            }
+            if let More::No(end) = self.catch_up() {
+                return end;
+            }
+        }
+        End::Done
+    }
+
+    /// A line is too long: nothing after it can be trusted to be a line.
+    async fn cut_off(mut self, interrupted: impl Future<Output = End>) -> End {
+        let address = self.binding.default_address();
+        let queue = self.queue.clone();
+        self.put_off
+            .retain(|request| request.kind != RequestKind::Shutdown);
+        let end = self.drain(interrupted).await;
+        if end != End::Done {
+            return end;
+        }
+        let frame = |control| {
+            queue.push(Out::Control {
+                address: address.clone(),
+                control,
+            });
+        };
+        frame(Control::Error {
+            code: Code::StdinReadFailed,
+            message: LINE_TOO_LONG.to_owned(),
+            terminal: Terminal::Yes,
+        });
+        frame(Control::Done(DoneStatus::Failed));
+        End::Failed
+    }
+
+    /// Stops what goes on; what was put off is told that it will not be served.
+    async fn stop(mut self, end: End) -> End {
+        if let Some(active) = self.active.take() {
+            active.stop.cancel();
+            active.run.await;
+        }
+        for request in std::mem::take(&mut self.put_off) {
+            let words = "the process ends before this request could be served";
+            match self.binding.check(&request, Activity::Idle) {
+                Ok(address) => self.refuse(Refusal::failed(Code::WaitFailed, words), &address),
+                Err((address, refusal)) => self.refuse(refusal, &address),
+            }
+        }
+        end
+    }
+
+    fn refuse(&self, refusal: Refusal, address: &Address) {
+        for frame in refusal.frames(address) {
+            self.queue.push(frame);
+        }
+    }
+
+    fn frame(&self, address: &Address, control: Control) {
+        self.queue.push(Out::Control {
+            address: address.clone(),
+            control,
+        });
+    }
+}
+
+/// Waits for the end of the active run; for ever if there is none.
+async fn ended(active: &mut Option<Active<'_>>) -> (Conversation, RunEnd) {
+    match active {
+        Some(active) => active.run.as_mut().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,207 @@
+//! What can be asked of commands: run a file, run one of a repository, list them.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::ExitCode;
+
+use pinion_commands::{
+    BUILT_INS, Command, CommandError, EntryKind, HelpLevel, Line, Repository, World,
+};
+use serde_json::json;
+
+use super::job::{Job, Place};
+use super::options::{Mode, Options};
+use super::{frames, text, words};
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::help::Topic;
+use crate::program::Program;
+
+/// What is asked.
+#[derive(Debug)]
+pub(crate) enum Verb {
+    /// Run the command in a file.
+    RunCommand(Vec<String>),
+    /// Look at repositories.
+    Commands(Vec<String>),
+    /// Run a command of a repository by its words.
+    Named(Vec<String>),
+}
+
+/// Does what is asked. Whatever fails before anything runs has exit code 1, as it always had there.
+pub(crate) fn run(program: Program, verb: Verb) -> Result<ExitCode, Failure> {
+    let done = match verb {
+        Verb::RunCommand(arguments) => run_file(program, &arguments),
+        Verb::Commands(arguments) => commands(program, &arguments),
+        Verb::Named(words) => run_named(program, &words),
+    };
+    done.map_err(|failure| failure.for_program(Program::Pinocchio))
+}
+
+fn run_file(program: Program, arguments: &[String]) -> Result<ExitCode, Failure> {
+    let Some((file, rest)) = arguments.split_first() else {
+        return Err(Failure::usage(
+            "Usage: run-command FILE.yaml [options]\nThe file comes first; see `run-command --help`.",
+        ));
+    };
+    if file == "--help" || file == "-h" {
+        return out(Topic::RunCommand.text());
+    }
+    let place = Place::read()?;
+    let command = Command::load(&place.dirs.cwd, Path::new(file), BUILT_INS).map_err(failed)?;
+    let call = format!("{} run-command {file}", program.name());
+    execute(place, &command, &Line::new(rest), &call)
+}
+
+fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
+    let place = Place::read()?;
+    let repository = Repository::load(&place.repositories(), BUILT_INS);
+    match repository.find(words).map_err(failed)? {
+        Some(found) => {
+            let call = format!("{} {}", program.name(), found.path.join(" "));
+            execute(place, found.command, &found.line, &call)
+        }
+        None => Err(unknown(&repository, words)),
+    }
+}
+
+/// No command has these words: what there is instead.
+fn unknown(repository: &Repository, words: &[String]) -> Failure {
+    let below = repository.below(words);
+    let shown = words.join(" ");
+    Failure::failed(match below.is_empty() {
+        false => format!(
+            "Error: \"{shown}\" is a group of commands: {}",
+            below.join(", ")
+        ),
+        true => format!(
+            "Error: there is no command \"{shown}\". `commands list` shows what there is; a file is run with `run-command FILE`."
+        ),
+    })
+}
+
+fn execute(place: Place, command: &Command, line: &Line, call: &str) -> Result<ExitCode, Failure> {
+    for warning in &command.warnings {
+        eprintln!("Warning: {warning}");
+    }
+    let mut world = World::new(&place.dirs.cwd)
+        .with_environment(|name| std::env::var(name).ok())
+        .with_stdin(std::io::stdin());
+    let parsed = command.parse(line, BUILT_INS, &mut world).map_err(failed)?;
+    let values = &parsed.builtin;
+    if values.flag("long-help") {
+        return out(&command.help(call, HelpLevel::Long, BUILT_INS));
+    }
+    if values.flag("help") {
+        return out(&command.help(call, HelpLevel::Short, BUILT_INS));
+    }
+    if values.flag("version") {
+        return crate::commands::version();
+    }
+    if values.flag("print-yaml") {
+        return out(&command.origin.text);
+    }
+    if values.flag("print-schema") {
+        return out(&format!("{:#}\n", command.schema()));
+    }
+    if values.flag("print-parsed-fields") {
+        return out(&command.parsed_fields(&parsed, BUILT_INS));
+    }
+    if let Some(name) = values.optional("create-alias") {
+        let path: Vec<String> = call.split(' ').skip(1).map(str::to_owned).collect();
+        return out(&command.alias_file(name, &path, &parsed));
+    }
+    if let Some(name) = values.optional("create-command") {
+        return out(&command.command_file(name, &parsed).map_err(failed)?);
+    }
+    let options = Options::read(values)?;
+    let _elsewhere = words::as_asked(values)?;
+    let rendered = command.render(&parsed, &world).map_err(failed)?;
+    let mode = options.mode;
+    if mode == Mode::PrintPrompt {
+        return out(&rendered.transcript());
+    }
+    let job = Job::prepare(place, command, rendered, values, options)?;
+    match mode {
+        Mode::PrintPrompt => Ok(ExitCode::SUCCESS),
+        Mode::PrintSettings => out(&job.settings()),
+        Mode::Requests => frames::requests(job),
+        Mode::OneShot => frames::one_shot(job),
+        Mode::Text(output) => text::run(job, output),
+        Mode::Chat => Err(Failure::usage(
+            "Error: --chat: this build has no chat screen. Use --stdin-rpc to talk with a command from a program, or leave the option out to run it once.",
+        )),
+    }
+}
+
+fn commands(program: Program, arguments: &[String]) -> Result<ExitCode, Failure> {
+    match arguments.split_first() {
+        Some((word, rest)) if word == "list" => list(rest),
+        Some((word, rest)) if word == "run" && !rest.is_empty() => run_named(program, rest),
+        Some((word, _)) if word == "--help" || word == "-h" => out(Topic::Commands.text()),
+        _ => Err(Failure::usage(
+            "Usage: pinion commands list [--json]\n       pinion commands run WORDS… [options]",
+        )),
+    }
+}
+
+fn list(arguments: &[String]) -> Result<ExitCode, Failure> {
+    let as_json = match arguments {
+        [] => !std::io::stdout().is_terminal(),
+        [flag] if flag == "--json" => true,
+        [other, ..] => {
+            return Err(Failure::usage(format!(
+                "Error: {other} is not understood here.\nUsage: pinion commands list [--json]"
+            )));
+        }
+    };
+    let place = Place::read()?;
+    let directories = place.repositories();
+    let repository = Repository::load(&directories, BUILT_INS);
+    for failure in repository.failures() {
+        eprintln!("Warning: {}: {}", failure.path.display(), failure.reason);
+    }
+    let listed = repository.list();
+    if as_json {
+        let rows: Vec<_> = listed
+            .iter()
+            .map(|entry| {
+                json!({
+                    "command": entry.path.join(" "),
+                    "short": entry.short,
+                    "kind": kind(entry.kind),
+                    "source": entry.source,
+                })
+            })
+            .collect();
+        return out(&format!("{:#}\n", json!(rows)));
+    }
+    if listed.is_empty() {
+        eprintln!(
+            "No commands. Put YAML files into ~/.pinocchio/prompts, or name directories under app.repositories in ~/.pinocchio/config.yaml."
+        );
+    }
+    let names: Vec<String> = listed.iter().map(|entry| entry.path.join(" ")).collect();
+    let width = names.iter().map(|name| name.chars().count()).max();
+    let width = width.unwrap_or(0);
+    let mut table = String::new();
+    for (name, entry) in names.iter().zip(&listed) {
+        let mark = match entry.kind {
+            EntryKind::Command => "",
+            EntryKind::Alias => " (alias)",
+        };
+        table.push_str(&format!("{name:width$}  {}{mark}\n", entry.short));
+    }
+    out(&table)
+}
+
+fn kind(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::Command => "command",
+        EntryKind::Alias => "alias",
+    }
+}
+
+fn failed(error: CommandError) -> Failure {
+    Failure::failed(format!("Error: {error}"))
+}
