@@ -14,7 +14,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test [--all] [FILTER…]   format, lints, dependencies, all tests; with filters only those tests
                                      --all: also every tier, installing what it needs; nothing is skipped
-cargo xtask interop                  only the tests with the reference agent and its clients (needs node and npm)
+cargo xtask interop                  only the tests with other programs: the reference agent and its clients (needs node
+                                     and npm), another implementation of protobuf (needs python3)
 cargo xtask bench [NAME…]            speed and memory of the release, side by side with the reference agent
 cargo xtask dist                     release build, size and checksum, in target/dist/
 ";
@@ -24,7 +25,9 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.split_first() {
         Some((&"test", rest)) => test::run(rest),
-        Some((&"interop", [])) => tiers::run_one("interop"),
+        Some((&"interop", [])) => {
+            tiers::run_one("interop").and_then(|()| tiers::run_one("Pinocchio frames"))
+        }
         Some((&"bench", rest)) => bench::run(rest),
         Some((&"dist", [])) => dist::run(),
         Some((&("help" | "--help" | "-h"), _)) => {

@@ -62,6 +62,11 @@ const TIERS: [Tier; 6] = [
         prepare: reference_agent,
     },
     Tier {
+        name: "Pinocchio frames",
+        tests: &[target_of("interop_pinocchio")],
+        prepare: protobuf,
+    },
+    Tier {
         name: "Python client",
         tests: &[client("the_python_client_works")],
         prepare: |effort| programs(effort, &[PYTHON]),
@@ -123,6 +128,9 @@ const CLIENTS: [(&str, &[&str]); 4] = [
 
 /// What checks and translates the TypeScript client.
 const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22.20.5"];
+
+/// The implementation of protobuf that reads our frames.
+const PROTOBUF: &str = "protobuf==7.36.2";
 
 /// The tiers that can run.
 #[derive(Debug, Default)]
@@ -259,6 +267,29 @@ fn typescript(effort: Effort) -> Result<Environment, String> {
     npm_install(&directory.join(TYPESCRIPT[0]), &TYPESCRIPT)?;
     let directory = directory.join(TYPESCRIPT[0]);
     Ok(vec![("PINION_TYPESCRIPT_DIR", directory)])
+}
+
+/// Python's protobuf, in an environment of its own in the target directory.
+fn protobuf(effort: Effort) -> Result<Environment, String> {
+    let directory = target().join("client-tools").join(PROTOBUF);
+    let python = directory.join("bin/python");
+    let interpreter = python.to_string_lossy();
+    let is_there = || shell::output(&[&interpreter, "-c", "import google.protobuf"]).is_some();
+    if !is_there() {
+        if effort == Effort::UsePresent {
+            return Err(format!("{PROTOBUF} for Python is not installed"));
+        }
+        programs(effort, &[PYTHON])?;
+        let place = directory.to_string_lossy();
+        let environment = ["python3", "-m", "venv", "--clear", &place];
+        if run(&environment).is_err() {
+            // Debian's python3 leaves out what makes environments.
+            apt_install("python3-venv")?;
+            run(&environment)?;
+        }
+        run(&[&interpreter, "-m", "pip", "install", "--quiet", PROTOBUF])?;
+    }
+    Ok(vec![("PINION_PROTOBUF_PYTHON", python)])
 }
 
 /// Installs packages into a directory of their own, unless that was done before.

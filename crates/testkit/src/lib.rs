@@ -2,7 +2,8 @@
 //! runner for transcripts, and ways to make files and pipes fail.
 //!
 //! This crate is a dev-dependency only. It knows the program under test as a command line and nothing
-//! else, so the same runner can drive another implementation of a protocol for comparison.
+//! else, so the same runner can drive another implementation of a protocol for comparison. Of our own crates it
+//! uses only `pinion-proto`, to hold frames against their declarations.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,6 +13,7 @@
 )]
 
 pub mod fault;
+pub mod frames;
 pub mod golden;
 pub mod model;
 pub mod sandbox;
@@ -22,6 +24,7 @@ pub mod vectors;
 mod process;
 mod stage;
 
+pub use frames::Frames;
 pub use model::ModelServer;
 pub use nix::sys::signal::Signal;
 pub use process::{Exit, Line, Process, Program};

@@ -162,7 +162,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Process {
     /// Spawns a command prepared by [`Program::command`].
-    pub fn start(mut command: Command) -> Self {
+    pub fn start(command: Command) -> Self {
+        Self::start_tapped(command, |_| ())
+    }
+
+    /// The same, with every line of standard output also given to `tap` as it was read, with the LF if it has one.
+    pub fn start_tapped(mut command: Command, tap: impl FnMut(&[u8]) + Send + 'static) -> Self {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -177,7 +182,7 @@ impl Process {
         let mut stderr = child.stderr.take().expect("stderr is a pipe");
         let (lines, bytes) = (Arc::clone(&output), Arc::clone(&errors));
         let readers = vec![
-            thread::spawn(move || read_lines(stdout, &lines)),
+            thread::spawn(move || read_lines(stdout, &lines, tap)),
             thread::spawn(move || {
                 let mut buffer = [0; 4096];
                 while let Ok(count @ 1..) = stderr.read(&mut buffer) {
@@ -352,7 +357,7 @@ impl Drop for Process {
     }
 }
 
-fn read_lines(stdout: impl Read, output: &Output) {
+fn read_lines(stdout: impl Read, output: &Output, mut tap: impl FnMut(&[u8])) {
     let mut reader = BufReader::with_capacity(64 * 1024, stdout);
     let mut bytes = Vec::new();
     loop {
@@ -361,6 +366,7 @@ fn read_lines(stdout: impl Read, output: &Output) {
         if count == 0 {
             break;
         }
+        tap(&bytes);
         let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         let value = serde_json::from_slice(text)
             .unwrap_or_else(|_| json!({"__unparsed": String::from_utf8_lossy(text)}));
