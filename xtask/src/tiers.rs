@@ -51,7 +51,7 @@ const fn client(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 6] = [
+const TIERS: [Tier; 7] = [
     Tier {
         name: "interop",
         tests: &[
