@@ -131,7 +131,7 @@ fn malformed(origin: &Origin, error: &serde_saphyr::Error) -> CommandError {
 }
 
 pub(crate) fn command(origin: Origin) -> Result<Command, CommandError> {
-    let document: Document = match crate::yaml::from_str(&origin.text) {
+    let document: Document = match crate::yaml::command(&origin.text) {
         Ok(document) => document,
         Err(error) => return Err(malformed(&origin, &error)),
     };
@@ -262,8 +262,7 @@ fn unknown_type(name: &str) -> String {
 
 /// Keys at the top that mean nothing, with what they are probably meant to be.
 fn unknown_keys(origin: &Origin) -> Vec<Warning> {
-    let keys: BTreeMap<String, IgnoredAny> =
-        crate::yaml::from_str(&origin.text).unwrap_or_default();
+    let keys: BTreeMap<String, IgnoredAny> = crate::yaml::command(&origin.text).unwrap_or_default();
     keys.into_keys()
         .filter(|key| !KEYS.contains(&key.as_str()))
         .map(|key| {
@@ -296,7 +295,7 @@ fn key_place(text: &str, key: &str) -> (usize, usize) {
 
 /// Reads an alias; nothing if the file is not one.
 pub(crate) fn alias(origin: &Origin) -> Option<Alias> {
-    let document: AliasDocument = crate::yaml::from_str(&origin.text).ok()?;
+    let document: AliasDocument = crate::yaml::command(&origin.text).ok()?;
     let parts = match document.target? {
         OneOrMany::One(text) => vec![text],
         OneOrMany::Many(texts) => texts,

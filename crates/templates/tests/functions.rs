@@ -285,7 +285,11 @@ const PRINTED: &[(&str, &str)] = &[
     ),
     (
         r#"{{date "2006-01-02T15:04:05.000Z07:00 .9 002 __2 Monday" .time}}"#,
-        "2026-02-03T04:05:06.007Z .9 034  34 Tuesday",
+        "2026-02-03T04:05:06.007Z  034  34 Tuesday",
+    ),
+    (
+        r#"{{date "05,000 x.00y _2006 Janet 15h 20060102 -07:00 Z07 1234" .time}}"#,
+        "06,007 x.00y _2026 Janet 04h 20260203 +00:00 Z 2345",
     ),
     (
         r#"{{dateInZone "15:04 MST" .time "UTC"}} {{date_in_zone "2006" .time "UTC"}} {{htmlDateInZone .time "UTC"}}"#,

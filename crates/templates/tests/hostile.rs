@@ -31,10 +31,10 @@ fn too_much_of_anything_is_stopped() {
         r#"{{$x := until 100000}}{{range 100000}}{{$y := has -1 $x}}{{end}}"#,
         r#"{{$x := repeat 100000 "a"}}{{range 100000}}{{$y := regexMatch "(a|b)*c" $x}}{{end}}"#,
     ];
-    // A fifth of what is allowed is enough to see it.
+    // A part of what is allowed is enough to see it.
     let surroundings = Surroundings {
         limits: Limits {
-            work: Limits::default().work / 5,
+            work: Limits::default().work / 20,
             ..Limits::default()
         },
         ..Surroundings::default()
