@@ -46,8 +46,6 @@ pub struct Selected {
     pub settings: Tree,
     /// Their extensions.
     pub extensions: Tree,
-    /// What its own extensions say.
-    pub own_extensions: Tree,
 }
 
 /// A profile by name.
@@ -192,7 +190,6 @@ impl Library {
             lineage: walk.found.into_iter().map(|(id, _)| id).collect(),
             settings,
             extensions,
-            own_extensions: profile.extensions.clone(),
         })
     }
 

@@ -105,7 +105,6 @@ mod tests {
             origin: "team.yaml".to_owned(),
             lineage: Vec::new(),
             settings: Tree::default(),
-            own_extensions: extensions.clone(),
             extensions,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pinion_llm::{Request, RequestOptions, build_request};
+use pinion_llm::{EventStream, Provider, Request, RequestOptions, build_request};
 use pinion_message::{Message, ThinkingLevel, UserMessage};
 use pinion_profiles::{Asked, Chosen, Factories, ProfileError};
 use serde_json::{Value, json};
@@ -373,6 +373,46 @@ fn what_was_set_is_sent_and_nothing_else() {
     ] {
         assert_eq!(config[name], value, "{name}");
     }
+}
+
+/// Remembers how it was asked.
+#[derive(Default)]
+struct Listening(std::sync::Mutex<Option<RequestOptions>>);
+
+impl Provider for Listening {
+    fn stream(&self, request: Request) -> EventStream {
+        *self.0.lock().unwrap() = Some(request.options);
+        Box::pin(futures_util::stream::empty())
+    }
+}
+
+#[test]
+fn whoever_answers_is_asked_as_the_settings_say() {
+    let world = World::new();
+    let settings = "{chat: {engine: claude-sonnet-4-5, api_type: claude, temperature: 0.5, stop: [x]}, inference: {thinking_budget: 2000}, client: {timeout: 7}, api: {api_keys: {claude-api-key: k}}}";
+    let chosen = world.engine(&inline(&world, settings)).unwrap();
+    let listening = Arc::new(Listening::default());
+    let provider = chosen.provider(Arc::clone(&listening) as Arc<dyn Provider>);
+    let mut options = RequestOptions {
+        max_tokens: Some(3),
+        ..RequestOptions::default()
+    };
+    options.headers.insert("user-agent".into(), "mine".into());
+    let _ = provider.stream(Request {
+        model: Arc::clone(&chosen.model),
+        system_prompt: None,
+        messages: Vec::new(),
+        tools: Arc::new([]),
+        options,
+        cancel: Default::default(),
+    });
+    let asked = listening.0.lock().unwrap().take().unwrap();
+    assert_eq!(asked.temperature, Some(0.5));
+    assert_eq!(asked.max_tokens, Some(3));
+    assert_eq!(asked.sampling.unwrap().stop, ["x"]);
+    assert_eq!(asked.thinking_budgets[&chosen.thinking], 2000);
+    assert_eq!(asked.timeouts.idle, std::time::Duration::from_secs(7));
+    assert_eq!(asked.headers["user-agent"], "mine");
 }
 
 #[test]
