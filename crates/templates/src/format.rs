@@ -192,10 +192,7 @@ fn formatted(value: &Value, verb: char, flags: Flags) -> String {
             | 'G' | 'U' | 'O',
             Value::List(list),
         ) => {
-            let items: Vec<String> = list
-                .iter()
-                .map(|item| formatted(item, verb, flags))
-                .collect();
+            let items: Vec<String> = list.iter().map(|item| inner(item, verb, flags)).collect();
             format!("[{}]", items.join(" "))
         }
         (_, Value::Map(map)) => {
@@ -205,7 +202,7 @@ fn formatted(value: &Value, verb: char, flags: Flags) -> String {
                     format!(
                         "{}:{}",
                         formatted(&Value::text(key.as_str()), verb, flags),
-                        formatted(item, verb, flags)
+                        inner(item, verb, flags)
                     )
                 })
                 .collect();
@@ -258,7 +255,20 @@ fn formatted(value: &Value, verb: char, flags: Flags) -> String {
                 .collect();
             padded(&digits.join(separator), flags)
         }
-        (verb, value) => format!("%!{verb}({}={})", value.type_name(), print::printed(value)),
+        // A value of another kind is shown all the same, as wide as it was asked for.
+        (verb, value) => format!(
+            "%!{verb}({}={})",
+            value.type_name(),
+            formatted(value, 'v', flags)
+        ),
+    }
+}
+
+/// An item of a list or map: nothing is told as such, whatever the verb and the width.
+fn inner(value: &Value, verb: char, flags: Flags) -> String {
+    match value {
+        Value::Nil => "<nil>".to_owned(),
+        other => formatted(other, verb, flags),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What Go's own `text/template` (1.19) printed for these templates, and what we print.
 //!
-//! Each line of `go.jsonl` is the template, its output, and Go's error or nothing. Messages are our own; that
-//! there is one is not.
+//! Each line of `go.jsonl` is the template, its output, and whether Go failed. Some were written, most were made
+//! by chance from the words of the language.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -35,6 +35,6 @@ fn templates_print_what_go_prints() {
             )),
         }
     }
-    assert!(count > 100, "only {count} templates");
+    assert!(count > 400, "only {count} templates");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

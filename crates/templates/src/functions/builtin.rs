@@ -47,11 +47,17 @@ fn unreachable_here(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     Ok(args.all().last().cloned().unwrap_or_default())
 }
 
+/// The arguments of an escaping function as one text; nothing is what a template prints for it.
 fn joined(args: &Arguments<'_>) -> String {
-    match args.all() {
-        [Value::String(text)] => text.to_string(),
-        values => print::sprint(values),
-    }
+    let values: Vec<Value> = args
+        .all()
+        .iter()
+        .map(|value| match value {
+            Value::Nil => Value::text("<no value>"),
+            other => other.clone(),
+        })
+        .collect();
+    print::sprint(&values)
 }
 
 fn len(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
