@@ -7,6 +7,7 @@ mod flow;
 mod latency;
 mod open;
 mod pause;
+mod pinocchio;
 mod probe;
 mod sessions;
 mod start;
@@ -62,6 +63,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("sessions", sessions::run),
     ("dialects", dialects::run),
     ("extensions", extensions::run),
+    ("pinocchio", pinocchio::run),
 ];
 
 impl Bench {

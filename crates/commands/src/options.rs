@@ -160,6 +160,11 @@ pub const BUILT_INS: &[BuiltIn] = &[
         Some("snapshot"),
         "Whether text frames carry all of the text so far or only what is new",
     ),
+    flag(
+        Pinion,
+        "no-coalesce",
+        "Keep every text frame apart, however slowly they are read",
+    ),
     texts(
         Pinion,
         "tools",

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::process::ExitCode;
 
-use pinion_jsonl::{Coalesce, Queue, Writer, read_lines, stdio};
+use pinion_jsonl::{Queue, Writer, read_lines, stdio};
 use pinion_pinocchio::{
     Address, Binding, Closing, Code, Control, DoneStatus, Front, FrontOptions, LINE_LIMIT, Out,
     PatchMode, RunEnd, Surface, Terminal, Text,
@@ -38,7 +38,7 @@ impl Stage {
         let stdout = stdio::claim_stdout()?;
         let runtime = runtime::build()?;
         let ending = Ending::listen_to_all(&runtime)?;
-        let queue = Queue::new(Coalesce::WhenBehind);
+        let queue = Queue::new(job.options.coalesce);
         let timeline = stores
             .as_mut()
             .ok()

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pinion_commands::BuiltInValues;
+use pinion_jsonl::Coalesce;
 use pinion_pinocchio::PatchMode;
 
 use crate::failure::Failure;
@@ -64,6 +65,7 @@ impl NamedStore {
 pub(super) struct Options {
     pub mode: Mode,
     pub patch_mode: PatchMode,
+    pub coalesce: Coalesce,
     pub session_id: Option<String>,
     pub resume: bool,
     pub turns: NamedStore,
@@ -110,6 +112,10 @@ impl Options {
         Ok(Self {
             mode,
             patch_mode,
+            coalesce: match values.flag("no-coalesce") {
+                true => Coalesce::Never,
+                false => Coalesce::WhenBehind,
+            },
             session_id,
             resume,
             turns,
