@@ -49,6 +49,10 @@ impl Command {
         let known = self.known(built_ins);
         let written = scan(&line.words, &known)?;
         let builtin = built_in_values(built_ins, &written, line, world)?;
+        let claiming = |option: &&BuiltIn| option.claims_stdin && builtin.flag(option.name);
+        if let Some(option) = built_ins.iter().find(claiming) {
+            world.claim_stdin(option.name);
+        }
         let looking = LOOKING.iter().any(|name| builtin.flag(name));
         let mut parsed = Parsed {
             values: BTreeMap::new(),

@@ -20,6 +20,8 @@ pub struct BuiltIn {
     pub group: Group,
     /// What it is for.
     pub help: &'static str,
+    /// Whether it needs standard input for itself, so that no field may read it.
+    pub claims_stdin: bool,
 }
 
 /// The parts of a help page. The names are those of the original.
@@ -99,6 +101,7 @@ impl BuiltIn {
             default,
             group,
             help,
+            claims_stdin: false,
         }
     }
 
@@ -109,6 +112,11 @@ impl BuiltIn {
 
     pub(crate) const fn short(mut self, letter: char) -> Self {
         self.short = Some(letter);
+        self
+    }
+
+    pub(crate) const fn claiming_stdin(mut self) -> Self {
+        self.claims_stdin = true;
         self
     }
 

@@ -92,6 +92,17 @@ impl Command {
 
     /// Reads a command from the text of its file.
     pub fn read(origin: Origin, built_ins: &[BuiltIn]) -> Result<Self, CommandError> {
+        if let Some(alias) = decode::alias(&origin)
+            && !decode::command(origin.clone()).is_ok_and(|command| command.has_templates())
+        {
+            return Err(CommandError::Malformed {
+                place: origin.name,
+                reason: format!(
+                    "it is an alias of `{}`; an alias works in a repository, beside what it stands for",
+                    alias.target.join(" ")
+                ),
+            });
+        }
         let mut command = decode::command(origin)?;
         if command.name.is_empty() {
             let stem = Path::new(&command.origin.name).file_stem();

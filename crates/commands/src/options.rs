@@ -90,7 +90,8 @@ pub const BUILT_INS: &[BuiltIn] = &[
         Helpers,
         "stdin-rpc",
         "Take requests from standard input, one JSON object per line",
-    ),
+    )
+    .claiming_stdin(),
     text(
         Helpers,
         "session-id",

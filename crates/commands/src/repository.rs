@@ -9,6 +9,7 @@ use crate::command::{Command, Origin, read_file};
 use crate::decode;
 use crate::error::CommandError;
 use crate::line::Line;
+use crate::pages::HelpPage;
 
 /// How deep directories may be nested, and how many files are looked at.
 const DEEPEST: usize = 16;
@@ -19,7 +20,7 @@ const MOST: usize = 10_000;
 pub struct Repository {
     entries: BTreeMap<Vec<String>, Entry>,
     failures: Vec<Failure>,
-    pages: Vec<PathBuf>,
+    pages: Vec<HelpPage>,
 }
 
 /// A command or an alias in a repository.
@@ -101,9 +102,24 @@ impl Repository {
         &self.failures
     }
 
-    /// Help pages that came with the repositories.
-    pub fn help_pages(&self) -> &[PathBuf] {
+    /// Help pages that came with the repositories, in their order.
+    pub fn help_pages(&self) -> &[HelpPage] {
         &self.pages
+    }
+
+    /// The help page of that slug.
+    pub fn help_page(&self, slug: &str) -> Option<&HelpPage> {
+        self.pages.iter().find(|page| page.slug == slug)
+    }
+
+    /// The help pages that belong to a command, by any of its words or all of them.
+    pub fn related_pages(&self, path: &[String]) -> Vec<&HelpPage> {
+        let whole = path.join(" ");
+        let belongs = |name: &String| *name == whole || path.last() == Some(name);
+        self.pages
+            .iter()
+            .filter(|page| page.commands.iter().any(belongs))
+            .collect()
     }
 
     /// All commands and aliases, by their words.
@@ -212,7 +228,17 @@ impl Repository {
             .filter(|path| path.extension().is_some_and(|ext| ext == "md"))
             .collect();
         pages.sort();
-        self.pages.extend(pages);
+        for path in pages {
+            match HelpPage::load(&path) {
+                Ok(page) => {
+                    self.pages.retain(|known| known.slug != page.slug);
+                    self.pages.push(page);
+                }
+                Err(reason) => self.failures.push(Failure { path, reason }),
+            }
+        }
+        self.pages
+            .sort_by(|a, b| (a.order, &a.slug).cmp(&(b.order, &b.slug)));
     }
 }
 

@@ -22,6 +22,8 @@ pub struct World {
     /// What words such as `yesterday` start from.
     pub now: Zoned,
     read: Option<Arc<str>>,
+    /// The option that needs standard input for itself.
+    claimed: Option<String>,
 }
 
 impl World {
@@ -33,6 +35,7 @@ impl World {
             stdin: Box::new(std::io::empty()),
             now: Zoned::now(),
             read: None,
+            claimed: None,
         }
     }
 
@@ -60,6 +63,11 @@ impl World {
         self
     }
 
+    /// From now on no field may read standard input.
+    pub(crate) fn claim_stdin(&mut self, option: &str) {
+        self.claimed = Some(option.to_owned());
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
@@ -79,6 +87,11 @@ impl World {
     }
 
     fn input(&mut self) -> Result<Arc<str>, String> {
+        if let Some(option) = &self.claimed {
+            return Err(format!(
+                "standard input belongs to --{option}; name a file instead of -"
+            ));
+        }
         if let Some(text) = &self.read {
             return Ok(Arc::clone(text));
         }

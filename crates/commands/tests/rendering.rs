@@ -304,3 +304,27 @@ fn a_path_that_leads_out_is_refused() {
         "cannot read none.yaml: there is no such file"
     );
 }
+
+#[test]
+fn standard_input_that_carries_requests_is_not_read() {
+    let command = load("stdin.yaml");
+    let mut world = World::new(commands()).with_stdin(Untouchable);
+    let error = parse_in(&command, &["-", "--stdin-rpc"], &mut world).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "<input>: standard input belongs to --stdin-rpc; name a file instead of -"
+    );
+}
+
+#[test]
+fn an_alias_is_not_run_by_its_file() {
+    for text in [
+        "name: x\naliasFor: code go\nflags: {a: b}\n",
+        "name: x\naliasFor: code go\n",
+    ] {
+        assert_eq!(
+            read(text).unwrap_err().to_string(),
+            "prompts/x.yaml: it is an alias of `code go`; an alias works in a repository, beside what it stands for"
+        );
+    }
+}

@@ -113,7 +113,12 @@ fn later_directories_replace_earlier_ones_and_failures_are_listed() {
         (".hidden/x.yaml", "name: hidden\nprompt: x\n"),
         (".x.yaml", "name: hidden\nprompt: x\n"),
         ("README.md", "not a command"),
-        ("doc/page.md", "---\nTitle: x\n---\n"),
+        (
+            "doc/page.md",
+            "---\nTitle: About\nSlug: about\nCommands: [code go]\n---\n\n# About\n",
+        ),
+        ("doc/first.md", "---\nSlug: first\nOrder: -1\n---\nText\n"),
+        ("doc/bad.md", "# no head\n"),
         ("doc/not.yaml", "name: not\nprompt: x\n"),
         ("broken.yaml", "name: [\n"),
         ("nameless.yaml", "prompt: x\n"),
@@ -151,13 +156,28 @@ fn later_directories_replace_earlier_ones_and_failures_are_listed() {
     assert_eq!(
         failed,
         [
+            ("bad.md".to_owned(), "command_malformed"),
             ("both.yaml".to_owned(), "command_prompt_and_messages"),
             ("broken.yaml".to_owned(), "command_malformed"),
             ("clash.yaml".to_owned(), "command_option_clash"),
             ("nameless.yaml".to_owned(), "command_unreadable"),
         ]
     );
-    assert_eq!(repository.help_pages(), [first.path().join("doc/page.md")]);
+    let slugs: Vec<&str> = repository
+        .help_pages()
+        .iter()
+        .map(|page| page.slug.as_str())
+        .collect();
+    assert_eq!(slugs, ["first", "about"]);
+    assert_eq!(repository.help_page("about").unwrap().body, "# About\n");
+    assert_eq!(
+        repository.related_pages(&words("code go"))[0].title,
+        "About"
+    );
+    assert_eq!(
+        repository.related_pages(&words("a")),
+        Vec::<&pinion_commands::HelpPage>::new()
+    );
 }
 
 #[test]
