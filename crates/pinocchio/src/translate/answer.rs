@@ -1,5 +1,7 @@
 //! An answer that grows: its request, its segments and its calls.
 
+mod segment;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,6 +14,7 @@ use crate::family::{Family, Metadata, Moment, ProviderCalls};
 use crate::ids;
 use crate::patch::{Patch, PatchKind, PatchMode, PatchStream, SegmentFacts};
 use crate::pb::{self, Text};
+use segment::{Segment, State};
 
 #[derive(Debug)]
 pub(super) struct Answer {
@@ -25,24 +28,6 @@ pub(super) struct Answer {
     asked: Instant,
     /// By position in the answer.
     segments: Vec<(usize, Segment)>,
-}
-
-#[derive(Debug)]
-struct Segment {
-    stream: Arc<PatchStream>,
-    /// All of it so far; of a call, its arguments.
-    text: String,
-    tool_name: Text,
-    patches: u64,
-    state: State,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Growing,
-    /// Its block has ended, which is told later.
-    Complete,
-    Told,
 }
 
 impl Answer {
@@ -425,68 +410,5 @@ impl Answer {
         if self.family.calls == ProviderCalls::Told {
             out.push(ChatEvent::ProviderCallFinished(finished));
         }
-    }
-}
-
-impl Segment {
-    /// Takes the block as it ended.
-    fn complete(&mut self, block: &Block) {
-        match block {
-            Block::Text(text) => self.text.clone_from(&text.text),
-            Block::Thinking(thinking) => self.text.clone_from(&thinking.thinking),
-            Block::ToolCall(call) => self.text = call.arguments.to_string(),
-            Block::Image { .. } => {}
-        }
-        self.state = State::Complete;
-    }
-
-    /// Tells that the segment is finished, or that the call is requested.
-    fn tell(
-        &mut self,
-        status: &'static str,
-        reason: &'static str,
-        start: &RunStart,
-        out: &mut Vec<ChatEvent>,
-    ) {
-        self.state = State::Told;
-        let facts = &self.stream.facts;
-        let text = Text::from(std::mem::take(&mut self.text));
-        out.push(match self.stream.kind {
-            PatchKind::Text => ChatEvent::TextSegmentFinished(pb::ChatTextSegmentFinished {
-                message_id: facts.message_id.clone(),
-                role: facts.role.clone(),
-                prompt: facts.prompt.clone(),
-                text: text.clone(),
-                content: text,
-                status: status.into(),
-                r#final: true,
-                finish_reason: reason.into(),
-                correlation: facts.correlation.clone(),
-                ..Default::default()
-            }),
-            PatchKind::Thinking => {
-                ChatEvent::ReasoningSegmentFinished(pb::ChatReasoningSegmentFinished {
-                    message_id: facts.message_id.clone(),
-                    parent_message_id: facts.parent_message_id.clone(),
-                    role: facts.role.clone(),
-                    text: text.clone(),
-                    content: text,
-                    status: status.into(),
-                    source: facts.source.clone(),
-                    finish_reason: reason.into(),
-                    correlation: facts.correlation.clone(),
-                    ..Default::default()
-                })
-            }
-            PatchKind::Arguments => ChatEvent::ToolCallRequested(pb::ChatToolCallRequested {
-                message_id: start.root.clone(),
-                tool_call_id: facts.tool_call_id.clone(),
-                tool_name: self.tool_name.clone(),
-                input: text,
-                status: "pending".into(),
-                correlation: facts.correlation.clone(),
-                ..Default::default()
-            }),
-        });
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod client;
+mod orders;
 mod properties;
 #[path = "../../../pi/tests/meaning/script.rs"]
 mod script;
