@@ -199,6 +199,15 @@ impl Value {
         }
     }
 
+    /// What there is to look at without going into items.
+    pub(crate) fn surface(&self) -> u64 {
+        match self {
+            Self::List(list) => 1 + list.len() as u64,
+            Self::Map(map) => 1 + map.len() as u64,
+            other => other.extent().weight,
+        }
+    }
+
     pub(crate) fn extent(&self) -> Extent {
         match self {
             Self::String(text) => Extent {

@@ -85,6 +85,24 @@ fn deep_nesting_is_refused_and_not_followed() {
 }
 
 #[test]
+fn large_files_are_no_harm() {
+    // Sixty files, a megabyte and a half, asked about in every round.
+    let text = Value::text("0123456789abcdef\n".repeat(1_500));
+    let file = |number: i64| {
+        Value::object([
+            ("Path", Value::text(format!("{number}.go"))),
+            ("Content", text.clone()),
+            ("StringContent", text.clone()),
+            ("RawContent", text.clone()),
+        ])
+    };
+    let data = Value::object([("files", Value::list((0..60).map(file).collect()))]);
+    let template = "{{range $i, $f := .files}}{{if lt (add $i 1) (len $.files)}}{{(index $.files $i).Path}},{{end}}{{$f.Content}}{{end}}";
+    let printed = rendered(template, &data).unwrap();
+    assert_eq!(printed.len(), 60 * 25_500 + 59 * 6 - 10);
+}
+
+#[test]
 fn limits_can_be_set() {
     let surroundings = Surroundings {
         limits: Limits {

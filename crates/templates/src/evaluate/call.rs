@@ -2,7 +2,7 @@
 
 use super::Machine;
 use crate::error::Fault;
-use crate::functions::{Arguments, Special};
+use crate::functions::{Arguments, Reach, Special};
 use crate::syntax::{Command, Operand, OperandKind, Pipeline};
 use crate::time;
 use crate::value::Value;
@@ -164,7 +164,11 @@ impl<'t> Machine<'t> {
         function: &'static crate::functions::Function,
         values: &[Value],
     ) -> Result<Value, Fault> {
-        let read: u64 = values.iter().map(|value| value.extent().weight).sum();
+        let size = |value: &Value| match function.reach {
+            Reach::Deep => value.extent().weight,
+            Reach::Surface => value.surface(),
+        };
+        let read: u64 = values.iter().map(size).sum();
         self.charge(offset, 1 + read)?;
         function
             .check(values.len())
@@ -175,8 +179,9 @@ impl<'t> Machine<'t> {
         })?;
         let extent = result.extent();
         let extra = std::mem::take(&mut self.scope.work);
-        self.charge(offset, extent.weight.saturating_add(extra))?;
-        let limit = self.scope.surroundings.limits.output as u64;
+        self.charge(offset, size(&result).saturating_add(extra))?;
+        // A file record holds its text three times, though only once in memory.
+        let limit = self.scope.surroundings.limits.output as u64 * 4;
         if extent.depth > VALUE_DEPTH
             || extent.weight.saturating_mul(32) > limit.saturating_add(4096)
         {

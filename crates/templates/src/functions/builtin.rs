@@ -10,10 +10,10 @@ use crate::value::Value;
 pub(super) const TABLE: &[Function] = &[
     from("and", 1, unreachable_here).with(Special::And),
     from("or", 1, unreachable_here).with(Special::Or),
-    exactly("not", 1, |_, args| Ok((!args.get(0).is_true()).into())),
-    exactly("len", 1, len),
-    from("index", 1, index),
-    from("slice", 1, slice),
+    exactly("not", 1, |_, args| Ok((!args.get(0).is_true()).into())).shallow(),
+    exactly("len", 1, len).shallow(),
+    from("index", 1, index).shallow(),
+    from("slice", 1, slice).shallow(),
     from("print", 0, |_, args| given(print::sprint(args.all()))),
     from("println", 0, |_, args| given(print::sprintln(args.all()))),
     from("printf", 1, |scope, args| {
@@ -24,22 +24,27 @@ pub(super) const TABLE: &[Function] = &[
     from("js", 0, |_, args| given(js(&joined(args)))),
     from("urlquery", 0, |_, args| given(url_query(&joined(args)))),
     from("call", 1, |_, args| Err(args.wrong(0, "a function"))),
-    from("eq", 1, eq),
+    from("eq", 1, eq).shallow(),
     exactly("ne", 2, |_, args| {
         equal(args.get(0), args.get(1)).map(|equal| (!equal).into())
-    }),
+    })
+    .shallow(),
     exactly("lt", 2, |_, args| {
         compare(args).map(|order| order.is_some_and(Ordering::is_lt).into())
-    }),
+    })
+    .shallow(),
     exactly("le", 2, |_, args| {
         compare(args).map(|order| order.is_some_and(Ordering::is_le).into())
-    }),
+    })
+    .shallow(),
     exactly("gt", 2, |_, args| {
         compare(args).map(|order| order.is_some_and(Ordering::is_gt).into())
-    }),
+    })
+    .shallow(),
     exactly("ge", 2, |_, args| {
         compare(args).map(|order| order.is_some_and(Ordering::is_ge).into())
-    }),
+    })
+    .shallow(),
 ];
 
 /// `and` and `or` are worked out by the evaluator, which may leave arguments unread.

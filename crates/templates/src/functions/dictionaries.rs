@@ -14,37 +14,42 @@ pub(super) const TABLE: &[Function] = &[
             .get(args.text(1)?)
             .cloned()
             .unwrap_or_else(|| Value::text("")))
-    }),
-    exactly("set", 3, set).with(Special::Update),
+    })
+    .shallow(),
+    exactly("set", 3, set).shallow().with(Special::Update),
     exactly("unset", 2, |_, args| {
         let mut map = (**args.map(0)?).clone();
         map.remove(args.text(1)?);
         Ok(Value::map(map))
     })
+    .shallow()
     .with(Special::Update),
     exactly("hasKey", 2, |_, args| {
         Ok(args.map(0)?.contains_key(args.text(1)?).into())
-    }),
-    from("pluck", 1, pluck),
+    })
+    .shallow(),
+    from("pluck", 1, pluck).shallow(),
     from("keys", 1, |_, args| {
         let mut keys = Vec::new();
         for index in 0..args.len() {
             keys.extend(args.map(index)?.keys().cloned());
         }
         Ok(Value::texts(keys))
-    }),
+    })
+    .shallow(),
     exactly("values", 1, |_, args| {
         Ok(Value::list(args.map(0)?.values().cloned().collect()))
-    }),
-    from("pick", 1, |_, args| filtered(args, true)),
-    from("omit", 1, |_, args| filtered(args, false)),
+    })
+    .shallow(),
+    from("pick", 1, |_, args| filtered(args, true)).shallow(),
+    from("omit", 1, |_, args| filtered(args, false)).shallow(),
     from("merge", 1, |_, args| merged(args, false)).with(Special::Update),
     from("mustMerge", 1, |_, args| merged(args, false)).with(Special::Update),
     from("mergeOverwrite", 1, |_, args| merged(args, true)).with(Special::Update),
     from("mustMergeOverwrite", 1, |_, args| merged(args, true)).with(Special::Update),
-    from("dig", 3, dig),
-    exactly("deepCopy", 1, |_, args| Ok(args.get(0).clone())),
-    exactly("mustDeepCopy", 1, |_, args| Ok(args.get(0).clone())),
+    from("dig", 3, dig).shallow(),
+    exactly("deepCopy", 1, |_, args| Ok(args.get(0).clone())).shallow(),
+    exactly("mustDeepCopy", 1, |_, args| Ok(args.get(0).clone())).shallow(),
     exactly("deepEqual", 2, |_, args| {
         Ok((args.get(0) == args.get(1)).into())
     }),

@@ -4,56 +4,64 @@ use super::{Arguments, Function, Outcome, Scope, exactly, from};
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
-    from("list", 0, |_, args| Ok(Value::list(args.all().to_vec()))),
-    from("tuple", 0, |_, args| Ok(Value::list(args.all().to_vec()))),
+    from("list", 0, |_, args| Ok(Value::list(args.all().to_vec()))).shallow(),
+    from("tuple", 0, |_, args| Ok(Value::list(args.all().to_vec()))).shallow(),
     exactly("first", 1, |_, args| {
         Ok(args.items(0)?.first().cloned().unwrap_or_default())
-    }),
+    })
+    .shallow(),
     exactly("mustFirst", 1, |_, args| {
         Ok(args.items(0)?.first().cloned().unwrap_or_default())
-    }),
+    })
+    .shallow(),
     exactly("last", 1, |_, args| {
         Ok(args.items(0)?.last().cloned().unwrap_or_default())
-    }),
+    })
+    .shallow(),
     exactly("mustLast", 1, |_, args| {
         Ok(args.items(0)?.last().cloned().unwrap_or_default())
-    }),
+    })
+    .shallow(),
     exactly("rest", 1, |_, args| {
         Ok(Value::list(
             args.items(0)?.iter().skip(1).cloned().collect(),
         ))
-    }),
+    })
+    .shallow(),
     exactly("mustRest", 1, |_, args| {
         Ok(Value::list(
             args.items(0)?.iter().skip(1).cloned().collect(),
         ))
-    }),
-    exactly("initial", 1, initial),
-    exactly("mustInitial", 1, initial),
-    exactly("append", 2, append),
-    exactly("push", 2, append),
-    exactly("mustAppend", 2, append),
-    exactly("mustPush", 2, append),
-    exactly("prepend", 2, prepend),
-    exactly("mustPrepend", 2, prepend),
-    from("concat", 0, concat),
+    })
+    .shallow(),
+    exactly("initial", 1, initial).shallow(),
+    exactly("mustInitial", 1, initial).shallow(),
+    exactly("append", 2, append).shallow(),
+    exactly("push", 2, append).shallow(),
+    exactly("mustAppend", 2, append).shallow(),
+    exactly("mustPush", 2, append).shallow(),
+    exactly("prepend", 2, prepend).shallow(),
+    exactly("mustPrepend", 2, prepend).shallow(),
+    from("concat", 0, concat).shallow(),
     exactly("reverse", 1, |_, args| {
         Ok(Value::list(args.items(0)?.iter().rev().cloned().collect()))
-    }),
+    })
+    .shallow(),
     exactly("mustReverse", 1, |_, args| {
         Ok(Value::list(args.items(0)?.iter().rev().cloned().collect()))
-    }),
+    })
+    .shallow(),
     exactly("uniq", 1, |_, args| uniq(args)),
     exactly("mustUniq", 1, |_, args| uniq(args)),
     from("without", 1, without),
     from("mustWithout", 1, without),
     exactly("has", 2, has),
     exactly("mustHas", 2, has),
-    exactly("compact", 1, compact),
-    exactly("mustCompact", 1, compact),
-    from("mustSlice", 1, super::builtin::slice),
-    exactly("chunk", 2, chunk),
-    exactly("mustChunk", 2, chunk),
+    exactly("compact", 1, compact).shallow(),
+    exactly("mustCompact", 1, compact).shallow(),
+    from("mustSlice", 1, super::builtin::slice).shallow(),
+    exactly("chunk", 2, chunk).shallow(),
+    exactly("mustChunk", 2, chunk).shallow(),
 ];
 
 fn initial(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {

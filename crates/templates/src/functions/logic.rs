@@ -11,8 +11,9 @@ pub(super) const TABLE: &[Function] = &[
             args.get(0)
         }
         .clone())
-    }),
-    exactly("empty", 1, |_, args| Ok((!args.get(0).is_true()).into())),
+    })
+    .shallow(),
+    exactly("empty", 1, |_, args| Ok((!args.get(0).is_true()).into())).shallow(),
     from("coalesce", 0, |_, args| {
         Ok(args
             .all()
@@ -20,27 +21,33 @@ pub(super) const TABLE: &[Function] = &[
             .find(|value| value.is_true())
             .cloned()
             .unwrap_or_default())
-    }),
+    })
+    .shallow(),
     from("all", 0, |_, args| {
         Ok(args.all().iter().all(Value::is_true).into())
-    }),
+    })
+    .shallow(),
     from("any", 0, |_, args| {
         Ok(args.all().iter().any(Value::is_true).into())
-    }),
+    })
+    .shallow(),
     exactly("ternary", 3, |_, args| match args.get(2) {
         Value::Bool(flag) => Ok(args.get(usize::from(!*flag)).clone()),
         _ => Err(args.wrong(2, "true or false")),
-    }),
+    })
+    .shallow(),
     exactly("fail", 1, |_, args| Err(args.text(0)?.to_owned())),
-    exactly("typeOf", 1, |_, args| given(args.get(0).type_name())),
-    exactly("kindOf", 1, |_, args| given(args.get(0).kind_name())),
+    exactly("typeOf", 1, |_, args| given(args.get(0).type_name())).shallow(),
+    exactly("kindOf", 1, |_, args| given(args.get(0).kind_name())).shallow(),
     exactly("typeIs", 2, |_, args| {
         Ok((args.text(0)? == args.get(1).type_name()).into())
-    }),
-    exactly("typeIsLike", 2, type_is_like),
+    })
+    .shallow(),
+    exactly("typeIsLike", 2, type_is_like).shallow(),
     exactly("kindIs", 2, |_, args| {
         Ok((args.text(0)? == args.get(1).kind_name()).into())
-    }),
+    })
+    .shallow(),
 ];
 
 fn type_is_like(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {

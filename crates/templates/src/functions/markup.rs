@@ -70,7 +70,8 @@ pub(super) const TABLE: &[Function] = &[
         let list = filled(args)?;
         let index = scope.random.below(list.len() as u64) as usize;
         Ok(list[index].clone())
-    }),
+    })
+    .shallow(),
     exactly("randomSubset", 2, |scope, args| {
         let mut items = filled(args)?.to_vec();
         let count = usize::try_from(args.int(1)?)
@@ -78,12 +79,14 @@ pub(super) const TABLE: &[Function] = &[
         scope.random.shuffle(&mut items);
         items.truncate(count);
         Ok(Value::list(items))
-    }),
+    })
+    .shallow(),
     exactly("randomPermute", 1, |scope, args| {
         let mut items = filled(args)?.to_vec();
         scope.random.shuffle(&mut items);
         Ok(Value::list(items))
-    }),
+    })
+    .shallow(),
     exactly("randomInt", 2, |scope, args| {
         Ok(random_int(scope, to_int(args.get(0)), to_int(args.get(1))).into())
     }),

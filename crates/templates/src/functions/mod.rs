@@ -41,6 +41,16 @@ pub(crate) struct Function {
     most: Option<usize>,
     pub run: fn(&mut Scope<'_>, &Arguments<'_>) -> Outcome,
     pub special: Special,
+    pub reach: Reach,
+}
+
+/// How far a function goes into its arguments, which is the work it is charged for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Into all items of items.
+    Deep,
+    /// No further than the items themselves.
+    Surface,
 }
 
 /// Functions that the evaluator has to know.
@@ -68,6 +78,7 @@ const fn between(name: &'static str, least: usize, most: usize, run: Run) -> Fun
         most: Some(most),
         run,
         special: Special::None,
+        reach: Reach::Deep,
     }
 }
 
@@ -79,12 +90,19 @@ const fn from(name: &'static str, least: usize, run: Run) -> Function {
         most: None,
         run,
         special: Special::None,
+        reach: Reach::Deep,
     }
 }
 
 impl Function {
     const fn with(mut self, special: Special) -> Self {
         self.special = special;
+        self
+    }
+
+    /// The same function, which does not look into the items it is given.
+    const fn shallow(mut self) -> Self {
+        self.reach = Reach::Surface;
         self
     }
 
