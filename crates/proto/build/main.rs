@@ -10,6 +10,8 @@
     reason = "cargo reads stdout, and a broken declaration must stop the build"
 )]
 
+mod enums;
+mod names;
 mod rust;
 mod schema;
 

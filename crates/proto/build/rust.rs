@@ -1,22 +1,16 @@
 //! Writes the Rust types. What a field does is in the crate (`write.rs`, `read.rs`, `codec.rs`); here is only which
 //! type and which function it gets.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use protox::prost_reflect::{
-    Cardinality, DescriptorPool, EnumDescriptor, FieldDescriptor, FileDescriptor, Kind,
-    MessageDescriptor, OneofDescriptor,
+    Cardinality, DescriptorPool, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor,
+    OneofDescriptor,
 };
 
-use crate::{PACKAGES, Package};
-
-/// Appends a line built like `format!`.
-macro_rules! line {
-    ($out:expr, $($part:tt)*) => {{
-        let _ = writeln!($out, $($part)*);
-    }};
-}
+use crate::Package;
+use crate::enums::{enumeration, payload};
+use crate::names::{document, ident, line, module, pascal, snake};
 
 /// The whole module: one inner module per package, and `Payload` over all messages.
 pub fn generate(pool: &DescriptorPool, packages: &[Package]) -> String {
@@ -195,146 +189,6 @@ fn codec(out: &mut String, message: &MessageDescriptor) {
     line!(out, "_ => reader.skip()?,\n}}\nOk(())\n}}\n}}");
 }
 
-fn enumeration(out: &mut String, file: &FileDescriptor, it: &EnumDescriptor) {
-    let name = it.name();
-    let prefix = format!("{}_", snake(name).to_uppercase());
-    let variant =
-        |value: &str| pascal(&value.strip_prefix(&prefix).unwrap_or(value).to_lowercase());
-    let values: Vec<_> = it
-        .values()
-        .map(|v| {
-            (
-                variant(v.name()),
-                v.name().to_owned(),
-                v.number(),
-                v.path().to_vec(),
-            )
-        })
-        .collect();
-    document(out, file, it.path(), || format!("`{}`.", it.full_name()));
-    line!(
-        out,
-        "#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]\npub enum {name} {{"
-    );
-    for (variant, full, number, path) in &values {
-        document(out, file, path, || format!("`{full}`."));
-        line!(
-            out,
-            "{}{variant},",
-            if *number == 0 { "#[default]\n" } else { "" }
-        );
-    }
-    line!(
-        out,
-        "/// A number that the declaration does not name.\nUnrecognized(i32),\n}}"
-    );
-    line!(
-        out,
-        "impl Enum for {name} {{\nfn name(self) -> Option<&'static str> {{ match self {{"
-    );
-    for (variant, full, ..) in &values {
-        line!(out, "Self::{variant} => Some({full:?}),");
-    }
-    line!(
-        out,
-        "Self::Unrecognized(_) => None, }} }}\nfn from_name(name: &str) -> Option<Self> {{ match name {{"
-    );
-    for (variant, full, ..) in &values {
-        line!(out, "{full:?} => Some(Self::{variant}),");
-    }
-    line!(
-        out,
-        "_ => None, }} }}\nfn number(self) -> i32 {{ match self {{"
-    );
-    for (variant, _, number, _) in &values {
-        line!(out, "Self::{variant} => {number},");
-    }
-    line!(
-        out,
-        "Self::Unrecognized(number) => number, }} }}\nfn from_number(number: i32) -> Self {{ match number {{"
-    );
-    for (variant, _, number, _) in &values {
-        line!(out, "{number} => Self::{variant},");
-    }
-    line!(out, "_ => Self::Unrecognized(number), }} }} }}");
-    line!(
-        out,
-        "impl Codec for {name} {{ fn is_default(&self) -> bool {{ *self == Self::default() }}"
-    );
-    line!(
-        out,
-        "fn write(&self, out: &mut Vec<u8>) {{ write::enumeration(out, *self) }}"
-    );
-    line!(
-        out,
-        "fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {{ reader.enumeration() }} }}"
-    );
-}
-
-/// The enum over all messages. A name that two packages have gets its package's module in front.
-fn payload(out: &mut String, all: &[MessageDescriptor]) {
-    let mut uses = BTreeMap::new();
-    for it in all {
-        *uses.entry(it.name().to_owned()).or_insert(0) += 1;
-    }
-    let variants: Vec<(String, String, &str)> = all
-        .iter()
-        .map(|it| {
-            let module = module(it.package_name());
-            let variant = match uses[it.name()] {
-                1 => it.name().to_owned(),
-                _ => format!("{}{}", pascal(module), it.name()),
-            };
-            (variant, format!("{module}::{}", it.name()), it.full_name())
-        })
-        .collect();
-    line!(
-        out,
-        "/// A message that travels with the name of its type: any that this crate knows."
-    );
-    line!(
-        out,
-        "#[derive(Debug, Clone, PartialEq)]\npub enum Payload {{"
-    );
-    for (variant, ty, full) in &variants {
-        line!(out, "/// `{full}`.\n{variant}({ty}),");
-    }
-    line!(
-        out,
-        "/// A type this crate does not know, or none.\nUnknown(Unknown),\n}}"
-    );
-    line!(
-        out,
-        "impl Payload {{\npub(crate) fn fields(&self) -> Option<&dyn Fields> {{ match self {{"
-    );
-    for (variant, ..) in &variants {
-        line!(out, "Self::{variant}(it) => Some(it),");
-    }
-    line!(out, "Self::Unknown(_) => None, }} }}");
-    line!(
-        out,
-        "pub(crate) fn fields_mut(&mut self) -> Option<&mut dyn Fields> {{ match self {{"
-    );
-    for (variant, ..) in &variants {
-        line!(out, "Self::{variant}(it) => Some(it),");
-    }
-    line!(out, "Self::Unknown(_) => None, }} }}");
-    line!(
-        out,
-        "pub(crate) fn named(name: &str) -> Option<Self> {{ Some(match name {{"
-    );
-    for (variant, ty, full) in &variants {
-        line!(out, "{full:?} => Self::{variant}({ty}::default()),");
-    }
-    line!(out, "_ => return None, }}) }}\n}}");
-    for (variant, ty, _) in &variants {
-        line!(
-            out,
-            "impl From<{ty}> for Payload {{ fn from(it: {ty}) -> Self {{ Self::{variant}(it) }} }}"
-        );
-    }
-}
-
 /// How often a field may be there.
 enum Shape {
     Map,
@@ -399,13 +253,6 @@ fn value_type(kind: &Kind) -> String {
     }
 }
 
-fn module(package: &str) -> &'static str {
-    let known = PACKAGES.iter().find(|it| it.name == package);
-    known
-        .unwrap_or_else(|| panic!("{package} is not among the packages"))
-        .module
-}
-
 /// The oneof a field belongs to; `optional` alone makes none.
 fn oneof(field: &FieldDescriptor) -> Option<OneofDescriptor> {
     field.containing_oneof().filter(|it| !it.is_synthetic())
@@ -421,51 +268,4 @@ fn oneof_type(it: &OneofDescriptor) -> String {
 
 fn about(field: &FieldDescriptor) -> String {
     format!("`{}`, number {}.", field.json_name(), field.number())
-}
-
-/// The comment in the declaration, or `otherwise`.
-fn document(
-    out: &mut String,
-    file: &FileDescriptor,
-    path: &[i32],
-    otherwise: impl FnOnce() -> String,
-) {
-    let info = file.file_descriptor_proto().source_code_info.as_ref();
-    let location = info.and_then(|it| it.location.iter().find(|location| location.path == path));
-    let comment = location.and_then(|it| it.leading_comments.as_deref());
-    let text = comment.map_or_else(otherwise, |it| it.trim().to_owned());
-    for part in text.lines() {
-        line!(out, "/// {}", part.trim());
-    }
-}
-
-/// A Rust identifier; words Rust keeps for itself are marked.
-fn ident(name: &str) -> String {
-    match name {
-        "final" | "type" | "match" | "ref" | "loop" | "move" | "use" => format!("r#{name}"),
-        _ => name.to_owned(),
-    }
-}
-
-/// `ui_event` as `UiEvent`.
-fn pascal(name: &str) -> String {
-    let word = |word: &str| {
-        let mut letters = word.chars();
-        letters
-            .next()
-            .map(|first| first.to_ascii_uppercase().to_string() + letters.as_str())
-    };
-    name.split('_').filter_map(word).collect()
-}
-
-/// `RpcLine` as `rpc_line`.
-fn snake(name: &str) -> String {
-    let mut out = String::new();
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() && !out.is_empty() {
-            out.push('_');
-        }
-        out.push(letter.to_ascii_lowercase());
-    }
-    out
 }

@@ -25,6 +25,7 @@ mod error;
 mod integer;
 mod message;
 mod read;
+mod skip;
 mod structure;
 mod text;
 mod write;

@@ -9,9 +9,8 @@ use crate::integer;
 use crate::message::Strictness;
 use crate::text::Text;
 
-/// How deeply messages and undeclared data may be nested. What is passed over unread may be nested [`SKIP_LIMIT`] deep.
+/// How deeply messages and undeclared data may be nested.
 const DEPTH_LIMIT: usize = 100;
-const SKIP_LIMIT: usize = 10_000;
 
 /// The kind of the next value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,13 +26,13 @@ pub(crate) enum Token {
 /// A place in a JSON text.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-    depth: usize,
+    pub(crate) text: &'a str,
+    pub(crate) at: usize,
+    pub(crate) depth: usize,
     strictness: Strictness,
 }
 
-type Read<T> = Result<T, DecodeError>;
+pub(crate) type Read<T> = Result<T, DecodeError>;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(text: &'a [u8], strictness: Strictness) -> Read<Self> {
@@ -56,16 +55,16 @@ impl<'a> Reader<'a> {
         self.at
     }
 
-    fn wrong<T>(&self, problem: Problem) -> Read<T> {
+    pub(crate) fn wrong<T>(&self, problem: Problem) -> Read<T> {
         Err(DecodeError::new(problem, self.at))
     }
 
-    fn syntax<T>(&self, what: &'static str) -> Read<T> {
+    pub(crate) fn syntax<T>(&self, what: &'static str) -> Read<T> {
         self.wrong(Problem::Syntax(what))
     }
 
     /// The next byte that is not a blank.
-    fn next(&mut self) -> Option<u8> {
+    pub(crate) fn next(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {
             match byte {
@@ -77,7 +76,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Passes over `byte` if it comes next.
-    fn take(&mut self, byte: u8) -> bool {
+    pub(crate) fn take(&mut self, byte: u8) -> bool {
         let is_next = self.next() == Some(byte);
         self.at += usize::from(is_next);
         is_next
@@ -137,7 +136,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of a number.
-    fn number(&mut self) -> Read<&'a str> {
+    pub(crate) fn number(&mut self) -> Read<&'a str> {
         self.expect(Token::Number, "a number")?;
         let rest = &self.text[self.at..];
         let Some(length) = integer::length(rest.as_bytes()) else {
@@ -316,7 +315,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn key(&mut self) -> Read<Cow<'a, str>> {
+    pub(crate) fn key(&mut self) -> Read<Cow<'a, str>> {
         if self.next() != Some(b'"') {
             return self.syntax("a name in quotes is missing");
         }
@@ -359,87 +358,6 @@ impl<'a> Reader<'a> {
             }
         })?;
         Ok(values)
-    }
-
-    /// Passes over a value.
-    pub(crate) fn skip(&mut self) -> Read<()> {
-        let mut open: Vec<Token> = Vec::new();
-        loop {
-            match self.peek()? {
-                Token::Null => {
-                    self.null()?;
-                }
-                Token::Boolean => {
-                    self.boolean()?;
-                }
-                Token::Number => {
-                    self.number()?;
-                }
-                Token::Text => {
-                    self.string()?;
-                }
-                token @ (Token::List | Token::Object) => {
-                    self.at += 1;
-                    if self.depth + open.len() >= SKIP_LIMIT {
-                        return self.wrong(Problem::TooDeep);
-                    }
-                    open.push(token);
-                    let (end, is_object) = ending(token);
-                    if !self.take(end) {
-                        if is_object {
-                            self.key()?;
-                        }
-                        continue;
-                    }
-                    open.pop();
-                }
-            }
-            // A value is over: go on with the next one beside it, or outside.
-            loop {
-                let Some(&token) = open.last() else {
-                    return Ok(());
-                };
-                let (end, is_object) = ending(token);
-                if self.take(end) {
-                    open.pop();
-                    continue;
-                }
-                if !self.take(b',') {
-                    return self.syntax("a comma or a bracket is missing");
-                }
-                if is_object {
-                    self.key()?;
-                }
-                break;
-            }
-        }
-    }
-
-    /// Passes over a value and appends it without blanks.
-    pub(crate) fn copy(&mut self, out: &mut Vec<u8>) -> Read<()> {
-        self.next();
-        let start = self.at;
-        self.skip()?;
-        let mut in_text = false;
-        let mut escaped = false;
-        for &byte in &self.text.as_bytes()[start..self.at] {
-            if !in_text && byte.is_ascii_whitespace() {
-                continue;
-            }
-            if byte == b'"' && !escaped {
-                in_text = !in_text;
-            }
-            escaped = in_text && byte == b'\\' && !escaped;
-            out.push(byte);
-        }
-        Ok(())
-    }
-}
-
-fn ending(token: Token) -> (u8, bool) {
-    match token {
-        Token::Object => (b'}', true),
-        _ => (b']', false),
     }
 }
 

@@ -1,0 +1,70 @@
+//! What things are called in Rust, and what is said about them.
+
+use std::fmt::Write as _;
+
+use protox::prost_reflect::FileDescriptor;
+
+use crate::PACKAGES;
+
+/// Appends a line built like `format!`.
+macro_rules! line {
+    ($out:expr, $($part:tt)*) => {{
+        let _ = writeln!($out, $($part)*);
+    }};
+}
+pub(crate) use line;
+
+/// The module of a package.
+pub fn module(package: &str) -> &'static str {
+    let known = PACKAGES.iter().find(|it| it.name == package);
+    known
+        .unwrap_or_else(|| panic!("{package} is not among the packages"))
+        .module
+}
+
+/// The comment in the declaration, or `otherwise`.
+pub fn document(
+    out: &mut String,
+    file: &FileDescriptor,
+    path: &[i32],
+    otherwise: impl FnOnce() -> String,
+) {
+    let info = file.file_descriptor_proto().source_code_info.as_ref();
+    let location = info.and_then(|it| it.location.iter().find(|location| location.path == path));
+    let comment = location.and_then(|it| it.leading_comments.as_deref());
+    let text = comment.map_or_else(otherwise, |it| it.trim().to_owned());
+    for part in text.lines() {
+        line!(out, "/// {}", part.trim());
+    }
+}
+
+/// A Rust identifier; words Rust keeps for itself are marked.
+pub fn ident(name: &str) -> String {
+    match name {
+        "final" | "type" | "match" | "ref" | "loop" | "move" | "use" => format!("r#{name}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// `ui_event` as `UiEvent`.
+pub fn pascal(name: &str) -> String {
+    let word = |word: &str| {
+        let mut letters = word.chars();
+        letters
+            .next()
+            .map(|first| first.to_ascii_uppercase().to_string() + letters.as_str())
+    };
+    name.split('_').filter_map(word).collect()
+}
+
+/// `RpcLine` as `rpc_line`.
+pub fn snake(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(letter.to_ascii_lowercase());
+    }
+    out
+}

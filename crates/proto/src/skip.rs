@@ -1,0 +1,90 @@
+//! Passes over values nobody wants, without the stack: what a client nests is not ours to bound tightly.
+
+use crate::error::Problem;
+use crate::read::{Read, Reader, Token};
+
+/// How deeply a value that is passed over may be nested.
+const SKIP_LIMIT: usize = 10_000;
+
+impl Reader<'_> {
+    /// Passes over a value.
+    pub(crate) fn skip(&mut self) -> Read<()> {
+        let mut open: Vec<Token> = Vec::new();
+        loop {
+            match self.peek()? {
+                Token::Null => {
+                    self.null()?;
+                }
+                Token::Boolean => {
+                    self.boolean()?;
+                }
+                Token::Number => {
+                    self.number()?;
+                }
+                Token::Text => {
+                    self.string()?;
+                }
+                token @ (Token::List | Token::Object) => {
+                    self.at += 1;
+                    if self.depth + open.len() >= SKIP_LIMIT {
+                        return self.wrong(Problem::TooDeep);
+                    }
+                    open.push(token);
+                    let (end, is_object) = ending(token);
+                    if !self.take(end) {
+                        if is_object {
+                            self.key()?;
+                        }
+                        continue;
+                    }
+                    open.pop();
+                }
+            }
+            // A value is over: go on with the next one beside it, or outside.
+            loop {
+                let Some(&token) = open.last() else {
+                    return Ok(());
+                };
+                let (end, is_object) = ending(token);
+                if self.take(end) {
+                    open.pop();
+                    continue;
+                }
+                if !self.take(b',') {
+                    return self.syntax("a comma or a bracket is missing");
+                }
+                if is_object {
+                    self.key()?;
+                }
+                break;
+            }
+        }
+    }
+
+    /// Passes over a value and appends it without blanks.
+    pub(crate) fn copy(&mut self, out: &mut Vec<u8>) -> Read<()> {
+        self.next();
+        let start = self.at;
+        self.skip()?;
+        let mut in_text = false;
+        let mut escaped = false;
+        for &byte in &self.text.as_bytes()[start..self.at] {
+            if !in_text && byte.is_ascii_whitespace() {
+                continue;
+            }
+            if byte == b'"' && !escaped {
+                in_text = !in_text;
+            }
+            escaped = in_text && byte == b'\\' && !escaped;
+            out.push(byte);
+        }
+        Ok(())
+    }
+}
+
+fn ending(token: Token) -> (u8, bool) {
+    match token {
+        Token::Object => (b'}', true),
+        _ => (b']', false),
+    }
+}
