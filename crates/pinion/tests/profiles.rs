@@ -10,7 +10,10 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::process::Stdio;
+use std::sync::mpsc::{Receiver, channel};
 
 use pinion_testkit::{Exit, Sandbox};
 use serde_json::{Value, json};
@@ -282,4 +285,106 @@ fn mistakes_are_told_with_their_lines_and_codes() {
     assert_eq!(run(&sandbox, &["profiles"]).out, help.out);
     let none = run(&sandbox, &["profiles", "list"]);
     assert_eq!((none.code, none.out.as_str()), (Exit::Code(0), ""));
+}
+
+/// A server that answers one chat completion, and what it got.
+fn completions() -> (u16, Receiver<(String, Value)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, got) = channel();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let (mut head, mut length) = (String::new(), 0);
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            head.push_str(&line);
+            if line == "\r\n" {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        sender
+            .send((head, serde_json::from_slice(&body).unwrap()))
+            .unwrap();
+        let answer = "data: {\"id\":\"r\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"from the profile\"}}]}\n\ndata: {\"id\":\"r\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        let _ = stream.write_all(format!("{head}{answer}").as_bytes());
+    });
+    (port, got)
+}
+
+#[test]
+fn a_profile_directs_a_run_and_beats_its_options() {
+    let sandbox = offline_sandbox(&json!({}));
+    let (port, got) = completions();
+    let profile = |allowed: &str| {
+        format!(
+            "profiles:\n  local:\n    inference_settings:\n      chat: {{engine: llama, api_type: openai, temperature: 0.3, stop: [END]}}\n      api:\n        api_keys: {{openai-api-key: sk-planted-g}}\n        base_urls: {{openai-base-url: 'http://127.0.0.1:{port}/v1'}}\n        {allowed}\n"
+        )
+    };
+    write(
+        &sandbox,
+        "work/x.yaml",
+        "name: x\nshort: x\nprompt: Hello\n",
+    );
+    write(
+        &sandbox,
+        "home/.pinocchio/config.yaml",
+        &profile("allow_http: {openai: true}"),
+    );
+    let ran = run(&sandbox, &["run-command", "x.yaml", "--rpc"]);
+    assert_eq!(ran.code, Exit::Code(1), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("engine_init_failed"), "{}", ran.out);
+    assert!(
+        ran.out.contains("api.allow_local_networks.openai: true"),
+        "{}",
+        ran.out
+    );
+
+    let allowed = "allow_http: {openai: true}\n        allow_local_networks: {openai: true}";
+    write(&sandbox, "home/.pinocchio/config.yaml", &profile(allowed));
+    let arguments = [
+        "run-command",
+        "x.yaml",
+        "--ai-engine",
+        "ignored",
+        "--ai-top-p",
+        "0.9",
+    ];
+    let ran = run(&sandbox, &arguments);
+    assert_eq!(ran.code, Exit::Code(0), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("from the profile"), "{}", ran.out);
+    let (head, body) = got.recv_timeout(support::HANG).unwrap();
+    assert!(head.starts_with("POST /v1/chat/completions "), "{head}");
+    assert!(
+        head.contains("authorization: Bearer sk-planted-g"),
+        "{head}"
+    );
+    for (name, value) in [
+        ("model", json!("llama")),
+        ("temperature", json!(0.3)),
+        ("top_p", json!(0.9)),
+        ("stop", json!(["END"])),
+    ] {
+        assert_eq!(body[name], value, "{name}");
+    }
+    assert!(!format!("{}{}", ran.out, ran.err).contains("planted"));
+    let ran = run(
+        &sandbox,
+        &["run-command", "x.yaml", "--print-inference-settings"],
+    );
+    assert!(
+        ran.out.contains("engine: llama") && ran.out.contains("***"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    assert!(!ran.out.contains("planted"), "{}", ran.out);
 }
