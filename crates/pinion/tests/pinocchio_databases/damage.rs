@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use pinion_testkit::Exit;
 use pinion_testkit::fault::limits::{Limit, limited};
+use pinion_testkit::{Exit, Frames};
 use serde_json::json;
 
 use super::{Home, answers, errors, finish, status};
@@ -65,7 +65,7 @@ fn d5_a_timeline_that_cannot_grow_is_told_once_and_the_run_goes_on() {
         "--what",
         &long,
     ];
-    let process = program.start(&home.sandbox, &args(&arguments));
+    let process = Frames::start(&program, &home.sandbox, &args(&arguments));
     let (frames, exit) = finish(process);
     assert_eq!(exit, Exit::Code(0));
     assert_eq!(status(&frames), "ok");
@@ -97,7 +97,7 @@ fn d5_an_answer_that_cannot_be_kept_is_no_success() {
         "--what",
         &long,
     ];
-    let (frames, exit) = finish(program.start(&home.sandbox, &args(&arguments)));
+    let (frames, exit) = finish(Frames::start(&program, &home.sandbox, &args(&arguments)));
     assert_eq!(exit, Exit::Code(1));
     assert_eq!(status(&frames), "failed");
     assert_eq!(errors(&frames), ["run_failed"]);

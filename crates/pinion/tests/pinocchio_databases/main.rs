@@ -16,7 +16,7 @@ mod resume;
 mod sharing;
 
 use pinion_history::{StoreChoice, TimelineEvent, TimelineStore, TurnStore};
-use pinion_testkit::{Exit, Process, Sandbox};
+use pinion_testkit::{Exit, Frames, Sandbox};
 use serde_json::{Value, json};
 
 use crate::support::{HANG, args, offline_sandbox, pinion};
@@ -41,7 +41,11 @@ impl Home {
     }
 
     /// Starts the command in `session`, keeping turns and timeline.
-    fn start(&self, session: &str, more: &[&str]) -> Process {
+    fn start(&self, session: &str, more: &[&str]) -> Frames {
+        Frames::start(&pinion(), &self.sandbox, &self.arguments(session, more))
+    }
+
+    fn arguments(&self, session: &str, more: &[&str]) -> Vec<String> {
         let (turns, timeline) = (self.path("turns.db"), self.path("timeline.db"));
         let kept = [
             "run-command",
@@ -55,7 +59,7 @@ impl Home {
             "--patch-mode",
             "append",
         ];
-        pinion().start(&self.sandbox, &args(&[&kept[..], more].concat()))
+        args(&[&kept[..], more].concat())
     }
 
     /// Says something once, to the end.
@@ -93,14 +97,14 @@ impl Home {
 }
 
 /// Waits for the end; the frames and the exit code.
-fn finish(mut process: Process) -> (Vec<Value>, Exit) {
+fn finish(mut process: Frames) -> (Vec<Value>, Exit) {
     process.close_stdin();
     let exit = process.wait(HANG).expect("it ends");
     process.drain(HANG);
     (frames(&process), exit)
 }
 
-fn frames(process: &Process) -> Vec<Value> {
+fn frames(process: &Frames) -> Vec<Value> {
     process.lines().into_iter().map(|line| line.value).collect()
 }
 

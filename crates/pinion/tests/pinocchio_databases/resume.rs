@@ -1,10 +1,10 @@
 //! Going on with a conversation: the model is told what the turns say, people are shown what the timeline says.
 
-use pinion_testkit::{Exit, ModelServer, Process};
+use pinion_testkit::{Exit, Frames, ModelServer};
 use serde_json::{Value, json};
 
 use super::{Home, answers, errors, finish, frames, ordinals, status};
-use crate::support::HANG;
+use crate::support::{HANG, args, pinion};
 
 const PROFILES: &str = "slug: local\nprofiles:\n  default:\n    slug: default\n    inference_settings:\n      api:\n        api_keys: {openai-api-key: test-key}\n        base_urls: {openai-base-url: BASE}\n        allow_http: {openai: true}\n        allow_local_networks: {openai: true}\n      chat: {engine: some-model, api_type: openai}\n";
 
@@ -116,7 +116,7 @@ fn requests_go_on_with_a_conversation_too() {
     let (server, home) =
         with_server(json!({"turns": [turn("One."), turn("Two."), turn("Three.")]}));
     home.say("s", "first", &[]);
-    let mut process: Process = home.start("s", &["--stdin-rpc", "--resume"]);
+    let mut process: Frames = home.start("s", &["--stdin-rpc", "--resume"]);
     for (id, prompt) in [("a", "second"), ("b", "third")] {
         let from = process.line_count();
         process.send(&json!({"requestId": id, "submit": {"prompt": prompt}}));
@@ -154,8 +154,7 @@ fn requests_are_kept_in_the_session_the_client_names() {
         "--timeline-db",
         &timeline,
     ];
-    let mut process =
-        crate::support::pinion().start(&home.sandbox, &crate::support::args(&arguments));
+    let mut process = Frames::start(&pinion(), &home.sandbox, &args(&arguments));
     process.send(&json!({"sessionId": "mine", "requestId": "a", "submit": {"prompt": "hello"}}));
     process
         .find(0, 1, HANG, |line| line["done"].is_object())
@@ -195,9 +194,7 @@ fn what_cannot_be_resumed_is_told() {
             "resume requires --turns-db or --turns-dsn",
         ),
     ] {
-        let process =
-            crate::support::pinion().start(&home.sandbox, &crate::support::args(arguments));
-        let mut process = process;
+        let mut process = Frames::start(&pinion(), &home.sandbox, &args(arguments));
         process.close_stdin();
         assert_eq!(process.wait(HANG), Some(Exit::Code(1)));
         process.drain(HANG);
@@ -209,8 +206,8 @@ fn what_cannot_be_resumed_is_told() {
 #[test]
 fn text_mode_keeps_turns_and_timeline_as_well() {
     let home = Home::new();
-    let process = home.start("s", &[]);
-    let mut process = process;
+    let arguments = home.arguments("s", &[]);
+    let mut process = pinion().start(&home.sandbox, &arguments);
     process.close_stdin();
     assert_eq!(process.wait(HANG), Some(Exit::Code(0)));
     assert!(home.events("s").len() > 4);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use pinion_testkit::{Exit, Process};
+use pinion_testkit::{Exit, Frames};
 use serde_json::json;
 
 use super::{Home, errors, finish, ordinals, status};
@@ -11,7 +11,7 @@ use crate::support::script;
 #[test]
 fn d3_sixteen_cold_starts_on_databases_that_are_not_there_yet_all_work() {
     let home = Home::new();
-    let processes: Vec<Process> = (0..16)
+    let processes: Vec<Frames> = (0..16)
         .map(|number| home.start(&format!("s{number}"), &["--rpc"]))
         .collect();
     for process in processes {
@@ -31,7 +31,7 @@ fn d3_sixteen_cold_starts_on_databases_that_are_not_there_yet_all_work() {
 fn d2_two_processes_in_two_sessions_do_not_disturb_each_other() {
     let home = Home::new();
     let long = script(&json!({"deltas": 1500, "size": 20}));
-    let both: Vec<Process> = ["a", "b"]
+    let both: Vec<Frames> = ["a", "b"]
         .iter()
         .map(|session| home.start(session, &["--rpc", "--what", &long]))
         .collect();
@@ -48,7 +48,7 @@ fn d2_two_processes_in_two_sessions_do_not_disturb_each_other() {
 fn d2_two_writers_of_one_session_leave_one_whole_timeline() {
     let home = Home::new();
     let long = script(&json!({"deltas": 400, "size": 20, "paceMs": 1}));
-    let both: Vec<Process> = (0..2)
+    let both: Vec<Frames> = (0..2)
         .map(|_| home.start("s", &["--rpc", "--what", &long]))
         .collect();
     let mut refused = 0;
