@@ -136,11 +136,13 @@ pub fn open_turns(choice: &StoreChoice<'_>) -> Result<Option<Box<dyn TurnStore>>
     open().map_err(opening(TURNS))
 }
 
-/// Opens the timeline store the flags name, making it if it is missing; one in memory if they name none.
+/// Opens the timeline store the flags name, making it if it is missing; one in memory, without a past,
+/// if they name none.
 pub fn open_timeline(choice: &StoreChoice<'_>) -> Result<Box<dyn TimelineStore>, HistoryError> {
     let open = || -> Result<Box<dyn TimelineStore>, HistoryError> {
         Ok(match choice.choose()? {
-            Chosen::Off | Chosen::Memory => Box::new(MemoryTimeline::new()),
+            Chosen::Off => Box::new(MemoryTimeline::of_the_present()),
+            Chosen::Memory => Box::new(MemoryTimeline::new()),
             Chosen::At(location) => Box::new(DatabaseTimeline::open(location, Access::ReadWrite)?),
         })
     };

@@ -13,6 +13,7 @@ mod choice;
 mod error;
 mod sql;
 mod timeline;
+mod transcript;
 mod turn;
 mod turns;
 mod yaml;
@@ -26,6 +27,7 @@ pub use timeline::{
     EntityChange, Fault, MemoryTimeline, Rebuild, TimelineEntity, TimelineEvent, TimelineSession,
     TimelineSnapshot, TimelineStore, View, rebuild,
 };
+pub use transcript::{Entry, Part, Transcript, Who, moment};
 pub use turn::{Block, BlockKind, Map, Turn};
-pub use turns::{MemoryTurns, SavedTurn, TurnQuery, TurnSave, TurnStore};
+pub use turns::{MemoryTurns, SavedTurn, TurnHeader, TurnQuery, TurnSave, TurnStore};
 pub use yaml::to_yaml;

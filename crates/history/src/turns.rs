@@ -49,6 +49,23 @@ pub struct SavedTurn {
     pub turn: Turn,
 }
 
+/// What is known of a kept turn without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnHeader {
+    /// The conversation.
+    pub conversation: String,
+    /// The session.
+    pub session: String,
+    /// The turn.
+    pub turn_id: String,
+    /// When in the run it was saved.
+    pub phase: String,
+    /// Milliseconds since 1970.
+    pub at_ms: i64,
+    /// How many blocks it has.
+    pub blocks: u64,
+}
+
 /// Which turns to list. The default is: the last 200.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TurnQuery {
@@ -85,6 +102,16 @@ pub trait TurnStore: Send {
         phase: &str,
     ) -> Result<Option<SavedTurn>, HistoryError>;
 
+    /// What there is, the newest first.
+    fn headers(&mut self, query: &TurnQuery) -> Result<Vec<TurnHeader>, HistoryError>;
+
+    /// The turn a header tells of, unless it was replaced since.
+    fn load(&mut self, header: &TurnHeader) -> Result<Option<SavedTurn>, HistoryError>;
+
     /// Turns, the newest first.
-    fn list(&mut self, query: &TurnQuery) -> Result<Vec<SavedTurn>, HistoryError>;
+    fn list(&mut self, query: &TurnQuery) -> Result<Vec<SavedTurn>, HistoryError> {
+        let headers = self.headers(query)?;
+        let turns = headers.iter().map(|header| self.load(header));
+        turns.filter_map(Result::transpose).collect()
+    }
 }

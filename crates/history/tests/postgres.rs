@@ -243,3 +243,33 @@ fn versions_and_times_are_as_in_files() {
     let created = server.ask("columns", "SELECT created_at FROM sessionstream_events");
     assert_eq!(created.len(), "2026-01-01T00:00:00.000Z".len(), "{created}");
 }
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn connections_are_encrypted_where_the_dsn_says_so() {
+    let server = Server::start_encrypted();
+    let dsn = server.database("secret");
+    let encrypted = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'pinion' AND ssl";
+    let trusted = format!(
+        "{dsn}?sslmode=verify-full&sslrootcert={}",
+        server.certificate()
+    );
+    let mut store = timeline(&trusted);
+    store.append("s", &[event(1, "A")], &[]).unwrap();
+    assert_eq!(server.ask("secret", encrypted), "1");
+    drop(store);
+    let stranger = format!("{dsn}?sslmode=require");
+    let error = open_timeline(&at(&stranger)).err().unwrap();
+    assert_eq!(error.code(), "history_connect");
+    assert!(error.to_string().contains("certificate"), "{error}");
+    let mut plain = timeline(&dsn);
+    assert_eq!(plain.cursor("s").unwrap(), 1);
+    assert_eq!(server.ask("secret", encrypted), "0");
+    let deaf = Server::start();
+    let refusing = format!("{}?sslmode=require", deaf.database("deaf"));
+    let error = open_timeline(&at(&refusing)).err().unwrap();
+    assert!(
+        error.to_string().contains("server does not support TLS"),
+        "{error}"
+    );
+}

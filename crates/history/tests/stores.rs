@@ -69,17 +69,29 @@ fn both_stores_share_a_file() {
 }
 
 #[test]
-fn a_store_in_memory_may_forget_versions() {
-    let mut store = MemoryTimeline::without_versions();
-    store
-        .append("s", &[event(1, "A")], &[change(1, entity("m", "x", "1"))])
-        .unwrap();
-    store
-        .append("s", &[event(2, "B")], &[change(2, entity("m", "x", "2"))])
-        .unwrap();
-    let now = store.snapshot("s", None).unwrap();
-    assert_eq!(support::told(&now.entities), ["m/x@1-2 2"]);
-    assert_eq!(store.snapshot("s", Some(1)).unwrap(), now);
+fn a_store_in_memory_may_forget_the_past() {
+    for (mut store, events) in [
+        (MemoryTimeline::without_versions(), 2),
+        (MemoryTimeline::of_the_present(), 0),
+    ] {
+        let (first, second) = (entity("m", "x", "1"), entity("m", "x", "2"));
+        store
+            .append("s", &[event(1, "A")], &[change(1, first)])
+            .unwrap();
+        store
+            .append("s", &[event(2, "B")], &[change(2, second)])
+            .unwrap();
+        let now = store.snapshot("s", None).unwrap();
+        assert_eq!(support::told(&now.entities), ["m/x@1-2 2"]);
+        assert_eq!(store.snapshot("s", Some(1)).unwrap(), now);
+        assert_eq!(store.cursor("s").unwrap(), 2);
+        assert_eq!(store.events("s", 0, 10).unwrap().len(), events);
+        let session = store.sessions().unwrap().remove(0);
+        assert_eq!(
+            (session.ordinal, session.events, session.entities),
+            (2, 2, 1)
+        );
+    }
 }
 
 /// What happens to a session: the size of a batch, and for each event what it does to which entity.

@@ -1,6 +1,7 @@
 //! Commands that answer a question and end.
 
 mod completions;
+mod databases;
 mod doctor;
 mod export;
 mod extensions;
@@ -9,7 +10,9 @@ mod packages;
 mod profiles;
 mod schema;
 mod sessions;
+mod timeline;
 mod trust;
+mod turns;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -40,6 +43,8 @@ pub(crate) enum Command {
     Profiles(Vec<String>),
     Trust(Vec<String>),
     Schema(Vec<String>),
+    Turns(Vec<String>),
+    Timeline(Vec<String>),
     Doctor,
     Completions(String),
 }
@@ -58,6 +63,8 @@ const WORDS: &[&str] = &[
     "profiles",
     "trust",
     "schema",
+    "turns",
+    "timeline",
     "doctor",
     "completions",
     "help",
@@ -104,6 +111,10 @@ pub(crate) fn parse(program: Program, arguments: &[String]) -> Result<Option<Act
         "trust" => Command::Trust(rest.to_vec()),
         "schema" if wants_help => return Ok(Some(Action::Help(Topic::Schema))),
         "schema" => Command::Schema(rest.to_vec()),
+        "turns" if wants_help => return Ok(Some(Action::Help(Topic::Turns))),
+        "turns" => Command::Turns(rest.to_vec()),
+        "timeline" if wants_help => return Ok(Some(Action::Help(Topic::Timeline))),
+        "timeline" => Command::Timeline(rest.to_vec()),
         "doctor" => Command::Doctor,
         "completions" => match rest {
             [shell] => Command::Completions(shell.clone()),
@@ -145,6 +156,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Profiles(arguments) => profiles::run(&arguments),
         Command::Trust(arguments) => trust::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
+        Command::Turns(arguments) => turns::run(&arguments),
+        Command::Timeline(arguments) => timeline::run(&arguments),
         Command::Doctor => doctor::run(),
         Command::Completions(shell) => completions::run(&shell),
     }

@@ -12,6 +12,8 @@ pub(crate) enum Topic {
     Schema,
     RunCommand,
     Commands,
+    Turns,
+    Timeline,
 }
 
 impl Topic {
@@ -26,6 +28,8 @@ impl Topic {
             Self::Schema => SCHEMA,
             Self::RunCommand => RUN_COMMAND,
             Self::Commands => COMMANDS,
+            Self::Turns => TURNS,
+            Self::Timeline => TIMELINE,
         }
     }
 }
@@ -46,6 +50,8 @@ Usage:
   pinion profiles list|show|debug            engines and settings for commands, by name
   pinion trust [--revoke] [DIRECTORY]        let a project's files run things
   pinion schema pi [--dialect NAME]          the JSON Schema of the protocol's lines
+  pinion turns list|show|export|check        conversations in a turns database
+  pinion timeline list|show|export|check     conversations in a timeline database
   pinion doctor                              check the set-up
   pinion completions bash|zsh|fish           completions for a shell
 
@@ -279,4 +285,54 @@ Usage:
 Examples:
   pinion commands list
   pinion commands run code go --help
+";
+
+const TURNS: &str = "\
+What models were told and said, as `run-command --turns-db` keeps it. Nothing is changed, and no file is made.
+
+Usage:
+  pinion turns list   DATABASE [--session S] [--phase P] [--limit N] [--json]   what there is, the newest first
+  pinion turns show   DATABASE [--session S] [--phase P] [--json | --yaml]      the newest final turn
+  pinion turns export DATABASE [--session S] [--phase P] [--all] [--format F] [-o FILE]
+  pinion turns check  DATABASE                                                  look for damage
+
+DATABASE is --turns-db FILE or --turns-dsn DSN: file:PATH, or postgres://USER@HOST/NAME.
+  --phase P      final (show and export take it unless told otherwise), failed, or another
+  --limit N      at most N; list shows 200
+  --all          export every turn that was saved, not just the newest of each session
+  --format F     jsonl, markdown or html; else what the name of FILE says, else jsonl
+  --json         one line of JSON per turn
+Exit codes: 0, 1 if it failed or damage was found, 2 for a wrong command line.
+
+Examples:
+  pinion turns list --turns-db ~/.pinocchio/turns.db
+  pinion turns show --turns-db turns.db --session project-notes
+  pinion turns export --turns-db turns.db --session project-notes -o talk.html
+  pinion turns export --turns-db turns.db | jq -r '.turn.blocks[] | select(.kind == \"user\") | .payload.text'
+";
+
+const TIMELINE: &str = "\
+What was seen of conversations, as `run-command --timeline-db` keeps it: numbered events, and the messages and tool
+calls they add up to. Nothing is changed, and no file is made.
+
+Usage:
+  pinion timeline list   DATABASE [--limit N] [--json]                       the sessions, last written first
+  pinion timeline show   DATABASE [--session S] [--as-of N] [--events] [--json]
+  pinion timeline export DATABASE [--session S] [--as-of N] [--format F] [-o FILE]
+  pinion timeline check  DATABASE                                            look for damage
+
+DATABASE is --timeline-db FILE or --timeline-dsn DSN: file:PATH, or postgres://USER@HOST/NAME.
+  --session S    needed where there is more than one; export as jsonl takes all
+  --as-of N      as it was after event N
+  --events       show the events themselves
+  --format F     jsonl (events, then entities), markdown or html; else what the name of FILE says, else jsonl
+  --json         one line of JSON each
+Exit codes: 0, 1 if it failed or damage was found, 2 for a wrong command line.
+
+Examples:
+  pinion timeline list --timeline-db timeline.db
+  pinion timeline show --timeline-db timeline.db --session project-notes
+  pinion timeline show --timeline-db timeline.db --session project-notes --as-of 12
+  pinion timeline export --timeline-db timeline.db --session project-notes -o talk.md
+  pinion timeline export --timeline-db timeline.db | jq -c 'select(.type == \"event\") | .name'
 ";

@@ -5,6 +5,7 @@
 
 mod errors;
 mod line;
+mod tls;
 mod values;
 
 use std::thread;
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use tokio_postgres::Config;
 
 use self::line::{Line, Request};
+use self::tls::Encryption;
 use self::values::owned;
 use super::{Access, Arg, Database, Dsn, Row, Schema, Statements, Work};
 use crate::HistoryError;
@@ -49,7 +51,8 @@ pub(crate) struct Postgres {
 impl Postgres {
     /// Connects and brings the tables to `schema`; reading leaves them as they are.
     pub(crate) fn open(dsn: &Dsn, schema: Schema, access: Access) -> Result<Self, HistoryError> {
-        let mut config: Config = dsn.0.parse().map_err(|error| {
+        let (known, roots) = tls::settle(&dsn.0);
+        let mut config: Config = known.parse().map_err(|error| {
             HistoryError::Options(format!(
                 "the PostgreSQL DSN cannot be read: {}",
                 errors::words(&error)
@@ -62,7 +65,8 @@ impl Postgres {
             config.application_name("pinion");
         }
         let place = errors::place(&config);
-        let line = Line::start(config, access, place.clone())?;
+        let encryption = Encryption::of(&config, roots);
+        let line = Line::start(config, encryption, access, place.clone())?;
         let mut postgres = Self { line, place };
         postgres.agree(&schema, access)?;
         Ok(postgres)

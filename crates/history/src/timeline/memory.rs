@@ -16,16 +16,19 @@ pub struct MemoryTimeline {
     faults: Vec<Fault>,
     /// Counts appends, to tell which session was written last.
     writes: u64,
-    versions: Versions,
+    memory: Memory,
 }
 
-/// Whether old versions of entities are kept.
+/// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Versions {
+enum Memory {
+    /// Every event, and every version of every entity.
     #[default]
-    Kept,
-    /// Snapshots of the past show the present.
-    Dropped,
+    Whole,
+    /// Every event, and entities as they are now.
+    Events,
+    /// Entities as they are now, and the number of the last event.
+    Present,
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +38,9 @@ struct Session {
     current: HashMap<Key, TimelineEntity>,
     /// By kind and id, then by event.
     versions: HashMap<Key, BTreeMap<u64, TimelineEntity>>,
+    /// The number of the last event, and how many there were.
+    last: u64,
+    count: u64,
     snapshot: u64,
     projected: u64,
     written: u64,
@@ -48,10 +54,19 @@ impl MemoryTimeline {
         Self::default()
     }
 
-    /// A store that forgets how entities were: a long answer then takes its own size and not the square of it.
+    /// A store that forgets how entities were: an answer then does not take the square of its size.
     pub fn without_versions() -> Self {
         Self {
-            versions: Versions::Dropped,
+            memory: Memory::Events,
+            ..Self::default()
+        }
+    }
+
+    /// A store that knows the present alone: no events, and no snapshots of the past but that of now. A long
+    /// conversation then takes no more than what was said in it.
+    pub fn of_the_present() -> Self {
+        Self {
+            memory: Memory::Present,
             ..Self::default()
         }
     }
@@ -84,11 +99,10 @@ impl MemoryTimeline {
             return Ok(());
         };
         for event in events {
-            let fact = || (event.name.clone(), event.payload.clone());
-            kept.events.entry(event.ordinal).or_insert_with(fact);
+            kept.add(event, self.memory);
         }
         for change in entities {
-            kept.change(change, self.versions);
+            kept.change(change, self.memory);
         }
         kept.snapshot = kept.snapshot.max(through);
         kept.projected = kept.projected.max(through);
@@ -112,7 +126,19 @@ impl Session {
         }
     }
 
-    fn change(&mut self, change: &EntityChange, versions: Versions) {
+    fn add(&mut self, event: &TimelineEvent, memory: Memory) {
+        let new = match memory {
+            Memory::Present => event.ordinal > self.last,
+            Memory::Whole | Memory::Events => {
+                let fact = (event.name.clone(), event.payload.clone());
+                self.events.insert(event.ordinal, fact).is_none()
+            }
+        };
+        self.count += u64::from(new);
+        self.last = self.last.max(event.ordinal);
+    }
+
+    fn change(&mut self, change: &EntityChange, memory: Memory) {
         let mut entity = change.entity.clone();
         let key = (entity.kind.clone(), entity.id.clone());
         if entity.created_ordinal == 0 {
@@ -128,7 +154,7 @@ impl Session {
         } else {
             self.current.insert(key.clone(), entity.clone());
         }
-        if versions == Versions::Kept {
+        if memory == Memory::Whole {
             let history = self.versions.entry(key).or_default();
             history.insert(change.ordinal, entity);
         }
@@ -145,9 +171,7 @@ impl Session {
 
 impl TimelineStore for MemoryTimeline {
     fn cursor(&mut self, session: &str) -> Result<u64, HistoryError> {
-        let known = self.get(session)?;
-        let last = known.and_then(|known| known.events.last_key_value());
-        Ok(last.map_or(0, |(&ordinal, _)| ordinal))
+        Ok(self.get(session)?.map_or(0, |known| known.last))
     }
 
     fn append(
@@ -174,12 +198,12 @@ impl TimelineStore for MemoryTimeline {
         session: &str,
         as_of: Option<u64>,
     ) -> Result<TimelineSnapshot, HistoryError> {
-        let kept = self.versions;
+        let memory = self.memory;
         let Some(known) = self.get(session)? else {
             return Ok(TimelineSnapshot::default());
         };
         let (ordinal, mut entities) = match as_of {
-            Some(as_of) if as_of > 0 && kept == Versions::Kept => {
+            Some(as_of) if as_of > 0 && memory == Memory::Whole => {
                 let ordinal = as_of.min(known.snapshot);
                 (ordinal, known.at(ordinal).collect())
             }
@@ -229,8 +253,8 @@ impl TimelineStore for MemoryTimeline {
         known.sort_by_key(|(_, session)| std::cmp::Reverse(session.written));
         let describe = |(id, session): (&String, &Session)| TimelineSession {
             id: id.clone(),
-            ordinal: session.snapshot,
-            events: session.events.len() as u64,
+            ordinal: session.last,
+            events: session.count,
             entities: session.current.len() as u64,
             first_at: String::new(),
             last_at: String::new(),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::schema::SCHEMA;
-use super::{SavedTurn, Snapshot, TurnQuery, TurnSave, TurnStore};
+use super::{SavedTurn, Snapshot, TurnHeader, TurnQuery, TurnSave, TurnStore};
 use crate::canonical::ALGORITHM;
 use crate::sql::{self, Access, Arg, Database, Location, Row, Statements};
 use crate::{Block, BlockKind, HistoryError, Map, Turn};
@@ -58,7 +58,7 @@ const INSERT_MEMBER: &str = "
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
 const FIND: &str = "
-    SELECT m.conv_id, m.session_id, m.turn_id, m.phase, m.snapshot_created_at_ms
+    SELECT m.conv_id, m.session_id, m.turn_id, m.phase, m.snapshot_created_at_ms, count(*)
     FROM turn_block_membership m
     WHERE ($1 = '' OR m.conv_id = $1) AND ($2 = '' OR m.session_id = $2) AND ($3 = '' OR m.phase = $3)
         AND m.snapshot_created_at_ms >= $4
@@ -67,7 +67,7 @@ const FIND: &str = "
     LIMIT $5";
 
 const FIND_LATEST: &str = "
-    SELECT m.conv_id, m.session_id, m.turn_id, m.phase, m.snapshot_created_at_ms
+    SELECT m.conv_id, m.session_id, m.turn_id, m.phase, m.snapshot_created_at_ms, count(*)
     FROM turn_block_membership m WHERE m.conv_id = $1 AND m.phase = $2
     GROUP BY m.conv_id, m.session_id, m.turn_id, m.phase, m.snapshot_created_at_ms
     ORDER BY m.snapshot_created_at_ms DESC, m.session_id, m.turn_id
@@ -131,38 +131,47 @@ fn write(statements: &mut dyn Statements, snapshot: &Snapshot<'_>) -> Result<(),
     Ok(())
 }
 
-fn read(statements: &mut dyn Statements, mut found: Row) -> Result<SavedTurn, HistoryError> {
-    let (conversation, session) = (found.text(0), found.text(1));
-    let (turn_id, phase, at_ms) = (found.text(2), found.text(3), found.int(4));
+fn header(mut row: Row) -> TurnHeader {
+    TurnHeader {
+        conversation: row.text(0),
+        session: row.text(1),
+        turn_id: row.text(2),
+        phase: row.text(3),
+        at_ms: row.int(4),
+        blocks: u64::try_from(row.int(5)).unwrap_or(0),
+    }
+}
+
+fn read(
+    statements: &mut dyn Statements,
+    header: &TurnHeader,
+) -> Result<Option<SavedTurn>, HistoryError> {
     let key = [
-        Arg::Text(&conversation),
-        Arg::Text(&session),
-        Arg::Text(&turn_id),
-        Arg::Text(&phase),
-        Arg::Int(at_ms),
+        Arg::Text(&header.conversation),
+        Arg::Text(&header.session),
+        Arg::Text(&header.turn_id),
+        Arg::Text(&header.phase),
+        Arg::Int(header.at_ms),
     ];
     let rows = statements.query(BLOCKS, &key)?;
-    let blocks = rows.into_iter().map(block).collect::<Result<_, _>>()?;
-    let mut saved = SavedTurn {
-        phase: phase.clone(),
-        at_ms,
-        runtime_key: String::new(),
-        inference_id: String::new(),
-        turn: Turn {
-            id: turn_id.clone(),
-            blocks,
-            ..Turn::default()
-        },
-        conversation: conversation.clone(),
-        session: session.clone(),
+    let facts = statements.query(TURN, &key[..3])?.into_iter().next();
+    let (false, Some(mut facts)) = (rows.is_empty(), facts) else {
+        return Ok(None);
     };
-    if let Some(mut facts) = statements.query(TURN, &key[..3])?.into_iter().next() {
-        saved.turn.metadata = map("turn_metadata_json", &facts.text(0))?;
-        saved.turn.data = map("turn_data_json", &facts.text(1))?;
-        saved.runtime_key = facts.text(2);
-        saved.inference_id = facts.text(3);
-    }
-    Ok(saved)
+    Ok(Some(SavedTurn {
+        conversation: header.conversation.clone(),
+        session: header.session.clone(),
+        phase: header.phase.clone(),
+        at_ms: header.at_ms,
+        runtime_key: facts.text(2),
+        inference_id: facts.text(3),
+        turn: Turn {
+            id: header.turn_id.clone(),
+            blocks: rows.into_iter().map(block).collect::<Result<_, _>>()?,
+            metadata: map("turn_metadata_json", &facts.text(0))?,
+            data: map("turn_data_json", &facts.text(1))?,
+        },
+    }))
 }
 
 fn block(mut row: Row) -> Result<Block, HistoryError> {
@@ -201,13 +210,15 @@ impl TurnStore for DatabaseTurns {
         self.database.read(&mut |statements| {
             let asked = [Arg::Text(conversation.trim()), Arg::Text(phase.trim())];
             let found = statements.query(FIND_LATEST, &asked)?.into_iter().next();
-            latest = found.map(|row| read(statements, row)).transpose()?;
+            let header = found.map(header);
+            let read = header.map(|header| read(statements, &header));
+            latest = read.transpose()?.flatten();
             Ok(())
         })?;
         Ok(latest)
     }
 
-    fn list(&mut self, query: &TurnQuery) -> Result<Vec<SavedTurn>, HistoryError> {
+    fn headers(&mut self, query: &TurnQuery) -> Result<Vec<TurnHeader>, HistoryError> {
         fn any(wanted: &Option<String>) -> Arg<'_> {
             Arg::Text(wanted.as_deref().unwrap_or_default())
         }
@@ -218,13 +229,21 @@ impl TurnStore for DatabaseTurns {
             Arg::Int(query.since_ms.unwrap_or(i64::MIN)),
             Arg::Int(i64::try_from(query.limit()).unwrap_or(i64::MAX)),
         ];
-        let mut turns = Vec::new();
+        let mut headers = Vec::new();
         self.database.read(&mut |statements| {
             let found = statements.query(FIND, &asked)?;
-            let read = found.into_iter().map(|row| read(statements, row));
-            turns = read.collect::<Result<_, _>>()?;
+            headers = found.into_iter().map(header).collect();
             Ok(())
         })?;
-        Ok(turns)
+        Ok(headers)
+    }
+
+    fn load(&mut self, header: &TurnHeader) -> Result<Option<SavedTurn>, HistoryError> {
+        let mut loaded = None;
+        self.database.read(&mut |statements| {
+            loaded = read(statements, header)?;
+            Ok(())
+        })?;
+        Ok(loaded)
     }
 }

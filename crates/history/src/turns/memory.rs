@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::{SavedTurn, Snapshot, TurnQuery, TurnSave, TurnStore};
+use super::{SavedTurn, Snapshot, TurnHeader, TurnQuery, TurnSave, TurnStore};
 use crate::{Block, HistoryError, Map, Turn};
 
 /// A [`TurnStore`] in memory, with the semantics of the databases.
@@ -110,7 +110,7 @@ impl TurnStore for MemoryTurns {
         Ok(newest.into_iter().next())
     }
 
-    fn list(&mut self, query: &TurnQuery) -> Result<Vec<SavedTurn>, HistoryError> {
+    fn headers(&mut self, query: &TurnQuery) -> Result<Vec<TurnHeader>, HistoryError> {
         let wanted = |wanted: &Option<String>, is: &String| wanted.as_ref().is_none_or(|w| w == is);
         let mut kept: Vec<&Kept> = self
             .snapshots
@@ -123,7 +123,30 @@ impl TurnStore for MemoryTurns {
             })
             .collect();
         kept.sort_by_key(|kept| (Reverse(kept.at_ms), &kept.key, &kept.phase));
-        let turns = kept.into_iter().take(query.limit());
-        Ok(turns.filter_map(|kept| self.read(kept)).collect())
+        let header = |kept: &Kept| TurnHeader {
+            conversation: kept.key.0.clone(),
+            session: kept.key.1.clone(),
+            turn_id: kept.key.2.clone(),
+            phase: kept.phase.clone(),
+            at_ms: kept.at_ms,
+            blocks: kept.blocks.len() as u64,
+        };
+        let newest = kept.into_iter().take(query.limit());
+        Ok(newest.map(header).collect())
+    }
+
+    fn load(&mut self, header: &TurnHeader) -> Result<Option<SavedTurn>, HistoryError> {
+        let found = self.snapshots.iter().find(|kept| {
+            let (conversation, session, turn_id) = &kept.key;
+            (conversation, session, turn_id, &kept.phase, kept.at_ms)
+                == (
+                    &header.conversation,
+                    &header.session,
+                    &header.turn_id,
+                    &header.phase,
+                    header.at_ms,
+                )
+        });
+        Ok(found.and_then(|kept| self.read(kept)))
     }
 }

@@ -18,13 +18,54 @@ pub struct Server {
     home: tempfile::TempDir,
     port: u16,
     process: Child,
+    settings: Vec<String>,
 }
+
+/// A certificate for 127.0.0.1 that only its own file vouches for.
+const CERTIFICATE: &str = "[req]
+prompt = no
+distinguished_name = name
+x509_extensions = server
+[name]
+CN = 127.0.0.1
+[server]
+basicConstraints = critical, CA:FALSE
+subjectAltName = IP:127.0.0.1
+";
 
 impl Server {
     /// Makes a new cluster and starts it.
     pub fn start() -> Self {
+        Self::start_with(|_| Vec::new())
+    }
+
+    /// The same for encrypted connections; the file of the certificate is `server.crt` in its home.
+    pub fn start_encrypted() -> Self {
+        Self::start_with(|home| {
+            let file = |name: &str| home.join(name).display().to_string();
+            fs::write(file("req.cnf"), CERTIFICATE).unwrap();
+            let made = unprivileged(Path::new("openssl"))
+                .args([
+                    "req", "-x509", "-nodes", "-days", "2", "-newkey", "rsa:2048",
+                ])
+                .args(["-config", &file("req.cnf"), "-keyout", &file("server.key")])
+                .args(["-out", &file("server.crt")])
+                .stderr(Stdio::null())
+                .status()
+                .unwrap();
+            assert!(made.success(), "openssl failed");
+            vec![
+                "ssl=on".to_owned(),
+                format!("ssl_cert_file={}", file("server.crt")),
+                format!("ssl_key_file={}", file("server.key")),
+            ]
+        })
+    }
+
+    fn start_with(settings: impl FnOnce(&Path) -> Vec<String>) -> Self {
         let home = tempfile::tempdir().unwrap();
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let settings = settings(home.path());
         let secret = home.path().join("password");
         fs::write(&secret, PASSWORD).unwrap();
         let made = unprivileged(&program("initdb"))
@@ -41,11 +82,12 @@ impl Server {
             .unwrap();
         assert!(made.success(), "initdb failed");
         let port = free_port();
-        let process = run(home.path(), port);
+        let process = run(home.path(), port, &settings);
         let server = Self {
             home,
             port,
             process,
+            settings,
         };
         server.await_ready();
         server
@@ -54,7 +96,12 @@ impl Server {
     /// Ends the server as an operator would, and starts it again.
     pub fn restart(&mut self) {
         self.stop();
-        self.process = run(self.home.path(), self.port);
+        self.process = run(self.home.path(), self.port, &self.settings);
+    }
+
+    /// The certificate of a server that encrypts.
+    pub fn certificate(&self) -> String {
+        self.home.path().join("server.crt").display().to_string()
     }
 
     /// Makes a database; the address to reach it.
@@ -120,13 +167,14 @@ impl Drop for Server {
     }
 }
 
-fn run(home: &Path, port: u16) -> Child {
+fn run(home: &Path, port: u16, settings: &[String]) -> Child {
     let log = fs::File::create(home.join("log")).unwrap();
     unprivileged(&program("postgres"))
         .arg("-D")
         .arg(home.join("data"))
         .args(["-h", "127.0.0.1", "-F", "-c", "unix_socket_directories="])
         .args(["-p", &port.to_string()])
+        .args(settings.iter().flat_map(|setting| ["-c", setting]))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log)

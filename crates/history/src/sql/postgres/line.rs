@@ -11,6 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_postgres::{Client, Config, Error, NoTls, Statement};
 
 use super::errors::{named, words};
+use super::tls::{Encryption, Tls};
 use super::values::{Value, row};
 use crate::HistoryError;
 use crate::sql::{Access, Row};
@@ -55,6 +56,7 @@ impl Line {
     /// Connects, or says why not.
     pub(super) fn start(
         config: Config,
+        encryption: Encryption,
         access: Access,
         place: String,
     ) -> Result<Self, HistoryError> {
@@ -63,6 +65,7 @@ impl Line {
         let (ready, connected) = sync_channel(1);
         let far = Far {
             config,
+            encryption,
             access,
             place: place.clone(),
         };
@@ -122,6 +125,7 @@ impl Drop for Line {
 /// The far side of the line.
 struct Far {
     config: Config,
+    encryption: Encryption,
     access: Access,
     place: String,
 }
@@ -188,17 +192,13 @@ impl Far {
     }
 
     async fn connect(&self) -> Result<Connected, HistoryError> {
-        let failed = |error: &Error| HistoryError::Connect {
-            place: self.place.clone(),
-            detail: words(error),
-        };
-        let connecting = self.config.connect(NoTls);
-        let (client, connection) = match tokio::time::timeout(ANSWER, connecting).await {
-            Ok(connected) => connected.map_err(|error| failed(&error))?,
+        let client = match tokio::time::timeout(ANSWER, self.reach()).await {
+            Ok(reached) => reached.map_err(|detail| HistoryError::Connect {
+                place: self.place.clone(),
+                detail,
+            })?,
             Err(_) => return Err(self.silent()),
         };
-        // It ends with the client; what it says is said by the statements as well.
-        tokio::spawn(async move { drop(connection.await) });
         let prepare = client.batch_execute(SETTINGS);
         self.bounded("open", prepare).await?;
         if self.access == Access::ReadOnly {
@@ -209,6 +209,33 @@ impl Far {
             client,
             prepared: HashMap::new(),
         })
+    }
+
+    /// A connection, as secret as the DSN wants it.
+    async fn reach(&self) -> Result<Client, String> {
+        match &self.encryption {
+            Encryption::Never => self.plain().await,
+            Encryption::Required(roots) => self.encrypted(roots.as_deref()).await,
+            Encryption::Tried(roots) => match self.encrypted(roots.as_deref()).await {
+                Ok(client) => Ok(client),
+                Err(_) => self.plain().await,
+            },
+        }
+    }
+
+    async fn plain(&self) -> Result<Client, String> {
+        let connected = self.config.connect(NoTls).await;
+        let (client, connection) = connected.map_err(|error| words(&error))?;
+        // It ends with the client; what it says is said by the statements as well.
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(client)
+    }
+
+    async fn encrypted(&self, roots: Option<&str>) -> Result<Client, String> {
+        let connected = self.config.connect(Tls::new(roots)?).await;
+        let (client, connection) = connected.map_err(|error| words(&error))?;
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(client)
     }
 
     async fn bounded<T>(

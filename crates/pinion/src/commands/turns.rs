@@ -1,0 +1,193 @@
+//! `turns`: what models were told and said, as a turns database keeps it.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::process::ExitCode;
+
+use pinion_history::{
+    BlockKind, SavedTurn, Transcript, TurnHeader, TurnQuery, TurnStore, check_turns, moment,
+    read_turns,
+};
+use pinion_jsonl::json::to_string;
+use serde_json::json;
+
+use super::databases::{
+    Asked, Format, Shape, Stopped, Store, Verb, beginning, checked, failed, table,
+};
+use super::out;
+use crate::failure::Failure;
+use crate::help::Topic;
+
+/// Phases in which a turn says all there is to say.
+const FINAL: &str = "final";
+
+pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
+    if arguments.is_empty() {
+        return super::help(Topic::Turns);
+    }
+    let asked = Asked::parse(Store::Turns, arguments)?;
+    if asked.verb == Verb::Check {
+        return checked(check_turns(&asked.choice()));
+    }
+    let mut store = read_turns(&asked.choice()).map_err(failed)?;
+    match asked.verb {
+        Verb::List => list(&asked, store.as_mut()),
+        Verb::Show => show(&asked, store.as_mut()),
+        Verb::Export | Verb::Check => export(&asked, store.as_mut()),
+    }
+}
+
+fn query(asked: &Asked) -> TurnQuery {
+    TurnQuery {
+        session: asked.session.clone(),
+        phase: asked.phase.clone(),
+        limit: asked.limit,
+        ..TurnQuery::default()
+    }
+}
+
+fn list(asked: &Asked, store: &mut dyn TurnStore) -> Result<ExitCode, Failure> {
+    let headers = store.headers(&query(asked)).map_err(failed)?;
+    if headers.is_empty() {
+        eprintln!("No turns here.");
+    }
+    let mut rows = Vec::new();
+    let mut lines = String::new();
+    for header in &headers {
+        let Some(saved) = store.load(header).map_err(failed)? else {
+            continue;
+        };
+        if asked.shape == Shape::Json {
+            lines.push_str(&to_string(&described(&saved)));
+            lines.push('\n');
+            continue;
+        }
+        rows.push([
+            moment(header.at_ms),
+            beginning(&header.session),
+            beginning(&header.phase),
+            header.blocks.to_string(),
+            beginning(last_words(&saved)),
+        ]);
+    }
+    match asked.shape {
+        Shape::Json => out(&lines),
+        _ => out(&table(
+            [
+                "saved",
+                "session",
+                "phase",
+                "blocks",
+                "last said by the user",
+            ],
+            rows,
+        )),
+    }
+}
+
+fn last_words(saved: &SavedTurn) -> &str {
+    let blocks = saved.turn.blocks.iter().rev();
+    let mut users = blocks.filter(|block| block.kind == BlockKind::User);
+    users
+        .find_map(|block| block.payload_text("text"))
+        .unwrap_or_default()
+}
+
+/// A turn on a line, without what was said.
+fn described(saved: &SavedTurn) -> serde_json::Value {
+    json!({
+        "conversation": saved.conversation,
+        "session": saved.session,
+        "turnId": saved.turn.id,
+        "phase": saved.phase,
+        "savedAt": moment(saved.at_ms),
+        "savedAtMs": saved.at_ms,
+        "runtimeKey": saved.runtime_key,
+        "inferenceId": saved.inference_id,
+        "blocks": saved.turn.blocks.len(),
+    })
+}
+
+/// A turn on a line.
+fn whole(saved: &SavedTurn) -> serde_json::Value {
+    let mut line = described(saved);
+    line["blocks"] = json!(saved.turn.blocks.len());
+    line["turn"] = saved.turn.to_value();
+    line
+}
+
+/// The newest turn that fits; a final one unless a phase is named.
+fn show(asked: &Asked, store: &mut dyn TurnStore) -> Result<ExitCode, Failure> {
+    let wanted = TurnQuery {
+        phase: asked.phase.clone().or_else(|| Some(FINAL.to_owned())),
+        limit: Some(1),
+        ..query(asked)
+    };
+    let Some(saved) = store.list(&wanted).map_err(failed)?.into_iter().next() else {
+        return Err(Failure::failed(format!(
+            "Error: there is no {} turn{}; see `pinion turns list`.",
+            wanted.phase.as_deref().unwrap_or_default(),
+            of_session(asked)
+        )));
+    };
+    match asked.shape {
+        Shape::Json => out(&(to_string(&whole(&saved)) + "\n")),
+        Shape::Yaml => out(&saved.turn.to_yaml()),
+        Shape::Text => out(&Transcript::from(&saved).text()),
+    }
+}
+
+fn of_session(asked: &Asked) -> String {
+    match &asked.session {
+        Some(session) => format!(" of session \"{session}\""),
+        None => String::new(),
+    }
+}
+
+/// The newest turn of each session, which holds what was said before; all of them if that is asked for.
+fn export(asked: &Asked, store: &mut dyn TurnStore) -> Result<ExitCode, Failure> {
+    let wanted = TurnQuery {
+        limit: Some(asked.limit.unwrap_or(usize::MAX)),
+        phase: match asked.everything {
+            true => asked.phase.clone(),
+            false => asked.phase.clone().or_else(|| Some(FINAL.to_owned())),
+        },
+        ..query(asked)
+    };
+    let mut headers = store.headers(&wanted).map_err(failed)?;
+    if !asked.everything {
+        let mut seen = HashSet::new();
+        headers.retain(|header| seen.insert((header.conversation.clone(), header.session.clone())));
+    }
+    // A page is read from its beginning.
+    headers.reverse();
+    if headers.is_empty() {
+        eprintln!("No turns to export{}.", of_session(asked));
+    }
+    let format = asked.format();
+    if format == Format::Html && headers.len() > 1 {
+        return Err(Failure::usage(format!(
+            "Error: a web page holds one turn and there are {}; name one with --session, or use --format markdown or jsonl.",
+            headers.len()
+        )));
+    }
+    asked.write(|to| write(to, format, store, &headers))
+}
+
+fn write(
+    to: &mut dyn Write,
+    format: Format,
+    store: &mut dyn TurnStore,
+    headers: &[TurnHeader],
+) -> Result<(), Stopped> {
+    for header in headers {
+        let Some(saved) = store.load(header)? else {
+            continue;
+        };
+        match format {
+            Format::Jsonl => writeln!(to, "{}", to_string(&whole(&saved)))?,
+            page => write!(to, "{}", Asked::page(page, &Transcript::from(&saved)))?,
+        }
+    }
+    Ok(())
+}
