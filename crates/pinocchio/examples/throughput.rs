@@ -55,7 +55,7 @@ fn main() -> std::io::Result<()> {
 
 fn run(deltas: usize) -> impl Iterator<Item = Out> {
     let start = RunStart {
-        session_id: "session".into(),
+        session_id: new_id().into(),
         root: new_root().into(),
         inference_id: new_id().into(),
         turn_id: new_id().into(),

@@ -46,6 +46,8 @@ pub struct Front {
     copy: Copy,
     /// Whose the events of the active run are.
     run: Address,
+    /// Whose the last control frame was; `None` once a run has gone on.
+    asked: Option<Address>,
     /// Events of one item.
     events: Vec<ChatEvent>,
     payload: Vec<u8>,
@@ -67,6 +69,7 @@ impl Front {
                 lines: Vec::new(),
             },
             run: Address::default(),
+            asked: None,
             events: Vec::new(),
             payload: Vec::new(),
         }
@@ -169,7 +172,8 @@ impl Front {
             "the timeline is not kept from here on: {failure}; what was kept before is unharmed"
         );
         let code = Code::StoreFailed.as_str();
-        let line = self.frames.error(&self.run, code, &message, false);
+        let address = self.asked.as_ref().unwrap_or(&self.run);
+        let line = self.frames.error(address, code, &message, false);
         push(&[&line], records, &mut self.keeper, &mut self.copy);
     }
 }
@@ -178,6 +182,10 @@ impl Project for Front {
     type Item = Out;
 
     fn project(&mut self, item: Out, records: &mut Records) {
+        self.asked = match &item {
+            Out::Control { address, .. } => Some(address.clone()),
+            _ => None,
+        };
         match item {
             Out::Delta { index, text, .. } => {
                 let text: Arc<str> = text.into_shared();

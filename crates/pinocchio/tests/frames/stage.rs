@@ -190,6 +190,8 @@ pub struct Held {
     pub appends: usize,
     /// Appends that work before the disk is full.
     pub fails_after: Option<usize>,
+    /// Nothing can be read.
+    pub unreadable: bool,
 }
 
 impl Shared {
@@ -205,7 +207,11 @@ impl Shared {
 
 impl TimelineStore for Shared {
     fn cursor(&mut self, session: &str) -> Result<u64, HistoryError> {
-        self.0.lock().unwrap().timeline.cursor(session)
+        let mut held = self.0.lock().unwrap();
+        match held.unreadable {
+            true => Err(HistoryError::Options("not a database".into())),
+            false => held.timeline.cursor(session),
+        }
     }
 
     fn append(

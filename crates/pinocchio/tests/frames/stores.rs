@@ -54,6 +54,28 @@ fn a_store_that_fails_is_told_once_and_the_runs_go_on() {
 }
 
 #[test]
+fn a_store_that_cannot_be_read_is_told_to_who_asked() {
+    let store = Shared::default();
+    store.0.lock().unwrap().unreadable = true;
+    let mut stage = Stage::new();
+    stage.hello("s", Surface::OneShot);
+    stage.control("s", "look", Control::Snapshot);
+    run(&mut stage, 0, 3);
+    let mut prompt = Prompt::new(options(&store));
+    prompt.take(stage.outs);
+    let lines = stage::lines(&prompt.printed());
+    let error = lines.iter().find(|line| line.get("error").is_some());
+    let error = error.unwrap();
+    assert_eq!(error["error"]["code"], "store_failed");
+    assert_eq!(error["error"].get("terminal"), None);
+    assert_eq!(
+        (&error["sessionId"], &error["requestId"]),
+        (&"s".into(), &"look".into())
+    );
+    assert_eq!(Client::of(&lines).done, ["ok"]);
+}
+
+#[test]
 fn bytes_go_out_after_what_they_tell_is_kept() {
     /// Looks into the store whenever something is written.
     struct Watch(Shared, Arc<Mutex<Vec<(u64, u64)>>>);
