@@ -1,0 +1,235 @@
+//! Aliases: the names clips go by. Lower-case letters, digits and single dashes, nothing else.
+//!
+//! Who holds which alias is the hub's business.
+
+use std::fmt::Write;
+
+use crate::{ClipError, Code};
+
+/// How many suffixes are tried before an alias is given up.
+const SUFFIXES: usize = 256;
+
+/// `text` as an alias; `None` if nothing of it can be part of one.
+///
+/// Letters become lower-case, runs of `-`, `_`, `.` and spaces become one dash, the rest disappears.
+pub fn normalise(text: &str) -> Option<String> {
+    let mut alias = String::with_capacity(text.len());
+    for letter in text.trim().chars().flat_map(char::to_lowercase) {
+        match letter {
+            'a'..='z' | '0'..='9' => alias.push(letter),
+            '-' | '_' | '.' | ' ' if !alias.is_empty() && !alias.ends_with('-') => alias.push('-'),
+            _ => {}
+        }
+    }
+    alias.truncate(alias.trim_end_matches('-').len());
+    (!alias.is_empty()).then_some(alias)
+}
+
+/// Whether `text` is an alias as it stands.
+pub fn is_alias(text: &str) -> bool {
+    normalise(text).is_some_and(|alias| alias == text)
+}
+
+/// The alias a source suggests: the last part of its name, `clip` if nothing is left of it.
+///
+/// `@scope/name` gives `name`, `github/user/repo#branch` gives `repo`, `local/name:/path` gives `name`.
+pub fn from_source(source: &str) -> String {
+    let source = source.trim();
+    let name = if let Some((_, package)) = split_registry(source) {
+        package_name(package)
+    } else if let Some(repository) = source.strip_prefix("github/") {
+        let repository = repository.split('#').next().unwrap_or_default();
+        let last = repository.trim_end_matches('/').rsplit('/').next();
+        last.unwrap_or_default().trim_end_matches(".git")
+    } else if let Some(local) = source.strip_prefix("local/") {
+        local.split(':').next().unwrap_or_default()
+    } else {
+        package_name(source)
+    };
+    normalise(name).unwrap_or_else(|| "clip".into())
+}
+
+fn split_registry(source: &str) -> Option<(&str, &str)> {
+    source.strip_prefix("registry:")?.rsplit_once('#')
+}
+
+/// `name` of `@scope/name`, `@scope/name@version` and `@scope/name:version`.
+fn package_name(package: &str) -> &str {
+    let last = package.rsplit('/').next().unwrap_or_default();
+    let unversioned = last.split(['@', ':']).find(|part| !part.is_empty());
+    unversioned.unwrap_or_default()
+}
+
+/// The alias for a new clip: the requested one if there is one, else the source's own, with four digits behind it
+/// only if that is taken.
+///
+/// A requested alias that is taken is a conflict.
+pub fn choose(
+    requested: Option<&str>,
+    source: &str,
+    is_taken: impl Fn(&str) -> bool,
+) -> Result<String, ClipError> {
+    if let Some(requested) = requested.filter(|requested| !requested.trim().is_empty()) {
+        let alias = normalise(requested).ok_or_else(|| {
+            ClipError::invalid(format!(
+                "\"{requested}\" cannot be an alias: it has no letter a-z and no digit"
+            ))
+        })?;
+        return if is_taken(&alias) {
+            Err(taken(&alias))
+        } else {
+            Ok(alias)
+        };
+    }
+    let base = from_source(source);
+    if !is_taken(&base) {
+        return Ok(base);
+    }
+    let suffixed = (0..SUFFIXES).map(|_| with_suffix(&base));
+    let free = suffixed.into_iter().find(|alias| !is_taken(alias));
+    free.ok_or_else(|| taken(&base))
+}
+
+/// That an alias belongs to somebody else.
+pub fn taken(alias: &str) -> ClipError {
+    ClipError::new(
+        Code::AlreadyExists,
+        format!("clip \"{alias}\" already exists"),
+    )
+}
+
+fn with_suffix(base: &str) -> String {
+    let random = uuid::Uuid::new_v4();
+    let mut alias = format!("{base}-");
+    for byte in &random.as_bytes()[..2] {
+        let _ = write!(alias, "{byte:02x}");
+    }
+    alias
+}
+
+/// Finds which of `clips`, given as alias and package, `name` means: an alias, else the one clip of that package or of
+/// that package's short name.
+pub fn resolve<'a>(
+    name: &str,
+    clips: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<&'a str, ClipError> {
+    let name = name.trim();
+    let alias = normalise(name);
+    let mut matches = Vec::new();
+    for (candidate, package) in clips {
+        if name == candidate || (alias.as_deref() == Some(candidate) && !name.contains('/')) {
+            return Ok(candidate);
+        }
+        let short = package.rsplit('/').next().unwrap_or_default();
+        if !name.is_empty() && (package == name || short == name) {
+            matches.push(candidate);
+        }
+    }
+    match matches.as_slice() {
+        [] => Err(ClipError::no_clip(name)),
+        [one] => Ok(one),
+        several => Err(ClipError::invalid(format!(
+            "\"{name}\" may be any of {}; call one of them by its alias",
+            several.join(", ")
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn aliases_are_made_of_what_can_be_kept() {
+        for (text, alias) in [
+            ("My_Clip.v2", "my-clip-v2"),
+            ("  A  B ", "a-b"),
+            ("@acme/todo", "acmetodo"),
+            ("--x--", "x"),
+            ("._ -a-._b", "a-b"),
+            ("caf\u{e9}", "caf"),
+        ] {
+            assert_eq!(normalise(text).as_deref(), Some(alias), "{text}");
+        }
+        assert_eq!(normalise(" -_. "), None);
+        assert_eq!(normalise("\u{65e5}\u{672c}"), None);
+    }
+
+    #[test]
+    fn sources_suggest_their_last_name() {
+        for (source, alias) in [
+            ("@acme/todo", "todo"),
+            ("@acme/todo@1.2.0", "todo"),
+            ("@acme/todo:beta", "todo"),
+            ("registry:https://r.example:8080/x#@acme/To_Do@1", "to-do"),
+            ("github/user/repo", "repo"),
+            ("github/user/repo.git#main", "repo"),
+            ("local/notes:/home/me/notes", "notes"),
+            ("local/", "clip"),
+            ("", "clip"),
+        ] {
+            assert_eq!(from_source(source), alias, "{source}");
+        }
+    }
+
+    #[test]
+    fn a_suffix_comes_only_with_a_collision() {
+        assert_eq!(choose(None, "@a/todo", |_| false).unwrap(), "todo");
+        let second = choose(None, "@a/todo", |alias| alias == "todo").unwrap();
+        let suffix = second.strip_prefix("todo-").unwrap();
+        assert!(suffix.len() == 4 && suffix.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert_eq!(
+            choose(Some("My Todo"), "@a/x", |_| false).unwrap(),
+            "my-todo"
+        );
+        let conflict = choose(Some("todo"), "", |_| true).unwrap_err();
+        assert_eq!(conflict.code, Code::AlreadyExists);
+        assert_eq!(conflict.message, "clip \"todo\" already exists");
+        assert_eq!(
+            choose(Some("@/"), "", |_| false).unwrap_err().code,
+            Code::InvalidArgument
+        );
+        assert_eq!(
+            choose(None, "", |_| true).unwrap_err().code,
+            Code::AlreadyExists
+        );
+    }
+
+    #[test]
+    fn names_resolve_to_aliases_first_and_packages_second() {
+        let clips = [
+            ("todo", "@acme/list"),
+            ("list", "@acme/todo"),
+            ("todo-1f00", "@other/mail"),
+            ("mail", "@acme/mail2"),
+        ];
+        assert_eq!(resolve("todo", clips).unwrap(), "todo");
+        assert_eq!(resolve("Todo", clips).unwrap(), "todo");
+        assert_eq!(resolve("@acme/todo", clips).unwrap(), "list");
+        assert_eq!(resolve("mail2", clips).unwrap(), "mail");
+        let twins = [("a", "@x/mail"), ("b", "@y/mail")];
+        let several = resolve("mail", twins).unwrap_err();
+        assert_eq!(several.code, Code::InvalidArgument);
+        assert!(several.message.contains("a, b"));
+        assert_eq!(resolve("@y/mail", twins).unwrap(), "b");
+        assert_eq!(resolve("ghost", twins).unwrap_err().code, Code::NotFound);
+        assert_eq!(resolve("", twins).unwrap_err().code, Code::NotFound);
+    }
+
+    proptest! {
+        #[test]
+        fn normalising_is_done_once(text in any::<String>()) {
+            if let Some(alias) = normalise(&text) {
+                prop_assert!(is_alias(&alias), "{}", alias);
+                prop_assert!(alias.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'));
+                prop_assert!(!alias.starts_with('-') && !alias.ends_with('-') && !alias.contains("--"));
+            }
+        }
+
+        #[test]
+        fn every_source_suggests_an_alias(source in "(local/|github/|registry:|@)?[ -~]{0,30}") {
+            prop_assert!(is_alias(&from_source(&source)));
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! One call: what was asked, what has come of it so far, and its one end.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use futures_util::Stream;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use crate::limits::Limits;
+use crate::output::Aggregate;
+use crate::shared::Shared;
+use crate::{ClipError, Code};
+
+/// A call to a clip.
+#[derive(Debug, Clone)]
+pub struct Invocation {
+    /// Which command, as the caller wrote it.
+    pub command: String,
+    /// Its input, passed on as it is.
+    pub input: Box<RawValue>,
+    /// Until when an answer is wanted.
+    pub deadline: Option<Instant>,
+    /// Told when the answer is no longer wanted. Dropping the answer says the same.
+    pub cancel: Option<CancellationToken>,
+}
+
+impl Invocation {
+    /// A call without a deadline.
+    pub fn new(command: impl Into<String>, input: Box<RawValue>) -> Self {
+        Self {
+            command: command.into(),
+            input,
+            deadline: None,
+            cancel: None,
+        }
+    }
+}
+
+/// A call on its way.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) id: Box<str>,
+    /// The line that asks it.
+    pub(crate) line: bytes::Bytes,
+    pub(crate) deadline: Option<Instant>,
+    limits: Arc<Limits>,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    chunks: VecDeque<Box<RawValue>>,
+    bytes: usize,
+    /// Set once.
+    end: Option<Result<(), ClipError>>,
+    /// Something has come for it from the process.
+    touched: bool,
+    /// It was sent a second time, or ought to be.
+    resent: bool,
+    /// How long others have waited for it to be read.
+    stalled: Duration,
+    waker: Option<Waker>,
+}
+
+/// What became of a part of an answer.
+#[derive(Debug)]
+pub(crate) enum Push {
+    /// It waits to be read.
+    Taken,
+    /// Too much waits to be read already; here it is again.
+    Full(Box<RawValue>),
+    /// The call has ended; it is dropped.
+    Over,
+}
+
+impl Call {
+    pub(crate) fn new(
+        id: Box<str>,
+        line: Vec<u8>,
+        deadline: Option<Instant>,
+        limits: Arc<Limits>,
+    ) -> Self {
+        Self {
+            id,
+            line: line.into(),
+            deadline,
+            limits,
+            progress: Mutex::default(),
+        }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn push(&self, chunk: Box<RawValue>) -> Push {
+        let mut progress = self.progress();
+        progress.touched = true;
+        if progress.end.is_some() {
+            return Push::Over;
+        }
+        let length = chunk.get().len();
+        // One chunk always fits, however long it is: its line was within the limit.
+        let full = progress.chunks.len() >= self.limits.chunks
+            || !progress.chunks.is_empty() && progress.bytes + length > self.limits.chunk_bytes;
+        if full {
+            return Push::Full(chunk);
+        }
+        if progress.chunks.len() < self.limits.chunks / 2 {
+            progress.stalled = Duration::ZERO;
+        }
+        progress.bytes += length;
+        progress.chunks.push_back(chunk);
+        wake(progress);
+        Push::Taken
+    }
+
+    /// How long others may go on waiting for this call to be read.
+    pub(crate) fn patience(&self) -> Duration {
+        let stalled = self.progress().stalled;
+        self.limits.patience.saturating_sub(stalled)
+    }
+
+    /// Others have waited for it.
+    pub(crate) fn stall(&self, time: Duration) {
+        self.progress().stalled += time;
+    }
+
+    /// The last part of an answer, for which there is always room, and the end.
+    pub(crate) fn push_last(&self, chunk: Box<RawValue>) {
+        let mut progress = self.progress();
+        if progress.end.is_none() {
+            progress.bytes += chunk.get().len();
+            progress.chunks.push_back(chunk);
+            progress.end = Some(Ok(()));
+            wake(progress);
+        }
+    }
+
+    /// Ends the call. Only the first end counts.
+    pub(crate) fn finish(&self, end: Result<(), ClipError>) {
+        let mut progress = self.progress();
+        if progress.end.is_none() {
+            progress.end = Some(end);
+            wake(progress);
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.progress().end.is_some()
+    }
+
+    /// Whether anything has come for it.
+    pub(crate) fn touched(&self) -> bool {
+        self.progress().touched
+    }
+
+    /// Whether it may be sent again, which is said once.
+    pub(crate) fn may_resend(&self) -> bool {
+        let mut progress = self.progress();
+        let may = progress.end.is_none() && !progress.touched && !progress.resent;
+        progress.resent = true;
+        may
+    }
+
+    pub(crate) fn resent(&self) -> bool {
+        self.progress().resent
+    }
+}
+
+fn wake(mut progress: MutexGuard<'_, Progress>) {
+    let waker = progress.waker.take();
+    drop(progress);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// The answer to a call: its outputs, then the end. A failure is the last item.
+///
+/// A command that does not stream gives one output. Dropping the stream cancels the call.
+#[derive(Debug)]
+pub struct ChunkStream {
+    call: Arc<Call>,
+    shared: Weak<Shared>,
+    cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    over: bool,
+}
+
+impl ChunkStream {
+    pub(crate) fn new(
+        call: Arc<Call>,
+        shared: &Arc<Shared>,
+        cancel: Option<CancellationToken>,
+    ) -> Self {
+        Self {
+            call,
+            shared: Arc::downgrade(shared),
+            cancelled: cancel.map(|cancel| Box::pin(cancel.cancelled_owned())),
+            over: false,
+        }
+    }
+
+    /// The id of the call, as the clip sees it.
+    pub fn id(&self) -> &str {
+        &self.call.id
+    }
+
+    /// Waits for the whole answer, as one output.
+    pub async fn output(mut self) -> Result<Box<RawValue>, ClipError> {
+        use futures_util::StreamExt;
+        let mut aggregate = Aggregate::default();
+        while let Some(chunk) = self.next().await {
+            aggregate.push(chunk?)?;
+        }
+        Ok(aggregate.finish())
+    }
+
+    fn abandon(&self, reason: &str) {
+        let error = ClipError::new(Code::Canceled, reason.to_owned());
+        match self.shared.upgrade() {
+            Some(shared) => shared.abandon(&self.call, error),
+            None => self.call.finish(Err(error)),
+        }
+    }
+}
+
+impl Stream for ChunkStream {
+    type Item = Result<Box<RawValue>, ClipError>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let stream = self.get_mut();
+        if stream.over {
+            return Poll::Ready(None);
+        }
+        if let Some(cancelled) = &mut stream.cancelled
+            && cancelled.as_mut().poll(context).is_ready()
+        {
+            stream.cancelled = None;
+            stream.abandon("the call was cancelled by its caller");
+        }
+        let mut progress = stream.call.progress();
+        if let Some(chunk) = progress.chunks.pop_front() {
+            progress.bytes -= chunk.get().len();
+            drop(progress);
+            if let Some(shared) = stream.shared.upgrade() {
+                shared.room.notify_one();
+            }
+            return Poll::Ready(Some(Ok(chunk)));
+        }
+        let item = match &progress.end {
+            Some(Ok(())) => None,
+            Some(Err(error)) => Some(Err(error.clone())),
+            None => {
+                let known = progress.waker.as_ref();
+                if !known.is_some_and(|waker| waker.will_wake(context.waker())) {
+                    progress.waker = Some(context.waker().clone());
+                }
+                return Poll::Pending;
+            }
+        };
+        drop(progress);
+        stream.over = true;
+        Poll::Ready(item)
+    }
+}
+
+impl Drop for ChunkStream {
+    fn drop(&mut self) {
+        if !self.over {
+            self.abandon("the caller went away");
+        }
+    }
+}

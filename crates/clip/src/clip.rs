@@ -1,0 +1,282 @@
+//! An installed clip: what it is, how it stands, and how it is called.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::call::{Call, ChunkStream, Invocation};
+use crate::codec::{self, Verdict};
+use crate::limits::Limits;
+use crate::logs::ClipLog;
+use crate::manifest::Manifest;
+use crate::outward::Outward;
+use crate::package::Package;
+use crate::process::{self, Programs};
+use crate::shared::{Shared, Start, Wish};
+use crate::{ClipError, Code};
+
+/// The hub a clip is told about unless said otherwise.
+pub const DEFAULT_HUB: &str = "http://127.0.0.1:9000";
+
+/// Everything that must be known to run a clip.
+#[derive(Debug, Clone)]
+pub struct ClipConfig {
+    /// The alias it goes by.
+    pub alias: String,
+    /// Its directory and what the files in it say.
+    pub package: Package,
+    /// The package it was installed from; empty if unknown.
+    pub package_name: String,
+    /// The version that was installed; empty if unknown.
+    pub version: String,
+    /// What it said about itself when it last ran.
+    pub manifest: Option<Manifest>,
+    /// How it speaks, if that is known from earlier.
+    pub verdict: Option<Verdict>,
+    /// Where it keeps its data. Made if it is missing.
+    pub data_directory: PathBuf,
+    /// The address of the hub it belongs to.
+    pub hub_url: String,
+    /// The token with which it may talk to that hub.
+    pub token: Option<Token>,
+    /// Where the programs that run clips are.
+    pub programs: Programs,
+    /// Variables of our environment that it gets although they look like secrets.
+    pub pass: Vec<String>,
+    /// Variables it gets beside ours.
+    pub variables: Vec<(OsString, OsString)>,
+    /// Its limits.
+    pub limits: Limits,
+}
+
+impl ClipConfig {
+    /// A clip in `package`, with everything else as usual.
+    pub fn new(
+        alias: impl Into<String>,
+        package: Package,
+        data_directory: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            alias: alias.into(),
+            package,
+            package_name: String::new(),
+            version: String::new(),
+            manifest: None,
+            verdict: None,
+            data_directory: data_directory.into(),
+            hub_url: DEFAULT_HUB.into(),
+            token: None,
+            programs: Programs::default(),
+            pass: Vec::new(),
+            variables: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// A token that does not show itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// Wraps a token.
+    pub fn new(token: impl Into<String>) -> Self {
+        Self(token.into())
+    }
+
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("***")
+    }
+}
+
+/// How a clip stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// There is no process; the next call starts one.
+    Sleeping,
+    /// There is a process that takes calls.
+    Running,
+    /// The last process ended badly; the next call starts another.
+    Error,
+}
+
+/// How a clip stands, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// How.
+    pub state: State,
+    /// Why; empty unless something is wrong.
+    pub message: String,
+}
+
+impl Status {
+    pub(crate) fn sleeping() -> Self {
+        Self {
+            state: State::Sleeping,
+            message: String::new(),
+        }
+    }
+
+    pub(crate) fn running() -> Self {
+        Self {
+            state: State::Running,
+            message: String::new(),
+        }
+    }
+
+    pub(crate) fn error(message: String) -> Self {
+        Self {
+            state: State::Error,
+            message,
+        }
+    }
+}
+
+/// What others see of a clip at one moment.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// How it stands.
+    pub status: Status,
+    /// What it is and can do.
+    pub manifest: Arc<Manifest>,
+}
+
+/// An installed clip. Its process is started by the first call and ends when the clip is dropped.
+#[derive(Debug)]
+pub struct Clip {
+    shared: Arc<Shared>,
+}
+
+impl Clip {
+    /// A clip that asks `outward` for everything beyond itself. Starts nothing.
+    pub fn new(config: ClipConfig, log: Arc<ClipLog>, outward: Arc<dyn Outward>) -> Self {
+        if let Some(token) = &config.token {
+            log.mask(token.reveal());
+        }
+        Self {
+            shared: Shared::new(config, log, outward),
+        }
+    }
+
+    /// The alias it goes by.
+    pub fn alias(&self) -> &str {
+        self.shared.alias()
+    }
+
+    /// What its directory says about it.
+    pub fn package(&self) -> &Package {
+        &self.shared.config.package
+    }
+
+    /// What it is and can do, as far as that is known.
+    pub fn manifest(&self) -> Arc<Manifest> {
+        self.shared.snapshot.borrow().manifest.clone()
+    }
+
+    /// How it stands.
+    pub fn status(&self) -> Status {
+        self.shared.snapshot.borrow().status.clone()
+    }
+
+    /// Tells of every change of status or manifest.
+    pub fn watch(&self) -> watch::Receiver<Snapshot> {
+        self.shared.snapshot.subscribe()
+    }
+
+    /// How it speaks, once that is known; worth keeping with the record of the installation.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.shared.state().verdict
+    }
+
+    /// Its log.
+    pub fn logs(&self) -> Arc<ClipLog> {
+        self.shared.log.clone()
+    }
+
+    /// Calls a command. Must be called within a tokio runtime; returns at once.
+    ///
+    /// Whether the command exists is for the clip to say, or for the caller to ask [`Manifest::accepts`].
+    pub fn invoke(&self, invocation: Invocation) -> Result<ChunkStream, ClipError> {
+        let id = self.shared.next_id();
+        let line = codec::invoke(&id, &invocation.command, &invocation.input);
+        if line.len() > self.shared.limits.line_out {
+            let message = format!(
+                "the input is {} bytes long; a line for a clip may have {}",
+                line.len(),
+                self.shared.limits.line_out
+            );
+            return Err(ClipError::new(Code::ResourceExhausted, message));
+        }
+        let limits = self.shared.limits.clone();
+        let call = Arc::new(Call::new(id, line, invocation.deadline, limits));
+        let start = self.shared.submit(call.clone())?;
+        self.begin(start);
+        Ok(ChunkStream::new(call, &self.shared, invocation.cancel))
+    }
+
+    /// Starts the process, if there is none, and waits until it has said what it is.
+    pub async fn inspect(&self) -> Result<Arc<Manifest>, ClipError> {
+        let (ready, start) = self.shared.probe()?;
+        self.begin(start);
+        match ready.await {
+            Ok(ready) => ready.map(|()| self.manifest()),
+            Err(_) => Err(ClipError::no_clip(self.alias())),
+        }
+    }
+
+    fn begin(&self, start: Start) {
+        if start == Start::Needed {
+            tokio::spawn(process::supervise(self.shared.clone()));
+        }
+    }
+
+    /// Ends the process and waits until it is gone: its input is closed, then it is asked to end, then killed. A later call
+    /// starts another.
+    pub async fn stop(&self) {
+        let over = self.shared.over.notified();
+        tokio::pin!(over);
+        over.as_mut().enable();
+        if self.shared.stop(Wish::Gently) {
+            over.await;
+        }
+    }
+
+    /// Stops the process and takes no more calls. What waits fails as if the clip were not there.
+    pub async fn retire(&self) {
+        self.shared.retire(Wish::Gently);
+        self.stopped().await;
+        self.shared.log.close();
+    }
+
+    async fn stopped(&self) {
+        loop {
+            let over = self.shared.over.notified();
+            tokio::pin!(over);
+            over.as_mut().enable();
+            if !self.shared.is_alive() {
+                return;
+            }
+            over.await;
+        }
+    }
+
+    /// Whether there is a process that takes calls.
+    pub fn is_running(&self) -> bool {
+        self.shared.snapshot.borrow().is_running()
+    }
+}
+
+impl Drop for Clip {
+    fn drop(&mut self) {
+        self.shared.retire(Wish::AtOnce);
+    }
+}

@@ -1,0 +1,453 @@
+//! Lines coming in.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{CrossCall, Failure, Junk, Message, Request, Spelling};
+use crate::data::{DataOperation, DataRequest};
+use crate::logs::Level;
+use crate::{ClipError, Code};
+
+/// Every key any message has, none of them looked into.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type", borrow, default, deserialize_with = "present")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    output: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    chunk: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    data: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    manifest: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    clip: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    alias: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    command: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    input: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    clip_token: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    operation: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    path: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    level: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    message: Option<&'a RawValue>,
+}
+
+/// A key that is there with `null` is there.
+fn present<'de, D>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Understands one line, without its LF.
+pub fn decode(line: &[u8]) -> Result<(Message, Spelling), Junk> {
+    // An array would pass for the fields in their order.
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return Err(Junk::NotJson);
+    }
+    let line: Line<'_> = serde_json::from_slice(line).map_err(|_| Junk::NotJson)?;
+    let kind = text(line.kind).unwrap_or_default();
+    let message = match kind.as_str() {
+        "register" => {
+            let manifest = line.manifest.filter(|manifest| manifest.get() != "null");
+            let manifest = manifest.map(RawValue::to_owned);
+            return Ok((Message::Register(manifest), Spelling::Registration));
+        }
+        "log" => (
+            Message::Log(Level::parse(&text(line.level).unwrap_or_default()), {
+                let message = text(line.message).unwrap_or_default();
+                match line.data.filter(|data| data.get() != "null") {
+                    Some(data) => format!("{message} {}", data.get()),
+                    None => message,
+                }
+            }),
+            Spelling::Direct,
+        ),
+        "result" => (line.result()?, Spelling::Register),
+        "response" => (line.result()?, Spelling::Direct),
+        "error" => (line.failed()?, Spelling::Register),
+        "chunk" => (line.chunk()?, Spelling::Register),
+        "stream" => (line.chunk()?, Spelling::Direct),
+        "done" => (line.done()?, Spelling::Register),
+        "stream_end" => (line.done()?, Spelling::Direct),
+        "invoke" => (line.call()?, Spelling::Register),
+        "invoke_clip" => (line.call()?, Spelling::Direct),
+        "list_clips" => (Message::ListClips(line.request()?), Spelling::Register),
+        "data" => (
+            Message::Data(line.request()?, line.data_request()),
+            Spelling::Register,
+        ),
+        _ => return Err(Junk::UnknownType(kind)),
+    };
+    Ok(message)
+}
+
+impl Line<'_> {
+    /// Our own ids are texts; clips that send them back as numbers are understood as well.
+    fn id(&self) -> Result<Box<str>, Junk> {
+        let raw = self.id.ok_or(Junk::NoId)?;
+        match text(Some(raw)) {
+            Some(id) if !id.is_empty() => Ok(id.into()),
+            None if is_number(raw) => Ok(raw.get().into()),
+            _ => Err(Junk::NoId),
+        }
+    }
+
+    fn request(&self) -> Result<Request, Junk> {
+        self.id()?;
+        Ok(Request(self.id.ok_or(Junk::NoId)?.to_owned()))
+    }
+
+    fn result(&self) -> Result<Message, Junk> {
+        if self.error.is_some_and(|error| error.get() != "null") {
+            return self.failed();
+        }
+        Ok(Message::Result(
+            self.id()?,
+            self.output.map(RawValue::to_owned),
+        ))
+    }
+
+    fn chunk(&self) -> Result<Message, Junk> {
+        let output = self.chunk.or(self.output).or(self.data);
+        Ok(Message::Chunk(
+            self.id()?,
+            output.map_or_else(null, RawValue::to_owned),
+        ))
+    }
+
+    fn done(&self) -> Result<Message, Junk> {
+        if self.error.is_some_and(|error| error.get() != "null") {
+            return self.failed();
+        }
+        Ok(Message::Done(self.id()?))
+    }
+
+    fn failed(&self) -> Result<Message, Junk> {
+        Ok(Message::Failed(self.id()?, failure(self.error)))
+    }
+
+    fn call(&self) -> Result<Message, Junk> {
+        let word = |raw: Option<&RawValue>| text(raw).unwrap_or_default().trim().to_owned();
+        let input = self.input.filter(|input| input.get() != "null");
+        let call = CrossCall {
+            clip: word(self.clip.or(self.alias)),
+            command: word(self.command),
+            input: input.map_or_else(empty_object, RawValue::to_owned),
+            clip_token: text(self.clip_token).filter(|token| !token.is_empty()),
+        };
+        Ok(Message::Call(self.request()?, call))
+    }
+
+    fn data_request(&self) -> Result<DataRequest, ClipError> {
+        let operation = text(self.operation).unwrap_or_default();
+        let operation = match operation.trim() {
+            "read" => DataOperation::Read,
+            "write" => {
+                let content = text(self.content).unwrap_or_default();
+                DataOperation::Write(crate::data::from_base64(&content)?)
+            }
+            "list" => DataOperation::List,
+            "delete" => DataOperation::Delete,
+            "stat" => DataOperation::Stat,
+            other => {
+                return Err(ClipError::new(
+                    Code::InvalidArgument,
+                    format!(
+                        "unknown data operation \"{other}\"; there are write, read, list, delete and stat"
+                    ),
+                ));
+            }
+        };
+        let clip = text(self.clip).filter(|clip| !clip.trim().is_empty());
+        Ok(DataRequest {
+            operation,
+            path: text(self.path).unwrap_or_default(),
+            clip,
+        })
+    }
+}
+
+fn failure(error: Option<&RawValue>) -> Failure {
+    #[derive(Deserialize)]
+    struct Structured {
+        code: Option<String>,
+        message: Option<String>,
+    }
+    let Some(raw) = error else {
+        return Failure {
+            code: None,
+            message: "the clip failed without saying why".into(),
+        };
+    };
+    if let Some(message) = text(Some(raw)) {
+        return Failure {
+            code: None,
+            message,
+        };
+    }
+    match serde_json::from_str::<Structured>(raw.get()) {
+        Ok(error) => Failure {
+            code: Some(Code::parse(&error.code.unwrap_or_default())),
+            message: error.message.unwrap_or_else(|| raw.get().to_owned()),
+        },
+        Err(_) => Failure {
+            code: None,
+            message: raw.get().to_owned(),
+        },
+    }
+}
+
+/// The text of a JSON string; `None` for anything else.
+fn text(raw: Option<&RawValue>) -> Option<String> {
+    let json = raw?.get();
+    let inside = json.strip_prefix('"')?.strip_suffix('"')?;
+    if !inside.contains('\\') {
+        return Some(inside.to_owned());
+    }
+    serde_json::from_str(json).ok()
+}
+
+fn is_number(raw: &RawValue) -> bool {
+    raw.get()
+        .starts_with(|first: char| first == '-' || first.is_ascii_digit())
+}
+
+pub(super) fn null() -> Box<RawValue> {
+    RawValue::NULL.to_owned()
+}
+
+fn empty_object() -> Box<RawValue> {
+    crate::output::empty_object()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message(line: &str) -> Message {
+        decode(line.as_bytes()).unwrap().0
+    }
+
+    fn junk(line: &[u8]) -> Junk {
+        decode(line).unwrap_err()
+    }
+
+    #[test]
+    fn both_dialects_mean_the_same() {
+        for (left, right) in [
+            (
+                r#"{"type":"result","id":"1","output":[1]}"#,
+                r#"{"output":[1],"id":"1","type":"response"}"#,
+            ),
+            (
+                r#"{"type":"chunk","id":"1","output":null}"#,
+                r#"{"type":"stream","id":"1","chunk":null}"#,
+            ),
+            (
+                r#"{"type":"chunk","id":"1","output":"a"}"#,
+                r#"{"type":"stream","id":"1","data":"a"}"#,
+            ),
+            (
+                r#"{"type":"done","id":"1"}"#,
+                r#"{"type":"stream_end","id":"1"}"#,
+            ),
+            (
+                r#"{"type":"error","id":"1","error":"no"}"#,
+                r#"{"type":"response","id":"1","error":"no"}"#,
+            ),
+            (
+                r#"{"type":"error","id":"1","error":{"code":"NOT_FOUND","message":"m"}}"#,
+                r#"{"type":"stream_end","id":"1","error":{"code":"not_found","message":"m"}}"#,
+            ),
+            (
+                r#"{"type":"invoke","id":7,"clip":"b","command":" c "}"#,
+                r#"{"type":"invoke_clip","id":7,"alias":"b","command":"c","input":{}}"#,
+            ),
+        ] {
+            let (left_message, left_spelling) = decode(left.as_bytes()).unwrap();
+            let (right_message, right_spelling) = decode(right.as_bytes()).unwrap();
+            assert_eq!(
+                format!("{left_message:?}"),
+                format!("{right_message:?}"),
+                "{left} {right}"
+            );
+            assert_eq!(
+                (left_spelling, right_spelling),
+                (Spelling::Register, Spelling::Direct)
+            );
+        }
+    }
+
+    #[test]
+    fn values_pass_as_they_were_written() {
+        let number = "12345678901234567890123.4500";
+        let line =
+            format!(r#"{{"type":"result","id":"1","output":{{"n" : {number}, "s":"\u00e9"}}}}"#);
+        let Message::Result(_, Some(output)) = message(&line) else {
+            panic!()
+        };
+        assert_eq!(output.get(), format!(r#"{{"n" : {number}, "s":"\u00e9"}}"#));
+    }
+
+    #[test]
+    fn nothing_and_null_are_told_apart() {
+        assert!(matches!(
+            message(r#"{"type":"result","id":"1"}"#),
+            Message::Result(_, None)
+        ));
+        assert!(
+            matches!(message(r#"{"type":"result","id":"1","output":null}"#), Message::Result(_, Some(output)) if output.get() == "null")
+        );
+        assert!(matches!(
+            message(r#"{"type":"response","id":"1","error":null}"#),
+            Message::Result(_, None)
+        ));
+        assert!(matches!(
+            message(r#"{"type":"register"}"#),
+            Message::Register(None)
+        ));
+    }
+
+    #[test]
+    fn failures_keep_their_words() {
+        let error = |line: &str, after_chunks| match message(line) {
+            Message::Failed(_, failure) => failure.into_error(after_chunks),
+            other => panic!("{other:?}"),
+        };
+        let unknown = error(
+            r#"{"type":"error","id":"1","error":"unknown command: nope"}"#,
+            false,
+        );
+        assert_eq!(
+            (unknown.code, unknown.message.as_ref()),
+            (Code::NotFound, "unknown command: nope")
+        );
+        let issues = r#"{"type":"error","id":"1","error":"[{\"code\":\"x\",\"path\":[],\"message\":\"m\"}]"}"#;
+        assert_eq!(error(issues, false).code, Code::InvalidArgument);
+        assert_eq!(error(issues, true).code, Code::Internal);
+        assert_eq!(
+            error(r#"{"type":"error","id":"1","error":"[1]"}"#, false).code,
+            Code::Internal
+        );
+        assert_eq!(
+            error(
+                r#"{"type":"response","id":"1","error":{"code":"weird","message":"m"}}"#,
+                false
+            )
+            .code,
+            Code::Internal
+        );
+        assert_eq!(
+            error(r#"{"type":"error","id":"1","error":[5]}"#, false).message,
+            "[5]"
+        );
+    }
+
+    #[test]
+    fn junk_is_called_what_it_is() {
+        for line in [
+            &b"hello"[..],
+            b"[]",
+            b"{",
+            b"\xff",
+            b"",
+            b"5",
+            b"\0",
+            b"{\"type\":\"result\",\"id\":\"\xff\"}",
+        ] {
+            assert_eq!(junk(line), Junk::NotJson, "{line:?}");
+        }
+        assert_eq!(junk(b"{}"), Junk::UnknownType(String::new()));
+        assert_eq!(
+            junk(br#"{"type":"registered"}"#),
+            Junk::UnknownType("registered".into())
+        );
+        for kind in [
+            "result",
+            "chunk",
+            "done",
+            "error",
+            "invoke",
+            "data",
+            "list_clips",
+            "response",
+        ] {
+            for id in ["", r#","id":"""#, r#","id":null"#, r#","id":{}"#] {
+                let line = format!(r#"{{"type":"{kind}"{id}}}"#);
+                assert_eq!(junk(line.as_bytes()), Junk::NoId, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_passed_on_without_being_walked() {
+        let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+        let line = format!(r#"{{"type":"result","id":"1","output":{deep}}}"#);
+        assert!(matches!(message(&line), Message::Result(_, Some(output)) if output.get() == deep));
+    }
+
+    fn json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            any::<String>().prop_map(Into::into),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
+                proptest::collection::btree_map(any::<String>(), inner, 0..4)
+                    .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_fatal(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode(&bytes);
+        }
+
+        #[test]
+        fn no_object_is_fatal(
+            kind in prop_oneof!["register|result|response|error|chunk|stream|done|stream_end|invoke|invoke_clip|log|data|list_clips", any::<String>()],
+            keys in proptest::collection::btree_map("id|output|chunk|data|error|manifest|clip|command|input|operation|path|content|level|message", json(), 0..6),
+        ) {
+            let mut line = serde_json::Map::from_iter(keys);
+            line.insert("type".into(), kind.into());
+            let _ = decode(serde_json::Value::Object(line).to_string().as_bytes());
+        }
+
+        #[test]
+        fn outputs_survive_in_both_dialects(output in json(), id in "[a-z0-9-]{1,40}") {
+            for kind in ["result", "response"] {
+                let line = serde_json::json!({"type": kind, "id": id, "output": output}).to_string();
+                match decode(line.as_bytes()) {
+                    Ok((Message::Result(found, Some(raw)), _)) => {
+                        prop_assert_eq!(&*found, id.as_str());
+                        prop_assert_eq!(raw.get(), output.to_string());
+                    }
+                    other => prop_assert!(false, "{:?}", other),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a file is, going by its name.
+
+const TYPES: &[(&str, &str)] = &[
+    ("avif", "image/avif"),
+    ("bmp", "image/bmp"),
+    ("css", "text/css; charset=utf-8"),
+    ("csv", "text/csv; charset=utf-8"),
+    ("flac", "audio/flac"),
+    ("gif", "image/gif"),
+    ("gz", "application/gzip"),
+    ("htm", "text/html; charset=utf-8"),
+    ("html", "text/html; charset=utf-8"),
+    ("ico", "image/x-icon"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript; charset=utf-8"),
+    ("json", "application/json"),
+    ("jsonl", "application/x-ndjson"),
+    ("m4a", "audio/mp4"),
+    ("map", "application/json"),
+    ("md", "text/markdown; charset=utf-8"),
+    ("mjs", "text/javascript; charset=utf-8"),
+    ("mov", "video/quicktime"),
+    ("mp3", "audio/mpeg"),
+    ("mp4", "video/mp4"),
+    ("ndjson", "application/x-ndjson"),
+    ("ogg", "audio/ogg"),
+    ("otf", "font/otf"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("svg", "image/svg+xml"),
+    ("tar", "application/x-tar"),
+    ("tif", "image/tiff"),
+    ("tiff", "image/tiff"),
+    ("toml", "application/toml"),
+    ("ts", "text/plain; charset=utf-8"),
+    ("tsv", "text/tab-separated-values; charset=utf-8"),
+    ("ttf", "font/ttf"),
+    ("txt", "text/plain; charset=utf-8"),
+    ("wasm", "application/wasm"),
+    ("wav", "audio/wav"),
+    ("webm", "video/webm"),
+    ("webmanifest", "application/manifest+json"),
+    ("webp", "image/webp"),
+    ("woff", "font/woff"),
+    ("woff2", "font/woff2"),
+    ("xml", "text/xml; charset=utf-8"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+    ("zip", "application/zip"),
+];
+
+/// The media type of a file of this name.
+pub fn mime_of(name: &str) -> &'static str {
+    let name = name.rsplit('/').next().unwrap_or_default();
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    extension
+        .and_then(|extension| {
+            TYPES
+                .iter()
+                .find(|(known, _)| known.eq_ignore_ascii_case(extension))
+        })
+        .map_or("application/octet-stream", |(_, mime)| mime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_the_type() {
+        assert!(TYPES.is_sorted());
+        assert_eq!(mime_of("a/b.TXT"), "text/plain; charset=utf-8");
+        assert_eq!(mime_of("x.tar.gz"), "application/gzip");
+        for unknown in ["nope.bin", "png", "", "a.png/b", "dot."] {
+            assert_eq!(mime_of(unknown), "application/octet-stream", "{unknown}");
+        }
+    }
+}

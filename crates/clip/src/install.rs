@@ -1,0 +1,368 @@
+//! Putting clips in place: from a directory or an archive, through staging, into the place of an earlier version.
+//!
+//! A package is fetched into a directory of its own beside the others, checked, completed and run once, all before anything
+//! that works is touched. [`Library::stage`] does that; [`Library::commit`] swaps it in. Between the two the owner
+//! stops the process of the version that goes. What a crash left half done is put right by [`Library::open`].
+
+mod copy;
+mod dependencies;
+mod records;
+mod unpack;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::clip::{Clip, ClipConfig};
+use crate::codec::Verdict;
+use crate::data::{DataStore, remove_if_there};
+use crate::limits::Limits;
+use crate::logs::ClipLog;
+use crate::manifest::{Identity, Manifest};
+use crate::outward::Nowhere;
+use crate::package::Package;
+use crate::process::Programs;
+use crate::{ClipError, Code, alias};
+
+pub use records::Record;
+pub use unpack::Checksum;
+
+/// The most files and directories of one package.
+const MAX_ENTRIES: usize = 50_000;
+/// The most bytes of one package, unpacked.
+const MAX_BYTES: u64 = 512 * 1024 * 1024;
+const STAGING: &str = ".staging-";
+const REPLACED: &str = ".replaced-";
+
+/// What to install.
+#[derive(Debug, Clone)]
+pub struct Install<'a> {
+    /// The alias it shall have.
+    pub alias: &'a str,
+    /// Where it is.
+    pub source: Source<'a>,
+    /// How the source is written in the record: `local/name:/dir`, `registry:…`.
+    pub origin: &'a str,
+    /// The package the source stands for; empty if the source does not say.
+    pub package: &'a str,
+    /// Who installs it. Only the same owner may replace it.
+    pub owner: &'a str,
+    /// The secret callers must know; empty for none.
+    pub call_secret: &'a str,
+}
+
+/// Where a package is.
+#[derive(Debug, Clone, Copy)]
+pub enum Source<'a> {
+    /// A directory, which is copied without `.git` and `node_modules`.
+    Directory(&'a Path),
+    /// A gzipped tar archive.
+    Archive(&'a Path, Checksum<'a>),
+}
+
+/// A package that is ready to be put in place. Dropping it removes it.
+#[derive(Debug)]
+pub struct Staged {
+    directory: Scratch,
+    record: Record,
+    /// Whether it takes the place of another.
+    pub replaces: bool,
+}
+
+impl Staged {
+    /// The record it will have.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+}
+
+/// The installed clips under one root directory.
+#[derive(Debug)]
+pub struct Library {
+    root: PathBuf,
+    data: Arc<DataStore>,
+    programs: Programs,
+    limits: Limits,
+}
+
+impl Library {
+    /// Opens the library in `root`, which is made if it is missing.
+    pub fn open(root: impl Into<PathBuf>, programs: Programs) -> Result<Self, ClipError> {
+        let root = root.into();
+        let clips = root.join("clips");
+        fs::create_dir_all(&clips).map_err(|error| ClipError::io(clips.display(), &error))?;
+        put_right(&clips).map_err(|error| ClipError::io(clips.display(), &error))?;
+        let data = Arc::new(DataStore::open(root.join("data"))?);
+        Ok(Self {
+            root,
+            data,
+            programs,
+            limits: Limits::default(),
+        })
+    }
+
+    /// The same library with other limits for the clips it tries out.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The files of all clips.
+    pub fn data(&self) -> &Arc<DataStore> {
+        &self.data
+    }
+
+    /// Where the log of a clip is.
+    pub fn log_file(&self, alias: &str) -> PathBuf {
+        self.root.join("logs").join(format!("{alias}.log"))
+    }
+
+    /// Where a clip is installed.
+    pub fn directory(&self, alias: &str) -> PathBuf {
+        self.root.join("clips").join(alias)
+    }
+
+    /// The records of all installed clips, by alias.
+    pub fn records(&self) -> Result<BTreeMap<String, Record>, ClipError> {
+        records::read(&self.root)
+    }
+
+    /// Changes or removes records, alone among all processes.
+    pub fn update(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<String, Record>),
+    ) -> Result<(), ClipError> {
+        records::update(&self.root, change)
+    }
+
+    /// How an installed clip is run. Token, address of the hub and limits are for the owner to set.
+    pub fn config(&self, record: &Record) -> Result<ClipConfig, ClipError> {
+        let package = Package::read(Path::new(&record.path))?;
+        let mut config = ClipConfig::new(
+            record.name.clone(),
+            package,
+            self.data.directory(&record.name)?,
+        );
+        config.package_name.clone_from(&record.package);
+        config.version.clone_from(&record.version);
+        config.manifest = Some(record.manifest.clone());
+        config.verdict = record.ipc;
+        config.programs = self.programs.clone();
+        config.limits = self.limits.clone();
+        Ok(config)
+    }
+
+    /// Fetches a package, checks it and runs it once.
+    pub async fn stage(&self, install: &Install<'_>) -> Result<Staged, ClipError> {
+        let name = install.alias;
+        if !alias::is_alias(name) {
+            return Err(ClipError::invalid(format!("\"{name}\" is not an alias")));
+        }
+        let replaces = match self.records()?.get(name) {
+            Some(record) if record.owner != install.owner => return Err(alias::taken(name)),
+            other => other.is_some(),
+        };
+        let directory = Scratch::new(self.directory(&format!("{STAGING}{name}")))?;
+        fetch(install.source, directory.path.clone()).await?;
+        let package = Package::read(&directory.path)?;
+        if package.is_edge {
+            let record = self.record(install, &package, &package.manifest, None);
+            return Ok(Staged {
+                directory,
+                record,
+                replaces,
+            });
+        }
+        package.entry()?;
+        dependencies::install(&package, &self.programs).await?;
+        let (manifest, verdict) = self.try_out(install, &package, &directory.path).await?;
+        let record = self.record(install, &package, &manifest, verdict);
+        Ok(Staged {
+            directory,
+            record,
+            replaces,
+        })
+    }
+
+    /// Runs a clip once, apart from everything, to hear what it is.
+    async fn try_out(
+        &self,
+        install: &Install<'_>,
+        package: &Package,
+        directory: &Path,
+    ) -> Result<(Manifest, Option<Verdict>), ClipError> {
+        let mut place = directory.as_os_str().to_owned();
+        place.push("-data");
+        let data = Scratch::new(PathBuf::from(place))?;
+        let mut config = ClipConfig::new(install.alias, package.clone(), &data.path);
+        config.programs = self.programs.clone();
+        config.limits = self.limits.clone();
+        let log = Arc::new(ClipLog::in_memory());
+        let clip = Clip::new(config, log.clone(), Arc::new(Nowhere));
+        let manifest = clip.inspect().await.map_err(|error| {
+            let last = log.tail(5);
+            let words: Vec<&str> = last.iter().map(|line| &*line.message).collect();
+            let message = format!("{}; its last words: {}", error.message, words.join(" / "));
+            ClipError::new(error.code, message)
+        })?;
+        let verdict = clip.verdict();
+        clip.retire().await;
+        Ok((manifest.as_ref().clone(), verdict))
+    }
+
+    fn record(
+        &self,
+        install: &Install<'_>,
+        package: &Package,
+        manifest: &Manifest,
+        verdict: Option<Verdict>,
+    ) -> Record {
+        let identity = Identity {
+            alias: install.alias,
+            package: install.package,
+            version: "",
+        };
+        let manifest = Manifest::assemble(identity, &package.manifest, Some(manifest));
+        Record {
+            name: install.alias.to_owned(),
+            package: manifest.package.clone(),
+            version: manifest.version.clone(),
+            source: install.origin.to_owned(),
+            path: self.directory(install.alias).to_string_lossy().into_owned(),
+            token: install.call_secret.to_owned(),
+            owner: install.owner.to_owned(),
+            ipc: verdict,
+            manifest,
+            other: serde_json::Map::new(),
+        }
+    }
+
+    /// Puts a staged package in its place. The process of the version that was there must have ended.
+    pub fn commit(&self, staged: Staged) -> Result<Record, ClipError> {
+        let Staged {
+            mut directory,
+            record,
+            ..
+        } = staged;
+        let place = self.directory(&record.name);
+        let replaced = self.directory(&format!("{REPLACED}{}", record.name));
+        let swapped = remove_if_there(&replaced)
+            .and_then(|()| match fs::rename(&place, &replaced) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            })
+            .and_then(|()| fs::rename(&directory.path, &place));
+        let recorded = swapped
+            .map_err(|error| ClipError::io(place.display(), &error))
+            .and_then(|()| {
+                directory.keep();
+                self.update(|records| {
+                    records.insert(record.name.clone(), record.clone());
+                })
+            });
+        if let Err(error) = recorded {
+            // What was there is put back as it was.
+            if replaced.exists() {
+                let _ = remove_if_there(&place);
+                let _ = fs::rename(&replaced, &place);
+            }
+            return Err(error);
+        }
+        let _ = remove_if_there(&replaced);
+        Ok(record)
+    }
+
+    /// Removes a clip: its record, its directory, and with `purge` its data and logs. Its process must have ended.
+    pub fn remove(&self, alias: &str, purge: Purge) -> Result<Record, ClipError> {
+        let mut removed = None;
+        self.update(|records| removed = records.remove(alias))?;
+        let record = removed.ok_or_else(|| ClipError::no_clip(alias))?;
+        let place = self.directory(alias);
+        remove_if_there(&place).map_err(|error| ClipError::io(place.display(), &error))?;
+        if purge == Purge::Data {
+            self.data.purge(alias)?;
+            let log = self.log_file(alias);
+            let mut rotated = log.clone().into_os_string();
+            rotated.push(".1");
+            let _ = remove_if_there(&log);
+            let _ = remove_if_there(Path::new(&rotated));
+        }
+        Ok(record)
+    }
+}
+
+/// What is removed with a clip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purge {
+    /// Its program only; its data waits for the next installation under this alias.
+    Nothing,
+    /// Its data and logs too.
+    Data,
+}
+
+async fn fetch(source: Source<'_>, target: PathBuf) -> Result<(), ClipError> {
+    let work: Box<dyn FnOnce() -> Result<(), ClipError> + Send> = match source {
+        Source::Directory(directory) => {
+            let directory = directory.to_owned();
+            Box::new(move || copy::directory(&directory, &target))
+        }
+        Source::Archive(archive, checksum) => {
+            let archive = archive.to_owned();
+            let checksum = checksum.to_owned();
+            Box::new(move || unpack::archive(&archive, &checksum, &target))
+        }
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(ClipError::new(Code::Internal, error.to_string())),
+    }
+}
+
+/// A directory that is removed when dropped, unless it is kept.
+#[derive(Debug)]
+struct Scratch {
+    path: PathBuf,
+    kept: bool,
+}
+
+impl Scratch {
+    fn new(path: PathBuf) -> Result<Self, ClipError> {
+        let made = remove_if_there(&path).and_then(|()| fs::create_dir(&path));
+        made.map_err(|error| ClipError::io(path.display(), &error))?;
+        Ok(Self { path, kept: false })
+    }
+
+    fn keep(&mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = remove_if_there(&self.path);
+        }
+    }
+}
+
+/// After a crash: what was being replaced and has no successor is put back, what was being staged is removed.
+fn put_right(clips: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(clips)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if name.starts_with(STAGING) {
+            remove_if_there(&entry.path())?;
+        } else if let Some(alias) = name.strip_prefix(REPLACED) {
+            let place = clips.join(alias);
+            if place.exists() {
+                remove_if_there(&entry.path())?;
+            } else {
+                fs::rename(entry.path(), place)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! Copying a package's directory.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use super::{MAX_BYTES, MAX_ENTRIES};
+use crate::{ClipError, Code};
+
+/// Not part of a package: one is history, the other is made anew.
+const LEFT_OUT: [&str; 2] = [".git", "node_modules"];
+
+/// Counts what a package is made of, and has enough at some point.
+#[derive(Debug, Default)]
+pub(super) struct Budget {
+    entries: usize,
+    bytes: u64,
+}
+
+impl Budget {
+    pub(super) fn entry(&mut self) -> Result<(), ClipError> {
+        self.entries += 1;
+        if self.entries > MAX_ENTRIES {
+            let message = format!("the package has more than {MAX_ENTRIES} files");
+            return Err(ClipError::new(Code::ResourceExhausted, message));
+        }
+        Ok(())
+    }
+
+    /// How many more bytes it may have.
+    pub(super) fn left(&self) -> u64 {
+        MAX_BYTES - self.bytes
+    }
+
+    pub(super) fn bytes(&mut self, count: u64) -> Result<(), ClipError> {
+        if count > self.left() {
+            let message = "the package has more than 512 MiB";
+            return Err(ClipError::new(Code::ResourceExhausted, message));
+        }
+        self.bytes += count;
+        Ok(())
+    }
+}
+
+/// Copies `source` into `target`, which is there and empty.
+pub(super) fn directory(source: &Path, target: &Path) -> Result<(), ClipError> {
+    let mut budget = Budget::default();
+    let mut links = Links::new(target);
+    let mut directories = vec![PathBuf::new()];
+    while let Some(relative) = directories.pop() {
+        let from = source.join(&relative);
+        let wrong = |error: io::Error| ClipError::io(from.display(), &error);
+        for entry in fs::read_dir(&from).map_err(wrong)? {
+            let entry = entry.map_err(wrong)?;
+            let name = entry.file_name();
+            if LEFT_OUT.iter().any(|left_out| name == *left_out) {
+                continue;
+            }
+            budget.entry()?;
+            let relative = relative.join(&name);
+            let kind = entry.file_type().map_err(wrong)?;
+            if kind.is_dir() {
+                fs::create_dir(target.join(&relative)).map_err(wrong)?;
+                directories.push(relative);
+            } else if kind.is_symlink() {
+                links.add(relative, fs::read_link(entry.path()).map_err(wrong)?)?;
+            } else if kind.is_file() {
+                let file = File::open(entry.path()).map_err(wrong)?;
+                let mode = file.metadata().map_err(wrong)?.permissions().mode();
+                let limit = budget.left() + 1;
+                let copied = write_file(&target.join(&relative), file, limit, mode);
+                budget.bytes(copied.map_err(wrong)?)?;
+            }
+            // Sockets and pipes are left behind: they are no part of a program.
+        }
+    }
+    links.make()
+}
+
+/// Writes at most `limit` bytes; how many there were.
+pub(super) fn write_file(
+    path: &Path,
+    source: impl io::Read,
+    limit: u64,
+    mode: u32,
+) -> io::Result<u64> {
+    let mut file = File::create(path)?;
+    let count = io::copy(&mut source.take(limit), &mut file)?;
+    // Whether others may read or run it is kept, everything more special is not.
+    file.set_permissions(fs::Permissions::from_mode(mode & 0o777 | 0o600))?;
+    Ok(count)
+}
+
+/// Links of a package. They are made last, so that nothing is ever written through one, and must lead to something
+/// inside.
+#[derive(Debug)]
+pub(super) struct Links<'a> {
+    target: &'a Path,
+    links: Vec<(PathBuf, PathBuf)>,
+}
+
+impl<'a> Links<'a> {
+    pub(super) fn new(target: &'a Path) -> Self {
+        Self {
+            target,
+            links: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, at: PathBuf, to: PathBuf) -> Result<(), ClipError> {
+        if to.is_absolute() {
+            return Err(leads_out(&at));
+        }
+        self.links.push((at, to));
+        Ok(())
+    }
+
+    pub(super) fn make(self) -> Result<(), ClipError> {
+        for (at, to) in &self.links {
+            let path = self.target.join(at);
+            symlink(to, &path).map_err(|error| {
+                ClipError::invalid(format!(
+                    "the package cannot be unpacked: {}: {error}",
+                    at.display()
+                ))
+            })?;
+        }
+        let root = self.target.canonicalize();
+        let root = root.map_err(|error| ClipError::io(self.target.display(), &error))?;
+        for (at, _) in &self.links {
+            let led = self.target.join(at).canonicalize();
+            if !led.is_ok_and(|led| led.starts_with(&root)) {
+                return Err(leads_out(at));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn leads_out(at: &Path) -> ClipError {
+    ClipError::invalid(format!(
+        "the package has a link that leads out of it or to nothing: {}",
+        at.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_has_limits() {
+        let mut budget = Budget::default();
+        budget.bytes(MAX_BYTES).unwrap();
+        assert_eq!(budget.left(), 0);
+        assert_eq!(budget.bytes(1).unwrap_err().code, Code::ResourceExhausted);
+        for _ in 0..MAX_ENTRIES {
+            budget.entry().unwrap();
+        }
+        assert_eq!(budget.entry().unwrap_err().code, Code::ResourceExhausted);
+    }
+}

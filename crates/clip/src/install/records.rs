@@ -1,0 +1,175 @@
+//! What is known about installed clips, in `config.json`. Other keys of that file belong to others and stay.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::ClipError;
+use crate::codec::Verdict;
+use crate::manifest::Manifest;
+
+/// What is known about an installed clip.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// Its alias.
+    pub name: String,
+    /// The package it is.
+    pub package: String,
+    /// The version it is.
+    pub version: String,
+    /// Where it came from.
+    pub source: String,
+    /// Where it is.
+    pub path: String,
+    /// The secret callers must know; empty for none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub token: String,
+    /// Who installed it; empty for the local user.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub owner: String,
+    /// How it speaks, as far as that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipc: Option<Verdict>,
+    /// What it said about itself.
+    pub manifest: Manifest,
+    /// What others keep here.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// The records in `root`.
+pub(super) fn read(root: &Path) -> Result<BTreeMap<String, Record>, ClipError> {
+    let file = load(root)?;
+    let clips = file.get("clips").and_then(Value::as_object);
+    let mut records = BTreeMap::new();
+    for (alias, value) in clips.into_iter().flatten() {
+        let mut record: Record = serde_json::from_value(value.clone()).map_err(|error| {
+            let path = root.join("config.json");
+            let message = format!(
+                "{}: the record of clip \"{alias}\" is wrong: {error}",
+                path.display()
+            );
+            ClipError::invalid(message)
+        })?;
+        record.name.clone_from(alias);
+        records.insert(alias.clone(), record);
+    }
+    Ok(records)
+}
+
+/// Changes the records in `root` while nobody else does.
+pub(super) fn update(
+    root: &Path,
+    change: impl FnOnce(&mut BTreeMap<String, Record>),
+) -> Result<(), ClipError> {
+    let path = root.join("config.json");
+    let wrong = |error: io::Error| ClipError::io(path.display(), &error);
+    let lock = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(root.join("config.json.lock"))
+        .map_err(wrong)?;
+    lock.lock().map_err(wrong)?;
+    let mut records = read(root)?;
+    let mut file = load(root)?;
+    change(&mut records);
+    let records = serde_json::to_value(records).map_err(io::Error::other);
+    file.insert("clips".into(), records.map_err(wrong)?);
+    replace(&path, &file).map_err(wrong)
+}
+
+fn load(root: &Path) -> Result<Map<String, Value>, ClipError> {
+    let path = root.join("config.json");
+    match fs::read(&path) {
+        Ok(text) => serde_json::from_slice(&text).map_err(|error| {
+            let message = format!(
+                "{} is not a JSON object: {error}. Repair it or move it away",
+                path.display()
+            );
+            ClipError::invalid(message)
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Map::new()),
+        Err(error) => Err(ClipError::io(path.display(), &error)),
+    }
+}
+
+fn replace(path: &Path, file: &Map<String, Value>) -> io::Result<()> {
+    let unfinished = path.with_extension("json.unfinished");
+    let mut text = serde_json::to_vec_pretty(file)?;
+    text.push(b'\n');
+    let _ = fs::remove_file(&unfinished);
+    let mut written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&unfinished)?;
+    written.write_all(&text)?;
+    written.sync_all()?;
+    fs::rename(&unfinished, path)?;
+    if let Some(parent) = path.parent() {
+        File::open(parent)?.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_others_keep_in_the_file_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("config.json");
+        let before = r#"{"super_token":"x","clips":{"old":{"name":"lies","package":"p","future":[1]}},"schedules":{}}"#;
+        fs::write(&path, before).unwrap();
+        update(root.path(), |records| {
+            assert_eq!(records["old"].name, "old");
+            records.insert("new".into(), Record::default());
+        })
+        .unwrap();
+        let after: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(after["super_token"], "x");
+        assert_eq!(after["clips"]["old"]["future"][0], 1);
+        assert!(after["schedules"].is_object());
+        assert_eq!(read(root.path()).unwrap().len(), 2);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+
+    #[test]
+    fn a_broken_file_is_not_overwritten() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("config.json");
+        fs::write(&path, "{\"super_token\":").unwrap();
+        assert!(update(root.path(), |_| {}).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"super_token\":");
+    }
+
+    #[test]
+    fn changes_at_the_same_time_are_all_kept() {
+        let root = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let root = root.path();
+                scope.spawn(move || {
+                    update(root, |records| {
+                        records.insert(format!("clip{number}"), Record::default());
+                    })
+                    .unwrap();
+                });
+            }
+        });
+        assert_eq!(read(root.path()).unwrap().len(), 8);
+    }
+}

@@ -1,0 +1,157 @@
+//! Unpacking an archive that anybody may have made.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Component, Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+use sha1::Sha1;
+use sha2::{Digest, Sha256};
+use tar::EntryType;
+
+use super::copy::{Budget, Links, write_file};
+use crate::{ClipError, Code};
+
+/// The largest archive.
+const MAX_ARCHIVE: u64 = 256 * 1024 * 1024;
+
+/// What an archive must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checksum<'a> {
+    /// Its SHA-256 in 64 hexadecimal digits, or its SHA-1 in 40.
+    Hex(&'a str),
+    /// Nothing: the user has it at hand and means this very file.
+    NotNeeded,
+}
+
+impl Checksum<'_> {
+    pub(super) fn to_owned(self) -> Option<String> {
+        match self {
+            Self::Hex(hex) => Some(hex.trim().to_owned()),
+            Self::NotNeeded => None,
+        }
+    }
+}
+
+/// Unpacks `archive` into `target`, which is there and empty.
+pub(super) fn archive(
+    archive: &Path,
+    checksum: &Option<String>,
+    target: &Path,
+) -> Result<(), ClipError> {
+    let wrong = |error: io::Error| ClipError::io(archive.display(), &error);
+    let mut file = File::open(archive).map_err(wrong)?;
+    if file.metadata().map_err(wrong)?.len() > MAX_ARCHIVE {
+        let message = format!("{} is larger than 256 MiB", archive.display());
+        return Err(ClipError::new(Code::ResourceExhausted, message));
+    }
+    if let Some(expected) = checksum {
+        verify(&mut file, expected, archive)?;
+    }
+    let file = File::open(archive).map_err(wrong)?;
+    unpack(MultiGzDecoder::new(BufReader::new(file)), target)
+}
+
+fn verify(file: &mut File, expected: &str, archive: &Path) -> Result<(), ClipError> {
+    let is_hex = expected.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let found = match (expected.len(), is_hex) {
+        (64, true) => digest::<Sha256>(file),
+        (40, true) => digest::<Sha1>(file),
+        _ => {
+            return Err(ClipError::invalid(
+                "the package has no checksum that can be checked: 64 hexadecimal digits of SHA-256 or 40 of SHA-1",
+            ));
+        }
+    };
+    let found = found.map_err(|error| ClipError::io(archive.display(), &error))?;
+    if !found.eq_ignore_ascii_case(expected) {
+        return Err(ClipError::new(
+            Code::FailedPrecondition,
+            format!(
+                "the package is not what it should be: its checksum is {found}, not {expected}"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn digest<D: Digest>(file: &mut File) -> io::Result<String> {
+    let mut digest = D::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            count => digest.update(&buffer[..count]),
+        }
+    }
+    let bytes = digest.finalize();
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn unpack(stream: impl Read, target: &Path) -> Result<(), ClipError> {
+    let wrong =
+        |error: io::Error| ClipError::invalid(format!("the package cannot be unpacked: {error}"));
+    let mut budget = Budget::default();
+    let mut links = Links::new(target);
+    // Bytes of headers and of skipped entries count too: an archive may be nothing but those.
+    let mut tar = tar::Archive::new(stream.take(super::MAX_BYTES * 2));
+    for entry in tar.entries().map_err(wrong)? {
+        let entry = entry.map_err(wrong)?;
+        let kind = entry.header().entry_type();
+        if kind == EntryType::XGlobalHeader {
+            continue;
+        }
+        budget.entry()?;
+        let path = entry.path().map_err(wrong)?.into_owned();
+        let relative = inside(&path)?;
+        if relative.as_os_str().is_empty() {
+            continue;
+        }
+        let place = target.join(&relative);
+        match kind {
+            EntryType::Directory => fs::create_dir_all(&place).map_err(wrong)?,
+            EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
+                if let Some(parent) = place.parent() {
+                    fs::create_dir_all(parent).map_err(wrong)?;
+                }
+                let mode = entry.header().mode().unwrap_or(0o644);
+                let limit = budget.left() + 1;
+                let count = write_file(&place, entry, limit, mode).map_err(wrong)?;
+                budget.bytes(count)?;
+            }
+            EntryType::Symlink => {
+                let to = entry.link_name().map_err(wrong)?.unwrap_or_default();
+                if let Some(parent) = place.parent() {
+                    fs::create_dir_all(parent).map_err(wrong)?;
+                }
+                links.add(relative, to.into_owned())?;
+            }
+            other => {
+                return Err(ClipError::invalid(format!(
+                    "the package has an entry of a kind that is not taken ({other:?}): {}",
+                    path.display()
+                )));
+            }
+        }
+    }
+    links.make()
+}
+
+/// The path of an entry without `./` and `package/` in front. One that leads anywhere else is refused.
+fn inside(path: &Path) -> Result<PathBuf, ClipError> {
+    let mut names = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(name) => names.push(name),
+            _ => {
+                return Err(ClipError::invalid(format!(
+                    "the package has an entry that leads out of it: {}",
+                    path.display()
+                )));
+            }
+        }
+    }
+    let start = usize::from(names.first().is_some_and(|name| *name == "package"));
+    Ok(names[start..].iter().collect())
+}

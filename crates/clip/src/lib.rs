@@ -1,0 +1,45 @@
+//! Clips: small programs that speak lines of JSON on their standard input and output.
+//!
+//! This crate runs them ([`Clip`]), understands both of their dialects ([`codec`]), knows what they say about themselves
+//! ([`manifest`]) and what is in their directories ([`package`]), keeps their files ([`data`]) and logs ([`logs`]), and puts
+//! them in place ([`install`]). Whom a clip may call, who may call it, and under which address the world sees it is left to
+//! the owner: everything a clip asks for beyond itself goes through [`Outward`].
+//!
+//! ```no_run
+//! # async fn example(outward: std::sync::Arc<dyn pinion_clip::Outward>) -> Result<(), pinion_clip::ClipError> {
+//! use pinion_clip::{Clip, ClipConfig, Invocation, logs::ClipLog, package::Package};
+//! use serde_json::value::RawValue;
+//!
+//! let package = Package::read("clips/todo".as_ref())?;
+//! let config = ClipConfig::new("todo", package, "data/todo");
+//! let clip = Clip::new(config, ClipLog::at("logs/todo.log").into(), outward);
+//! let input = RawValue::from_string(r#"{"title":"Buy milk"}"#.into()).unwrap();
+//! let output = clip.invoke(Invocation::new("add", input))?.output().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod alias;
+mod call;
+mod clip;
+pub mod codec;
+pub mod data;
+mod error;
+pub mod install;
+mod limits;
+pub mod logs;
+pub mod manifest;
+mod output;
+mod outward;
+pub mod package;
+mod process;
+mod shared;
+
+pub use call::{ChunkStream, Invocation};
+pub use clip::{Clip, ClipConfig, DEFAULT_HUB, Snapshot, State, Status, Token};
+pub use codec::CrossCall;
+pub use error::{ClipError, Code};
+pub use limits::Limits;
+pub use output::{Aggregate, MAX_OUTPUT};
+pub use outward::{Listing, Nowhere, Outward};
+pub use process::Programs;

@@ -1,0 +1,76 @@
+//! How much and how long: every limit of a clip's process in one place.
+
+use std::time::Duration;
+
+/// The limits of one clip. The default is what the documentation says.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Calls a process has at once; more wait.
+    pub pending: usize,
+    /// Calls that may wait; more fail.
+    pub waiting: usize,
+    /// Parts of one answer that wait to be read.
+    pub chunks: usize,
+    /// Bytes of one answer that wait to be read.
+    pub chunk_bytes: usize,
+    /// How long others wait, in all, for a caller that does not read before its call is cancelled.
+    pub patience: Duration,
+    /// The longest line a clip may print.
+    pub line_in: usize,
+    /// The longest line a clip is sent.
+    pub line_out: usize,
+    /// Bytes on their way to a clip; while there are more, calls wait.
+    pub outgoing: usize,
+    /// Lines in a row that make no sense before the process is killed.
+    pub junk: usize,
+    /// Calls that passed their deadline and were never answered before the process is killed.
+    pub zombies: usize,
+    /// Requests of a clip that are served at once; more wait.
+    pub requests: usize,
+    /// Requests of a clip that may wait, and the bytes in them; with more the process is killed.
+    pub waiting_requests: (usize, usize),
+    /// How long a clip waits for other clips and for data.
+    pub request_time: Duration,
+    /// How long a clip whose dialect is not known may be silent before calls are written to it all the same.
+    pub first_line: Duration,
+    /// How long a clip may take to register.
+    pub registration: Duration,
+    /// How long a process may have nothing to do; `None` for ever.
+    pub idle: Option<Duration>,
+    /// How long a process may take to end by itself, and again after it was told to.
+    pub ending: Duration,
+    /// Crashes this close to each other delay the next start.
+    pub crash_window: Duration,
+    /// The first delay. It doubles with each crash.
+    pub backoff: Duration,
+    /// The longest delay.
+    pub longest_backoff: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: usize = 1024 * 1024;
+        Self {
+            pending: 256,
+            waiting: 4096,
+            chunks: 256,
+            chunk_bytes: 8 * MIB,
+            patience: Duration::from_millis(250),
+            line_in: 32 * MIB,
+            line_out: 8 * MIB,
+            outgoing: 16 * MIB,
+            junk: 100,
+            zombies: 3,
+            requests: 256,
+            waiting_requests: (4096, 64 * MIB),
+            request_time: Duration::from_secs(600),
+            first_line: Duration::from_millis(1500),
+            registration: Duration::from_secs(10),
+            idle: Some(Duration::from_secs(300)),
+            ending: Duration::from_secs(5),
+            crash_window: Duration::from_secs(60),
+            backoff: Duration::from_secs(1),
+            longest_backoff: Duration::from_secs(30),
+        }
+    }
+}

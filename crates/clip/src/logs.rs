@@ -1,0 +1,518 @@
+//! What a clip says beside its answers: lines of its error output, log messages, stray lines, and what we say about it.
+//!
+//! The last lines are kept in memory, for those who ask and those who follow; all go to a file that is rotated once.
+//! Nobody who follows can hold up the clip or make it cost memory: who falls behind is told how much was missed.
+
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tokio::sync::Notify;
+
+/// The most lines kept in memory.
+const KEPT_LINES: usize = 1000;
+/// The most bytes of lines kept in memory.
+const KEPT_BYTES: usize = 1024 * 1024;
+/// A longer line is cut.
+pub const MAX_LINE: usize = 64 * 1024;
+/// A file is not made longer than this.
+const MAX_FILE: u64 = 1024 * 1024;
+/// How much of an earlier file is read back.
+const READ_BACK: u64 = 256 * 1024;
+const STAMP: &str = "%Y-%m-%dT%H:%M:%S%.3f%:z";
+
+/// How much a line matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// For its author.
+    Debug,
+    /// For the record.
+    Info,
+    /// Something is odd.
+    Warn,
+    /// Something failed.
+    Error,
+}
+
+impl Level {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+
+    /// Reads a level in any case; what is unknown is information.
+    pub fn parse(name: &str) -> Self {
+        Self::named(name.trim()).unwrap_or(Self::Info)
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "trace" | "debug" => Some(Self::Debug),
+            "info" | "notice" => Some(Self::Info),
+            "warn" | "warning" => Some(Self::Warn),
+            "error" | "err" | "fatal" | "critical" => Some(Self::Error),
+            _ => None,
+        }
+    }
+
+    /// The level of a line of plain text: that of the word it starts with, if it is one.
+    fn of_line(line: &str) -> Self {
+        let line = line.trim_start().trim_start_matches('[');
+        let end = line
+            .find(|letter: char| !letter.is_ascii_alphabetic())
+            .unwrap_or(line.len());
+        Self::named(&line[..end]).unwrap_or(Self::Info)
+    }
+}
+
+/// Where a line came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The clip's error output.
+    Stderr,
+    /// A line of its output that is not part of the protocol.
+    Stdout,
+    /// A log message of the protocol.
+    Ipc,
+    /// A log message of a remote provider.
+    Provider,
+    /// Ourselves.
+    System,
+}
+
+const ORIGINS: [Origin; 5] = [
+    Origin::Stderr,
+    Origin::Stdout,
+    Origin::Ipc,
+    Origin::Provider,
+    Origin::System,
+];
+
+impl Origin {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stderr => "stderr",
+            Self::Stdout => "stdout",
+            Self::Ipc => "ipc",
+            Self::Provider => "provider",
+            Self::System => "system",
+        }
+    }
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Its place among all lines of this log since we started.
+    pub sequence: u64,
+    /// When it came.
+    pub time: Timestamp,
+    /// How much it matters.
+    pub level: Level,
+    /// Where it came from.
+    pub origin: Origin,
+    /// The line.
+    pub message: Arc<str>,
+}
+
+/// The log of one clip.
+#[derive(Debug)]
+pub struct ClipLog {
+    inner: Mutex<Inner>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct Inner {
+    lines: VecDeque<LogEntry>,
+    bytes: usize,
+    next: u64,
+    file: LogFile,
+    /// Never written down.
+    secrets: Vec<String>,
+    closed: bool,
+}
+
+impl ClipLog {
+    /// A log in `path`, and in `path` with `.1` behind it. What an earlier process wrote is remembered.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self::new(LogFile::Unopened(path.into()))
+    }
+
+    /// A log without a file.
+    pub fn in_memory() -> Self {
+        Self::new(LogFile::None)
+    }
+
+    fn new(file: LogFile) -> Self {
+        Self {
+            inner: Mutex::new(Inner {
+                lines: VecDeque::new(),
+                bytes: 0,
+                next: 0,
+                file,
+                secrets: Vec::new(),
+                closed: false,
+            }),
+            changed: Notify::new(),
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a text out of this log from now on.
+    pub fn mask(&self, secret: &str) {
+        if secret.len() >= 4 {
+            self.inner().secrets.push(secret.to_owned());
+        }
+    }
+
+    /// Adds a line.
+    pub fn push(&self, level: Level, origin: Origin, message: &str) {
+        self.inner().push(level, origin, message);
+        self.changed.notify_waiters();
+    }
+
+    /// Adds a line of the clip's error output.
+    pub(crate) fn stderr(&self, line: &[u8]) {
+        let line = String::from_utf8_lossy(line);
+        self.push(Level::of_line(&line), Origin::Stderr, &line);
+    }
+
+    /// Adds what we have to say about the clip.
+    pub(crate) fn system(&self, level: Level, message: &str) {
+        self.push(level, Origin::System, message);
+    }
+
+    /// The last `count` lines, oldest first.
+    pub fn tail(&self, count: usize) -> Vec<LogEntry> {
+        let mut inner = self.inner();
+        inner.open();
+        let skip = inner.lines.len().saturating_sub(count);
+        inner.lines.iter().skip(skip).cloned().collect()
+    }
+
+    /// Follows the log: the last `count` lines, then each as it comes.
+    pub fn follow(self: &Arc<Self>, count: usize) -> Follower {
+        let mut inner = self.inner();
+        inner.open();
+        let next = inner.next - inner.lines.len().min(count) as u64;
+        drop(inner);
+        Follower {
+            log: self.clone(),
+            next,
+        }
+    }
+
+    /// Nothing more will come: those who follow are told.
+    pub fn close(&self) {
+        self.inner().closed = true;
+        self.changed.notify_waiters();
+    }
+}
+
+impl Inner {
+    fn push(&mut self, level: Level, origin: Origin, message: &str) {
+        self.open();
+        let mut message = cut(message).to_owned();
+        for secret in &self.secrets {
+            if message.contains(secret.as_str()) {
+                message = message.replace(secret.as_str(), "***");
+            }
+        }
+        let time = Timestamp::now();
+        self.file.write(time, level, origin, &message);
+        self.keep(time, level, origin, message.into());
+    }
+
+    fn keep(&mut self, time: Timestamp, level: Level, origin: Origin, message: Arc<str>) {
+        self.bytes += message.len();
+        self.lines.push_back(LogEntry {
+            sequence: self.next,
+            time,
+            level,
+            origin,
+            message,
+        });
+        self.next += 1;
+        while self.lines.len() > KEPT_LINES || self.bytes > KEPT_BYTES {
+            let dropped = self.lines.pop_front();
+            self.bytes -= dropped.map_or(0, |line| line.message.len());
+        }
+    }
+
+    /// Opens the file when it is first needed, and remembers what is in it.
+    fn open(&mut self) {
+        let LogFile::Unopened(path) = &self.file else {
+            return;
+        };
+        let path = path.clone();
+        let earlier = read_back(&path).unwrap_or_default();
+        for line in earlier.lines().filter_map(parse) {
+            let (time, level, origin, message) = line;
+            self.keep(time, level, origin, message.into());
+        }
+        self.file = LogFile::open(path);
+    }
+}
+
+/// Someone who reads along.
+#[derive(Debug)]
+pub struct Follower {
+    log: Arc<ClipLog>,
+    next: u64,
+}
+
+/// What someone who reads along gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Followed {
+    /// The next line.
+    Line(LogEntry),
+    /// So many lines came faster than they were read and are gone.
+    Missed(u64),
+}
+
+impl Follower {
+    /// Waits for the next line; `None` when the log is closed. May be dropped at any time.
+    pub async fn next(&mut self) -> Option<Followed> {
+        loop {
+            let changed = self.log.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            {
+                let inner = self.log.inner();
+                let first = inner.next - inner.lines.len() as u64;
+                if self.next < first {
+                    let missed = first - self.next;
+                    self.next = first;
+                    return Some(Followed::Missed(missed));
+                }
+                if let Some(line) = inner.lines.get((self.next - first) as usize) {
+                    self.next += 1;
+                    return Some(Followed::Line(line.clone()));
+                }
+                if inner.closed {
+                    return None;
+                }
+            }
+            changed.await;
+        }
+    }
+}
+
+#[derive(Debug)]
+enum LogFile {
+    None,
+    Unopened(PathBuf),
+    Open {
+        path: PathBuf,
+        file: File,
+        length: u64,
+    },
+}
+
+impl LogFile {
+    /// A log that cannot be written is kept in memory only: a clip does not fail for it.
+    fn open(path: PathBuf) -> Self {
+        if let Some(parent) = path.parent() {
+            let _ = fs::create_dir_all(parent);
+        }
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path);
+        match file {
+            Ok(file) => Self::Open {
+                length: file.metadata().map_or(0, |metadata| metadata.len()),
+                path,
+                file,
+            },
+            Err(_) => Self::None,
+        }
+    }
+
+    fn write(&mut self, time: Timestamp, level: Level, origin: Origin, message: &str) {
+        let Self::Open { path, file, length } = self else {
+            return;
+        };
+        let line = print(time, level, origin, message);
+        if *length > 0 && *length + line.len() as u64 > MAX_FILE {
+            let mut old = path.clone().into_os_string();
+            old.push(".1");
+            let _ = fs::rename(&*path, old);
+            *self = Self::open(path.clone());
+            return self.write(time, level, origin, message);
+        }
+        if file.write_all(line.as_bytes()).is_ok() {
+            *length += line.len() as u64;
+        }
+    }
+}
+
+/// `[time] line` for error output, `[time] [origin level] line` for the rest.
+fn print(time: Timestamp, level: Level, origin: Origin, message: &str) -> String {
+    let time = time.to_zoned(TimeZone::system()).strftime(STAMP);
+    let message = message.replace('\n', "\\n");
+    match origin {
+        Origin::Stderr => format!("[{time}] {message}\n"),
+        origin => format!("[{time}] [{} {}] {message}\n", origin.name(), level.name()),
+    }
+}
+
+fn parse(line: &str) -> Option<(Timestamp, Level, Origin, &str)> {
+    let (time, message) = line.strip_prefix('[')?.split_once("] ")?;
+    let time: Timestamp = time.parse().ok()?;
+    let said = message.strip_prefix('[').and_then(|rest| {
+        let (label, message) = rest.split_once("] ")?;
+        let (origin, level) = label.split_once(' ')?;
+        let origin = ORIGINS
+            .into_iter()
+            .find(|known| *known != Origin::Stderr && known.name() == origin)?;
+        Some((time, Level::named(level)?, origin, message))
+    });
+    Some(said.unwrap_or((time, Level::of_line(message), Origin::Stderr, message)))
+}
+
+fn read_back(path: &std::path::Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(READ_BACK)))?;
+    let mut bytes = Vec::new();
+    file.take(READ_BACK).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_LINE)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(entries: &[LogEntry]) -> Vec<&str> {
+        entries.iter().map(|entry| &*entry.message).collect()
+    }
+
+    #[test]
+    fn levels_are_read_from_plain_lines() {
+        for (line, level) in [
+            ("all fine", Level::Info),
+            ("ERROR: no", Level::Error),
+            ("[warn] hm", Level::Warn),
+            ("  debug x=1", Level::Debug),
+            ("errors were none", Level::Info),
+            ("", Level::Info),
+        ] {
+            assert_eq!(Level::of_line(line), level, "{line}");
+        }
+        assert_eq!(Level::parse("verbose"), Level::Info);
+    }
+
+    #[test]
+    fn memory_is_bounded_by_lines_and_bytes() {
+        let log = ClipLog::in_memory();
+        for number in 0..KEPT_LINES * 2 {
+            log.push(Level::Info, Origin::Ipc, &number.to_string());
+        }
+        let tail = log.tail(usize::MAX);
+        assert_eq!(tail.len(), KEPT_LINES);
+        assert_eq!(&*tail.last().unwrap().message, "1999");
+        assert_eq!(messages(&log.tail(2)), ["1998", "1999"]);
+        for _ in 0..100 {
+            log.push(Level::Info, Origin::Ipc, &"ä".repeat(MAX_LINE));
+        }
+        let kept: usize = log
+            .tail(usize::MAX)
+            .iter()
+            .map(|entry| entry.message.len())
+            .sum();
+        assert!(kept <= KEPT_BYTES);
+    }
+
+    #[test]
+    fn a_file_is_rotated_once_and_read_back() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("logs/todo.log");
+        let log = ClipLog::at(&path);
+        log.mask("s3cret-token");
+        log.stderr(b"WARN: from s3cret-token");
+        log.push(Level::Error, Origin::Ipc, "two\nlines");
+        let line = "x".repeat(1000);
+        for _ in 0..3000 {
+            log.stderr(line.as_bytes());
+        }
+        log.push(Level::Debug, Origin::Provider, "last");
+        assert!(fs::metadata(&path).unwrap().len() <= MAX_FILE);
+        let rotated = fs::read_to_string(place.path().join("logs/todo.log.1")).unwrap();
+        assert!(rotated.len() as u64 <= MAX_FILE);
+        drop(log);
+
+        let log = ClipLog::at(&path);
+        let tail = log.tail(2);
+        assert_eq!(tail[0].message.len(), 1000);
+        let last = &tail[1];
+        assert_eq!(
+            (last.level, last.origin, &*last.message),
+            (Level::Debug, Origin::Provider, "last")
+        );
+    }
+
+    #[test]
+    fn secrets_and_line_ends_stay_out_of_the_file() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("todo.log");
+        let log = ClipLog::at(&path);
+        log.mask("s3cret-token");
+        log.stderr(b"WARN: from s3cret-token");
+        log.push(Level::Error, Origin::Ipc, "two\nlines");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("s3cret"), "{text}");
+        assert_eq!(text.lines().count(), 2);
+        assert!(text.contains("] WARN: from ***\n"));
+        assert!(text.contains("] [ipc error] two\\nlines\n"));
+        assert_eq!(&*log.tail(1)[0].message, "two\nlines");
+    }
+
+    #[tokio::test]
+    async fn followers_get_every_line_or_the_number_they_missed() {
+        let log = Arc::new(ClipLog::in_memory());
+        for number in 0..3 {
+            log.push(Level::Info, Origin::Ipc, &number.to_string());
+        }
+        let mut follower = log.follow(1);
+        assert!(
+            matches!(follower.next().await, Some(Followed::Line(line)) if &*line.message == "2")
+        );
+        let writer = log.clone();
+        let wrote = tokio::spawn(async move { writer.push(Level::Info, Origin::Ipc, "3") });
+        assert!(
+            matches!(follower.next().await, Some(Followed::Line(line)) if &*line.message == "3")
+        );
+        wrote.await.unwrap();
+        for number in 0..KEPT_LINES + 7 {
+            log.push(Level::Info, Origin::Ipc, &number.to_string());
+        }
+        assert_eq!(follower.next().await, Some(Followed::Missed(7)));
+        let mut lines = 0;
+        log.close();
+        while let Some(Followed::Line(_)) = follower.next().await {
+            lines += 1;
+        }
+        assert_eq!(lines, KEPT_LINES);
+    }
+}

@@ -1,0 +1,13 @@
+//! The process of a clip: started when it is needed, looked after while it lives, gone when we are.
+
+mod detect;
+mod launch;
+pub(crate) mod outbox;
+mod reader;
+mod requests;
+mod stderr;
+mod supervise;
+
+pub use launch::Programs;
+pub(crate) use launch::{bun, npm};
+pub(crate) use supervise::supervise;

@@ -1,0 +1,266 @@
+//! Starting the program of a clip: which words, where, with which environment.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use pinion_tools::{Environment, Launch, Running};
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+use crate::clip::ClipConfig;
+use crate::package::Runtime;
+use crate::{ClipError, Code};
+
+/// Where the programs that run clips are, if not on the path.
+#[derive(Debug, Clone, Default)]
+pub struct Programs {
+    /// `bun`.
+    pub bun: Option<PathBuf>,
+    /// `node`.
+    pub node: Option<PathBuf>,
+    /// `python3`.
+    pub python: Option<PathBuf>,
+}
+
+/// A started program and our ends of its pipes.
+pub(super) struct Started {
+    pub(super) running: Running,
+    pub(super) stdin: Sender,
+    pub(super) stdout: Receiver,
+    pub(super) stderr: Receiver,
+}
+
+pub(super) async fn start(config: &ClipConfig) -> Result<Started, ClipError> {
+    let words = words(config)?;
+    let program = PathBuf::from(&words[0]);
+    std::fs::create_dir_all(&config.data_directory)
+        .map_err(|error| ClipError::io(config.data_directory.display(), &error))?;
+    let started = spawn(config, words).await;
+    started.map_err(|error| {
+        ClipError::new(
+            Code::Unavailable,
+            format!(
+                "clip \"{}\" cannot be started: {}: {error}",
+                config.alias,
+                program.display()
+            ),
+        )
+    })
+}
+
+async fn spawn(config: &ClipConfig, words: Vec<OsString>) -> io::Result<Started> {
+    let (their_stdin, stdin) = std::io::pipe()?;
+    let (stdout, their_stdout) = std::io::pipe()?;
+    let (stderr, their_stderr) = std::io::pipe()?;
+    let launch = Launch {
+        words,
+        directory: config.package.directory.clone(),
+        variables: variables(config, std::env::vars_os()),
+        base: Environment::Nothing,
+        stdin: Some(their_stdin.into()),
+        stdout: Some(their_stdout.into()),
+        stderr: Some(their_stderr.into()),
+    };
+    Ok(Started {
+        running: pinion_tools::launch(launch).await?,
+        stdin: Sender::from_owned_fd(OwnedFd::from(stdin))?,
+        stdout: Receiver::from_owned_fd(OwnedFd::from(stdout))?,
+        stderr: Receiver::from_owned_fd(OwnedFd::from(stderr))?,
+    })
+}
+
+/// The program and its arguments.
+fn words(config: &ClipConfig) -> Result<Vec<OsString>, ClipError> {
+    let entry = config.package.entry()?;
+    let entry = std::path::absolute(&entry).unwrap_or(entry);
+    let programs = &config.programs;
+    let mut words: Vec<OsString> = match config.package.runtime {
+        Runtime::Bun => match bun(programs) {
+            Some(bun) => vec![bun.into(), "run".into()],
+            None => match program(programs.node.as_deref(), &["node"]) {
+                Some(node) => vec![node.into()],
+                None => return Err(missing(config, "bun (or node)")),
+            },
+        },
+        Runtime::Node => match program(programs.node.as_deref(), &["node"]) {
+            Some(node) => vec![node.into()],
+            None => return Err(missing(config, "node")),
+        },
+        Runtime::Python => match program(programs.python.as_deref(), &["python3", "python"]) {
+            Some(python) => vec![python.into()],
+            None => return Err(missing(config, "python3")),
+        },
+        Runtime::Exec if !is_executable(&entry) => {
+            let message = format!(
+                "{} is not executable; run chmod +x on it, or name another runtime in clip.json",
+                entry.display()
+            );
+            return Err(ClipError::new(Code::FailedPrecondition, message));
+        }
+        Runtime::Exec => Vec::new(),
+    };
+    words.push(entry.into());
+    words.push("--ipc".into());
+    Ok(words)
+}
+
+fn missing(config: &ClipConfig, what: &str) -> ClipError {
+    let message = format!(
+        "clip \"{}\" needs {what}, which is not on the PATH; install it",
+        config.alias
+    );
+    ClipError::new(Code::FailedPrecondition, message)
+}
+
+pub(crate) fn bun(programs: &Programs) -> Option<PathBuf> {
+    program(programs.bun.as_deref(), &["bun"]).or_else(|| {
+        let home = std::env::var_os("HOME")?;
+        Some(Path::new(&home).join(".bun/bin/bun")).filter(|bun| is_executable(bun))
+    })
+}
+
+/// `npm`, wherever it is.
+pub(crate) fn npm() -> Option<PathBuf> {
+    program(None, &["npm"])
+}
+
+fn program(chosen: Option<&Path>, names: &[&str]) -> Option<PathBuf> {
+    if let Some(chosen) = chosen {
+        return Some(chosen.to_owned());
+    }
+    let path = std::env::var_os("PATH")?;
+    let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    names.iter().find_map(|name| {
+        let places = directories.iter().map(|directory| directory.join(name));
+        places.into_iter().find(|place| is_executable(place))
+    })
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// Our environment without what is ours alone, and what a clip must know.
+fn variables(
+    config: &ClipConfig,
+    ours: impl Iterator<Item = (OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
+    let passed = |name: &OsStr| {
+        name.to_str()
+            .is_none_or(|name| !is_secret(name) || config.pass.iter().any(|passed| passed == name))
+    };
+    let mut variables: Vec<_> = ours.filter(|(name, _)| passed(name)).collect();
+    variables.extend(config.variables.iter().cloned());
+    let mut set = |name: &str, value: OsString| {
+        variables.retain(|(known, _)| known != name);
+        variables.push((name.into(), value));
+    };
+    let data = std::path::absolute(&config.data_directory);
+    let data = data.unwrap_or_else(|_| config.data_directory.clone());
+    set("PINIX_URL", config.hub_url.clone().into());
+    set("PINIX_DATA_DIR", data.into());
+    set("PINIX_CLIP_ALIAS", config.alias.clone().into());
+    if let Some(token) = &config.token {
+        set("PINIX_TOKEN", token.reveal().into());
+    }
+    variables
+}
+
+/// Whether a variable of this name holds something that is not for clips.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    if name.starts_with("PINIX_") || name.starts_with("PINION_") {
+        return true;
+    }
+    let parts: Vec<&str> = name.split('_').collect();
+    let has = |words: &[&str]| parts.iter().any(|part| words.contains(part));
+    has(&[
+        "TOKEN",
+        "TOKENS",
+        "SECRET",
+        "SECRETS",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "CREDENTIAL",
+        "CREDENTIALS",
+        "APIKEY",
+        "DSN",
+        "JWT",
+        "COOKIE",
+    ]) || name.ends_with("_KEY")
+        || name.ends_with("_KEY_ID")
+        || name.ends_with("_PAT")
+        || name == "DATABASE_URL"
+        || name == "PGPASSWORD"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_not_secret_is_passed_on() {
+        let place = tempfile::tempdir().unwrap();
+        let package = crate::package::Package::read(place.path()).unwrap();
+        let mut config = ClipConfig::new("lab", package, place.path());
+        config.pass = vec!["GITHUB_TOKEN".into()];
+        let ours = [
+            ("PATH", "/bin"),
+            ("GITHUB_TOKEN", "passed"),
+            ("OPENAI_API_KEY", "kept"),
+            ("PINIX_TOKEN", "kept"),
+            ("PINIX_URL", "kept"),
+        ];
+        let ours = ours.map(|(name, value)| (name.into(), value.into()));
+        let seen = variables(&config, ours.into_iter());
+        assert!(!seen.iter().any(|(_, value)| value == "kept"), "{seen:?}");
+        let names: Vec<_> = seen.iter().filter_map(|(name, _)| name.to_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "PATH",
+                "GITHUB_TOKEN",
+                "PINIX_URL",
+                "PINIX_DATA_DIR",
+                "PINIX_CLIP_ALIAS"
+            ]
+        );
+    }
+
+    #[test]
+    fn secrets_are_told_by_their_names() {
+        for secret in [
+            "ANTHROPIC_API_KEY",
+            "openai_api_key",
+            "GITHUB_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_ACCESS_KEY_ID",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "PINIX_TOKEN",
+            "PINIX_HUB_TOKEN",
+            "PINION_ANYTHING",
+            "DB_PASSWORD",
+            "SENTRY_DSN",
+        ] {
+            assert!(is_secret(secret), "{secret}");
+        }
+        for plain in [
+            "PATH",
+            "HOME",
+            "LANG",
+            "TERM",
+            "TZ",
+            "KEYBOARD",
+            "MONKEY",
+            "NODE_PATH",
+            "XDG_DATA_HOME",
+            "TOKENIZERS_PARALLELISM",
+        ] {
+            assert!(!is_secret(plain), "{plain}");
+        }
+    }
+}

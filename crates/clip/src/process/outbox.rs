@@ -1,0 +1,140 @@
+//! Lines on their way to a process, and the task that writes them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::pipe::Sender;
+use tokio::sync::Notify;
+
+use crate::shared::Shared;
+
+/// Short lines that wait are written together up to this.
+const BATCH: usize = 64 * 1024;
+
+/// Lines on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    lines: Mutex<Lines>,
+    /// Wakes the writer.
+    filled: Notify,
+    /// Wakes those who wait for room.
+    emptied: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    queue: VecDeque<Bytes>,
+    bytes: usize,
+    closed: bool,
+}
+
+impl Outbox {
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a line. After [`Outbox::close`] it is dropped.
+    pub(crate) fn push(&self, line: Bytes) {
+        let mut lines = self.lines();
+        if !lines.closed {
+            lines.bytes += line.len();
+            lines.queue.push_back(line);
+            drop(lines);
+            self.filled.notify_one();
+        }
+    }
+
+    /// Adds a line once there are less than `limit` bytes before it.
+    pub(crate) async fn push_within(&self, line: Bytes, limit: usize) {
+        loop {
+            let emptied = self.emptied.notified();
+            tokio::pin!(emptied);
+            emptied.as_mut().enable();
+            {
+                let lines = self.lines();
+                if lines.closed || lines.bytes < limit {
+                    break;
+                }
+            }
+            emptied.await;
+        }
+        self.push(line);
+    }
+
+    /// How many bytes wait to be written.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lines().bytes
+    }
+
+    /// No more lines: what waits is written, then the process sees the end of its input.
+    pub(crate) fn close(&self) {
+        self.lines().closed = true;
+        self.filled.notify_one();
+        self.emptied.notify_waiters();
+    }
+
+    /// The process takes nothing any more.
+    fn break_off(&self) {
+        let mut lines = self.lines();
+        lines.closed = true;
+        lines.queue.clear();
+        lines.bytes = 0;
+        drop(lines);
+        self.emptied.notify_waiters();
+    }
+
+    /// The next bytes to write; `None` when there will be none.
+    async fn next(&self, batch: &mut Vec<u8>) -> Option<Bytes> {
+        loop {
+            {
+                let mut lines = self.lines();
+                if let Some(first) = lines.queue.pop_front() {
+                    if lines.queue.is_empty() || first.len() >= BATCH {
+                        return Some(first);
+                    }
+                    batch.clear();
+                    batch.extend_from_slice(&first);
+                    while let Some(next) = lines.queue.front()
+                        && batch.len() + next.len() <= BATCH
+                    {
+                        batch.extend_from_slice(next);
+                        lines.queue.pop_front();
+                    }
+                    return Some(Bytes::copy_from_slice(batch));
+                }
+                if lines.closed {
+                    return None;
+                }
+            }
+            self.filled.notified().await;
+        }
+    }
+
+    fn written(&self, count: usize) {
+        let mut lines = self.lines();
+        lines.bytes = lines.bytes.saturating_sub(count);
+        drop(lines);
+        self.emptied.notify_waiters();
+    }
+}
+
+/// Writes lines until the outbox is closed or the process stops reading.
+pub(super) async fn write(shared: Arc<Shared>, outbox: Arc<Outbox>, mut pipe: Sender) {
+    let mut batch = Vec::new();
+    while let Some(bytes) = outbox.next(&mut batch).await {
+        if pipe.write_all(&bytes).await.is_err() {
+            // The process is ending; what becomes of its calls is decided when it has.
+            outbox.break_off();
+            shared.state().deaf = true;
+            shared.work.notify_one();
+            return;
+        }
+        outbox.written(bytes.len());
+        let mut state = shared.state();
+        if !state.waiting.is_empty() {
+            shared.pump(&mut state);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What a process prints: cut into lines, understood, and handed to those who wait for it.
+//!
+//! The reader never waits for one caller while others wait for the process. A caller that is alone may slow the
+//! process down; with others behind it, a call whose answer piles up is cancelled.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pinion_jsonl::{Line, Splitter};
+use serde_json::value::RawValue;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::futures::Notified;
+use tokio::time::Instant;
+
+use super::requests::{Asked, Requests};
+use crate::Code;
+use crate::call::Call;
+use crate::codec::{self, Junk, Message};
+use crate::logs::{Level, Origin};
+use crate::manifest::Manifest;
+use crate::shared::{Ending, Shared, Wish};
+
+const PIECE: usize = 64 * 1024;
+/// So much of a line that makes no sense goes into the log.
+const SHOWN: usize = 2048;
+
+/// Reads one process.
+pub(super) struct Reader {
+    shared: Arc<Shared>,
+    requests: Requests,
+    /// Lines in a row that made no sense.
+    junk: usize,
+}
+
+impl Reader {
+    pub(super) fn new(shared: Arc<Shared>, requests: Requests) -> Self {
+        Self {
+            shared,
+            requests,
+            junk: 0,
+        }
+    }
+
+    /// Reads to the end, or to what ends the process.
+    pub(super) async fn read(mut self, mut pipe: Receiver) {
+        let limit = self.shared.limits.line_in;
+        let mut splitter = Splitter::new(limit);
+        let mut buffer = vec![0; PIECE];
+        let mut lines = Vec::new();
+        let mut unfinished = 0;
+        loop {
+            let count = match pipe.read(&mut buffer).await {
+                Ok(0) | Err(_) => break,
+                Ok(count) => count,
+            };
+            let bytes = &buffer[..count];
+            splitter.feed(bytes, |line| lines.push(line));
+            unfinished = match bytes.iter().rposition(|byte| *byte == b'\n') {
+                Some(last) => count - last - 1,
+                None => unfinished + count,
+            };
+            for line in lines.drain(..) {
+                if !self.line(line).await {
+                    return;
+                }
+            }
+            // A line that never ends is too long before it does.
+            if unfinished > limit + 1 {
+                self.too_long();
+                return;
+            }
+        }
+        if let Some(line) = splitter.finish() {
+            self.line(line).await;
+        }
+    }
+
+    /// Deals with a line; whether to read on.
+    async fn line(&mut self, line: Line) -> bool {
+        let line = match line {
+            Line::Complete(line) => line,
+            Line::TooLong { .. } => {
+                self.too_long();
+                return false;
+            }
+        };
+        if line.trim_ascii().is_empty() {
+            return true;
+        }
+        match codec::decode(&line) {
+            Ok((message, spelling)) => {
+                self.junk = 0;
+                self.shared.heard(spelling) && self.message(message, line.len()).await
+            }
+            Err(junk) => self.skip(&junk, &line),
+        }
+    }
+
+    fn too_long(&self) {
+        let message = format!(
+            "clip \"{}\" was stopped: it printed a line of more than {} bytes",
+            self.shared.alias(),
+            self.shared.limits.line_in
+        );
+        self.shared
+            .condemn(Code::ResourceExhausted, Wish::AtOnce, message);
+    }
+
+    async fn message(&mut self, message: Message, length: usize) -> bool {
+        let shared = &self.shared;
+        match message {
+            Message::Chunk(id, chunk) => self.chunk(&id, chunk).await,
+            Message::Result(id, output) => shared.ended(&id, Ending::Result(output)),
+            Message::Done(id) => shared.ended(&id, Ending::Result(None)),
+            Message::Failed(id, failure) => shared.ended(&id, Ending::Failed(failure)),
+            Message::Call(request, call) => self.requests.take(request, Asked::Call(call), length),
+            Message::ListClips(request) => self.requests.take(request, Asked::List, length),
+            Message::Data(request, data) => self.requests.take(request, Asked::Data(data), length),
+            Message::Log(level, message) => shared.log.push(level, Origin::Ipc, &message),
+            Message::Register(manifest) => return self.register(manifest),
+        }
+        true
+    }
+
+    fn register(&self, manifest: Option<Box<RawValue>>) -> bool {
+        let shared = &self.shared;
+        let wrong = if shared.state().registered {
+            Some("it registered twice")
+        } else if manifest.is_none() {
+            Some("it registered without a manifest")
+        } else {
+            None
+        };
+        if let Some(wrong) = wrong {
+            let message = format!("clip \"{}\" was stopped: {wrong}", shared.alias());
+            shared.condemn(Code::Unavailable, Wish::AtOnce, message);
+            return false;
+        }
+        let manifest = manifest.and_then(|manifest| serde_json::from_str(manifest.get()).ok());
+        shared.set_manifest(Manifest::read(&manifest.unwrap_or_default()));
+        shared.registered();
+        true
+    }
+
+    async fn chunk(&self, id: &str, chunk: Box<RawValue>) {
+        let mut chunk = chunk;
+        loop {
+            let room = self.shared.room.notified();
+            let Some((call, back)) = self.shared.chunk(id, chunk) else {
+                return;
+            };
+            chunk = back;
+            self.shared.paused.store(true, Ordering::Relaxed);
+            let patient = self.wait(&call, room).await;
+            self.shared.paused.store(false, Ordering::Relaxed);
+            if !patient {
+                return self.shared.overflow(&call);
+            }
+        }
+    }
+
+    /// Waits until `call` may have been read: as long as it takes if nobody else is there, else for as long as others can
+    /// be asked to. Whether to try again.
+    async fn wait(&self, call: &Call, room: Notified<'_>) -> bool {
+        if self.shared.is_alone(call) {
+            room.await;
+            return true;
+        }
+        let patience = call.patience();
+        if patience.is_zero() {
+            return false;
+        }
+        let since = Instant::now();
+        let _ = tokio::time::timeout(patience, room).await;
+        call.stall(since.elapsed());
+        true
+    }
+
+    fn skip(&mut self, junk: &Junk, line: &[u8]) -> bool {
+        self.junk += 1;
+        let shown = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]);
+        let message = match junk {
+            Junk::NotJson => shown.into_owned(),
+            Junk::UnknownType(kind) => format!("unknown message type \"{kind}\": {shown}"),
+            Junk::NoId => format!("message without an id: {shown}"),
+        };
+        self.shared.log.push(Level::Warn, Origin::Stdout, &message);
+        if self.junk < self.shared.limits.junk {
+            return true;
+        }
+        let message = format!(
+            "clip \"{}\" was stopped: it printed {} lines in a row that are no messages. Only messages belong on stdout; print the rest on stderr",
+            self.shared.alias(),
+            self.junk
+        );
+        self.shared
+            .condemn(Code::Unavailable, Wish::AtOnce, message);
+        false
+    }
+}

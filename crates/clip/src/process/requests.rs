@@ -1,0 +1,153 @@
+//! What a clip asks for: other clips, the list of them, its data. Every request is answered, whatever becomes of it.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::outbox::Outbox;
+use crate::codec::{self, CrossCall, Dialect, Request};
+use crate::data::DataRequest;
+use crate::shared::{Shared, Wish};
+use crate::{ClipError, Code};
+
+/// Serves the requests of one process.
+#[derive(Debug)]
+pub(super) struct Requests {
+    shared: Arc<Shared>,
+    outbox: Arc<Outbox>,
+    /// As many are served at once.
+    places: Arc<Semaphore>,
+    /// Told when the process is gone and no answer is wanted any more.
+    gone: CancellationToken,
+}
+
+/// What is asked.
+#[derive(Debug)]
+pub(super) enum Asked {
+    Call(CrossCall),
+    List,
+    Data(Result<DataRequest, ClipError>),
+}
+
+impl Requests {
+    pub(super) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>, gone: CancellationToken) -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(shared.limits.requests)),
+            shared,
+            outbox,
+            gone,
+        }
+    }
+
+    /// Takes a request of `bytes` bytes. Does not wait.
+    pub(super) fn take(&self, request: Request, asked: Asked, bytes: usize) {
+        let (count, total) = {
+            let mut state = self.shared.state();
+            state.requests += 1;
+            state.request_bytes += bytes;
+            (state.requests, state.request_bytes)
+        };
+        let (most, most_bytes) = self.shared.limits.waiting_requests;
+        if count > most || total > most_bytes {
+            let message = format!(
+                "clip \"{}\" was stopped: it asks for more than it reads the answers of",
+                self.shared.alias()
+            );
+            self.shared
+                .condemn(Code::ResourceExhausted, Wish::AtOnce, message);
+        }
+        let (shared, outbox) = (self.shared.clone(), self.outbox.clone());
+        let (places, gone) = (self.places.clone(), self.gone.clone());
+        tokio::spawn(async move {
+            let served = async {
+                let _place = places.acquire().await;
+                let line = answer(&shared, &request, asked).await;
+                outbox
+                    .push_within(line.into(), shared.limits.outgoing)
+                    .await;
+            };
+            tokio::select! {
+                () = served => {}
+                () = gone.cancelled() => {}
+            }
+            let mut state = shared.state();
+            state.requests = state.requests.saturating_sub(1);
+            state.request_bytes = state.request_bytes.saturating_sub(bytes);
+            state.idle_since = tokio::time::Instant::now();
+        });
+    }
+}
+
+async fn answer(shared: &Shared, request: &Request, asked: Asked) -> Vec<u8> {
+    let dialect = shared
+        .state()
+        .verdict
+        .map_or(Dialect::Register, |verdict| verdict.dialect());
+    let from = shared.alias();
+    let line = match asked {
+        Asked::Call(call) if call.clip.is_empty() => {
+            let error = ClipError::invalid("clip is required");
+            codec::answer_error(dialect, request, &error)
+        }
+        Asked::Call(call) if call.command.is_empty() => {
+            let error = ClipError::invalid("command is required");
+            codec::answer_error(dialect, request, &error)
+        }
+        Asked::Call(call) => match ended(shared, shared.outward.invoke(from, call)).await {
+            Ok(output) => codec::answer_output(dialect, request, &output),
+            Err(error) => codec::answer_error(dialect, request, &error),
+        },
+        Asked::List => match ended(shared, shared.outward.list_clips(from)).await {
+            Ok(mut clips) => {
+                clips.sort_by(|left, right| left.name.cmp(&right.name));
+                codec::answer_list(request, &clips)
+            }
+            Err(error) => codec::answer_list_error(request, &error),
+        },
+        Asked::Data(Err(error)) => codec::answer_data(request, &Err(error)),
+        Asked::Data(Ok(data)) => {
+            let answer = ended(shared, shared.outward.data(from, data)).await;
+            let line = codec::answer_data(request, &answer);
+            if line.len() > shared.limits.line_out {
+                let error = too_long(shared, line.len());
+                return codec::answer_data(request, &Err(error));
+            }
+            line
+        }
+    };
+    if line.len() > shared.limits.line_out {
+        return codec::answer_error(dialect, request, &too_long(shared, line.len()));
+    }
+    line
+}
+
+fn too_long(shared: &Shared, length: usize) -> ClipError {
+    let message = format!(
+        "the answer is {length} bytes long; a line for a clip may have {}. Files can be read in PINIX_DATA_DIR",
+        shared.limits.line_out
+    );
+    ClipError::new(Code::ResourceExhausted, message)
+}
+
+/// Whatever the owner of the clip does, there is an answer, and in time.
+async fn ended<T>(
+    shared: &Shared,
+    work: impl Future<Output = Result<T, ClipError>>,
+) -> Result<T, ClipError> {
+    let work = AssertUnwindSafe(work).catch_unwind();
+    match tokio::time::timeout(shared.limits.request_time, work).await {
+        Ok(Ok(result)) => result,
+        Ok(Err(_)) => Err(ClipError::new(
+            Code::Internal,
+            "the request ran into a fault of ours",
+        )),
+        Err(_) => Err(ClipError::new(
+            Code::DeadlineExceeded,
+            "the request was not answered in time",
+        )),
+    }
+}

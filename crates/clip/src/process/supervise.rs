@@ -1,0 +1,318 @@
+//! Looking after a process: from the call that needs it to its end and what follows from that.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use pinion_tools::{Exit, Running};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::launch::{self, Started};
+use super::outbox::{self, Outbox};
+use super::reader::Reader;
+use super::requests::Requests;
+use super::stderr;
+use crate::clip::Status;
+use crate::logs::Level;
+use crate::shared::{End, Shared, Stage, Wish};
+use crate::{ClipError, Code};
+
+/// How long the pipes of a process that is gone may stay open.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Starts processes for as long as calls need them.
+pub(crate) async fn supervise(shared: Arc<Shared>) {
+    while shared.is_wanted() {
+        let start = shared.state().crashes.next_start(&shared.limits);
+        if let Some(start) = start.filter(|start| Instant::now() < *start) {
+            let next = shared.expire(Instant::now());
+            let until = next.map_or(start, |next| next.min(start));
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => {}
+                () = shared.work.notified() => {}
+            }
+            continue;
+        }
+        match launch::start(&shared.config).await {
+            Ok(started) => {
+                let end = Watch::new(shared.clone(), started).run().await;
+                if end == End::Crashed {
+                    let window = shared.limits.crash_window;
+                    shared.state().crashes.add(Instant::now(), window);
+                }
+            }
+            Err(error) => {
+                shared.log.system(Level::Error, &error.message);
+                shared.set_status(Status::error(error.message.to_string()));
+                shared.settle(End::Crashed, &error);
+            }
+        }
+    }
+}
+
+/// How far the ending of a process has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Living,
+    /// Its input is closed.
+    Closed,
+    Terminated,
+    Killed,
+}
+
+/// One process and all that belongs to it.
+struct Watch {
+    shared: Arc<Shared>,
+    running: Running,
+    outbox: Arc<Outbox>,
+    reader: JoinHandle<()>,
+    /// Its output has come to an end.
+    silent: bool,
+    writer: JoinHandle<()>,
+    stderr: JoinHandle<()>,
+    gone: CancellationToken,
+    started: Instant,
+    step: Step,
+    /// When the next step is due.
+    due: Option<Instant>,
+    exit: Option<Exit>,
+    /// Why we had to end it.
+    doom: Option<ClipError>,
+    /// Whether we wished its end without any fault of its own.
+    wished: bool,
+}
+
+impl Watch {
+    fn new(shared: Arc<Shared>, started: Started) -> Self {
+        let outbox = Arc::new(Outbox::default());
+        let gone = CancellationToken::new();
+        {
+            let mut state = shared.state();
+            state.stage = Stage::Starting;
+            state.outbox = Some(outbox.clone());
+        }
+        let message = format!("started, process {}", started.running.pid());
+        shared.log.system(Level::Debug, &message);
+        let requests = Requests::new(shared.clone(), outbox.clone(), gone.clone());
+        let reader = Reader::new(shared.clone(), requests).read(started.stdout);
+        let writer = outbox::write(shared.clone(), outbox.clone(), started.stdin);
+        let stderr = stderr::drain(shared.log.clone(), started.stderr);
+        Self {
+            running: started.running,
+            reader: tokio::spawn(reader),
+            silent: false,
+            writer: tokio::spawn(writer),
+            stderr: tokio::spawn(stderr),
+            shared,
+            outbox,
+            gone,
+            started: Instant::now(),
+            step: Step::Living,
+            due: None,
+            exit: None,
+            doom: None,
+            wished: false,
+        }
+    }
+
+    async fn run(mut self) -> End {
+        while !self.is_over() {
+            let wake = self.attend(Instant::now());
+            let wake = wake.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
+            tokio::select! {
+                exit = self.running.wait(), if self.exit.is_none() => self.exited(exit),
+                _ = &mut self.reader, if !self.silent => self.fell_silent(),
+                () = self.shared.work.notified() => {}
+                () = tokio::time::sleep_until(wake) => {}
+            }
+        }
+        self.close().await
+    }
+
+    /// It has ended, and so has its output; or it will not end, whatever we do.
+    fn is_over(&self) -> bool {
+        let out_of_time = self.step == Step::Killed && self.due.is_none();
+        self.exit.is_some() && self.silent || out_of_time
+    }
+
+    fn exited(&mut self, exit: Exit) {
+        self.exit = Some(exit);
+        self.shared.state().exited = true;
+        // What it started may hold its pipes, and is not wanted without it.
+        self.running.kill();
+        self.outbox.close();
+        self.due = Some(Instant::now() + LAST_WORDS);
+    }
+
+    /// It closed its output: no answer can come any more.
+    fn fell_silent(&mut self) {
+        self.silent = true;
+        if self.exit.is_none() && self.step == Step::Living && self.shared.state().doom.is_none() {
+            self.begin_end(Instant::now());
+        }
+    }
+
+    fn begin_end(&mut self, now: Instant) {
+        self.shared.state().stage = Stage::Ending;
+        self.outbox.close();
+        self.shared.room.notify_one();
+        self.step = Step::Closed;
+        self.due = Some(now + self.shared.limits.ending);
+    }
+
+    /// Looks after everything that time or others have made necessary; when to look again.
+    fn attend(&mut self, now: Instant) -> Option<Instant> {
+        let mut wake = self.shared.expire(now);
+        let mut earlier = |other: Option<Instant>| {
+            wake = wake.into_iter().chain(other).min();
+        };
+        earlier(self.shared.attend_start(self.started, now));
+        let (doom, wish, deaf) = {
+            let mut state = self.shared.state();
+            let wish = if state.retired {
+                Wish::Gently
+            } else {
+                Wish::None
+            };
+            (state.doom.take(), state.wish.max(wish), state.deaf)
+        };
+        if let Some(doom) = doom {
+            self.shared.log.system(Level::Error, &doom.error.message);
+            self.shared.fail_all(&doom.error);
+            self.doom.get_or_insert(doom.error);
+            match doom.manner {
+                Wish::AtOnce => self.kill(now),
+                _ => self.terminate(now),
+            }
+        }
+        match wish {
+            Wish::AtOnce if self.step < Step::Killed => {
+                self.wished = true;
+                let error = self.stopped();
+                self.shared.fail_all(&error);
+                self.kill(now);
+            }
+            Wish::Gently if self.step == Step::Living && self.exit.is_none() => {
+                self.wished = true;
+                self.begin_end(now);
+            }
+            _ => {}
+        }
+        if deaf && self.step == Step::Living && self.exit.is_none() {
+            self.begin_end(now);
+        }
+        earlier(self.attend_idle(now));
+        if self.due.is_some_and(|due| due <= now) {
+            self.next_step(now);
+        }
+        earlier(self.due);
+        wake
+    }
+
+    fn attend_idle(&mut self, now: Instant) -> Option<Instant> {
+        let limit = self.shared.limits.idle?;
+        let state = self.shared.state();
+        if state.stage != Stage::Ready || state.exited || !state.is_idle() {
+            // A call in progress ends one day, and then somebody must look at the clock.
+            return Some(now + limit);
+        }
+        let until = state.idle_since + limit;
+        drop(state);
+        if until > now {
+            return Some(until);
+        }
+        self.wished = true;
+        self.begin_end(now);
+        None
+    }
+
+    fn next_step(&mut self, now: Instant) {
+        if self.exit.is_some() {
+            // Somebody slow may still be reading its last words; what else keeps its output open is not ours.
+            if !self.shared.paused.load(Ordering::Relaxed) {
+                self.reader.abort();
+            }
+            self.due = Some(now + LAST_WORDS);
+            return;
+        }
+        match self.step {
+            Step::Living | Step::Closed => self.terminate(now),
+            Step::Terminated => self.kill(now),
+            Step::Killed => self.due = None,
+        }
+    }
+
+    fn terminate(&mut self, now: Instant) {
+        if self.exit.is_none() && self.step < Step::Terminated {
+            self.outbox.close();
+            // Not yet reaped as far as we know, so the number is still its own.
+            let _ = kill(Pid::from_raw(-self.running.pid()), Signal::SIGTERM);
+            self.step = Step::Terminated;
+            self.due = Some(now + self.shared.limits.ending);
+        }
+    }
+
+    fn kill(&mut self, now: Instant) {
+        if self.step < Step::Killed {
+            self.outbox.close();
+            self.running.kill();
+            self.step = Step::Killed;
+            self.due = Some(now + self.shared.limits.ending);
+        }
+    }
+
+    fn stopped(&self) -> ClipError {
+        let message = format!("clip \"{}\" was stopped", self.shared.alias());
+        ClipError::new(Code::Unavailable, message)
+    }
+
+    /// All is over: what is left of the calls is settled and the world is told.
+    async fn close(mut self) -> End {
+        self.gone.cancel();
+        self.reader.abort();
+        self.writer.abort();
+        let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
+        self.stderr.abort();
+        let alias = self.shared.alias();
+        let (end, error, status) = match (&self.doom, self.exit) {
+            (Some(doom), _) => (
+                End::Crashed,
+                doom.clone(),
+                Status::error(doom.message.to_string()),
+            ),
+            (None, Some(Exit::Code(0))) => {
+                let message = format!("clip \"{alias}\" ended without answering");
+                let error = ClipError::new(Code::Unavailable, message);
+                (End::InPeace, error, Status::sleeping())
+            }
+            // Ended by our signal, that is; a code other than 0 is its own doing.
+            (None, exit) if self.wished && !matches!(exit, Some(Exit::Code(_))) => {
+                (End::Stopped, self.stopped(), Status::sleeping())
+            }
+            (None, exit) => {
+                let message = format!("clip process crashed: {}", reason(exit));
+                self.shared.log.system(Level::Error, &message);
+                let error = ClipError::new(Code::Unavailable, message.clone());
+                (End::Crashed, error, Status::error(message))
+            }
+        };
+        self.shared.set_status(status);
+        self.shared.settle(end, &error);
+        end
+    }
+}
+
+fn reason(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit::Code(code)) => format!("exit code {code}"),
+        Some(Exit::Signal(signal)) => match Signal::try_from(signal) {
+            Ok(signal) => format!("signal {signal}"),
+            Err(_) => format!("signal {signal}"),
+        },
+        Some(Exit::Unknown) | None => "it went away".into(),
+    }
+}

@@ -1,0 +1,623 @@
+//! The calls of one clip and where they stand. Everything that happens to them passes here, under one lock.
+//!
+//! A call waits until a process can take it, is pending once its line is on its way, and ends once: with an answer, by its
+//! deadline, because nobody wants it any more, or with its process. Nothing here waits or reads; `process` does.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::Instant;
+
+use crate::call::{Call, Push};
+use crate::clip::{ClipConfig, Snapshot, State as ClipState, Status};
+use crate::codec::{self, Failure, Verdict};
+use crate::limits::Limits;
+use crate::logs::ClipLog;
+use crate::manifest::{Identity, Manifest};
+use crate::outward::Outward;
+use crate::process::outbox::Outbox;
+use crate::{ClipError, Code};
+
+/// How many ended calls are remembered, so that late lines for them are told from nonsense.
+const REMEMBERED: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: ClipConfig,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) log: Arc<ClipLog>,
+    pub(crate) outward: Arc<dyn Outward>,
+    pub(crate) snapshot: watch::Sender<Snapshot>,
+    /// Wakes whoever looks after the process.
+    pub(crate) work: Notify,
+    /// Wakes the reader when a call that had no room may have some, or is no longer alone.
+    pub(crate) room: Notify,
+    /// Told when a process is gone.
+    pub(crate) over: Notify,
+    /// The reader waits for a caller to read.
+    pub(crate) paused: AtomicBool,
+    state: Mutex<State>,
+    last_id: AtomicU64,
+}
+
+/// What a process may do at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// There is none.
+    Asleep,
+    /// It has not said anything yet and must not be written to.
+    Starting,
+    /// It takes calls.
+    Ready,
+    /// It takes no more calls.
+    Ending,
+}
+
+/// How a process shall end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Wish {
+    None,
+    /// Its input is closed; it may finish what it does.
+    Gently,
+    AtOnce,
+}
+
+/// Why a process must end.
+#[derive(Debug, Clone)]
+pub(crate) struct Doom {
+    pub(crate) error: ClipError,
+    pub(crate) manner: Wish,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) stage: Stage,
+    pub(crate) waiting: VecDeque<Arc<Call>>,
+    pub(crate) pending: HashMap<Box<str>, Arc<Call>>,
+    departed: Departed,
+    pub(crate) outbox: Option<Arc<Outbox>>,
+    /// The process has ended; its output may still be read.
+    pub(crate) exited: bool,
+    pub(crate) verdict: Option<Verdict>,
+    /// The process has said something that was understood.
+    pub(crate) heard: bool,
+    /// The process has taken calls, or could have.
+    pub(crate) was_ready: bool,
+    pub(crate) registered: bool,
+    /// It has closed its input.
+    pub(crate) deaf: bool,
+    pub(crate) crashes: Crashes,
+    /// What it said when it registered; kept when the process is gone.
+    pub(crate) running: Option<Manifest>,
+    pub(crate) doom: Option<Doom>,
+    pub(crate) wish: Wish,
+    pub(crate) retired: bool,
+    /// A task looks after the process.
+    supervised: bool,
+    /// Those who wait for the process to be ready.
+    pub(crate) probes: Vec<oneshot::Sender<Result<(), ClipError>>>,
+    /// When the task that looks after deadlines will wake up for the next one.
+    armed: Option<Instant>,
+    /// Requests of the clip that are not answered yet.
+    pub(crate) requests: usize,
+    pub(crate) request_bytes: usize,
+    pub(crate) idle_since: Instant,
+}
+
+/// Calls that ended without their process being done with them.
+#[derive(Debug, Default)]
+struct Departed {
+    /// Whether each passed its deadline.
+    calls: HashMap<Box<str>, bool>,
+    order: VecDeque<Box<str>>,
+    zombies: usize,
+}
+
+impl Departed {
+    fn add(&mut self, id: &str, expired: bool) {
+        self.calls.insert(id.into(), expired);
+        self.order.push_back(id.into());
+        self.zombies += usize::from(expired);
+        while self.calls.len() > REMEMBERED {
+            let Some(oldest) = self.order.pop_front() else {
+                return;
+            };
+            self.calls.remove(&oldest);
+        }
+        // Answered ones leave holes.
+        if self.order.len() > REMEMBERED * 2 {
+            let calls = &self.calls;
+            self.order.retain(|id| calls.contains_key(id));
+        }
+    }
+
+    fn answered(&mut self, id: &str) {
+        let expired = self.calls.remove(id).unwrap_or(false);
+        self.zombies -= usize::from(expired).min(self.zombies);
+    }
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// By itself, with code 0.
+    InPeace,
+    /// Because we wished it to.
+    Stopped,
+    /// In any other way.
+    Crashed,
+}
+
+/// Crashes close to each other.
+#[derive(Debug, Default)]
+pub(crate) struct Crashes {
+    last: Option<Instant>,
+    count: u32,
+}
+
+impl Crashes {
+    pub(crate) fn add(&mut self, now: Instant, window: Duration) {
+        let again = self
+            .last
+            .is_some_and(|last| now.duration_since(last) < window);
+        self.count = if again { self.count + 1 } else { 1 };
+        self.last = Some(now);
+    }
+
+    /// When the next process may start: the first crash costs nothing, from the second on each doubles the delay.
+    pub(crate) fn next_start(&self, limits: &Limits) -> Option<Instant> {
+        let last = self.last.filter(|_| self.count > 1)?;
+        let doubled = 2_u32.saturating_pow((self.count - 2).min(16));
+        let delay = limits.backoff.saturating_mul(doubled);
+        Some(last + delay.min(limits.longest_backoff))
+    }
+}
+
+/// How an answer ends.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    Result(Option<Box<RawValue>>),
+    Failed(Failure),
+}
+
+impl Shared {
+    pub(crate) fn new(
+        config: ClipConfig,
+        log: Arc<ClipLog>,
+        outward: Arc<dyn Outward>,
+    ) -> Arc<Self> {
+        let limits = Arc::new(config.limits.clone());
+        let state = State {
+            stage: Stage::Asleep,
+            waiting: VecDeque::new(),
+            pending: HashMap::new(),
+            departed: Departed::default(),
+            outbox: None,
+            exited: false,
+            verdict: config.verdict,
+            heard: false,
+            was_ready: false,
+            registered: false,
+            deaf: false,
+            crashes: Crashes::default(),
+            running: config.manifest.clone(),
+            doom: None,
+            wish: Wish::None,
+            retired: false,
+            supervised: false,
+            probes: Vec::new(),
+            armed: None,
+            requests: 0,
+            request_bytes: 0,
+            idle_since: Instant::now(),
+        };
+        let manifest = assemble(&config, state.running.as_ref());
+        let (snapshot, _) = watch::channel(Snapshot {
+            status: Status::sleeping(),
+            manifest: Arc::new(manifest),
+        });
+        Arc::new(Self {
+            config,
+            limits,
+            log,
+            outward,
+            snapshot,
+            work: Notify::new(),
+            room: Notify::new(),
+            over: Notify::new(),
+            paused: AtomicBool::new(false),
+            state: Mutex::new(state),
+            last_id: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn alias(&self) -> &str {
+        &self.config.alias
+    }
+
+    pub(crate) fn next_id(&self) -> Box<str> {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        id.to_string().into()
+    }
+
+    pub(crate) fn set_status(&self, status: Status) {
+        self.snapshot.send_if_modified(|snapshot| {
+            let changed = snapshot.status != status;
+            snapshot.status = status;
+            changed
+        });
+    }
+
+    /// What the clip said about itself when it registered.
+    pub(crate) fn set_manifest(&self, running: Manifest) {
+        let manifest = Arc::new(assemble(&self.config, Some(&running)));
+        self.state().running = Some(running);
+        self.snapshot.send_if_modified(|snapshot| {
+            let changed = snapshot.manifest != manifest;
+            snapshot.manifest = manifest;
+            changed
+        });
+    }
+
+    /// Takes a call. The task that must be started for it, if one must, is started by the caller.
+    pub(crate) fn submit(&self, call: Arc<Call>) -> Result<Start, ClipError> {
+        let mut state = self.state();
+        if state.retired {
+            return Err(ClipError::no_clip(self.alias()));
+        }
+        if state.waiting.len() >= self.limits.waiting {
+            let message = format!(
+                "clip \"{}\" has {} calls waiting; try again later",
+                self.alias(),
+                state.waiting.len()
+            );
+            return Err(ClipError::new(Code::ResourceExhausted, message));
+        }
+        let earlier = call
+            .deadline
+            .is_some_and(|deadline| state.armed.is_none_or(|armed| deadline < armed));
+        state.waiting.push_back(call);
+        self.pump(&mut state);
+        let start = state.begin();
+        let starting = state.stage != Stage::Ready;
+        drop(state);
+        if earlier || starting {
+            self.work.notify_one();
+        }
+        self.room.notify_one();
+        Ok(start)
+    }
+
+    /// Asks for a process without a call; told when it is ready.
+    pub(crate) fn probe(
+        &self,
+    ) -> Result<(oneshot::Receiver<Result<(), ClipError>>, Start), ClipError> {
+        let (sender, receiver) = oneshot::channel();
+        let mut state = self.state();
+        if state.retired {
+            return Err(ClipError::no_clip(self.alias()));
+        }
+        if state.stage == Stage::Ready {
+            let _ = sender.send(Ok(()));
+            return Ok((receiver, Start::NotNeeded));
+        }
+        state.probes.push(sender);
+        let start = state.begin();
+        drop(state);
+        self.work.notify_one();
+        Ok((receiver, start))
+    }
+
+    /// Hands waiting calls to the process as far as it takes them.
+    pub(crate) fn pump(&self, state: &mut State) {
+        let Some(outbox) = state.outbox.clone() else {
+            return;
+        };
+        while state.stage == Stage::Ready
+            && !state.exited
+            && state.pending.len() < self.limits.pending
+            && outbox.bytes() < self.limits.outgoing
+        {
+            let Some(call) = state.waiting.pop_front() else {
+                return;
+            };
+            if !call.is_over() {
+                outbox.push(call.line.clone());
+                state.pending.insert(call.id.clone(), call);
+            }
+        }
+    }
+
+    /// Nobody wants this call any more.
+    pub(crate) fn abandon(&self, call: &Call, error: ClipError) {
+        if !call.is_over() {
+            self.give_up(&mut self.state(), call, false, error);
+            self.work.notify_one();
+            self.room.notify_one();
+        }
+    }
+
+    /// Too much of its answer waits to be read, and others wait behind it.
+    pub(crate) fn overflow(&self, call: &Call) {
+        let message = format!(
+            "the answer of clip \"{}\" was not read fast enough: more than {} parts or {} bytes of it were waiting",
+            self.alias(),
+            self.limits.chunks,
+            self.limits.chunk_bytes
+        );
+        let error = ClipError::new(Code::ResourceExhausted, message);
+        self.give_up(&mut self.state(), call, false, error);
+    }
+
+    fn give_up(&self, state: &mut State, call: &Call, expired: bool, error: ClipError) {
+        if state.pending.remove(&call.id).is_some() {
+            state.departed.add(&call.id, expired);
+            if state.verdict == Some(Verdict::Direct)
+                && let Some(outbox) = &state.outbox
+                && outbox.bytes() < self.limits.outgoing
+            {
+                outbox.push(codec::cancel(&call.id, &error.message).into());
+            }
+            state.idle_since = Instant::now();
+        } else {
+            state.waiting.retain(|waiting| waiting.id != call.id);
+        }
+        call.finish(Err(error));
+        self.pump(state);
+    }
+
+    /// Ends every call whose time is over; when the next one's will be.
+    pub(crate) fn expire(&self, now: Instant) -> Option<Instant> {
+        let mut state = self.state();
+        let calls = || state.pending.values().chain(&state.waiting);
+        let late: Vec<Arc<Call>> = calls()
+            .filter(|call| call.deadline.is_some_and(|deadline| deadline <= now))
+            .cloned()
+            .collect();
+        for call in &late {
+            let message = format!("clip \"{}\" did not answer in time", self.alias());
+            let error = ClipError::new(Code::DeadlineExceeded, message);
+            self.give_up(&mut state, call, true, error);
+        }
+        if !late.is_empty() {
+            self.room.notify_one();
+        }
+        if state.departed.zombies >= self.limits.zombies && state.doom.is_none() {
+            let message = format!(
+                "clip \"{}\" was stopped: {} calls passed their deadline and were never answered",
+                self.alias(),
+                state.departed.zombies
+            );
+            state.doom = Some(Doom {
+                error: ClipError::new(Code::Unavailable, message),
+                manner: Wish::AtOnce,
+            });
+            state.departed.zombies = 0;
+        }
+        let calls = state.pending.values().chain(&state.waiting);
+        state.armed = calls.filter_map(|call| call.deadline).min();
+        state.armed
+    }
+
+    /// A part of an answer has come. Given back if there is no room for it.
+    pub(crate) fn chunk(
+        &self,
+        id: &str,
+        chunk: Box<RawValue>,
+    ) -> Option<(Arc<Call>, Box<RawValue>)> {
+        let call = self.state().pending.get(id).cloned()?;
+        match call.push(chunk) {
+            Push::Full(chunk) => Some((call, chunk)),
+            Push::Taken | Push::Over => None,
+        }
+    }
+
+    /// Whether nobody but this call waits for the process, so that its caller may slow it down.
+    pub(crate) fn is_alone(&self, call: &Call) -> bool {
+        let state = self.state();
+        state.pending.len() == 1
+            && state.pending.contains_key(&call.id)
+            && state.waiting.is_empty()
+            && matches!(state.stage, Stage::Ready | Stage::Starting)
+    }
+
+    /// The end of an answer has come.
+    pub(crate) fn ended(&self, id: &str, ending: Ending) {
+        let mut state = self.state();
+        let Some(call) = state.pending.remove(id) else {
+            state.departed.answered(id);
+            return;
+        };
+        match ending {
+            Ending::Result(Some(output)) => call.push_last(output),
+            Ending::Result(None) => call.finish(Ok(())),
+            Ending::Failed(failure) => {
+                let after_chunks = call.touched();
+                call.finish(Err(failure.into_error(after_chunks)));
+            }
+        }
+        self.pump(&mut state);
+        if state.pending.is_empty() {
+            state.idle_since = Instant::now();
+        }
+    }
+
+    /// The process must end. The first reason counts.
+    pub(crate) fn condemn(&self, code: Code, manner: Wish, message: String) {
+        self.state().doom.get_or_insert(Doom {
+            error: ClipError::new(code, message),
+            manner,
+        });
+        self.work.notify_one();
+    }
+
+    /// Ends all pending calls, and those that wait for a process that never got ready.
+    pub(crate) fn fail_all(&self, error: &ClipError) {
+        let mut state = self.state();
+        let ready = state.was_ready;
+        state.stage = Stage::Ending;
+        let pending = std::mem::take(&mut state.pending);
+        let waiting = if ready {
+            VecDeque::new()
+        } else {
+            state.fail_probes(error);
+            std::mem::take(&mut state.waiting)
+        };
+        drop(state);
+        for call in pending.values().chain(&waiting) {
+            call.finish(Err(error.clone()));
+        }
+        self.room.notify_one();
+    }
+
+    /// The process is gone: calls it never touched are kept for the next one if it left in peace, the rest end.
+    pub(crate) fn settle(&self, end: End, error: &ClipError) {
+        let mut state = self.state();
+        let mut pending: Vec<Arc<Call>> =
+            std::mem::take(&mut state.pending).into_values().collect();
+        pending.sort_by_key(|call| call.id.parse::<u64>().unwrap_or(u64::MAX));
+        for call in pending.into_iter().rev() {
+            if end == End::InPeace && call.may_resend() {
+                state.waiting.push_front(call);
+            } else {
+                call.finish(Err(error.clone()));
+            }
+        }
+        if !state.was_ready && end != End::Stopped {
+            state.waiting.retain(|call| {
+                let kept = end == End::InPeace && (call.resent() || call.may_resend());
+                if !kept {
+                    call.finish(Err(error.clone()));
+                }
+                kept
+            });
+        }
+        state.fail_probes(error);
+        state.stage = Stage::Asleep;
+        state.outbox = None;
+        state.exited = false;
+        state.heard = false;
+        state.was_ready = false;
+        state.registered = false;
+        state.doom = None;
+        state.deaf = false;
+        state.departed = Departed::default();
+        if !state.retired {
+            state.wish = Wish::None;
+        }
+        drop(state);
+        self.over.notify_waiters();
+    }
+
+    /// Whether a process is wanted. If not, the task that asks must end: the next call starts another.
+    pub(crate) fn is_wanted(&self) -> bool {
+        let mut state = self.state();
+        if state.retired {
+            let error = ClipError::no_clip(self.alias());
+            for call in state.waiting.drain(..) {
+                call.finish(Err(error.clone()));
+            }
+            state.fail_probes(&error);
+        }
+        state.waiting.retain(|call| !call.is_over());
+        state.probes.retain(|probe| !probe.is_closed());
+        state.supervised = !state.waiting.is_empty() || !state.probes.is_empty();
+        if !state.supervised {
+            state.armed = None;
+            drop(state);
+            self.over.notify_waiters();
+            return false;
+        }
+        true
+    }
+
+    /// Whether there is a process, or a task that may start one.
+    pub(crate) fn is_alive(&self) -> bool {
+        let state = self.state();
+        state.stage != Stage::Asleep || state.supervised
+    }
+
+    /// Wishes for the end of the process; whether there is one.
+    pub(crate) fn stop(&self, wish: Wish) -> bool {
+        let mut state = self.state();
+        state.wish = state.wish.max(wish);
+        let alive = state.stage != Stage::Asleep;
+        // Nobody would take back a wish about a process that is just being started.
+        if !alive && !state.retired {
+            state.wish = Wish::None;
+        }
+        drop(state);
+        self.work.notify_one();
+        self.room.notify_one();
+        alive
+    }
+
+    /// No more calls, ever.
+    pub(crate) fn retire(&self, wish: Wish) -> bool {
+        let waiting = {
+            let mut state = self.state();
+            state.retired = true;
+            std::mem::take(&mut state.waiting)
+        };
+        let error = ClipError::no_clip(self.alias());
+        for call in waiting {
+            call.finish(Err(error.clone()));
+        }
+        self.stop(wish)
+    }
+}
+
+/// Whether a task must be started to look after the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Start {
+    Needed,
+    NotNeeded,
+}
+
+impl State {
+    fn begin(&mut self) -> Start {
+        if std::mem::replace(&mut self.supervised, true) {
+            Start::NotNeeded
+        } else {
+            Start::Needed
+        }
+    }
+
+    pub(crate) fn fail_probes(&mut self, error: &ClipError) {
+        for probe in self.probes.drain(..) {
+            let _ = probe.send(Err(error.clone()));
+        }
+    }
+
+    /// Whether nothing is asked and nothing wanted.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pending.is_empty()
+            && self.waiting.is_empty()
+            && self.requests == 0
+            && self.probes.is_empty()
+    }
+}
+
+fn assemble(config: &ClipConfig, running: Option<&Manifest>) -> Manifest {
+    let identity = Identity {
+        alias: &config.alias,
+        package: &config.package_name,
+        version: &config.version,
+    };
+    Manifest::assemble(identity, &config.package.manifest, running)
+}
+
+impl Snapshot {
+    pub(crate) fn is_running(&self) -> bool {
+        self.status.state == ClipState::Running
+    }
+}

@@ -1,0 +1,313 @@
+//! Putting clips in place, replacing and removing them, and archives nobody should trust.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot be set up should fail"
+)]
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{Place, SHELL, ask, write_program};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use pinion_clip::install::{Checksum, Install, Library, Purge, Source};
+use pinion_clip::logs::ClipLog;
+use pinion_clip::{Clip, ClipError, Code, Limits, Nowhere, Programs};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use tar::{EntryType, Header};
+use tempfile::TempDir;
+
+struct Workshop {
+    root: TempDir,
+    library: Library,
+}
+
+fn workshop() -> Workshop {
+    drop(Place::new());
+    let root = tempfile::tempdir().unwrap();
+    let limits = Limits {
+        registration: Duration::from_secs(5),
+        ending: Duration::from_millis(500),
+        ..Limits::default()
+    };
+    let library = Library::open(root.path().join("home"), Programs::default()).unwrap();
+    Workshop {
+        root,
+        library: library.with_limits(limits),
+    }
+}
+
+impl Workshop {
+    /// A package that answers every call with its version.
+    fn package(&self, version: &str) -> PathBuf {
+        let directory = self.root.path().join(format!("package-{version}"));
+        fs::create_dir_all(directory.join("lib")).unwrap();
+        let clip_json =
+            json!({"name": "@lab/todo", "version": version, "runtime": "exec", "main": "run.sh"});
+        fs::write(directory.join("clip.json"), clip_json.to_string()).unwrap();
+        let script =
+            format!("#!/bin/bash\n{SHELL}\nregister\nwhile next; do result '\"{version}\"'; done");
+        write_program(&directory.join("run.sh"), &script);
+        fs::write(directory.join("lib/part"), version).unwrap();
+        directory
+    }
+
+    fn clip(&self, alias: &str) -> Clip {
+        let record = &self.library.records().unwrap()[alias];
+        let config = self.library.config(record).unwrap();
+        let log = Arc::new(ClipLog::at(self.library.log_file(alias)));
+        Clip::new(config, log, Arc::new(Nowhere))
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        let clips = fs::read_dir(self.root.path().join("home/clips")).unwrap();
+        let names = clips.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with('.')).collect()
+    }
+
+    async fn install(&self, source: Source<'_>, owner: &str) -> Result<(), ClipError> {
+        let install = Install {
+            alias: "todo",
+            source,
+            origin: "local/todo",
+            package: "",
+            owner,
+            call_secret: "",
+        };
+        let staged = self.library.stage(&install).await?;
+        self.library.commit(staged).map(drop)
+    }
+}
+
+#[tokio::test]
+async fn a_directory_is_installed_upgraded_and_removed() {
+    let shop = workshop();
+    let first = shop.package("1.0.0");
+    fs::create_dir_all(first.join(".git/objects")).unwrap();
+    fs::create_dir_all(first.join("node_modules/x")).unwrap();
+    symlink("lib/part", first.join("link")).unwrap();
+    shop.install(Source::Directory(&first), "").await.unwrap();
+    let place = shop.library.directory("todo");
+    assert!(!place.join(".git").exists() && !place.join("node_modules").exists());
+    assert_eq!(fs::read_to_string(place.join("link")).unwrap(), "1.0.0");
+    let record = shop.library.records().unwrap().remove("todo").unwrap();
+    assert_eq!(
+        (record.package.as_str(), record.version.as_str()),
+        ("@lab/todo", "1.0.0")
+    );
+    assert_eq!(record.manifest.commands[0].name, "a");
+    let clip = shop.clip("todo");
+    assert_eq!(ask(&clip, "a", &json!({})).await.unwrap(), "1.0.0");
+    shop.library.data().write("todo", "kept", b"data").unwrap();
+
+    let foreign = shop.install(Source::Directory(&first), "@other").await;
+    assert_eq!(foreign.unwrap_err().code, Code::AlreadyExists);
+
+    let second = shop.package("2.0.0");
+    clip.retire().await;
+    shop.install(Source::Directory(&second), "").await.unwrap();
+    let clip = shop.clip("todo");
+    assert_eq!(ask(&clip, "a", &json!({})).await.unwrap(), "2.0.0");
+    assert_eq!(shop.library.data().read("todo", "kept").unwrap(), b"data");
+    assert_eq!(shop.leftovers(), [""; 0]);
+
+    clip.retire().await;
+    shop.library.remove("todo", Purge::Nothing).unwrap();
+    assert!(!place.exists() && shop.library.records().unwrap().is_empty());
+    assert_eq!(shop.library.data().read("todo", "kept").unwrap(), b"data");
+    shop.install(Source::Directory(&second), "@other")
+        .await
+        .unwrap();
+    shop.library.remove("todo", Purge::Data).unwrap();
+    assert!(shop.library.data().read("todo", "kept").is_err());
+    assert_eq!(
+        shop.library.remove("todo", Purge::Data).unwrap_err().code,
+        Code::NotFound
+    );
+}
+
+#[tokio::test]
+async fn a_version_that_does_not_run_replaces_nothing() {
+    let shop = workshop();
+    shop.install(Source::Directory(&shop.package("1.0.0")), "")
+        .await
+        .unwrap();
+    let broken = shop.package("2.0.0");
+    write_program(
+        &broken.join("run.sh"),
+        "#!/bin/bash\necho 'cannot find the sun' >&2\nexit 3",
+    );
+    let error = shop
+        .install(Source::Directory(&broken), "")
+        .await
+        .unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(error.message.contains("cannot find the sun"), "{error}");
+    assert_eq!(
+        ask(&shop.clip("todo"), "a", &json!({})).await.unwrap(),
+        "1.0.0"
+    );
+    assert_eq!(shop.leftovers(), [""; 0]);
+    let nothing = shop
+        .install(Source::Directory(Path::new("/nonexistent")), "")
+        .await;
+    assert_eq!(nothing.unwrap_err().code, Code::NotFound);
+}
+
+#[tokio::test]
+async fn what_a_crash_left_is_put_right() {
+    let shop = workshop();
+    shop.install(Source::Directory(&shop.package("1.0.0")), "")
+        .await
+        .unwrap();
+    let clips = shop.root.path().join("home/clips");
+    fs::rename(clips.join("todo"), clips.join(".replaced-todo")).unwrap();
+    fs::create_dir(clips.join(".staging-todo")).unwrap();
+    drop(Library::open(shop.root.path().join("home"), Programs::default()).unwrap());
+    assert_eq!(shop.leftovers(), [""; 0]);
+    assert_eq!(
+        ask(&shop.clip("todo"), "a", &json!({})).await.unwrap(),
+        "1.0.0"
+    );
+}
+
+enum Item<'a> {
+    File(&'a str, &'a str),
+    Link(&'a str, &'a str),
+    Other(&'a str, EntryType),
+}
+
+/// An archive with these entries, whatever their names.
+fn archive(items: &[Item<'_>]) -> Vec<u8> {
+    let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for item in items {
+        let mut header = Header::new_ustar();
+        header.set_mode(0o755);
+        let (name, content, kind) = match item {
+            Item::File(name, content) => (name, *content, EntryType::Regular),
+            Item::Link(name, to) => {
+                header.set_link_name_literal(to).unwrap();
+                (name, "", EntryType::Symlink)
+            }
+            Item::Other(name, kind) => {
+                header.set_link_name_literal("clip.json").unwrap();
+                (name, "", *kind)
+            }
+        };
+        header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_entry_type(kind);
+        header.set_size(content.len() as u64);
+        header.set_cksum();
+        tar.append(&header, content.as_bytes()).unwrap();
+    }
+    tar.into_inner().unwrap().finish().unwrap()
+}
+
+const CLIP_JSON: &str =
+    r#"{"name":"@lab/packed","version":"3.0.0","runtime":"exec","main":"run.sh"}"#;
+
+#[tokio::test]
+async fn an_archive_is_installed_if_its_checksum_is_right() {
+    let shop = workshop();
+    let script = format!("#!/bin/bash\n{SHELL}\nregister\nwhile next; do result 3; done");
+    let bytes = archive(&[
+        Item::File("package/clip.json", CLIP_JSON),
+        Item::File("./package/run.sh", &script),
+        Item::Link("package/bin/start", "../run.sh"),
+    ]);
+    let path = shop.root.path().join("packed.tgz");
+    fs::write(&path, &bytes).unwrap();
+    let sum: String = Sha256::digest(&bytes)
+        .iter()
+        .map(|byte| format!("{byte:02X}"))
+        .collect();
+    for (wrong, code) in [
+        ("", Code::InvalidArgument),
+        ("abc", Code::InvalidArgument),
+        (&"0".repeat(64), Code::FailedPrecondition),
+        (&"0".repeat(40), Code::FailedPrecondition),
+    ] {
+        let refused = shop
+            .install(Source::Archive(&path, Checksum::Hex(wrong)), "")
+            .await;
+        assert_eq!(refused.unwrap_err().code, code, "{wrong}");
+    }
+    shop.install(Source::Archive(&path, Checksum::Hex(&sum)), "")
+        .await
+        .unwrap();
+    assert_eq!(ask(&shop.clip("todo"), "a", &json!({})).await.unwrap(), 3);
+    let installed = shop.library.directory("todo").join("run.sh");
+    assert_eq!(
+        fs::metadata(installed).unwrap().permissions().mode() & 0o7777,
+        0o755
+    );
+}
+
+#[tokio::test]
+async fn hostile_archives_leave_nothing_behind() {
+    let shop = workshop();
+    let outside = shop.root.path().join("outside");
+    let absolute = outside.to_str().unwrap();
+    let hostile: Vec<Vec<Item<'_>>> = vec![
+        vec![Item::File("../outside", "x")],
+        vec![Item::File("package/../../../outside", "x")],
+        vec![Item::File(absolute, "x")],
+        vec![Item::Link("package/l", absolute)],
+        vec![Item::Link("package/l", "../../outside")],
+        vec![Item::Link("package/l", "/etc/passwd")],
+        vec![Item::Link("package/l", "nothing")],
+        vec![Item::Link("package/l", "l")],
+        vec![
+            Item::Link("package/d", ".."),
+            Item::File("package/d/outside", "x"),
+        ],
+        vec![
+            Item::Link("package/a/l", ".."),
+            Item::Link("package/m", "a/l/../../outside"),
+        ],
+        vec![Item::Other("package/hard", EntryType::Link)],
+        vec![Item::Other("package/pipe", EntryType::Fifo)],
+        vec![Item::Other("package/device", EntryType::Char)],
+        vec![Item::File("package/f", "x"), Item::File("package/f/g", "x")],
+        (0..50_001)
+            .map(|_| Item::File("package/bomb", ""))
+            .collect(),
+    ];
+    let path = shop.root.path().join("hostile.tgz");
+    for items in hostile {
+        let mut items = items;
+        items.insert(0, Item::File("package/clip.json", CLIP_JSON));
+        fs::write(&path, archive(&items)).unwrap();
+        let refused = shop
+            .install(Source::Archive(&path, Checksum::NotNeeded), "")
+            .await;
+        let code = refused.unwrap_err().code;
+        assert!(
+            matches!(code, Code::InvalidArgument | Code::ResourceExhausted),
+            "{code}"
+        );
+        assert!(!outside.exists());
+        assert_eq!(shop.leftovers(), [""; 0]);
+    }
+    for bytes in [
+        &b""[..],
+        b"not an archive",
+        &archive(&[Item::File("a", "b")])[..20],
+    ] {
+        fs::File::create(&path).unwrap().write_all(bytes).unwrap();
+        let refused = shop
+            .install(Source::Archive(&path, Checksum::NotNeeded), "")
+            .await;
+        assert!(refused.is_err());
+    }
+    assert!(shop.library.records().unwrap().is_empty());
+}
