@@ -51,7 +51,7 @@ const fn client(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 7] = [
+const TIERS: [Tier; 8] = [
     Tier {
         name: "interop",
         tests: &[
@@ -74,6 +74,15 @@ const TIERS: [Tier; 7] = [
     Tier {
         name: "Bash client",
         tests: &[client("the_bash_client_works")],
+        prepare: |effort| programs(effort, &[BASH, JQ]),
+    },
+    Tier {
+        name: "Pinocchio pipelines",
+        tests: &[Tests {
+            package: "pinion",
+            target: "pinocchio",
+            test: Some("pipelines::pipelines_of_scripts_work"),
+        }],
         prepare: |effort| programs(effort, &[BASH, JQ]),
     },
     Tier {

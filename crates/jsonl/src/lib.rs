@@ -15,7 +15,7 @@ pub mod tail;
 mod writer;
 
 pub use queue::{Coalesce, Outgoing, Queue};
-pub use reader::{Input, read_lines};
+pub use reader::{Input, read_lines, read_lines_until_too_long};
 pub use records::Records;
 pub use splitter::{DEFAULT_LINE_LIMIT, Line, Splitter};
 pub use writer::{Project, Writer, WriterEnd};

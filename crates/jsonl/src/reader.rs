@@ -23,7 +23,31 @@ const LINES_AHEAD: usize = 64;
 ///
 /// Reading blocks, so it has a thread of its own; the thread ends with the source. When the
 /// program falls behind, reading stops and the pipe fills: the client is slowed, not buffered.
-pub fn read_lines(mut source: impl Read + Send + 'static, limit: usize) -> mpsc::Receiver<Input> {
+pub fn read_lines(source: impl Read + Send + 'static, limit: usize) -> mpsc::Receiver<Input> {
+    start(source, limit, TooLong::IsPassedOver)
+}
+
+/// The same for a protocol that cannot go on after a line that is too long: it is told as soon as it is too long, though its
+/// end may never come, and nothing after it.
+pub fn read_lines_until_too_long(
+    source: impl Read + Send + 'static,
+    limit: usize,
+) -> mpsc::Receiver<Input> {
+    start(source, limit, TooLong::EndsReading)
+}
+
+/// What a line that is too long does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TooLong {
+    IsPassedOver,
+    EndsReading,
+}
+
+fn start(
+    mut source: impl Read + Send + 'static,
+    limit: usize,
+    too_long: TooLong,
+) -> mpsc::Receiver<Input> {
     let (sender, receiver) = mpsc::channel(LINES_AHEAD);
     let read = move || {
         let mut splitter = Splitter::new(limit);
@@ -42,6 +66,9 @@ pub fn read_lines(mut source: impl Read + Send + 'static, limit: usize) -> mpsc:
             if deaf {
                 return;
             }
+            if too_long == TooLong::EndsReading && splitter.is_too_long() {
+                break;
+            }
         }
         if let Some(line) = splitter.finish() {
             let _ = sender.blocking_send(Input::Line(line));
@@ -54,4 +81,30 @@ pub fn read_lines(mut source: impl Read + Send + 'static, limit: usize) -> mpsc:
         .stack_size(128 * 1024)
         .spawn(read);
     receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that never end.
+    struct Endless;
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            buffer.fill(b'x');
+            Ok(buffer.len())
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_told_when_it_is_too_long() {
+        let source = std::io::Cursor::new(b"one\n".to_vec()).chain(Endless);
+        let mut lines = read_lines_until_too_long(source, 1000);
+        let mut next = || lines.blocking_recv();
+        assert!(matches!(next(), Some(Input::Line(Line::Complete(line))) if line == b"one"));
+        assert!(matches!(next(), Some(Input::Line(Line::TooLong { .. }))));
+        assert!(matches!(next(), Some(Input::End)));
+        assert!(next().is_none());
+    }
 }

@@ -50,10 +50,15 @@ impl Splitter {
         (self.length > 0).then(|| self.complete())
     }
 
+    /// Whether the line that has begun is too long already, however it goes on.
+    pub fn is_too_long(&self) -> bool {
+        self.length > self.limit + 1
+    }
+
     fn take(&mut self, bytes: &[u8]) {
         self.length += bytes.len();
         // One byte of grace: a CR that will be dropped does not count.
-        if self.length > self.limit + 1 {
+        if self.is_too_long() {
             self.pending = Vec::new();
         } else {
             self.pending.extend_from_slice(bytes);

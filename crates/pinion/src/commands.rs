@@ -136,9 +136,18 @@ pub(crate) fn parse(program: Program, arguments: &[String]) -> Result<Option<Act
 
 /// What the command line of Pinocchio asks: its verbs, or a command of a repository.
 fn pinocchio(word: &str, rest: &[String], all: &[String]) -> Result<Action, Failure> {
+    let wants_help = rest
+        .iter()
+        .any(|argument| argument == "--help" || argument == "-h");
     Ok(match word {
         "run-command" => Action::Pinocchio(Prompting::RunCommand(rest.to_vec())),
         "commands" => Action::Pinocchio(Prompting::Commands(rest.to_vec())),
+        "profiles" if wants_help => Action::Help(Topic::Profiles),
+        "profiles" => Action::Command(Command::Profiles(rest.to_vec())),
+        "turns" if wants_help => Action::Help(Topic::Turns),
+        "turns" => Action::Command(Command::Turns(rest.to_vec())),
+        "timeline" if wants_help => Action::Help(Topic::Timeline),
+        "timeline" => Action::Command(Command::Timeline(rest.to_vec())),
         "help" | "--help" | "-h" => Action::Help(Topic::RunCommand),
         "--version" => Action::Version,
         _ => Action::Pinocchio(Prompting::Named(all.to_vec())),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::process::ExitCode;
 
-use pinion_jsonl::{Queue, Writer, read_lines, stdio};
+use pinion_jsonl::{Queue, Writer, read_lines_until_too_long, stdio};
 use pinion_pinocchio::{
     Address, Binding, Closing, Code, Control, DoneStatus, Front, FrontOptions, LINE_LIMIT, Out,
     PatchMode, RunEnd, Surface, Terminal, Text,
@@ -49,7 +49,7 @@ impl Stage {
             copy: job
                 .debug_events
                 .take()
-                .map(|file| Box::new(file) as Box<dyn Write + Send>),
+                .map(|file| Box::new(Copied(file)) as Box<dyn Write + Send>),
         });
         let watched = stdout.try_clone()?;
         Ok(Self {
@@ -96,6 +96,23 @@ fn conversation(job: &Job, queue: &Queue<Out>, stores: Stores, mode: PatchMode) 
         turns: stores.turns,
         queues: vec![queue.clone()],
         patch_mode: mode,
+    }
+}
+
+/// A file that gets the frames as well. It is given up after its first failure, which is told.
+struct Copied(File);
+
+impl Write for Copied {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes).inspect_err(|error| {
+            eprintln!(
+                "Warning: the file of --debug-events-jsonl is not complete: {error}. The frames on standard output are."
+            );
+        })
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -153,7 +170,7 @@ pub(super) fn requests(mut job: Job) -> Result<ExitCode, Failure> {
         None => Binding::new(job.session_id.clone()),
     };
     let conversation = conversation(&job, &stage.queue, stores, job.options.patch_mode);
-    let lines = read_lines(std::io::stdin(), LINE_LIMIT);
+    let lines = read_lines_until_too_long(std::io::stdin(), LINE_LIMIT);
     let end = stage.runtime.block_on(async {
         let broken = unread(&stage.watched, &stage.queue);
         let interrupted = async {

@@ -1,0 +1,28 @@
+//! The Pinocchio front through the real binary: what is asked on a command line or on standard input, and every frame that
+//! comes back. Every stream is held against the declarations of its messages and against the rules all streams keep.
+//! What is kept in databases has tests of its own (`pinocchio_databases`).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cancels;
+mod endings;
+mod exits;
+mod input;
+mod links;
+mod normal;
+mod outputs;
+mod pace;
+mod pipelines;
+mod requests;
+mod rules;
+mod sequences;
+mod stage;
+mod vectors;
