@@ -344,6 +344,10 @@ fn built_in_values(
         } else {
             continue;
         };
+        let texts: Vec<String> = texts
+            .into_iter()
+            .map(|text| as_listed(option.choices, text))
+            .collect();
         let value = read::value(option.kind, option.choices, &texts, world).map_err(bad(name))?;
         values.slots.insert(
             option.name.to_owned(),
@@ -355,4 +359,13 @@ fn built_in_values(
         );
     }
     Ok(values)
+}
+
+/// A choice of the program as its list spells it: `JSONL` is `jsonl`.
+fn as_listed(choices: &[&str], text: String) -> String {
+    let same = |choice: &&&str| choice.eq_ignore_ascii_case(&text);
+    match choices.iter().find(same) {
+        Some(choice) => (*choice).to_owned(),
+        None => text,
+    }
 }

@@ -98,6 +98,12 @@ fn values_of_built_in_options_have_types() {
 }
 
 #[test]
+fn choices_of_the_program_are_read_in_any_case() {
+    let parsed = parse(&explain(), &["--output", "JSONL", "why"]).unwrap();
+    assert_eq!(parsed.builtin.text("output"), "jsonl");
+}
+
+#[test]
 fn mistakes_on_the_command_line() {
     let command = explain();
     let cases: &[(&[&str], &str)] = &[
