@@ -15,7 +15,7 @@ export function ask(scope, request, options, accept, fallback) {
   const signal = options?.signal;
   if (signal?.aborted || scope.abandoned) return Promise.resolve(fallback);
   return new Promise((resolve) => {
-    const id = now(home, "ask", { ...request, timeout: options?.timeout });
+    const id = now(home, "ask", { ...request, timeout: milliseconds(options?.timeout) });
     const finish = pause(scope.extension);
     let timer;
     const settle = (value) => {
@@ -31,6 +31,12 @@ export function ask(scope, request, options, accept, fallback) {
     if (options?.timeout) timer = setTimeout(giveUp, options.timeout);
     signal?.addEventListener("abort", giveUp, { once: true });
   });
+}
+
+// As a number, or not at all.
+function milliseconds(given) {
+  const number = typeof given === "string" && given.trim() !== "" ? Number(given) : given;
+  return Number.isFinite(number) ? number : undefined;
 }
 
 /** The client has answered. */

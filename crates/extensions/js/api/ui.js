@@ -12,6 +12,37 @@ function tell(request) {
   now(home, "tell", request);
 }
 
+// Clients are promised text where text belongs, whatever an extension passes. What has no words is left out.
+function text(given) {
+  switch (typeof given) {
+    case "string":
+      return given;
+    case "number":
+    case "boolean":
+    case "bigint":
+      return String(given);
+    case "object":
+      return given === null ? undefined : wordsOf(given);
+    default:
+      return undefined;
+  }
+}
+
+function wordsOf(given) {
+  try {
+    // Errors, dates and the like say themselves what they are.
+    const plain = Array.isArray(given) || given.toString === Object.prototype.toString;
+    const words = plain ? JSON.stringify(given) : String(given);
+    return typeof words === "string" ? words : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const line = (given) => text(given) ?? (typeof given === "object" && given !== null ? "" : String(given));
+const lines = (given) => (Array.isArray(given) ? Array.from(given, line) : undefined);
+const PLACEMENTS = ["aboveEditor", "belowEditor"];
+
 const nothing = () => undefined;
 
 // What no client of the protocol can show.
@@ -60,26 +91,25 @@ export function silentUi() {
 
 /** Asks and tells the client. */
 export function clientUi(scope) {
-  const setEditorText = (text) => tell({ method: "set_editor_text", text });
+  const setEditorText = (words) => tell({ method: "set_editor_text", text: text(words) });
   return withUnseen({
     select: (title, options, settings) =>
-      ask(scope, { method: "select", title, options }, settings, value, undefined),
+      ask(scope, { method: "select", title: text(title), options: lines(options) }, settings, value, undefined),
     confirm: (title, message, settings) =>
-      ask(scope, { method: "confirm", title, message }, settings, confirmed, false),
+      ask(scope, { method: "confirm", title: text(title), message: text(message) }, settings, confirmed, false),
     input: (title, placeholder, settings) =>
-      ask(scope, { method: "input", title, placeholder }, settings, value, undefined),
+      ask(scope, { method: "input", title: text(title), placeholder: text(placeholder) }, settings, value, undefined),
     editor: (title, prefill) =>
-      ask(scope, { method: "editor", title, prefill }, undefined, value, undefined),
-    notify: (message, notifyType) => tell({ method: "notify", message, notifyType }),
-    setStatus: (statusKey, statusText) => tell({ method: "setStatus", statusKey, statusText }),
-    setWidget: (widgetKey, widgetLines, settings) => {
+      ask(scope, { method: "editor", title: text(title), prefill: text(prefill) }, undefined, value, undefined),
+    notify: (message, type) => tell({ method: "notify", message: text(message), notifyType: text(type) }),
+    setStatus: (key, status) => tell({ method: "setStatus", statusKey: text(key), statusText: text(status) }),
+    setWidget: (key, content, settings) => {
       // Components need a terminal.
-      if (typeof widgetLines === "function") return;
-      const widgetPlacement = settings?.placement;
-      const lines = Array.isArray(widgetLines) ? widgetLines.map(String) : widgetLines;
-      tell({ method: "setWidget", widgetKey, widgetLines: lines, widgetPlacement });
+      if (content !== undefined && !Array.isArray(content)) return;
+      const widgetPlacement = PLACEMENTS.find((known) => known === settings?.placement);
+      tell({ method: "setWidget", widgetKey: text(key), widgetLines: lines(content), widgetPlacement });
     },
-    setTitle: (title) => tell({ method: "setTitle", title }),
+    setTitle: (title) => tell({ method: "setTitle", title: text(title) }),
     setEditorText,
     pasteToEditor: setEditorText,
     setTheme: () => ({ success: false, error: "Theme switching not supported in RPC mode" }),

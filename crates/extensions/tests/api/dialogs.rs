@@ -86,22 +86,60 @@ async fn nobody_waits_for_a_client_that_is_gone() {
     assert_eq!(stage.command("/confirm").await, ["false"]);
 }
 
+/// What was sent to the client, without ids.
+fn requests(stage: &Stage) -> Vec<Value> {
+    let lines = stage.lines.take().into_iter();
+    let requests = lines.map(|mut line| {
+        line["ui"].as_object_mut().unwrap().remove("id");
+        line["ui"].take()
+    });
+    requests.collect()
+}
+
+#[tokio::test]
+async fn whatever_is_shown_arrives_as_text() {
+    let stage = Stage::new(
+        r#"
+        export default (pi) => pi.registerCommand("odd", { handler: async (_, { ui }) => {
+          const loop = {}; loop.self = loop;
+          ui.notify(42, null); ui.notify(new Error("no")); ui.notify({ a: [1] }); ui.notify(loop); ui.notify();
+          ui.setStatus(7n, Symbol("s")); ui.setTitle(true); ui.setEditorText(["x"]);
+          ui.setWidget("w", "text"); ui.setWidget("w", null); ui.setWidget("w", [null, 1, "l", loop], { placement: "left" });
+          const soon = { timeout: "1" };
+          await ui.select({ t: 1 }, ["a", 2, { b: 3 }], soon); await ui.select("T", "abc", soon);
+          await ui.confirm("T", () => 1, soon); await ui.input("T", 5, { timeout: 1.5 });
+        } });"#,
+    )
+    .await;
+    stage.lines.take();
+    stage.say("/odd").await;
+    assert_eq!(
+        requests(&stage),
+        [
+            json!({"method": "notify", "message": "42"}),
+            json!({"method": "notify", "message": "Error: no"}),
+            json!({"method": "notify", "message": "{\"a\":[1]}"}),
+            json!({"method": "notify"}),
+            json!({"method": "notify"}),
+            json!({"method": "setStatus", "statusKey": "7"}),
+            json!({"method": "setTitle", "title": "true"}),
+            json!({"method": "set_editor_text", "text": "[\"x\"]"}),
+            json!({"method": "setWidget", "widgetKey": "w", "widgetLines": ["null", "1", "l", ""]}),
+            json!({"method": "select", "title": "{\"t\":1}", "options": ["a", "2", "{\"b\":3}"], "timeout": 1}),
+            json!({"method": "select", "title": "T", "timeout": 1}),
+            json!({"method": "confirm", "title": "T", "timeout": 1}),
+            json!({"method": "input", "title": "T", "placeholder": "5", "timeout": 1.5}),
+        ]
+    );
+}
+
 #[tokio::test]
 async fn what_needs_no_answer_is_written_as_it_is() {
     let stage = Stage::new(DIALOGS).await;
     stage.lines.take();
     stage.say("/fire").await;
-    let lines: Vec<Value> = stage
-        .lines
-        .take()
-        .into_iter()
-        .map(|mut line| {
-            line["ui"].as_object_mut().unwrap().remove("id");
-            line["ui"].take()
-        })
-        .collect();
     assert_eq!(
-        lines,
+        requests(&stage),
         [
             json!({"method": "notify", "message": "warn", "notifyType": "warning"}),
             json!({"method": "setStatus", "statusKey": "k"}),

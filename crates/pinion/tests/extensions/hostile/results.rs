@@ -35,11 +35,10 @@ const CYCLIC: &str = "const cyclic: any = { name: 'loop' }; cyclic.self = cyclic
 #[test]
 fn l2_a_tool_may_return_anything() {
     each(&RESULTS, |value| {
-        let hostile = Hostile::new(&format!(
+        let mut hostile = Hostile::new(&format!(
             r#"{CYCLIC} tool(pi, "odd", async (_i: any, _p: any, _s: any, onUpdate: any) => {{
                  try {{ onUpdate({value}); }} catch {{}} return {value}; }});"#
         ));
-        let mut hostile = hostile.with_own_shapes();
         let result = hostile.call("odd");
         assert!(result["content"].is_array(), "{value}: {result}");
         assert!(result["isError"].is_boolean(), "{value}: {result}");
@@ -78,12 +77,11 @@ fn l2_a_handler_may_return_anything() {
     each(&events, |event| {
         // One process for all values: they come one after the other.
         let list = values.join(", ");
-        let hostile = Hostile::new(&format!(
+        let mut hostile = Hostile::new(&format!(
             r#"{CYCLIC} tool(pi, "quiet", async () => ({{ content: text("done") }}));
                const values: any[] = [{list}]; let next = 0;
                pi.on("{event}", () => values[next++]);"#
         ));
-        let mut hostile = hostile.with_own_shapes();
         for _ in 0..values.len() {
             // Some of these keep a run from starting, which is theirs to do; but it must be answered.
             let from = hostile.client.process.line_count();
@@ -141,16 +139,24 @@ fn l2_odd_definitions_cost_an_error_and_not_the_session() {
         "ctx.ui.select()",
         "ctx.ui.notify({ deep: { er: 10n } })",
         "ctx.ui.setWidget('w', [null, 42, {}])",
+        "ctx.ui.setWidget(null, 42, { placement: 42 })",
+        "ctx.ui.select(42, [42, null, {}, Symbol('s')], { timeout: '10' })",
+        "ctx.ui.confirm({}, [], { timeout: NaN })",
+        "ctx.ui.input(() => 1, 10n, { timeout: -Infinity })",
+        "ctx.ui.editor(new Map(), Symbol('s'))",
+        "ctx.ui.notify(null, 42)",
+        "ctx.ui.setStatus(42, {})",
+        "ctx.ui.setTitle([])",
+        "ctx.ui.setEditorText(42)",
         "ctx.compact(42)",
         "ctx.navigateTree(42)",
         "ctx.fork(42)",
         "ctx.switchSession(42)",
     ];
     each(&definitions, |body| {
-        let hostile = Hostile::new(&format!(
+        let mut hostile = Hostile::new(&format!(
             r#"command(pi, "odd", async (_a: any, ctx: any) => {{ try {{ {body}; }} catch {{}} await sleep(20); ctx.ui.notify("tried"); }});"#
         ));
-        let mut hostile = hostile.with_own_shapes();
         let odd = hostile
             .client
             .send(json!({"type": "prompt", "message": "/odd"}));
