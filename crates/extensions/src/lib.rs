@@ -16,7 +16,7 @@ pub use api::{
 };
 pub use ops::{changed_environment, environment_variable};
 pub use script::{
-    Generation, Opening, Script, ScriptError, ScriptOptions, Surroundings, Uncaught, UncaughtKind,
+    Generation, Opening, Script, ScriptError, ScriptOptions, Uncaught, UncaughtKind,
     readable_message,
 };
 pub use services::{Contribution, NoServices, Services};

@@ -32,7 +32,7 @@ pub(crate) use commonjs::wrapper;
 pub(crate) use errors::describe;
 pub use errors::{ScriptError, readable_message};
 pub(crate) use load::{import_now, path_of, source_url};
-pub use options::{ScriptOptions, Surroundings, Uncaught, UncaughtKind};
+pub use options::{ScriptOptions, Uncaught, UncaughtKind};
 pub(crate) use resolve::{Request as ResolveRequest, Wanted};
 pub(crate) use shared::Shared;
 pub(crate) use transform::Kind;
@@ -45,6 +45,9 @@ use thread::{Call, Request};
 pub struct Generation(u64);
 
 impl Generation {
+    /// The one every engine begins with.
+    const FIRST: Self = Self(1);
+
     /// Its number: each is higher than those before.
     #[must_use]
     pub fn number(self) -> u64 {
@@ -88,7 +91,7 @@ impl std::fmt::Debug for Script {
 }
 
 impl Script {
-    /// Starts the thread. The engine itself is made when the first generation is opened.
+    /// Starts the thread, which makes the engine and what the first generation will need.
     ///
     /// # Errors
     ///
@@ -101,17 +104,18 @@ impl Script {
             requests,
             stop,
             next: AtomicU64::new(1),
-            generations: AtomicU64::new(1),
+            generations: AtomicU64::new(Generation::FIRST.0),
         })
     }
 
-    /// Says who is around the engine; holds for generations opened from now on.
+    /// Replaces the options the engine was started with, for when it was started before all of them
+    /// were known; the size of the stack stays. Holds for generations opened from now on.
     ///
     /// # Errors
     ///
     /// When the engine has ended.
-    pub fn connect(&self, surroundings: Surroundings) -> Result<(), ScriptError> {
-        self.send(Request::Connect(surroundings))
+    pub fn connect(&self, options: ScriptOptions) -> Result<(), ScriptError> {
+        self.send(Request::Connect(Box::new(options)))
     }
 
     /// Opens a realm whose modules are evaluated afresh.

@@ -7,7 +7,10 @@ mod session;
 mod settings;
 mod shared;
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use pinion_agent::{Config, Expanded, Expander, Hooks, Listener, ToolFilter};
 use pinion_config::{Discovery, LazyResources, ResourceFlags};
@@ -63,8 +66,9 @@ pub(crate) async fn build(
         trust,
         settings,
         dialect,
+        script,
     } = basis;
-    let found = extensions::find(flags, &dirs, &settings, trust)?;
+    let found = extensions::find(flags, &dirs, &settings, trust, script)?;
     let mask = shared.mask.clone();
     let resources = Arc::new(LazyResources::new(
         dirs.clone(),
@@ -89,10 +93,21 @@ pub(crate) async fn build(
     let services = Arc::new(ProgramServices::new(registry, providers, ground));
     let policy = approvals::policy(&flags.approvals, &settings, &dirs)?;
     let (gate, approvals) = approvals::gate(policy, &audience, &mask);
-    let extensions = extensions::load(found, flags, &services, audience).await?;
-    let ways = match (dialect, &extensions) {
+    let ways = match (dialect, &found) {
         (Dialect::Early | Dialect::Classic, None) => Ways::Classic,
         (Dialect::Modern, _) | (_, Some(_)) => Ways::Later,
+    };
+    let loading = extensions::load(found, flags, Arc::clone(&services), audience);
+    let mut loading = pin!(loading);
+    // Extensions are loaded on a thread of their own; whatever does not need them is done meanwhile.
+    let loaded = poll_fn(|context| Poll::Ready(loading.as_mut().poll(context))).await;
+    let prompter = Prompter::read(&dirs, flags, Arc::clone(&resources), trust, shared);
+    let prompter = Arc::new(prompter);
+    services.set_prompter(Arc::clone(&prompter));
+    let tools = pinion_tools::builtin(ALL_TOOLS, for_tools(&shell, ways));
+    let extensions = match loaded {
+        Poll::Ready(loaded) => loaded?,
+        Poll::Pending => loading.await?,
     };
     let registry = services.registry();
     let scope = scoped_models(&registry, flags, &settings);
@@ -116,10 +131,6 @@ pub(crate) async fn build(
     }
     let (model, thinking_level) =
         choose_model(program, flags, &settings, &registry, &scope, &mut store)?;
-
-    let prompter = Prompter::read(&dirs, flags, Arc::clone(&resources), trust, shared);
-    let prompter = Arc::new(prompter);
-    services.set_prompter(Arc::clone(&prompter));
     let config = Config {
         store,
         cwd: dirs.cwd.clone(),
@@ -128,7 +139,7 @@ pub(crate) async fn build(
         thinking_level,
         models: Arc::new(Choices::new(Arc::clone(&services), scope, mask.clone())),
         mask,
-        tools: pinion_tools::builtin(ALL_TOOLS, for_tools(&shell, ways)),
+        tools,
         active_tools: tool_names(flags),
         added_tools: extensions
             .as_ref()

@@ -79,12 +79,22 @@ pub(crate) struct Found {
     engine: Script,
 }
 
-/// Finds the extensions of a run; `None` when there are none.
+/// An engine for the extensions the command line names: it gets ready while everything else is read.
+pub(crate) fn start_ahead(flags: &Flags) -> Option<Script> {
+    if flags.extensions.is_empty() {
+        return None;
+    }
+    // Who cannot start it now tries again when extensions were found, and says why it cannot.
+    Extensions::start_engine(ScriptOptions::default()).ok()
+}
+
+/// Finds the extensions of a run; `None` when there are none. `engine` is one that runs already.
 pub(crate) fn find(
     flags: &Flags,
     dirs: &Dirs,
     settings: &Settings,
     trust: ProjectTrust,
+    engine: Option<Script>,
 ) -> Result<Option<Found>, Failure> {
     let found = find_extensions(dirs, settings, &flags.extension_flags(), trust);
     for notice in &found.notices {
@@ -98,10 +108,14 @@ pub(crate) fn find(
         path: entry.path,
     });
     let options = options(settings, dirs);
+    let engine = match engine {
+        Some(engine) => engine,
+        None => Extensions::start_engine(options.script.clone())
+            .map_err(|failure| load_failed(&failure))?,
+    };
     Ok(Some(Found {
         entries: entries.collect(),
-        engine: Extensions::start_engine(options.script.clone())
-            .map_err(|failure| load_failed(&failure))?,
+        engine,
         options,
     }))
 }
@@ -110,7 +124,7 @@ pub(crate) fn find(
 pub(crate) async fn load(
     found: Option<Found>,
     flags: &Flags,
-    services: &Arc<ProgramServices>,
+    services: Arc<ProgramServices>,
     audience: Audience,
 ) -> Result<Option<Extensions>, Failure> {
     let Some(found) = found else {
@@ -119,7 +133,7 @@ pub(crate) async fn load(
     let options = Options {
         has_ui: audience.has_ui,
         records: audience.records,
-        services: Arc::clone(services) as _,
+        services,
         ..found.options
     };
     let loading = Extensions::load_into(found.engine, found.entries, options);

@@ -5,10 +5,8 @@
 
 import { home, later, now, requireFresh } from "pinion:api/bridge";
 import { describe } from "pinion:api/errors";
-import { fullModel, modelRegistry } from "pinion:api/models";
 import { isTellingOfRun, runSignal } from "pinion:api/runs";
-import { sessionView } from "pinion:api/session_view";
-import { clientUi, silentUi } from "pinion:api/ui";
+import { lazy } from "pinion:runtime/lazy";
 
 const settings = { hasUi: false };
 
@@ -36,7 +34,7 @@ export function makeContext(scope) {
   return {
     get ui() {
       check();
-      scope.ui ??= settings.hasUi ? clientUi(scope) : silentUi();
+      scope.ui ??= settings.hasUi ? lazy("api/ui").clientUi(scope) : lazy("api/ui").silentUi();
       return scope.ui;
     },
     get hasUI() {
@@ -48,14 +46,14 @@ export function makeContext(scope) {
     },
     get sessionManager() {
       check();
-      return sessionView(seat);
+      return lazy("api/session_view").sessionView(seat);
     },
     get modelRegistry() {
       check();
-      return modelRegistry(seat);
+      return lazy("api/models").modelRegistry(seat);
     },
     get model() {
-      return fullModel(present(look("currentModel")));
+      return lazy("api/models").fullModel(present(look("currentModel")));
     },
     isIdle: () => look("isIdle") && !isTellingOfRun(),
     get signal() {

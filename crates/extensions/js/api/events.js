@@ -5,7 +5,7 @@
 
 import { describe } from "pinion:api/errors";
 import { each } from "pinion:api/handlers";
-import { fullModel } from "pinion:api/models";
+import { lazy } from "pinion:runtime/lazy";
 
 /** A tool's output with every member that handlers may look for. */
 function fullOutput(output) {
@@ -38,8 +38,7 @@ function fullEvent(event) {
       fullOutput(event.result);
       break;
     case "model_select":
-      fullModel(event.model);
-      fullModel(event.previousModel);
+      for (const model of [event.model, event.previousModel]) lazy("api/models").fullModel(model);
       break;
     default:
   }

@@ -1,7 +1,6 @@
 // What the program calls.
 
 import { abandon, answer as answerDialog } from "pinion:api/dialogs";
-import { makeCommandContext, runSetup } from "pinion:api/command_context";
 import { newScope } from "pinion:api/context";
 import * as events from "pinion:api/events";
 import { abandonScopes, during, report, settled } from "pinion:api/handlers";
@@ -10,6 +9,7 @@ import * as providers from "pinion:api/providers";
 import { namedCommands } from "pinion:api/registry";
 import { abortRun } from "pinion:api/runs";
 import * as tools from "pinion:api/tools";
+import { lazy } from "pinion:runtime/lazy";
 
 export { load, start };
 export const { observe, messageEnd, input, beforeRun, context, payload } = events;
@@ -23,7 +23,7 @@ export async function command(work, name, words) {
   const { extension, command: registered } = found;
   const scope = newScope(extension, work);
   try {
-    const ctx = makeCommandContext(scope);
+    const ctx = lazy("api/command_context").makeCommandContext(scope);
     await during(work, scope, () => settled(extension, registered.handler(words, ctx)));
   } catch (error) {
     report(`command:${name}`, "command", error);
@@ -55,7 +55,7 @@ export function aborted(run) {
 
 /** Prepares a session that has just been made. */
 export async function setup(number) {
-  await runSetup(number);
+  await lazy("api/command_context").runSetup(number);
 }
 
 /** Answers a request to a provider of an extension. */

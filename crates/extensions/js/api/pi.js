@@ -2,11 +2,10 @@
 
 import { home, isBound, later, now, requireBound, requireFresh } from "pinion:api/bridge";
 import { events } from "pinion:api/bus";
-import { exec } from "pinion:api/exec";
 import { getFlag, registerFlag } from "pinion:api/flags";
 import { registerProvider, unregisterProvider } from "pinion:api/providers";
 import { addHandler, commandList, toolCard } from "pinion:api/registry";
-import { sendMessage, sendUserMessage } from "pinion:api/saying";
+import { lazy } from "pinion:runtime/lazy";
 
 /** Makes the `pi` of one extension. */
 export function makePi(extension) {
@@ -28,13 +27,13 @@ export function makePi(extension) {
     registerFlag: fresh((name, flag) => registerFlag(extension, name, flag)),
     getFlag: fresh((name) => getFlag(extension, name)),
     registerMessageRenderer: fresh((type, renderer) => void extension.messageRenderers.set(type, renderer)),
-    sendMessage: act(sendMessage),
-    sendUserMessage: act(sendUserMessage),
+    sendMessage: act((message, options) => lazy("api/saying").sendMessage(message, options)),
+    sendUserMessage: act((content, options) => lazy("api/saying").sendUserMessage(content, options)),
     appendEntry: act((customType, data) => void now(home, "append", "custom", customType, data)),
     setSessionName: act((name) => now(home, "append", "name", name)),
     getSessionName: act(() => now(home, "session", "name") ?? undefined),
     setLabel: act((id, label) => void now(home, "append", "label", id, label)),
-    exec: fresh((command, words, options) => exec(home, command, words, options)),
+    exec: fresh((command, words, options) => lazy("api/exec").exec(home, command, words, options)),
     getActiveTools: act(() => now(home, "activeTools")),
     getAllTools: act(() => now(home, "allTools")),
     setActiveTools: act((names) => now(home, "setActiveTools", names)),

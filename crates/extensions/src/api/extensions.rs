@@ -21,7 +21,7 @@ use super::provider::OpenStreams;
 use super::replacement::Compactions;
 use super::tool::ExtensionTool;
 use super::work::Updates;
-use crate::{Script, ScriptError, ScriptOptions, Surroundings, Uncaught};
+use crate::{Script, ScriptError, ScriptOptions, Uncaught};
 
 /// An extension to load.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,7 +114,7 @@ impl Extensions {
         Script::start(options).map_err(|error| LoadFailure::Engine(error.to_string()))
     }
 
-    /// Like [`Extensions::load`], with an engine that was started with the same options.
+    /// Like [`Extensions::load`], with an engine that was started before all options were known.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl Extensions {
             shutdown: AtomicBool::new(false),
         });
         let witness = Arc::downgrade(&inner);
-        let surroundings = Surroundings {
+        let connected = ScriptOptions {
             services: Arc::clone(&inner.options.services),
             bridge: Some(Arc::new(Window(Arc::downgrade(&inner)))),
             on_uncaught: Arc::new(move |uncaught| {
@@ -154,9 +154,10 @@ impl Extensions {
                     inner.report_uncaught(&uncaught);
                 }
             }),
+            ..inner.options.script.clone()
         };
         script
-            .connect(surroundings)
+            .connect(connected)
             .map_err(|error| inner.load_failure(&error))?;
         // Set once, right here.
         let _ = inner.script.set(script);

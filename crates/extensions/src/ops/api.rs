@@ -19,32 +19,32 @@ const NO_SESSION: &str = "There is no session here.";
 
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> Result<()> {
     let api = group(ctx, ops, "api")?;
-    let bridge = host.bridge();
+    let shared = host.clone();
     api.set(
         "stale",
         Func::from(move |generation: f64| {
-            let bridge = bridge.as_ref();
+            let bridge = shared.bridge();
             bridge.is_none_or(|bridge| bridge.is_stale(generation as u64))
         }),
     )?;
-    let bridge = host.bridge();
+    let shared = host.clone();
     api.set(
         "now",
         Func::from(
             move |ctx: Ctx<'js>, generation: f64, method: String, arguments: String| {
-                let bridge = known(&ctx, bridge.as_ref())?;
+                let bridge = known(&ctx, shared.bridge())?;
                 bridge
                     .now(generation as u64, &method, &arguments)
                     .map_err(|error| Exception::throw_message(&ctx, &error))
             },
         ),
     )?;
-    let bridge = host.bridge();
+    let shared = host.clone();
     api.set(
         "later",
         Func::from(Async(
             move |ctx: Ctx<'js>, generation: f64, method: String, arguments: String| {
-                let answer = known(&ctx, bridge.as_ref())
+                let answer = known(&ctx, shared.bridge())
                     .map(|bridge| bridge.later(generation as u64, &method, &arguments));
                 async move {
                     answer?

@@ -30,13 +30,13 @@ const SMALL: usize = 8 << 10;
 pub(crate) struct Heap {
     // Written by the thread of the engine only, so reading and writing need not be one step.
     used: Arc<AtomicUsize>,
-    most: usize,
+    most: Arc<AtomicUsize>,
     region: Option<Region>,
 }
 
 impl Heap {
-    /// Counts into `used`; refuses what would exceed `most`.
-    pub(crate) fn new(used: Arc<AtomicUsize>, most: usize) -> Self {
+    /// Counts into `used`; refuses what would exceed `most`, as it is at that moment.
+    pub(crate) fn new(used: Arc<AtomicUsize>, most: Arc<AtomicUsize>) -> Self {
         Self {
             used,
             most,
@@ -49,7 +49,7 @@ impl Heap {
     }
 
     fn fits(&self, size: usize) -> bool {
-        self.used().saturating_add(size) <= self.most
+        self.used().saturating_add(size) <= self.most.load(Ordering::Relaxed)
     }
 
     fn add(&self, size: usize) {
@@ -272,7 +272,8 @@ mod tests {
 
     fn heap(most: usize) -> (Heap, Arc<AtomicUsize>) {
         let used = Arc::new(AtomicUsize::new(0));
-        (Heap::new(Arc::clone(&used), most), used)
+        let limit = Arc::new(AtomicUsize::new(most));
+        (Heap::new(Arc::clone(&used), limit), used)
     }
 
     #[test]

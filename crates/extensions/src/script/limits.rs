@@ -48,8 +48,10 @@ enum Reason {
 
 /// Watches one engine from its own thread.
 pub(crate) struct Watch {
-    busy_limit: Duration,
-    memory_limit: usize,
+    busy_limit: Cell<Duration>,
+    memory_limit: Cell<usize>,
+    /// What the allocator never exceeds.
+    most: Arc<AtomicUsize>,
     used: Arc<AtomicUsize>,
     stop: Arc<Stop>,
     turn: Cell<Instant>,
@@ -57,6 +59,13 @@ pub(crate) struct Watch {
     reason: Cell<Option<Reason>>,
     running: RefCell<Option<Running>>,
     unfinished: RefCell<HashMap<u64, CancellationToken>>,
+}
+
+/// A limit as a number.
+fn bytes(memory_limit: Option<usize>) -> usize {
+    memory_limit.map_or(isize::MAX as usize - HEADROOM, |limit| {
+        limit.min(isize::MAX as usize - HEADROOM)
+    })
 }
 
 #[derive(Clone)]
@@ -67,9 +76,11 @@ struct Running {
 
 impl Watch {
     pub(crate) fn new(busy_limit: Duration, memory_limit: Option<usize>, stop: Arc<Stop>) -> Self {
+        let memory_limit = bytes(memory_limit);
         Self {
-            busy_limit,
-            memory_limit: memory_limit.unwrap_or(isize::MAX as usize - HEADROOM),
+            busy_limit: Cell::new(busy_limit),
+            memory_limit: Cell::new(memory_limit),
+            most: Arc::new(AtomicUsize::new(memory_limit + HEADROOM)),
             used: Arc::default(),
             stop,
             turn: Cell::new(Instant::now()),
@@ -81,8 +92,16 @@ impl Watch {
     }
 
     /// Where the allocator counts, and what it must not exceed.
-    pub(crate) fn memory(&self) -> (Arc<AtomicUsize>, usize) {
-        (Arc::clone(&self.used), self.memory_limit + HEADROOM)
+    pub(crate) fn memory(&self) -> (Arc<AtomicUsize>, Arc<AtomicUsize>) {
+        (Arc::clone(&self.used), Arc::clone(&self.most))
+    }
+
+    /// From here on these limits hold.
+    pub(crate) fn set_limits(&self, busy_limit: Duration, memory_limit: Option<usize>) {
+        let memory_limit = bytes(memory_limit);
+        self.busy_limit.set(busy_limit);
+        self.memory_limit.set(memory_limit);
+        self.most.store(memory_limit + HEADROOM, Ordering::Relaxed);
     }
 
     /// A new turn of the loop begins: the script starts with all its time.
@@ -127,9 +146,9 @@ impl Watch {
         }
         let reason = if self.stop.is_set() {
             Reason::Stopped
-        } else if self.turn.get().elapsed() > self.busy_limit {
+        } else if self.turn.get().elapsed() > self.busy_limit.get() {
             Reason::Busy
-        } else if self.used.load(Ordering::Relaxed) > self.memory_limit {
+        } else if self.used.load(Ordering::Relaxed) > self.memory_limit.get() {
             Reason::Memory
         } else if self
             .running
@@ -149,7 +168,7 @@ impl Watch {
 
     /// Whether memory is still over the limit.
     pub(crate) fn is_full(&self) -> bool {
-        self.used.load(Ordering::Relaxed) > self.memory_limit
+        self.used.load(Ordering::Relaxed) > self.memory_limit.get()
     }
 
     /// Why the script was interrupted a moment ago. `place` is where it was, as its stack tells.
@@ -169,11 +188,11 @@ impl Watch {
         Some(match reason {
             Reason::Busy => ScriptError::Interrupted(format!(
                 "The script was interrupted: it ran for more than {} s without returning{during}",
-                self.busy_limit.as_secs_f64(),
+                self.busy_limit.get().as_secs_f64(),
             )),
             Reason::Memory => ScriptError::Interrupted(format!(
                 "The script was interrupted: it holds more than {} MB of memory{during}",
-                self.memory_limit >> 20,
+                self.memory_limit.get() >> 20,
             )),
             Reason::Aborted => ScriptError::Aborted,
             Reason::GivenUp => ScriptError::Interrupted(format!(

@@ -24,7 +24,7 @@ pub(crate) const REQUIRE: &str = "pinion:runtime/require";
 
 /// What the engine knows about modules, for all generations.
 pub(crate) struct Loading {
-    cache: Option<Cache>,
+    cache: RefCell<Option<Rc<Cache>>>,
     facades: Facades,
     wanted: RefCell<HashMap<String, Imports>>,
     /// Modules written here around a CommonJS file: they may import [`REQUIRE`].
@@ -56,7 +56,7 @@ impl Prepared {
 impl Loading {
     pub(crate) fn new(cache_dir: Option<PathBuf>) -> Self {
         Self {
-            cache: cache_dir.map(Cache::new),
+            cache: RefCell::new(cache_dir.map(|place| Rc::new(Cache::new(place)))),
             facades: Facades::default(),
             wanted: RefCell::default(),
             around_common: RefCell::default(),
@@ -64,10 +64,19 @@ impl Loading {
         }
     }
 
+    /// From here on scripts are kept below `cache_dir`.
+    pub(crate) fn keep_in(&self, cache_dir: Option<PathBuf>) {
+        *self.cache.borrow_mut() = cache_dir.map(|place| Rc::new(Cache::new(place)));
+    }
+
+    fn cache(&self) -> Option<Rc<Cache>> {
+        self.cache.borrow().clone()
+    }
+
     /// Keeps the cache within bounds; for when there is nothing else to do.
     pub(crate) fn tidy(&self) {
         if std::mem::take(&mut *self.counted.borrow_mut()) > 0
-            && let Some(cache) = &self.cache
+            && let Some(cache) = self.cache()
         {
             cache.trim();
         }
@@ -78,10 +87,7 @@ impl Loading {
         let source = fs::read(path).map_err(|error| {
             Exception::throw_message(ctx, &format!("Cannot read '{}': {error}", path.display()))
         })?;
-        let key = self
-            .cache
-            .as_ref()
-            .map(|cache| (cache, Cache::key(path, &source)));
+        let key = self.cache().map(|cache| (cache, Cache::key(path, &source)));
         if let Some(kept) = key.as_ref().and_then(|(cache, key)| cache.get(key)) {
             let code = match kept.facts.kind {
                 Kind::Module => Code::Compiled(kept.code),
@@ -119,7 +125,7 @@ impl Loading {
             Code::Compiled(code) => load_module(ctx, Bytecode::trusted(code)),
             Code::Text { text, key } => {
                 let module = Module::declare(ctx.clone(), name, text.as_str())?;
-                if let (Some(key), Some(cache)) = (key, &self.cache) {
+                if let (Some(key), Some(cache)) = (key, self.cache()) {
                     let options = WriteOptions {
                         strip_source: false,
                         ..WriteOptions::default()

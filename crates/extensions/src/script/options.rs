@@ -51,30 +51,6 @@ pub struct ScriptOptions {
     pub on_uncaught: Arc<dyn Fn(Uncaught) + Send + Sync>,
 }
 
-/// Who is around an engine, for when it was started before they were known.
-pub struct Surroundings {
-    /// See [`ScriptOptions::services`].
-    pub services: Arc<dyn Services>,
-    /// See [`ScriptOptions::bridge`].
-    pub bridge: Option<Arc<dyn Bridge>>,
-    /// See [`ScriptOptions::on_uncaught`].
-    pub on_uncaught: Arc<dyn Fn(Uncaught) + Send + Sync>,
-}
-
-impl Surroundings {
-    pub(crate) fn enter(self, options: &mut ScriptOptions) {
-        options.services = self.services;
-        options.bridge = self.bridge;
-        options.on_uncaught = self.on_uncaught;
-    }
-}
-
-impl std::fmt::Debug for Surroundings {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Surroundings")
-    }
-}
-
 impl std::fmt::Debug for ScriptOptions {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter

@@ -19,6 +19,9 @@ use super::shared::Shared;
 use super::thread::Call;
 use crate::ops;
 
+/// The function that loads extensions.
+const LOAD: &str = "main.load";
+
 /// Who waits for a call; taken by whatever settles it first.
 type Waiting = Rc<Cell<Option<oneshot::Sender<std::result::Result<String, ScriptError>>>>>;
 
@@ -58,6 +61,17 @@ impl Realm {
             pending: Rc::default(),
             closed: Cell::new(false),
         })
+    }
+
+    /// Loads what the program calls first.
+    pub(crate) async fn prepare_loading(&self) {
+        self.context
+            .with(|ctx| {
+                if let Err(error) = self.function(&ctx, LOAD) {
+                    caught(&ctx, &self.watch, error);
+                }
+            })
+            .await;
     }
 
     pub(crate) fn context(&self) -> &AsyncContext {

@@ -1,6 +1,6 @@
 //! What the native operations of one generation share.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub(crate) struct Shared(Rc<Inner>);
 struct Inner {
     generation: Generation,
     options: Rc<ScriptOptions>,
+    /// What holds instead, for a realm that was made before everything was known.
+    connected: OnceCell<Rc<ScriptOptions>>,
     loading: Rc<Loading>,
     watch: Rc<Watch>,
     timers: RefCell<Timers>,
@@ -40,6 +42,7 @@ impl Shared {
         Self(Rc::new(Inner {
             generation,
             options: Rc::clone(options),
+            connected: OnceCell::new(),
             loading: Rc::clone(loading),
             watch: Rc::clone(watch),
             timers: RefCell::default(),
@@ -53,14 +56,24 @@ impl Shared {
         self.0.generation
     }
 
+    /// From here on `options` hold.
+    pub(crate) fn connect(&self, options: &Rc<ScriptOptions>) {
+        // A realm is connected once, when it is opened.
+        let _ = self.0.connected.set(Rc::clone(options));
+    }
+
+    fn options(&self) -> &ScriptOptions {
+        self.0.connected.get().unwrap_or(&self.0.options)
+    }
+
     /// What the program offers.
     pub(crate) fn services(&self) -> &Arc<dyn Services> {
-        &self.0.options.services
+        &self.options().services
     }
 
     /// The way to the session.
-    pub(crate) fn bridge(&self) -> Option<Arc<dyn Bridge>> {
-        self.0.options.bridge.clone()
+    pub(crate) fn bridge(&self) -> Option<&Arc<dyn Bridge>> {
+        self.options().bridge.as_ref()
     }
 
     /// Cancelled when the generation is closed: operations that wait must end then.
@@ -114,7 +127,7 @@ impl Shared {
             ScriptError::Thrown { stack, .. } => stack,
             _ => None,
         };
-        (self.0.options.on_uncaught)(Uncaught {
+        (self.options().on_uncaught)(Uncaught {
             generation: self.0.generation,
             kind,
             message,

@@ -21,7 +21,7 @@ use super::errors::ScriptError;
 use super::heap::Heap;
 use super::limits::{Stop, Watch};
 use super::load::{Loading, Modules, Names};
-use super::options::{ScriptOptions, Surroundings, UncaughtKind};
+use super::options::{ScriptOptions, UncaughtKind};
 use super::realm::{Realm, caught};
 use super::rejections::Rejections;
 use super::shared::Shared;
@@ -31,7 +31,7 @@ const FIRST_COLLECTION: usize = 4 << 20;
 
 /// What the handle asks of the thread.
 pub(crate) enum Request {
-    Connect(Surroundings),
+    Connect(Box<ScriptOptions>),
     Open(Generation, oneshot::Sender<Result<(), ScriptError>>),
     Call(Call),
     Forget(Generation, u64),
@@ -68,7 +68,8 @@ pub(crate) fn start(
             };
             let local = tokio::task::LocalSet::new();
             local.block_on(&executor, async move {
-                if let Some(engine) = Engine::new(options, stop).await {
+                if let Some(mut engine) = Engine::new(options, stop).await {
+                    engine.prepare().await;
                     engine.serve(inbox).await;
                 }
             });
@@ -81,6 +82,8 @@ pub(crate) fn start(
 struct Engine {
     // Dropped before the runtime: realms keep values of it.
     realms: BTreeMap<Generation, Realm>,
+    /// The first realm, made while nobody asked for it yet.
+    first: Option<Realm>,
     rejections: Rc<RefCell<Rejections>>,
     runtime: AsyncRuntime,
     options: Rc<ScriptOptions>,
@@ -115,6 +118,7 @@ impl Engine {
             .await;
         Some(Self {
             realms: BTreeMap::new(),
+            first: None,
             rejections,
             runtime,
             options: Rc::new(options),
@@ -165,10 +169,11 @@ impl Engine {
             Request::Open(generation, reply) => {
                 let _ = reply.send(self.open(generation).await);
             }
-            Request::Connect(surroundings) => {
-                let mut options = (*self.options).clone();
-                surroundings.enter(&mut options);
-                self.options = Rc::new(options);
+            Request::Connect(options) => {
+                self.watch
+                    .set_limits(options.busy_limit, options.memory_limit);
+                self.loading.keep_in(options.cache_dir.clone());
+                self.options = Rc::new(*options);
             }
             Request::Call(call) => match self.realms.get(&call.generation) {
                 Some(realm) => realm.call(call).await,
@@ -192,10 +197,30 @@ impl Engine {
         }
     }
 
-    async fn open(&mut self, generation: Generation) -> Result<(), ScriptError> {
+    /// Makes the first realm and what extensions are loaded with. Whoever starts an engine has other
+    /// things to do before it can be used.
+    async fn prepare(&mut self) {
+        // Whatever fails here fails again, and is told, when it is asked for.
+        if let Ok(realm) = self.make(Generation::FIRST).await {
+            realm.prepare_loading().await;
+            self.first = Some(realm);
+        }
+    }
+
+    async fn make(&self, generation: Generation) -> Result<Realm, ScriptError> {
         self.watch.begin();
         let shared = Shared::new(generation, &self.options, &self.loading, &self.watch);
-        let realm = Realm::open(&self.runtime, shared, Rc::clone(&self.watch)).await?;
+        Realm::open(&self.runtime, shared, Rc::clone(&self.watch)).await
+    }
+
+    async fn open(&mut self, generation: Generation) -> Result<(), ScriptError> {
+        let realm = match self.first.take() {
+            Some(realm) if realm.shared().generation() == generation => {
+                realm.shared().connect(&self.options);
+                realm
+            }
+            _ => self.make(generation).await?,
+        };
         self.realms.insert(generation, realm);
         self.untidy = true;
         Ok(())

@@ -1,11 +1,13 @@
 //! What is known before a session is put together: where, how far the place is trusted, settings.
 
 use pinion_config::{Dirs, ProjectTrust, Settings, Trust, TrustFlag, migrate};
+use pinion_extensions::Script;
 use pinion_pi::Dialect;
 use serde_json::Value;
 
 use super::tell;
 use crate::cli::Flags;
+use crate::extensions;
 use crate::failure::Failure;
 
 /// What flags, the environment and the settings files say.
@@ -15,6 +17,8 @@ pub(crate) struct Basis {
     pub settings: Settings,
     /// How the client speaks.
     pub dialect: Dialect,
+    /// Where extensions will run, if it is clear from the start that there are any.
+    pub script: Option<Script>,
 }
 
 impl Basis {
@@ -23,7 +27,9 @@ impl Basis {
         for warning in &flags.warnings {
             eprintln!("{warning}");
         }
-        Self::at(Dirs::from_env()?, flags)
+        let script = extensions::start_ahead(flags);
+        let basis = Self::at(Dirs::from_env()?, flags)?;
+        Ok(Self { script, ..basis })
     }
 
     /// The same for these directories.
@@ -44,6 +50,7 @@ impl Basis {
             trust,
             settings,
             dialect,
+            script: None,
         })
     }
 }

@@ -35,6 +35,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         },
     };
     let shared = Shared::new(&basis.dirs);
+    let input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
     let engine = the_engine(
         &runtime,
         program,
@@ -48,7 +49,6 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     drop(flags);
     let watched = stdout.try_clone()?;
     let writer = Writer::spawn(stdout, projection(dialect, &engine), queue.clone())?;
-    let input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
     let mut ending = Ending::listen(&runtime)?;
     let end = runtime.block_on(async {
         let interrupted = async {
