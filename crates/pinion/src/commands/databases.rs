@@ -369,7 +369,7 @@ mod tests {
     fn slips_say_what_may_be_meant() {
         for (store, line, said) in [
             (Store::Turns, "", "say what to do"),
-            (Store::Turns, "lsit --turns-db a", "Did you mean list?"),
+            (Store::Turns, "lst --turns-db a", "Did you mean list?"),
             (Store::Turns, "list", "name a database with --turns-db FILE"),
             (
                 Store::Turns,
