@@ -4,6 +4,7 @@
 //! that merges progress instead of growing, a writer thread that owns the protocol's descriptor,
 //! and repair of files whose last line was torn. Knows no protocol and no message.
 
+mod delta;
 pub mod json;
 mod number;
 mod queue;
@@ -14,6 +15,7 @@ pub mod stdio;
 pub mod tail;
 mod writer;
 
+pub use delta::DeltaText;
 pub use queue::{Coalesce, Outgoing, Queue};
 pub use reader::{Input, read_lines, read_lines_until_too_long};
 pub use records::Records;

@@ -200,6 +200,12 @@ impl Registry {
         self.has_credentials_in(&self.credentials.stored(), provider)
     }
 
+    /// The same about several providers, with one look at `auth.json`.
+    pub(crate) fn who_has_credentials(&self) -> impl Fn(&str) -> bool {
+        let stored = self.credentials.stored();
+        move |provider| self.has_credentials_in(&stored, provider)
+    }
+
     fn has_credentials_in(&self, stored: &Entries, provider: &str) -> bool {
         let configured = self.configured_key(provider);
         [offline::PROVIDER, cassette::PROVIDER].contains(&provider)

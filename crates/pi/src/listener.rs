@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use pinion_agent::{Event, Listener};
-use pinion_jsonl::Queue;
+
+use pinion_jsonl::{DeltaText, Queue};
 use pinion_message::{Block, Message};
 
 use crate::Dialect;
-use crate::outgoing::{DeltaText, Out, Sink};
+use crate::outgoing::{Out, Sink};
 
 /// What surrounds the message in an update.
 const FRAME: usize = 512;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pinion_agent::Event;
-use pinion_jsonl::{Outgoing, Queue};
+use pinion_jsonl::{DeltaText, Outgoing, Queue};
 use serde_json::Value;
 
 /// What surrounds the text in a line that tells what a command printed.
@@ -83,34 +83,6 @@ pub enum Out {
 /// The id of one command of the client, if it had one. Commands are told apart by where it is kept.
 #[derive(Debug)]
 pub struct AskedId(pub(crate) Option<Value>);
-
-/// Added text: shared while it is one delta, owned once several have merged.
-#[derive(Debug)]
-pub enum DeltaText {
-    /// One delta.
-    One(Arc<str>),
-    /// Several.
-    Several(String),
-}
-
-impl DeltaText {
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::One(text) => text,
-            Self::Several(text) => text,
-        }
-    }
-
-    fn push(&mut self, more: &Self) {
-        if let Self::One(text) = self {
-            *self = Self::Several(text.to_string());
-        }
-        if let Self::Several(text) = self {
-            text.push_str(more.as_str());
-        }
-    }
-}
 
 impl Outgoing for Out {
     fn absorb(&mut self, next: Self) -> Result<(), Self> {

@@ -18,6 +18,7 @@ mod reader;
 mod runtime;
 mod signals;
 mod stdin;
+mod surroundings;
 
 use std::process::ExitCode;
 

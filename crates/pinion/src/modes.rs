@@ -58,7 +58,7 @@ impl End {
 /// How long extensions may take to end.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// How long a run may take to settle, and its last lines to be read, when the program must end.
-const LAST_WORDS: Duration = Duration::from_millis(800);
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(800);
 
 /// A client sends what files would say.
 fn refuse_files(flags: &Flags) -> Result<(), Failure> {
@@ -138,7 +138,11 @@ async fn stop_session(stopper: &Stopper, task: JoinHandle<()>) {
 
 /// Waits until everything has been read, or cannot be; a reader that takes for ever is ended by a
 /// signal, whose exit code is the error.
-fn last_words(runtime: &Runtime, ending: &mut Ending, writer: Writer) -> Result<WriterEnd, u8> {
+pub(crate) fn last_words(
+    runtime: &Runtime,
+    ending: &mut Ending,
+    writer: Writer,
+) -> Result<WriterEnd, u8> {
     runtime.block_on(async {
         tokio::select! {
             end = tokio::task::spawn_blocking(move || writer.join()) => {

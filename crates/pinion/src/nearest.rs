@@ -1,5 +1,7 @@
 //! What somebody may have meant.
 
+use pinion_spelling::distance;
+
 /// The candidate most like `text`, if any is like it at all.
 pub(crate) fn nearest<'a>(
     text: &str,
@@ -10,20 +12,4 @@ pub(crate) fn nearest<'a>(
         .filter(|(distance, candidate)| *distance <= candidate.len() / 3)
         .min()
         .map(|(_, candidate)| candidate)
-}
-
-/// How many letters must change to make one text the other.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, left) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, right) in right.iter().enumerate() {
-            let substituted = diagonal + usize::from(left != *right);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }

@@ -12,12 +12,12 @@ mod verbs;
 mod words;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use pinion_jsonl::{Outgoing, Queue, Writer, WriterEnd};
 use tokio::runtime::Runtime;
 
 pub(crate) use self::verbs::{Verb, run};
+use crate::modes::{LAST_WORDS, last_words};
 use crate::signals::Ending;
 
 /// Why a run, or serving requests, is over.
@@ -43,9 +43,6 @@ impl End {
     }
 }
 
-/// How long the last lines may take to be read when the program must end.
-const LAST_WORDS: Duration = Duration::from_millis(800);
-
 /// The way out: nothing is left running, and what was said is read if there is somebody to read it.
 fn conclude<T: Outgoing>(
     runtime: Runtime,
@@ -57,19 +54,11 @@ fn conclude<T: Outgoing>(
     pinion_tools::kill_all();
     queue.close();
     let end = match end {
-        End::Done | End::Failed => {
-            let read = runtime.block_on(async {
-                tokio::select! {
-                    end = tokio::task::spawn_blocking(move || writer.join()) => Ok(end),
-                    code = ending.signalled() => Err(code),
-                }
-            });
-            match read {
-                Ok(Ok(WriterEnd::Complete)) => end,
-                Ok(_) => End::Unread,
-                Err(code) => End::Signal(code),
-            }
-        }
+        End::Done | End::Failed => match last_words(&runtime, &mut ending, writer) {
+            Ok(WriterEnd::Complete) => end,
+            Ok(_) => End::Unread,
+            Err(code) => End::Signal(code),
+        },
         End::Unread | End::Signal(_) => {
             writer.join_within(LAST_WORDS);
             end

@@ -9,11 +9,10 @@ use std::time::Instant;
 
 use pinion_agent::Event;
 use pinion_history::MemoryTimeline;
-use pinion_jsonl::{Project, Records};
+use pinion_jsonl::{DeltaText, Project, Records};
 use pinion_message::{AssistantMessage, Block, Message, StopReason, Usage};
 use pinion_pinocchio::{
-    Closing, DeltaText, Front, FrontOptions, Out, PatchMode, RunEnd, RunStart, Terminal, new_id,
-    new_root,
+    Closing, Front, FrontOptions, Out, PatchMode, RunEnd, RunStart, Terminal, new_id, new_root,
 };
 
 const RUNS: usize = 10;

@@ -36,7 +36,7 @@ pub use front::{Front, FrontOptions};
 pub use ids::{is_usable_root, new_id, new_root};
 pub use listener::ChatListener;
 pub use message::Undecodable;
-pub use outgoing::{ActiveRun, Closing, Control, DeltaText, Out, Surface, Terminal};
+pub use outgoing::{ActiveRun, Closing, Control, Out, Surface, Terminal};
 pub use patch::{Patch, PatchKind, PatchMode, PatchStream, SegmentFacts};
 pub use pinion_proto::Text;
 pub use requests::{

@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use pinion_agent::{Event, Listener};
-use pinion_jsonl::Queue;
+use pinion_jsonl::{DeltaText, Queue};
 use pinion_message::{Block, Message};
 
-use crate::outgoing::{DeltaText, FRAME, Out};
+use crate::outgoing::{FRAME, Out};
 use crate::patch::PatchMode;
 use crate::verdict::{RunEnd, Verdict};
 

@@ -1,10 +1,9 @@
 //! What waits to be written: engine events as they are, and the frames around them.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use pinion_agent::Event;
-use pinion_jsonl::{Outgoing, Queue};
+use pinion_jsonl::{DeltaText, Outgoing, Queue};
 
 use crate::frames::Address;
 use crate::patch::PatchMode;
@@ -129,41 +128,6 @@ impl Surface {
                 "cancel",
             ],
             Self::DebugFile => &["ui-events", "snapshot", "done", "debug-log"],
-        }
-    }
-}
-
-/// Added text: shared while it is one delta, owned once several have merged.
-#[derive(Debug)]
-pub enum DeltaText {
-    /// One delta.
-    One(Arc<str>),
-    /// Several.
-    Several(String),
-}
-
-impl DeltaText {
-    /// The text, shared.
-    pub fn into_shared(self) -> Arc<str> {
-        match self {
-            Self::One(text) => text,
-            Self::Several(text) => text.into(),
-        }
-    }
-
-    fn as_str(&self) -> &str {
-        match self {
-            Self::One(text) => text,
-            Self::Several(text) => text,
-        }
-    }
-
-    fn push(&mut self, more: &Self) {
-        if let Self::One(text) = self {
-            *self = Self::Several(text.to_string());
-        }
-        if let Self::Several(text) = self {
-            text.push_str(more.as_str());
         }
     }
 }

@@ -120,9 +120,10 @@ fn best<'a>(
 
 /// Those that can be asked, or all when none can.
 fn preferred<'a>(registry: &Registry, candidates: Vec<Candidate<'a>>) -> Vec<Candidate<'a>> {
+    let has_credentials = registry.who_has_credentials();
     let askable: Vec<Candidate<'a>> = candidates
         .iter()
-        .filter(|candidate| candidate.is_spoken() && registry.has_credentials(candidate.provider))
+        .filter(|candidate| candidate.is_spoken() && has_credentials(candidate.provider))
         .copied()
         .collect();
     if askable.is_empty() {

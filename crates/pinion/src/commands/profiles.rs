@@ -8,14 +8,14 @@ use std::time::SystemTime;
 use pinion_config::{Dirs, Trust, TrustFlag};
 use pinion_llm::{Registry as Models, RegistryOptions};
 use pinion_profiles::{
-    Asked, Chosen, Profile, ProfileError, Registry, Resolved, Surroundings, engine, resolve,
-    to_yaml,
+    Asked, Chosen, Profile, ProfileError, Registry, Resolved, engine, resolve, to_yaml,
 };
 use serde_json::{Map, Value, json};
 
 use super::out;
 use crate::failure::Failure;
 use crate::help::Topic;
+use crate::surroundings;
 
 pub(super) fn run(words: &[String]) -> Result<ExitCode, Failure> {
     let Some((verb, rest)) = words.split_first() else {
@@ -94,34 +94,23 @@ fn look(wanted: &Wanted) -> Result<Looked, Failure> {
     for notice in &notices {
         eprintln!("Warning: {notice}");
     }
-    let environment = |name: &str| std::env::var(name).ok();
-    let trusts = |directory: &std::path::Path| match wanted.trust {
-        TrustFlag::Approve => true,
-        TrustFlag::Refuse => false,
-        TrustFlag::Unset => trust.is_trusted(directory),
-    };
-    let surroundings = Surroundings {
-        home: &dirs.home,
-        cwd: &dirs.cwd,
-        environment: &environment,
-        trusts: &trusts,
-        system: std::path::Path::new("/etc"),
-    };
-    let resolved = resolve(&surroundings, &wanted.asked)
-        .map_err(|error| Failure::failed(format!("Error: {error}")))?;
-    for notice in &resolved.notices {
-        eprintln!("Warning: {notice}");
-    }
-    let options = RegistryOptions {
-        include_offline: true,
-        ..RegistryOptions::default()
-    };
-    let (models, notices) = Models::load(&dirs.agent_dir, options);
-    for notice in &notices {
-        eprintln!("Warning: {notice}");
-    }
-    let engine = engine(&resolved, &models, &surroundings, SystemTime::now());
-    Ok(Looked { resolved, engine })
+    surroundings::with(&dirs, &trust, wanted.trust, |surroundings| {
+        let resolved = resolve(surroundings, &wanted.asked)
+            .map_err(|error| Failure::failed(format!("Error: {error}")))?;
+        for notice in &resolved.notices {
+            eprintln!("Warning: {notice}");
+        }
+        let options = RegistryOptions {
+            include_offline: true,
+            ..RegistryOptions::default()
+        };
+        let (models, notices) = Models::load(&dirs.agent_dir, options);
+        for notice in &notices {
+            eprintln!("Warning: {notice}");
+        }
+        let engine = engine(&resolved, &models, surroundings, SystemTime::now());
+        Ok(Looked { resolved, engine })
+    })
 }
 
 fn list(wanted: &Wanted) -> Result<ExitCode, Failure> {

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use pinion_agent::ToolOrder;
 use pinion_commands::{BuiltInValues, Command, RenderedCommand, Source, templates};
-use pinion_config::{Dirs, Settings, Trust};
+use pinion_config::{Dirs, Settings, Trust, TrustFlag};
 use pinion_history::{StoreChoice, TimelineStore, Turn, TurnStore, open_timeline, open_turns};
 use pinion_llm::{Providers, Registry, RegistryOptions};
 use pinion_message::{Block, Mask};
@@ -22,6 +22,7 @@ use super::options::Options;
 use super::running::Runner;
 use crate::engine::{engine_settings, tool_settings};
 use crate::failure::Failure;
+use crate::surroundings;
 
 /// A command, ready to be run.
 pub(super) struct Job {
@@ -90,15 +91,14 @@ impl Job {
         let Place {
             dirs,
             settings,
-            trust,
             mask,
+            ..
         } = &self.place;
         let (registry, notices) = Registry::load(&dirs.agent_dir, RegistryOptions::default());
         for notice in &notices {
             eprintln!("Warning: {notice}");
         }
-        let surroundings = surroundings(dirs, trust);
-        let chosen = surroundings.with(|surroundings| {
+        let chosen = self.place.look(|surroundings| {
             pinion_profiles::engine(&self.resolved, &registry, surroundings, SystemTime::now())
         });
         let chosen = chosen.map_err(|error| error.to_string())?;
@@ -192,15 +192,18 @@ impl Place {
         })
     }
 
+    fn look<T>(&self, look: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+        surroundings::with(&self.dirs, &self.trust, TrustFlag::Unset, look)
+    }
+
     fn resolve(&self, asked: &Asked) -> Result<Resolved, Failure> {
-        surroundings(&self.dirs, &self.trust)
-            .with(|surroundings| pinion_profiles::resolve(surroundings, asked))
+        self.look(|surroundings| pinion_profiles::resolve(surroundings, asked))
             .map_err(|error| Failure::failed(format!("Error: {error}")))
     }
 
     /// Directories of commands.
     pub fn repositories(&self) -> Vec<std::path::PathBuf> {
-        surroundings(&self.dirs, &self.trust).with(|surroundings| {
+        self.look(|surroundings| {
             let (mut directories, notices) = pinion_profiles::repositories(surroundings, None);
             tell(&notices);
             directories.push(surroundings.home.join(".pinocchio/prompts"));
@@ -292,30 +295,6 @@ fn created(path: &Path) -> Result<File, Failure> {
 fn tell(notices: &[Notice]) {
     for notice in notices {
         eprintln!("Warning: {}", notice.message);
-    }
-}
-
-/// Lends what profiles want to know.
-struct Lender<'a> {
-    dirs: &'a Dirs,
-    trust: &'a Trust,
-}
-
-fn surroundings<'a>(dirs: &'a Dirs, trust: &'a Trust) -> Lender<'a> {
-    Lender { dirs, trust }
-}
-
-impl Lender<'_> {
-    fn with<T>(&self, use_them: impl FnOnce(&Surroundings<'_>) -> T) -> T {
-        let environment = |name: &str| std::env::var(name).ok();
-        let trusts = |directory: &Path| self.trust.is_trusted(directory);
-        use_them(&Surroundings {
-            home: &self.dirs.home,
-            cwd: &self.dirs.cwd,
-            environment: &environment,
-            trusts: &trusts,
-            system: Path::new("/etc"),
-        })
     }
 }
 

@@ -11,11 +11,11 @@ use pinion_history::{
     EntityChange, Fault, HistoryError, MemoryTimeline, TimelineEvent, TimelineSession,
     TimelineSnapshot, TimelineStore,
 };
-use pinion_jsonl::{Coalesce, Project, Queue, Records, Writer, WriterEnd};
+use pinion_jsonl::{Coalesce, DeltaText, Project, Queue, Records, Writer, WriterEnd};
 use pinion_message::{Block, Message};
 use pinion_pinocchio::{
-    Address, Closing, Control, DeltaText, Front, FrontOptions, Out, PatchMode, RunEnd, RunStart,
-    Surface, Terminal, Text,
+    Address, Closing, Control, Front, FrontOptions, Out, PatchMode, RunEnd, RunStart, Surface,
+    Terminal, Text,
 };
 use serde_json::{Value, json};
 

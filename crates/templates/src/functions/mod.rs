@@ -166,25 +166,15 @@ pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
     names()
         .into_iter()
-        .map(|known| (distance(&lower, &known.to_lowercase()), known))
+        .map(|known| {
+            (
+                pinion_spelling::distance(&lower, &known.to_lowercase()),
+                known,
+            )
+        })
         .filter(|(distance, known)| *distance <= 1 + known.len() / 5)
         .min()
         .map(|(_, known)| known)
-}
-
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, right) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(left != *right);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// The arguments of a call, asked for by kind.

@@ -4,6 +4,7 @@
 //! Everything works from outside, on an unchanged binary and without privileges, except [`disk::SmallDisk`],
 //! which says so where it may not mount.
 
+pub mod answers;
 pub mod disk;
 pub mod limits;
 pub mod net;

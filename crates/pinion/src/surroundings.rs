@@ -1,0 +1,28 @@
+//! What profiles want to know of this process: where it is, its environment, whom its user trusts.
+
+use std::path::Path;
+
+use pinion_config::{Dirs, Trust, TrustFlag};
+use pinion_profiles::Surroundings;
+
+/// Lends the surroundings of this process to `look`.
+pub(crate) fn with<T>(
+    dirs: &Dirs,
+    trust: &Trust,
+    flag: TrustFlag,
+    look: impl FnOnce(&Surroundings<'_>) -> T,
+) -> T {
+    let environment = |name: &str| std::env::var(name).ok();
+    let trusts = |directory: &Path| match flag {
+        TrustFlag::Approve => true,
+        TrustFlag::Refuse => false,
+        TrustFlag::Unset => trust.is_trusted(directory),
+    };
+    look(&Surroundings {
+        home: &dirs.home,
+        cwd: &dirs.cwd,
+        environment: &environment,
+        trusts: &trusts,
+        system: Path::new("/etc"),
+    })
+}
