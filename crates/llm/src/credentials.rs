@@ -179,11 +179,16 @@ impl Credentials {
     }
 
     /// Every key of `provider` that can be told without running a command.
-    pub(crate) fn known(&self, provider: &str, configured: Option<&Secret>) -> Vec<Secret> {
+    pub(crate) fn known(
+        &self,
+        provider: &str,
+        stored: &Entries,
+        configured: Option<&Secret>,
+    ) -> Vec<Secret> {
         let mut known: Vec<Secret> = self.runtime_key(provider).into_iter().collect();
         known.extend(self.environment.key(provider).map(Secret::from));
         let mut texts: Vec<Secret> = configured.into_iter().cloned().collect();
-        match self.auth.entries().get(provider) {
+        match stored.get(provider) {
             Some(Stored::ApiKey { key }) => texts.push(key.clone()),
             Some(Stored::Login { access, .. }) => known.push(access.clone()),
             Some(Stored::Unknown) | None => {}

@@ -226,9 +226,10 @@ impl Registry {
     /// Every key that can be told without running a command, so that it can be masked.
     pub fn known_keys(&self) -> Vec<Secret> {
         let providers = self.providers();
+        let stored = self.credentials.stored();
         let known = providers.iter().flat_map(|provider| {
             self.credentials
-                .known(provider, self.configured_key(provider))
+                .known(provider, &stored, self.configured_key(provider))
         });
         known.collect()
     }
