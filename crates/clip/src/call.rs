@@ -1,13 +1,14 @@
 //! One call: what was asked, what has come of it so far, and its one end.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::Stream;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
@@ -21,8 +22,8 @@ use crate::{ClipError, Code};
 pub struct Invocation {
     /// Which command, as the caller wrote it.
     pub command: String,
-    /// Its input, passed on as it is.
-    pub input: Box<RawValue>,
+    /// Its input, JSON text that is passed on as it is; none at all means `{}`.
+    pub input: Bytes,
     /// Until when an answer is wanted.
     pub deadline: Option<Instant>,
     /// Told when the answer is no longer wanted. Dropping the answer says the same.
@@ -31,13 +32,53 @@ pub struct Invocation {
 
 impl Invocation {
     /// A call without a deadline.
-    pub fn new(command: impl Into<String>, input: Box<RawValue>) -> Self {
+    pub fn new(command: impl Into<String>, input: impl Into<Bytes>) -> Self {
         Self {
             command: command.into(),
-            input,
+            input: input.into(),
             deadline: None,
             cancel: None,
         }
+    }
+}
+
+/// Why a call failed, and who says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallError {
+    /// The clip answered with it.
+    Answered(ClipError),
+    /// There was no answer, or not all of it: the clip could not be started, ended, was too late or too slow, or nobody
+    /// wanted the answer any more.
+    Unanswered(ClipError),
+}
+
+impl CallError {
+    /// What went wrong.
+    pub fn failure(&self) -> &ClipError {
+        match self {
+            Self::Answered(failure) | Self::Unanswered(failure) => failure,
+        }
+    }
+
+    /// What went wrong, whoever says so.
+    pub fn into_failure(self) -> ClipError {
+        match self {
+            Self::Answered(failure) | Self::Unanswered(failure) => failure,
+        }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.failure().fmt(formatter)
+    }
+}
+
+impl std::error::Error for CallError {}
+
+impl From<CallError> for ClipError {
+    fn from(error: CallError) -> Self {
+        error.into_failure()
     }
 }
 
@@ -46,7 +87,7 @@ impl Invocation {
 pub(crate) struct Call {
     pub(crate) id: Box<str>,
     /// The line that asks it.
-    pub(crate) line: bytes::Bytes,
+    pub(crate) line: Bytes,
     pub(crate) deadline: Option<Instant>,
     limits: Arc<Limits>,
     progress: Mutex<Progress>,
@@ -54,10 +95,10 @@ pub(crate) struct Call {
 
 #[derive(Debug, Default)]
 struct Progress {
-    chunks: VecDeque<Box<RawValue>>,
+    chunks: VecDeque<Bytes>,
     bytes: usize,
     /// Set once.
-    end: Option<Result<(), ClipError>>,
+    end: Option<Result<(), CallError>>,
     /// Something has come for it from the process.
     touched: bool,
     /// It was sent a second time, or ought to be.
@@ -73,7 +114,7 @@ pub(crate) enum Push {
     /// It waits to be read.
     Taken,
     /// Too much waits to be read already; here it is again.
-    Full(Box<RawValue>),
+    Full(Bytes),
     /// The call has ended; it is dropped.
     Over,
 }
@@ -98,13 +139,13 @@ impl Call {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn push(&self, chunk: Box<RawValue>) -> Push {
+    pub(crate) fn push(&self, chunk: Bytes) -> Push {
         let mut progress = self.progress();
         progress.touched = true;
         if progress.end.is_some() {
             return Push::Over;
         }
-        let length = chunk.get().len();
+        let length = chunk.len();
         // One chunk always fits, however long it is: its line was within the limit.
         let full = progress.chunks.len() >= self.limits.chunks
             || !progress.chunks.is_empty() && progress.bytes + length > self.limits.chunk_bytes;
@@ -132,10 +173,10 @@ impl Call {
     }
 
     /// The last part of an answer, for which there is always room, and the end.
-    pub(crate) fn push_last(&self, chunk: Box<RawValue>) {
+    pub(crate) fn push_last(&self, chunk: Bytes) {
         let mut progress = self.progress();
         if progress.end.is_none() {
-            progress.bytes += chunk.get().len();
+            progress.bytes += chunk.len();
             progress.chunks.push_back(chunk);
             progress.end = Some(Ok(()));
             wake(progress);
@@ -143,7 +184,7 @@ impl Call {
     }
 
     /// Ends the call. Only the first end counts.
-    pub(crate) fn finish(&self, end: Result<(), ClipError>) {
+    pub(crate) fn finish(&self, end: Result<(), CallError>) {
         let mut progress = self.progress();
         if progress.end.is_none() {
             progress.end = Some(end);
@@ -181,7 +222,7 @@ fn wake(mut progress: MutexGuard<'_, Progress>) {
     }
 }
 
-/// The answer to a call: its outputs, then the end. A failure is the last item.
+/// The answer to a call: its outputs as JSON text, then the end. A failure is the last item.
 ///
 /// A command that does not stream gives one output. Dropping the stream cancels the call.
 #[derive(Debug)]
@@ -212,11 +253,11 @@ impl ChunkStream {
     }
 
     /// Waits for the whole answer, as one output.
-    pub async fn output(mut self) -> Result<Box<RawValue>, ClipError> {
+    pub async fn output(mut self) -> Result<Bytes, CallError> {
         use futures_util::StreamExt;
         let mut aggregate = Aggregate::default();
         while let Some(chunk) = self.next().await {
-            aggregate.push(chunk?)?;
+            aggregate.push(chunk?).map_err(CallError::Unanswered)?;
         }
         Ok(aggregate.finish())
     }
@@ -225,13 +266,13 @@ impl ChunkStream {
         let error = ClipError::new(Code::Canceled, reason.to_owned());
         match self.shared.upgrade() {
             Some(shared) => shared.abandon(&self.call, error),
-            None => self.call.finish(Err(error)),
+            None => self.call.finish(Err(CallError::Unanswered(error))),
         }
     }
 }
 
 impl Stream for ChunkStream {
-    type Item = Result<Box<RawValue>, ClipError>;
+    type Item = Result<Bytes, CallError>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let stream = self.get_mut();
@@ -246,7 +287,7 @@ impl Stream for ChunkStream {
         }
         let mut progress = stream.call.progress();
         if let Some(chunk) = progress.chunks.pop_front() {
-            progress.bytes -= chunk.get().len();
+            progress.bytes -= chunk.len();
             drop(progress);
             if let Some(shared) = stream.shared.upgrade() {
                 shared.room.notify_one();

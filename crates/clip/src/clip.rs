@@ -12,6 +12,7 @@ use crate::codec::{self, Verdict};
 use crate::limits::Limits;
 use crate::logs::ClipLog;
 use crate::manifest::Manifest;
+use crate::output::EMPTY_OBJECT;
 use crate::outward::Outward;
 use crate::package::Package;
 use crate::process::{self, Programs};
@@ -204,10 +205,16 @@ impl Clip {
 
     /// Calls a command. Must be called within a tokio runtime; returns at once.
     ///
-    /// Whether the command exists is for the clip to say, or for the caller to ask [`Manifest::accepts`].
+    /// Input that is not JSON is refused here. Whether the command exists is for the clip to say, or for the caller to ask [`Manifest::accepts`].
     pub fn invoke(&self, invocation: Invocation) -> Result<ChunkStream, ClipError> {
         let id = self.shared.next_id();
-        let line = codec::invoke(&id, &invocation.command, &invocation.input);
+        let input = match invocation.input.trim_ascii() {
+            b"" => &EMPTY_OBJECT[..],
+            input => input,
+        };
+        let input = codec::json(input)
+            .ok_or_else(|| ClipError::invalid("the input of the call is not JSON text"))?;
+        let line = codec::invoke(&id, &invocation.command, input);
         if line.len() > self.shared.limits.line_out {
             let message = format!(
                 "the input is {} bytes long; a line for a clip may have {}",

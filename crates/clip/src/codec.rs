@@ -14,6 +14,7 @@
 mod decode;
 mod encode;
 
+use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use crate::ClipError;
@@ -25,6 +26,11 @@ pub use encode::{
     answer_data, answer_error, answer_list, answer_list_error, answer_output, cancel, invoke,
     registered,
 };
+
+/// Takes bytes for the JSON text of one value, if that is what they are.
+pub fn json(bytes: &[u8]) -> Option<&RawValue> {
+    serde_json::from_slice(bytes).ok()
+}
 
 /// What a clip speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -64,9 +70,9 @@ pub enum Message {
     /// It is ready and says what it is; `None` if it forgot to say.
     Register(Option<Box<RawValue>>),
     /// The answer to a call, or the last part of one; `None` if nothing was in it.
-    Result(Box<str>, Option<Box<RawValue>>),
+    Result(Box<str>, Option<Bytes>),
     /// A part of an answer.
-    Chunk(Box<str>, Box<RawValue>),
+    Chunk(Box<str>, Bytes),
     /// The answer is complete.
     Done(Box<str>),
     /// A call failed.
@@ -152,8 +158,8 @@ pub struct CrossCall {
     pub clip: String,
     /// Which command.
     pub command: String,
-    /// With what input.
-    pub input: Box<RawValue>,
+    /// With what input, as JSON text.
+    pub input: Bytes,
     /// The secret that opens the other clip, if one is needed.
     pub clip_token: Option<String>,
 }

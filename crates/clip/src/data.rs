@@ -8,6 +8,7 @@ mod beneath;
 mod mime;
 mod path;
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use nix::errno::Errno;
 use serde::{Serialize, Serializer};
 
@@ -48,7 +50,7 @@ pub enum DataOperation {
     /// Read a whole file.
     Read,
     /// Write a whole file, with the directories on the way to it.
-    Write(Vec<u8>),
+    Write(Bytes),
     /// List a directory, one level.
     List,
     /// Delete a file or an empty directory.
@@ -64,7 +66,7 @@ pub enum DataAnswer {
     /// The address of what was written or deleted.
     Uri(String),
     /// The bytes of a file.
-    Content(#[serde(serialize_with = "as_base64")] Vec<u8>),
+    Content(#[serde(serialize_with = "as_base64")] Bytes),
     /// What is in a directory, by name.
     Entries(Vec<Entry>),
     /// About a file.
@@ -84,7 +86,7 @@ pub struct Entry {
     pub size: u64,
     /// What a file is, going by its name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mime: Option<&'static str>,
+    pub mime: Option<Cow<'static, str>>,
 }
 
 /// File or directory.
@@ -103,7 +105,7 @@ pub struct Stat {
     /// Its size in bytes.
     pub size: u64,
     /// What it is, going by its name.
-    pub mime: &'static str,
+    pub mime: Cow<'static, str>,
     /// When it was last written: RFC 3339, UTC.
     pub modified: String,
 }
@@ -172,7 +174,10 @@ impl DataStore {
         path: &str,
     ) -> Result<DataAnswer, ClipError> {
         match operation {
-            DataOperation::Read => self.read(alias, path).map(DataAnswer::Content),
+            DataOperation::Read => {
+                let read = self.read(alias, path);
+                read.map(|bytes| DataAnswer::Content(bytes.into()))
+            }
             DataOperation::Write(bytes) => self.write(alias, path, &bytes).map(DataAnswer::Uri),
             DataOperation::List => self.list(alias, path).map(DataAnswer::Entries),
             DataOperation::Delete => self.delete(alias, path).map(DataAnswer::Uri),
@@ -281,7 +286,7 @@ impl DataStore {
                     EntryKind::File
                 },
                 size: metadata.len(),
-                mime: (!is_directory).then(|| mime_of(&name)),
+                mime: (!is_directory).then(|| mime_of(&name).into()),
                 name,
             });
         }
@@ -322,7 +327,7 @@ impl DataStore {
         let modified = jiff::Timestamp::from_second(seconds as i64).unwrap_or_default();
         Ok(Stat {
             size: metadata.len(),
-            mime: mime_of(&place.path),
+            mime: mime_of(&place.path).into(),
             modified: modified.to_string(),
         })
     }

@@ -8,12 +8,11 @@
 //! ```no_run
 //! # async fn example(outward: std::sync::Arc<dyn pinion_clip::Outward>) -> Result<(), pinion_clip::ClipError> {
 //! use pinion_clip::{Clip, ClipConfig, Invocation, logs::ClipLog, package::Package};
-//! use serde_json::value::RawValue;
 //!
 //! let package = Package::read("clips/todo".as_ref())?;
 //! let config = ClipConfig::new("todo", package, "data/todo");
 //! let clip = Clip::new(config, ClipLog::at("logs/todo.log").into(), outward);
-//! let input = RawValue::from_string(r#"{"title":"Buy milk"}"#.into()).unwrap();
+//! let input = r#"{"title":"Buy milk"}"#;
 //! let output = clip.invoke(Invocation::new("add", input))?.output().await?;
 //! # Ok(())
 //! # }
@@ -34,7 +33,7 @@ pub mod package;
 mod process;
 mod shared;
 
-pub use call::{ChunkStream, Invocation};
+pub use call::{CallError, ChunkStream, Invocation};
 pub use clip::{Clip, ClipConfig, DEFAULT_HUB, Snapshot, State, Status, Token};
 pub use codec::CrossCall;
 pub use limits::Limits;

@@ -1,24 +1,27 @@
 //! Many outputs as one: what a caller gets who asked for a single answer.
 
-use serde_json::value::RawValue;
+use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::{ClipError, Code};
 
 /// The longest single answer put together.
 pub const MAX_OUTPUT: usize = 32 * 1024 * 1024;
 
-/// Puts the outputs of a call together: none gives `{}`, one is taken as it is, texts are joined, everything else becomes
+/// `{}`.
+pub(crate) const EMPTY_OBJECT: Bytes = Bytes::from_static(b"{}");
+
+/// Puts the outputs of a call, each of them JSON text, together: none gives `{}`, one is taken as it is, texts are joined, everything else becomes
 /// an array.
 #[derive(Debug, Default)]
 pub struct Aggregate {
-    outputs: Vec<Box<RawValue>>,
+    outputs: Vec<Bytes>,
     bytes: usize,
 }
 
 impl Aggregate {
     /// Takes the next output.
-    pub fn push(&mut self, output: Box<RawValue>) -> Result<(), ClipError> {
-        self.bytes += output.get().len() + 1;
+    pub fn push(&mut self, output: Bytes) -> Result<(), ClipError> {
+        self.bytes += output.len() + 1;
         if self.bytes > MAX_OUTPUT {
             return Err(ClipError::new(
                 Code::ResourceExhausted,
@@ -30,46 +33,41 @@ impl Aggregate {
     }
 
     /// The one output.
-    pub fn finish(mut self) -> Box<RawValue> {
+    pub fn finish(mut self) -> Bytes {
         if self.outputs.len() < 2 {
-            return self.outputs.pop().unwrap_or_else(empty_object);
+            return self.outputs.pop().unwrap_or(EMPTY_OBJECT);
         }
         let texts = self
             .outputs
             .iter()
-            .map(|output| serde_json::from_str::<String>(output.get()).ok());
+            .map(|output| serde_json::from_slice::<String>(output).ok());
         if let Some(texts) = texts.collect::<Option<Vec<_>>>()
-            && let Ok(text) = serde_json::value::to_raw_value(&texts.concat())
+            && let Ok(text) = serde_json::to_vec(&texts.concat())
         {
-            return text;
+            return text.into();
         }
-        let mut array = String::with_capacity(self.bytes + 2);
+        let mut array = BytesMut::with_capacity(self.bytes + 2);
         for output in &self.outputs {
-            array.push(if array.is_empty() { '[' } else { ',' });
-            array.push_str(output.get());
+            array.put_u8(if array.is_empty() { b'[' } else { b',' });
+            array.put_slice(output);
         }
-        array.push(']');
-        // Valid values between brackets and commas are a valid array.
-        RawValue::from_string(array).unwrap_or_else(|_| empty_object())
+        array.put_u8(b']');
+        array.freeze()
     }
-}
-
-/// `{}`.
-pub(crate) fn empty_object() -> Box<RawValue> {
-    RawValue::from_string("{}".to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn joined(outputs: &[&str]) -> String {
+    fn joined(outputs: &[&'static str]) -> Bytes {
         let mut aggregate = Aggregate::default();
         for output in outputs {
-            let output = RawValue::from_string((*output).to_owned()).unwrap();
-            aggregate.push(output).unwrap();
+            aggregate
+                .push(Bytes::from_static(output.as_bytes()))
+                .unwrap();
         }
-        aggregate.finish().get().to_owned()
+        aggregate.finish()
     }
 
     #[test]
@@ -86,7 +84,7 @@ mod tests {
     #[test]
     fn an_answer_has_an_end() {
         let mut aggregate = Aggregate::default();
-        let big = RawValue::from_string(format!("\"{}\"", "x".repeat(MAX_OUTPUT / 2))).unwrap();
+        let big = Bytes::from(format!("\"{}\"", "x".repeat(MAX_OUTPUT / 2)));
         aggregate.push(big.clone()).unwrap();
         assert_eq!(
             aggregate.push(big).unwrap_err().code,

@@ -1,8 +1,8 @@
 //! What clips ask for beyond themselves, and where it goes.
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use crate::codec::CrossCall;
 use crate::data::{DataAnswer, DataRequest};
@@ -13,12 +13,12 @@ use crate::{ClipError, Code};
 ///
 /// `from` is the alias of the asking clip. A future is dropped when its answer is no longer wanted.
 pub trait Outward: std::fmt::Debug + Send + Sync + 'static {
-    /// Calls another clip and waits for its whole answer; see [`crate::Aggregate`].
+    /// Calls another clip and waits for its whole answer, which is JSON text; see [`crate::Aggregate`].
     fn invoke<'a>(
         &'a self,
         from: &'a str,
         call: CrossCall,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, ClipError>>;
+    ) -> BoxFuture<'a, Result<Bytes, ClipError>>;
 
     /// The clips that `from` can see, by name.
     fn list_clips<'a>(&'a self, from: &'a str) -> BoxFuture<'a, Result<Vec<Listing>, ClipError>>;
@@ -78,7 +78,7 @@ impl Outward for Nowhere {
         &'a self,
         _: &'a str,
         call: CrossCall,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, ClipError>> {
+    ) -> BoxFuture<'a, Result<Bytes, ClipError>> {
         Box::pin(async move { Err(ClipError::no_clip(&call.clip)) })
     }
 

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::value::RawValue;
+use bytes::Bytes;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::call::{Call, Push};
+use crate::call::{Call, CallError, Push};
 use crate::clip::{ClipConfig, Snapshot, State as ClipState, Status};
 use crate::codec::{self, Failure, Verdict};
 use crate::limits::Limits;
@@ -180,7 +180,7 @@ impl Crashes {
 /// How an answer ends.
 #[derive(Debug)]
 pub(crate) enum Ending {
-    Result(Option<Box<RawValue>>),
+    Result(Option<Bytes>),
     Failed(Failure),
 }
 
@@ -370,7 +370,7 @@ impl Shared {
         } else {
             state.waiting.retain(|waiting| waiting.id != call.id);
         }
-        call.finish(Err(error));
+        call.finish(Err(CallError::Unanswered(error)));
         self.pump(state);
     }
 
@@ -408,11 +408,7 @@ impl Shared {
     }
 
     /// A part of an answer has come. Given back if there is no room for it.
-    pub(crate) fn chunk(
-        &self,
-        id: &str,
-        chunk: Box<RawValue>,
-    ) -> Option<(Arc<Call>, Box<RawValue>)> {
+    pub(crate) fn chunk(&self, id: &str, chunk: Bytes) -> Option<(Arc<Call>, Bytes)> {
         let call = self.state().pending.get(id).cloned()?;
         match call.push(chunk) {
             Push::Full(chunk) => Some((call, chunk)),
@@ -441,7 +437,8 @@ impl Shared {
             Ending::Result(None) => call.finish(Ok(())),
             Ending::Failed(failure) => {
                 let after_chunks = call.touched();
-                call.finish(Err(failure.into_error(after_chunks)));
+                let error = failure.into_error(after_chunks);
+                call.finish(Err(CallError::Answered(error)));
             }
         }
         self.pump(&mut state);
@@ -473,7 +470,7 @@ impl Shared {
         };
         drop(state);
         for call in pending.values().chain(&waiting) {
-            call.finish(Err(error.clone()));
+            call.finish(Err(CallError::Unanswered(error.clone())));
         }
         self.room.notify_one();
     }
@@ -488,14 +485,14 @@ impl Shared {
             if end == End::InPeace && call.may_resend() {
                 state.waiting.push_front(call);
             } else {
-                call.finish(Err(error.clone()));
+                call.finish(Err(CallError::Unanswered(error.clone())));
             }
         }
         if !state.was_ready && end != End::Stopped {
             state.waiting.retain(|call| {
                 let kept = end == End::InPeace && (call.resent() || call.may_resend());
                 if !kept {
-                    call.finish(Err(error.clone()));
+                    call.finish(Err(CallError::Unanswered(error.clone())));
                 }
                 kept
             });
@@ -523,7 +520,7 @@ impl Shared {
         if state.retired {
             let error = ClipError::no_clip(self.alias());
             for call in state.waiting.drain(..) {
-                call.finish(Err(error.clone()));
+                call.finish(Err(CallError::Unanswered(error.clone())));
             }
             state.fail_probes(&error);
         }
@@ -569,7 +566,7 @@ impl Shared {
         };
         let error = ClipError::no_clip(self.alias());
         for call in waiting {
-            call.finish(Err(error.clone()));
+            call.finish(Err(CallError::Unanswered(error.clone())));
         }
         self.stop(wish)
     }

@@ -10,6 +10,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use nix::sys::stat::Mode;
 use pinion_clip::Code;
 use pinion_clip::data::{
@@ -39,7 +40,7 @@ fn files_are_written_read_listed_and_deleted() {
     assert_eq!(store.read("todo", " a//x/./n.json ").unwrap(), b"{}");
     store.write("todo", "a/x/n.json", b"[1]").unwrap();
     let stat = store.stat("todo", "a/x/n.json").unwrap();
-    assert_eq!((stat.size, stat.mime), (3, "application/json"));
+    assert_eq!((stat.size, &*stat.mime), (3, "application/json"));
     assert!(
         stat.modified.ends_with('Z') && stat.modified.len() == 20,
         "{}",
@@ -54,7 +55,7 @@ fn files_are_written_read_listed_and_deleted() {
                 entry.name.as_str(),
                 entry.path.as_str(),
                 entry.r#type,
-                entry.mime,
+                entry.mime.as_deref(),
             )
         })
         .collect();
@@ -269,15 +270,21 @@ async fn a_clip_changes_only_its_own_files() {
     let theirs = store.serve("todo", request(DataOperation::Read, Some("todo-2")));
     assert_eq!(
         theirs.await.unwrap(),
-        DataAnswer::Content(b"theirs".to_vec())
+        DataAnswer::Content(Bytes::from_static(b"theirs"))
     );
-    for operation in [DataOperation::Write(b"x".to_vec()), DataOperation::Delete] {
+    for operation in [
+        DataOperation::Write(Bytes::from_static(b"x")),
+        DataOperation::Delete,
+    ] {
         let refused = store
             .serve("todo", request(operation, Some("todo-2")))
             .await;
         assert_eq!(refused.unwrap_err().code, Code::PermissionDenied);
     }
-    let own = store.serve("todo", request(DataOperation::Write(b"x".to_vec()), None));
+    let own = store.serve(
+        "todo",
+        request(DataOperation::Write(Bytes::from_static(b"x")), None),
+    );
     assert_eq!(
         own.await.unwrap(),
         DataAnswer::Uri("pinix://todo/b.txt".into())

@@ -19,7 +19,7 @@ use common::{PROBE, Place, SHELL, call, eventually};
 use futures_util::StreamExt;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use pinion_clip::Code;
+use pinion_clip::{CallError, Code};
 use serde_json::json;
 
 /// The processes whose command line contains `tag`.
@@ -99,9 +99,12 @@ async fn two_hundred_kills_under_load() {
                     while let Some(item) = stream.next().await {
                         assert_eq!(ends, 0, "something came after the end");
                         match item {
-                            Ok(output) => parts.push(output.get().to_owned()),
+                            Ok(output) => parts.push(output),
                             Err(error) => {
-                                assert_eq!(error.code, Code::Unavailable, "{error}");
+                                let CallError::Unanswered(failure) = error else {
+                                    panic!("{error}")
+                                };
+                                assert_eq!(failure.code, Code::Unavailable, "{failure}");
                                 ends += 1;
                             }
                         }
@@ -114,7 +117,7 @@ async fn two_hundred_kills_under_load() {
                     answered.fetch_add(1, Ordering::Relaxed);
                     let parts: Vec<serde_json::Value> = parts
                         .iter()
-                        .map(|part| serde_json::from_str(part).unwrap())
+                        .map(|part| serde_json::from_slice(part).unwrap())
                         .collect();
                     if streams {
                         let numbers: Vec<_> = parts.iter().map(|part| part["n"].as_u64()).collect();

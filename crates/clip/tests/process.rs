@@ -11,12 +11,14 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use common::{DIRECT, EXEC, Place, SHELL, ask, call, eventually, messages, part, within};
 use futures_util::future::{BoxFuture, join_all};
 use pinion_clip::codec::Verdict;
 use pinion_clip::data::{DataAnswer, DataRequest};
-use pinion_clip::{ClipError, Code, CrossCall, Invocation, Listing, Outward, State, Token};
-use serde_json::value::RawValue;
+use pinion_clip::{
+    CallError, ClipError, Code, CrossCall, Invocation, Listing, Outward, State, Token,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -46,7 +48,10 @@ async fn a_clip_sleeps_until_it_is_called_and_wakes_again() {
         "it is known while it sleeps"
     );
     assert_eq!(ask(&clip, "echo", &json!(2)).await.unwrap(), 2);
-    let unknown = ask(&clip, "nope", &json!({})).await.unwrap_err();
+    let unknown = call(&clip, "nope", &json!({})).output().await;
+    let Err(CallError::Answered(unknown)) = unknown else {
+        panic!("{unknown:?}")
+    };
     assert_eq!(unknown.code, Code::NotFound);
     clip.retire().await;
     let gone = clip.invoke(Invocation::new("echo", common::raw(&json!({}))));
@@ -62,14 +67,38 @@ async fn numbers_pass_unchanged_both_ways() {
     let clip = place.clip();
     let exact = r#"{"big":123456789012345678901234567890,"small":1.10,"e":1E5}"#;
     let pretty = exact.replace(',', ",\n\t");
-    let input = RawValue::from_string(pretty.clone()).unwrap();
+    let input = pretty.clone();
     let output = clip
         .invoke(Invocation::new("a", input))
         .unwrap()
         .output()
         .await
         .unwrap();
-    assert_eq!(output.get(), pretty.replace('\n', " "));
+    assert_eq!(output, pretty.replace('\n', " "));
+}
+
+#[tokio::test]
+async fn what_is_not_json_never_reaches_a_clip() {
+    let place = Place::probe();
+    let clip = place.clip();
+    for input in [
+        &b"{"[..],
+        b"{} {}",
+        b"nothing",
+        b"\"\xff\"",
+        b"{}\n{\"type\":\"invoke\"}",
+        b"\0",
+        b"'a'",
+        b"[1,]",
+    ] {
+        let refused = clip.invoke(Invocation::new("echo", input));
+        assert_eq!(refused.unwrap_err().code, Code::InvalidArgument);
+    }
+    assert_eq!(clip.status().state, State::Sleeping, "it was not started");
+    for nothing in ["", " \n"] {
+        let echo = clip.invoke(Invocation::new("echo", nothing)).unwrap();
+        assert_eq!(echo.output().await.unwrap(), "{}");
+    }
 }
 
 #[tokio::test]
@@ -112,9 +141,13 @@ async fn calls_overlap_and_answers_find_their_callers() {
     let calls = (0..600).map(|number| call(&clip, "echo", &json!(number)).output());
     let answers = join_all(calls.collect::<Vec<_>>()).await;
     for (number, answer) in answers.into_iter().enumerate() {
-        assert_eq!(answer.unwrap().get(), number.to_string());
+        assert_eq!(answer.unwrap(), number.to_string());
     }
-    assert!(slow.output().await.unwrap().get().contains("slow"));
+    assert!(
+        std::str::from_utf8(&slow.output().await.unwrap())
+            .unwrap()
+            .contains("slow")
+    );
 }
 
 #[tokio::test]
@@ -130,7 +163,7 @@ async fn more_calls_than_a_process_may_have_wait() {
     let refused = clip.invoke(Invocation::new("a", common::raw(&json!({}))));
     assert_eq!(refused.unwrap_err().code, Code::ResourceExhausted);
     for (number, call) in calls.into_iter().enumerate() {
-        assert_eq!(call.output().await.unwrap().get(), (number + 1).to_string());
+        assert_eq!(call.output().await.unwrap(), (number + 1).to_string());
     }
 }
 
@@ -181,7 +214,10 @@ async fn who_does_not_read_loses_the_call_and_not_the_others() {
             Err(error) => break error,
         }
     };
-    assert_eq!((error.code, read), (Code::ResourceExhausted, 4));
+    let CallError::Unanswered(failure) = error else {
+        panic!("{error}")
+    };
+    assert_eq!((failure.code, read), (Code::ResourceExhausted, 4));
     assert!(part(&mut stuck).await.is_none());
     assert_eq!(clip.status().state, State::Running);
 }
@@ -212,7 +248,7 @@ async fn a_deadline_ends_the_call_and_late_lines_are_dropped() {
         &json!({"ms": 400}),
     ));
     let error = late.unwrap().output().await.unwrap_err();
-    assert_eq!(error.code, Code::DeadlineExceeded);
+    assert_eq!(error.failure().code, Code::DeadlineExceeded);
     assert_eq!(
         ask(&clip, "sleep", &json!({"ms": 600})).await.unwrap()["ms"],
         600
@@ -226,7 +262,7 @@ async fn a_deadline_ends_the_call_and_late_lines_are_dropped() {
             &json!({"ms": 60_000}),
         ));
         assert_eq!(
-            late.unwrap().output().await.unwrap_err().code,
+            late.unwrap().output().await.unwrap_err().failure().code,
             Code::DeadlineExceeded
         );
     }
@@ -238,10 +274,13 @@ async fn a_deadline_ends_the_call_and_late_lines_are_dropped() {
         &json!({"ms": 60_000}),
     ));
     assert_eq!(
-        third.unwrap().output().await.unwrap_err().code,
+        third.unwrap().output().await.unwrap_err().failure().code,
         Code::DeadlineExceeded
     );
-    assert_eq!(other.output().await.unwrap_err().code, Code::Unavailable);
+    assert_eq!(
+        other.output().await.unwrap_err().failure().code,
+        Code::Unavailable
+    );
     assert_eq!(
         ask(&clip, "echo", &json!(2)).await.unwrap(),
         2,
@@ -264,7 +303,7 @@ async fn a_deadline_counts_while_waiting_for_a_process() {
         .invoke(within(Duration::from_millis(50), "a", &json!({})))
         .unwrap();
     assert_eq!(
-        late.output().await.unwrap_err().code,
+        late.output().await.unwrap_err().failure().code,
         Code::DeadlineExceeded
     );
     assert_eq!(clip.status().state, State::Error);
@@ -285,7 +324,10 @@ async fn direct_clips_are_told_when_nobody_waits_any_more() {
     })
     .await;
     cancel.cancel();
-    assert_eq!(cancelled.output().await.unwrap_err().code, Code::Canceled);
+    assert_eq!(
+        cancelled.output().await.unwrap_err().failure().code,
+        Code::Canceled
+    );
     drop(dropped);
     eventually("the news", || {
         let log = messages(&clip);
@@ -409,7 +451,7 @@ async fn a_call_is_sent_again_only_if_the_process_left_in_peace_and_said_nothing
     let mut stream = call(&clip, "a", &json!({}));
     assert_eq!(part(&mut stream).await.unwrap().unwrap(), 7);
     assert_eq!(
-        part(&mut stream).await.unwrap().unwrap_err().code,
+        part(&mut stream).await.unwrap().unwrap_err().failure().code,
         Code::Unavailable
     );
     // Once only.
@@ -486,7 +528,7 @@ async fn stopping_lets_a_call_finish() {
     let last = call(&clip, "a", &json!({}));
     eventually("the process", || clip.is_running()).await;
     clip.stop().await;
-    assert_eq!(last.output().await.unwrap().get(), "1");
+    assert_eq!(last.output().await.unwrap(), "1");
 }
 
 #[tokio::test]
@@ -533,7 +575,7 @@ impl Outward for Odd {
         &'a self,
         from: &'a str,
         call: CrossCall,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, ClipError>> {
+    ) -> BoxFuture<'a, Result<Bytes, ClipError>> {
         assert_eq!(from, "lab");
         Box::pin(async move {
             match call.clip.as_str() {
@@ -554,7 +596,7 @@ impl Outward for Odd {
         _: &'a str,
         _: DataRequest,
     ) -> BoxFuture<'a, Result<DataAnswer, ClipError>> {
-        Box::pin(async { Ok(DataAnswer::Content(Vec::new())) })
+        Box::pin(async { Ok(DataAnswer::Content(Bytes::new())) })
     }
 }
 
@@ -609,5 +651,8 @@ async fn a_dropped_clip_takes_its_process_and_its_callers_with_it() {
     ask(&clip, "echo", &json!(1)).await.unwrap();
     let pending = call(&clip, "sleep", &json!({"ms": 600_000}));
     drop(clip);
-    assert_eq!(pending.output().await.unwrap_err().code, Code::Unavailable);
+    assert_eq!(
+        pending.output().await.unwrap_err().failure().code,
+        Code::Unavailable
+    );
 }

@@ -14,12 +14,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine;
+use bytes::Bytes;
 use common::{Place, call, part, raw};
 use futures_util::future::BoxFuture;
 use pinion_clip::data::{DataAnswer, DataOperation, DataRequest, Entry, EntryKind, Stat};
 use pinion_clip::manifest::Manifest;
-use pinion_clip::{ChunkStream, Clip, ClipError, Code, CrossCall, Listing, Outward, State};
-use serde_json::value::RawValue;
+use pinion_clip::{
+    CallError, ChunkStream, Clip, ClipError, Code, CrossCall, Listing, Outward, State,
+};
 use serde_json::{Value, json};
 
 fn vectors(directory: &str) -> Vec<PathBuf> {
@@ -65,9 +67,9 @@ impl Outward for Recorded {
         &'a self,
         _: &'a str,
         call: CrossCall,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, ClipError>> {
+    ) -> BoxFuture<'a, Result<Bytes, ClipError>> {
         let asked = json!({"clip": call.clip, "command": call.command, "clip_token": call.clip_token,
-            "input": serde_json::from_str::<Value>(call.input.get()).unwrap()});
+            "input": serde_json::from_slice::<Value>(&call.input).unwrap()});
         let answer = self.next(asked);
         Box::pin(async move {
             match failure(&answer) {
@@ -97,7 +99,7 @@ impl Outward for Recorded {
         request: DataRequest,
     ) -> BoxFuture<'a, Result<DataAnswer, ClipError>> {
         let content = match &request.operation {
-            DataOperation::Write(bytes) => json!(String::from_utf8(bytes.clone()).unwrap()),
+            DataOperation::Write(bytes) => json!(std::str::from_utf8(bytes).unwrap()),
             other => json!(format!("{other:?}")),
         };
         let asked = json!({"path": request.path, "clip": request.clip, "operation": content});
@@ -118,12 +120,12 @@ fn data_answer(answer: &Value) -> DataAnswer {
     }
     if let Some(content) = answer.get("content") {
         let engine = base64::engine::general_purpose::STANDARD;
-        return DataAnswer::Content(engine.decode(text(content)).unwrap());
+        return DataAnswer::Content(engine.decode(text(content)).unwrap().into());
     }
     if let Some(stat) = answer.get("stat") {
         return DataAnswer::Stat(Stat {
             size: stat["size"].as_u64().unwrap(),
-            mime: "text/plain; charset=utf-8",
+            mime: "text/plain; charset=utf-8".into(),
             modified: text(&stat["modified"]),
         });
     }
@@ -137,7 +139,9 @@ fn data_answer(answer: &Value) -> DataAnswer {
             EntryKind::Directory
         },
         size: entry["size"].as_u64().unwrap(),
-        mime: entry.get("mime").map(|_| "text/plain; charset=utf-8"),
+        mime: entry
+            .get("mime")
+            .map(|_| "text/plain; charset=utf-8".into()),
     };
     DataAnswer::Entries(entries.map(entry).collect())
 }
@@ -229,6 +233,9 @@ impl Play {
             }
             "error" | "response" => {
                 let error = part(stream).await.unwrap().unwrap_err();
+                let CallError::Answered(error) = error else {
+                    panic!("{error}")
+                };
                 let expected = &line["error"];
                 let message = expected.as_str().or(expected["message"].as_str());
                 assert_eq!(Some(&*error.message), message);
@@ -249,7 +256,9 @@ impl Play {
         for (id, stream) in &mut self.calls {
             match part(stream).await {
                 None => {}
-                Some(Err(error)) if crashed => assert_eq!(error.code, Code::Unavailable),
+                Some(Err(CallError::Unanswered(error))) if crashed => {
+                    assert_eq!(error.code, Code::Unavailable);
+                }
                 other => panic!("call {id} went on: {other:?}"),
             }
             assert!(part(stream).await.is_none());

@@ -1,12 +1,16 @@
 //! Lines coming in.
 
+use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{CrossCall, Failure, Junk, Message, Request, Spelling};
 use crate::data::{DataOperation, DataRequest};
 use crate::logs::Level;
+use crate::output::EMPTY_OBJECT;
 use crate::{ClipError, Code};
+
+const NULL: Bytes = Bytes::from_static(b"null");
 
 /// Every key any message has, none of them looked into.
 #[derive(Deserialize)]
@@ -55,13 +59,13 @@ where
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Understands one line, without its LF.
-pub fn decode(line: &[u8]) -> Result<(Message, Spelling), Junk> {
+/// Understands one line, without its LF. What is passed on is not copied out of it.
+pub fn decode(whole: &Bytes) -> Result<(Message, Spelling), Junk> {
     // An array would pass for the fields in their order.
-    if !line.trim_ascii_start().starts_with(b"{") {
+    if !whole.trim_ascii_start().starts_with(b"{") {
         return Err(Junk::NotJson);
     }
-    let line: Line<'_> = serde_json::from_slice(line).map_err(|_| Junk::NotJson)?;
+    let line: Line<'_> = serde_json::from_slice(whole).map_err(|_| Junk::NotJson)?;
     let kind = text(line.kind).unwrap_or_default();
     let message = match kind.as_str() {
         "register" => {
@@ -79,15 +83,15 @@ pub fn decode(line: &[u8]) -> Result<(Message, Spelling), Junk> {
             }),
             Spelling::Direct,
         ),
-        "result" => (line.result()?, Spelling::Register),
-        "response" => (line.result()?, Spelling::Direct),
+        "result" => (line.result(whole)?, Spelling::Register),
+        "response" => (line.result(whole)?, Spelling::Direct),
         "error" => (line.failed()?, Spelling::Register),
-        "chunk" => (line.chunk()?, Spelling::Register),
-        "stream" => (line.chunk()?, Spelling::Direct),
+        "chunk" => (line.chunk(whole)?, Spelling::Register),
+        "stream" => (line.chunk(whole)?, Spelling::Direct),
         "done" => (line.done()?, Spelling::Register),
         "stream_end" => (line.done()?, Spelling::Direct),
-        "invoke" => (line.call()?, Spelling::Register),
-        "invoke_clip" => (line.call()?, Spelling::Direct),
+        "invoke" => (line.call(whole)?, Spelling::Register),
+        "invoke_clip" => (line.call(whole)?, Spelling::Direct),
         "list_clips" => (Message::ListClips(line.request()?), Spelling::Register),
         "data" => (
             Message::Data(line.request()?, line.data_request()),
@@ -114,21 +118,21 @@ impl Line<'_> {
         Ok(Request(self.id.ok_or(Junk::NoId)?.to_owned()))
     }
 
-    fn result(&self) -> Result<Message, Junk> {
+    fn result(&self, whole: &Bytes) -> Result<Message, Junk> {
         if self.error.is_some_and(|error| error.get() != "null") {
             return self.failed();
         }
         Ok(Message::Result(
             self.id()?,
-            self.output.map(RawValue::to_owned),
+            self.output.map(|output| part(whole, output)),
         ))
     }
 
-    fn chunk(&self) -> Result<Message, Junk> {
+    fn chunk(&self, whole: &Bytes) -> Result<Message, Junk> {
         let output = self.chunk.or(self.output).or(self.data);
         Ok(Message::Chunk(
             self.id()?,
-            output.map_or_else(null, RawValue::to_owned),
+            output.map_or(NULL, |output| part(whole, output)),
         ))
     }
 
@@ -143,13 +147,13 @@ impl Line<'_> {
         Ok(Message::Failed(self.id()?, failure(self.error)))
     }
 
-    fn call(&self) -> Result<Message, Junk> {
+    fn call(&self, whole: &Bytes) -> Result<Message, Junk> {
         let word = |raw: Option<&RawValue>| text(raw).unwrap_or_default().trim().to_owned();
         let input = self.input.filter(|input| input.get() != "null");
         let call = CrossCall {
             clip: word(self.clip.or(self.alias)),
             command: word(self.command),
-            input: input.map_or_else(empty_object, RawValue::to_owned),
+            input: input.map_or(EMPTY_OBJECT, |input| part(whole, input)),
             clip_token: text(self.clip_token).filter(|token| !token.is_empty()),
         };
         Ok(Message::Call(self.request()?, call))
@@ -161,7 +165,7 @@ impl Line<'_> {
             "read" => DataOperation::Read,
             "write" => {
                 let content = text(self.content).unwrap_or_default();
-                DataOperation::Write(crate::data::from_base64(&content)?)
+                DataOperation::Write(crate::data::from_base64(&content)?.into())
             }
             "list" => DataOperation::List,
             "delete" => DataOperation::Delete,
@@ -229,12 +233,14 @@ fn is_number(raw: &RawValue) -> bool {
         .starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }
 
-pub(super) fn null() -> Box<RawValue> {
-    RawValue::NULL.to_owned()
-}
-
-fn empty_object() -> Box<RawValue> {
-    crate::output::empty_object()
+/// A value out of the line it is in. A small one in a long line is copied, so that it does not keep the rest.
+fn part(whole: &Bytes, raw: &RawValue) -> Bytes {
+    let bytes = raw.get().as_bytes();
+    if bytes.len() < whole.len() / 2 {
+        Bytes::copy_from_slice(bytes)
+    } else {
+        whole.slice_ref(bytes)
+    }
 }
 
 #[cfg(test)]
@@ -243,11 +249,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn message(line: &str) -> Message {
-        decode(line.as_bytes()).unwrap().0
+        decode(&Bytes::copy_from_slice(line.as_bytes())).unwrap().0
     }
 
     fn junk(line: &[u8]) -> Junk {
-        decode(line).unwrap_err()
+        decode(&Bytes::copy_from_slice(line)).unwrap_err()
     }
 
     #[test]
@@ -282,8 +288,10 @@ mod tests {
                 r#"{"type":"invoke_clip","id":7,"alias":"b","command":"c","input":{}}"#,
             ),
         ] {
-            let (left_message, left_spelling) = decode(left.as_bytes()).unwrap();
-            let (right_message, right_spelling) = decode(right.as_bytes()).unwrap();
+            let (left_message, left_spelling) =
+                decode(&Bytes::from_static(left.as_bytes())).unwrap();
+            let (right_message, right_spelling) =
+                decode(&Bytes::from_static(right.as_bytes())).unwrap();
             assert_eq!(
                 format!("{left_message:?}"),
                 format!("{right_message:?}"),
@@ -304,7 +312,7 @@ mod tests {
         let Message::Result(_, Some(output)) = message(&line) else {
             panic!()
         };
-        assert_eq!(output.get(), format!(r#"{{"n" : {number}, "s":"\u00e9"}}"#));
+        assert_eq!(output, format!(r#"{{"n" : {number}, "s":"\u00e9"}}"#));
     }
 
     #[test]
@@ -314,7 +322,7 @@ mod tests {
             Message::Result(_, None)
         ));
         assert!(
-            matches!(message(r#"{"type":"result","id":"1","output":null}"#), Message::Result(_, Some(output)) if output.get() == "null")
+            matches!(message(r#"{"type":"result","id":"1","output":null}"#), Message::Result(_, Some(output)) if output == "null")
         );
         assert!(matches!(
             message(r#"{"type":"response","id":"1","error":null}"#),
@@ -401,7 +409,7 @@ mod tests {
     fn deep_nesting_is_passed_on_without_being_walked() {
         let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
         let line = format!(r#"{{"type":"result","id":"1","output":{deep}}}"#);
-        assert!(matches!(message(&line), Message::Result(_, Some(output)) if output.get() == deep));
+        assert!(matches!(message(&line), Message::Result(_, Some(output)) if output == deep));
     }
 
     fn json() -> impl Strategy<Value = serde_json::Value> {
@@ -423,7 +431,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_line_is_fatal(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decode(&bytes);
+            let _ = decode(&bytes.into());
         }
 
         #[test]
@@ -433,17 +441,17 @@ mod tests {
         ) {
             let mut line = serde_json::Map::from_iter(keys);
             line.insert("type".into(), kind.into());
-            let _ = decode(serde_json::Value::Object(line).to_string().as_bytes());
+            let _ = decode(&serde_json::Value::Object(line).to_string().into());
         }
 
         #[test]
         fn outputs_survive_in_both_dialects(output in json(), id in "[a-z0-9-]{1,40}") {
             for kind in ["result", "response"] {
                 let line = serde_json::json!({"type": kind, "id": id, "output": output}).to_string();
-                match decode(line.as_bytes()) {
+                match decode(&line.into()) {
                     Ok((Message::Result(found, Some(raw)), _)) => {
                         prop_assert_eq!(&*found, id.as_str());
-                        prop_assert_eq!(raw.get(), output.to_string());
+                        prop_assert_eq!(raw, output.to_string());
                     }
                     other => prop_assert!(false, "{:?}", other),
                 }

@@ -215,7 +215,7 @@ mod tests {
             read(&answer_data(&request, &Err(error))),
             json!({"type": "data_result", "id": "c1", "error": {"code": "not_found", "message": "Clip 'ghost' not found"}})
         );
-        let read_file = Ok(DataAnswer::Content(b"hello".to_vec()));
+        let read_file = Ok(DataAnswer::Content(bytes::Bytes::from_static(b"hello")));
         assert_eq!(
             read(&answer_data(&Request(raw("7")), &read_file)),
             json!({"type": "data_result", "id": 7, "content": "aGVsbG8="})

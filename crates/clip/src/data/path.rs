@@ -49,7 +49,7 @@ pub(super) fn clean(path: &str) -> Result<String, ClipError> {
             ".." => {
                 if names.pop().is_none() {
                     return Err(ClipError::invalid(format!(
-                        "path \"{path}\" leads out of the clip's directory"
+                        "path \"{path}\" escapes data directory"
                     )));
                 }
             }

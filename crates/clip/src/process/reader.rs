@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use bytes::Bytes;
 use pinion_jsonl::{Line, Splitter};
 use serde_json::value::RawValue;
 use tokio::io::AsyncReadExt;
@@ -79,7 +80,7 @@ impl Reader {
     /// Deals with a line; whether to read on.
     async fn line(&mut self, line: Line) -> bool {
         let line = match line {
-            Line::Complete(line) => line,
+            Line::Complete(line) => Bytes::from(line),
             Line::TooLong { .. } => {
                 self.too_long();
                 return false;
@@ -143,7 +144,7 @@ impl Reader {
         true
     }
 
-    async fn chunk(&self, id: &str, chunk: Box<RawValue>) {
+    async fn chunk(&self, id: &str, chunk: Bytes) {
         let mut chunk = chunk;
         loop {
             let room = self.shared.room.notified();

@@ -98,7 +98,13 @@ async fn answer(shared: &Shared, request: &Request, asked: Asked) -> Vec<u8> {
             codec::answer_error(dialect, request, &error)
         }
         Asked::Call(call) => match ended(shared, shared.outward.invoke(from, call)).await {
-            Ok(output) => codec::answer_output(dialect, request, &output),
+            Ok(output) => match codec::json(&output) {
+                Some(output) => codec::answer_output(dialect, request, output),
+                None => {
+                    let error = ClipError::new(Code::Internal, "the answer is not JSON");
+                    codec::answer_error(dialect, request, &error)
+                }
+            },
             Err(error) => codec::answer_error(dialect, request, &error),
         },
         Asked::List => match ended(shared, shared.outward.list_clips(from)).await {

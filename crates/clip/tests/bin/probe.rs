@@ -14,7 +14,6 @@ use std::time::Duration;
 use pinion_clip::logs::ClipLog;
 use pinion_clip::package::Package;
 use pinion_clip::{Clip, ClipConfig, Invocation, Nowhere};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 fn main() {
@@ -198,9 +197,9 @@ fn own(directory: &str) {
         let data = std::path::Path::new(directory).join("data");
         let config = ClipConfig::new("owned", package, data);
         let clip = Clip::new(config, Arc::new(ClipLog::in_memory()), Arc::new(Nowhere));
-        let input = RawValue::from_string("{}".into()).unwrap();
-        let call = clip.invoke(Invocation::new("start", input)).unwrap();
-        println!("{}", call.output().await.unwrap());
+        let call = clip.invoke(Invocation::new("start", "{}")).unwrap();
+        let output = call.output().await.unwrap();
+        println!("{}", std::str::from_utf8(&output).unwrap());
         std::future::pending::<()>().await;
     });
 }

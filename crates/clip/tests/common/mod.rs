@@ -7,12 +7,14 @@ use std::path::Path;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 use pinion_clip::logs::ClipLog;
 use pinion_clip::package::Package;
-use pinion_clip::{ChunkStream, Clip, ClipConfig, ClipError, Invocation, Limits, Nowhere, Outward};
+use pinion_clip::{
+    CallError, ChunkStream, Clip, ClipConfig, ClipError, Invocation, Limits, Nowhere, Outward,
+};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use tempfile::TempDir;
 
 pub const PROBE: &str = env!("CARGO_BIN_EXE_clip-probe");
@@ -106,8 +108,8 @@ done_() { say '{"type":"done","id":"'"$id"'"}'; }
 register() { say '{"type":"register","manifest":{"commands":["a"]}}'; }
 "#;
 
-pub fn raw(value: &Value) -> Box<RawValue> {
-    RawValue::from_string(value.to_string()).unwrap()
+pub fn raw(value: &Value) -> Bytes {
+    value.to_string().into()
 }
 
 pub fn call(clip: &Clip, command: &str, input: &Value) -> ChunkStream {
@@ -117,7 +119,7 @@ pub fn call(clip: &Clip, command: &str, input: &Value) -> ChunkStream {
 /// The whole answer.
 pub async fn ask(clip: &Clip, command: &str, input: &Value) -> Result<Value, ClipError> {
     let output = call(clip, command, input).output().await?;
-    Ok(serde_json::from_str(output.get()).unwrap())
+    Ok(serde_json::from_slice(&output).unwrap())
 }
 
 pub fn within(time: Duration, command: &str, input: &Value) -> Invocation {
@@ -127,9 +129,9 @@ pub fn within(time: Duration, command: &str, input: &Value) -> Invocation {
 }
 
 /// The next part of an answer.
-pub async fn part(stream: &mut ChunkStream) -> Option<Result<Value, ClipError>> {
+pub async fn part(stream: &mut ChunkStream) -> Option<Result<Value, CallError>> {
     let item = stream.next().await?;
-    Some(item.map(|output| serde_json::from_str(output.get()).unwrap()))
+    Some(item.map(|output| serde_json::from_slice(&output).unwrap()))
 }
 
 pub fn messages(clip: &Clip) -> Vec<String> {
