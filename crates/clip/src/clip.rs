@@ -17,6 +17,7 @@ use crate::outward::Outward;
 use crate::package::Package;
 use crate::process::{self, Programs};
 use crate::shared::{Shared, Start, Wish};
+use crate::web::WebFiles;
 use crate::{ClipError, Code};
 
 /// The hub a clip is told about unless said otherwise.
@@ -155,6 +156,7 @@ pub struct Snapshot {
 #[derive(Debug)]
 pub struct Clip {
     shared: Arc<Shared>,
+    web: Arc<WebFiles>,
 }
 
 impl Clip {
@@ -163,7 +165,9 @@ impl Clip {
         if let Some(token) = &config.token {
             log.mask(token.reveal());
         }
+        let web = WebFiles::new(config.alias.clone(), &config.package);
         Self {
+            web: Arc::new(web),
             shared: Shared::new(config, log, outward),
         }
     }
@@ -196,6 +200,11 @@ impl Clip {
     /// How it speaks, once that is known; worth keeping with the record of the installation.
     pub fn verdict(&self) -> Option<Verdict> {
         self.shared.state().verdict
+    }
+
+    /// Its web pages.
+    pub fn web(&self) -> &Arc<WebFiles> {
+        &self.web
     }
 
     /// Its log.

@@ -4,9 +4,9 @@
 //! as text, and the kernel resolves what is left beneath the clip's directory (`beneath.rs`). The calls block; see
 //! [`DataStore::serve`].
 
-mod beneath;
+pub(crate) mod beneath;
 mod mime;
-mod path;
+pub(crate) mod path;
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -24,6 +24,7 @@ use crate::{ClipError, Code, alias};
 use beneath::{Beneath, Kind};
 
 pub use mime::mime_of;
+pub(crate) use mime::type_of;
 pub use path::{parse_uri, uri};
 
 /// The longest file read or written at once.

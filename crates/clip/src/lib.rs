@@ -1,8 +1,8 @@
 //! Clips: small programs that speak lines of JSON on their standard input and output.
 //!
 //! This crate runs them ([`Clip`]), understands both of their dialects ([`codec`]), knows what they say about themselves
-//! ([`manifest`]) and what is in their directories ([`package`]), keeps their files ([`data`]) and logs ([`logs`]), and puts
-//! them in place ([`install`]). Whom a clip may call, who may call it, and under which address the world sees it is left to
+//! ([`manifest`]) and what is in their directories ([`package`]), keeps their files ([`data`]) and logs ([`logs`]), gives
+//! out their web pages ([`web`]), and puts them in place ([`install`]). Whom a clip may call, who may call it, and under which address the world sees it is left to
 //! the owner: everything a clip asks for beyond itself goes through [`Outward`].
 //!
 //! ```no_run
@@ -32,6 +32,7 @@ mod outward;
 pub mod package;
 mod process;
 mod shared;
+pub mod web;
 
 pub use call::{CallError, ChunkStream, Invocation};
 pub use clip::{Clip, ClipConfig, DEFAULT_HUB, Snapshot, State, Status, Token};

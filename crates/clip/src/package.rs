@@ -121,7 +121,11 @@ impl Package {
             }
         };
         let web = text(&clip, "web").unwrap_or_else(|| "web".into());
-        let web = if is_inside(&web) { web } else { "web".into() };
+        // Never the whole package: there is more in it than pages.
+        let web = match crate::data::path::clean(&web) {
+            Ok(web) if !web.is_empty() => web,
+            _ => "web".into(),
+        };
         manifest.has_web |= directory.join(&web).is_dir();
         let dependencies = node.get("dependencies").and_then(Value::as_object);
         let is_edge =
@@ -154,16 +158,6 @@ impl Package {
                 let message = format!("{directory} has no program: there is no file {main}. Name it as \"main\" in clip.json");
                 ClipError::new(Code::FailedPrecondition, message)
             })
-    }
-
-    /// The directory of the web pages: `dist` in it if that has an `index.html`.
-    pub fn web_directory(&self) -> Option<PathBuf> {
-        let web = self.directory.join(&self.web);
-        let built = web.join("dist");
-        if built.join("index.html").is_file() {
-            return Some(built);
-        }
-        web.is_dir().then_some(web)
     }
 }
 
@@ -255,10 +249,7 @@ mod tests {
             "npm's dependencies are no slots"
         );
         assert!(package.wants_packages && package.manifest.has_web);
-        assert_eq!(
-            package.web_directory().unwrap(),
-            place.path().join("web/dist")
-        );
+        assert_eq!(package.web, "web");
     }
 
     #[test]

@@ -20,7 +20,7 @@ const ATTEMPTS: usize = 32;
 
 /// What is wanted of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// To read a file. It never waits, also where a pipe lies.
     File,
     /// To list a directory.
@@ -42,21 +42,35 @@ impl Kind {
 
 /// A directory as root.
 #[derive(Debug)]
-pub(super) struct Beneath {
+pub(crate) struct Beneath {
     root: OwnedFd,
 }
 
 impl Beneath {
     /// The directory `name` in `parent`, which must not be a link.
-    pub(super) fn at(parent: &Path, name: &str) -> nix::Result<Self> {
+    pub(crate) fn at(parent: &Path, name: &str) -> nix::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let parent = open(parent, flags, Mode::empty())?;
         let root = openat(&parent, name, flags | OFlag::O_NOFOLLOW, Mode::empty())?;
         Ok(Self { root })
     }
 
+    /// This very directory, wherever it is.
+    pub(crate) fn root(directory: &Path) -> nix::Result<Self> {
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let root = open(directory, flags, Mode::empty())?;
+        Ok(Self { root })
+    }
+
+    /// A directory in this one as root.
+    pub(crate) fn beneath(&self, path: &str) -> nix::Result<Self> {
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let root = self.resolve(path, flags)?;
+        Ok(Self { root })
+    }
+
     /// Opens a path; the empty one is the root itself.
-    pub(super) fn open(&self, path: &str, kind: Kind) -> nix::Result<File> {
+    pub(crate) fn open(&self, path: &str, kind: Kind) -> nix::Result<File> {
         self.resolve(path, kind.flags()).map(File::from)
     }
 
@@ -97,7 +111,7 @@ impl Beneath {
     }
 
     /// The directory a path is in, made with all above it where missing, and the last name of the path.
-    pub(super) fn make_parents<'a>(&self, path: &'a str) -> nix::Result<(OwnedFd, &'a str)> {
+    pub(crate) fn make_parents<'a>(&self, path: &'a str) -> nix::Result<(OwnedFd, &'a str)> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let mut directory = self.resolve("", flags)?;
         let mut end = 0;
@@ -118,7 +132,7 @@ impl Beneath {
     }
 
     /// Removes a file, a link or an empty directory. A link is never followed for that.
-    pub(super) fn remove(&self, path: &str) -> nix::Result<()> {
+    pub(crate) fn remove(&self, path: &str) -> nix::Result<()> {
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let parent = self.resolve(parent, flags)?;
@@ -130,7 +144,7 @@ impl Beneath {
 }
 
 /// The names in an open directory.
-pub(super) fn names(
+pub(crate) fn names(
     directory: &File,
 ) -> io::Result<impl Iterator<Item = io::Result<OsString>> + use<>> {
     // The descriptor, not the path it once had: that may lead elsewhere by now.

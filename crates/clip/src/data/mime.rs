@@ -50,17 +50,18 @@ const TYPES: &[(&str, &str)] = &[
     ("zip", "application/zip"),
 ];
 
-/// The media type of a file of this name.
+/// The media type of a file of this name; that of plain bytes if the name does not tell.
 pub fn mime_of(name: &str) -> &'static str {
+    type_of(name).unwrap_or("application/octet-stream")
+}
+
+/// The media type of a file of this name, if that tells.
+pub(crate) fn type_of(name: &str) -> Option<&'static str> {
     let name = name.rsplit('/').next().unwrap_or_default();
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
-    extension
-        .and_then(|extension| {
-            TYPES
-                .iter()
-                .find(|(known, _)| known.eq_ignore_ascii_case(extension))
-        })
-        .map_or("application/octet-stream", |(_, mime)| mime)
+    let mut types = TYPES.iter();
+    let row = types.find(|(known, _)| known.eq_ignore_ascii_case(extension.unwrap_or_default()));
+    row.map(|(_, mime)| *mime)
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub fn parse_uri(uri: &str) -> Result<(&str, &str), ClipError> {
 }
 
 /// `path` with single slashes and without `.` and `..`; empty for the root.
-pub(super) fn clean(path: &str) -> Result<String, ClipError> {
+pub(crate) fn clean(path: &str) -> Result<String, ClipError> {
     let path = path.trim();
     if path.len() > MAX_PATH {
         return Err(ClipError::invalid(format!(
@@ -64,7 +64,7 @@ pub(super) fn clean(path: &str) -> Result<String, ClipError> {
     Ok(names.join("/"))
 }
 
-pub(super) fn joined(directory: &str, name: &str) -> String {
+pub(crate) fn joined(directory: &str, name: &str) -> String {
     if directory.is_empty() {
         name.to_owned()
     } else {
