@@ -84,7 +84,25 @@ pub fn enumeration(out: &mut String, file: &FileDescriptor, it: &EnumDescriptor)
     );
 }
 
-/// The enum over all messages. A name that two packages have gets its package's module in front.
+/// The binary form of an enum: its number.
+pub fn binary(out: &mut String, it: &EnumDescriptor) {
+    line!(
+        out,
+        "impl WireValue for {} {{ fn is_zero(&self) -> bool {{ self.number() == 0 }}",
+        it.name()
+    );
+    line!(
+        out,
+        "fn len(&self) -> usize {{ self.number().len() }}\nfn put(&self, out: &mut Output) {{ self.number().put(out) }}"
+    );
+    line!(
+        out,
+        "fn take(&mut self, input: &mut Input) -> Result<(), DecodeError> {{ let mut number = 0_i32; \
+         number.take(input)?; *self = Self::from_number(number); Ok(()) }} }}"
+    );
+}
+
+/// The enum over all messages that may travel with the name of their type. A name that two packages have gets its package's module in front.
 pub fn payload(out: &mut String, all: &[MessageDescriptor]) {
     let mut uses = BTreeMap::new();
     for it in all {

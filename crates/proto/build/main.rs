@@ -1,7 +1,7 @@
 //! Compiles the `.proto` files without an external compiler and writes the Rust types of their messages.
 //!
-//! The types are our own rather than a library's: all this crate does with them is protobuf's JSON form, and a
-//! generator that knows only that gives encoders that write straight into a buffer, and a smaller program.
+//! The types are our own rather than a library's: a generator that knows only what our protocols need gives encoders that
+//! write straight into a buffer, readers that copy nothing, and a smaller program.
 
 #![allow(
     clippy::print_stdout,
@@ -10,7 +10,9 @@
     reason = "cargo reads stdout, and a broken declaration must stop the build"
 )]
 
+mod binary;
 mod enums;
+mod listing;
 mod names;
 mod rust;
 mod schema;
@@ -26,38 +28,61 @@ struct Package {
     file: &'static str,
     module: &'static str,
     about: &'static str,
+    forms: Forms,
 }
 
-const PACKAGES: [Package; 5] = [
+/// How the messages of a package travel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Forms {
+    /// As JSON, also in fields that take a message of any type.
+    Json,
+    /// As JSON and in binary form.
+    JsonAndBinary,
+}
+
+const PACKAGES: [Package; 6] = [
     Package {
         name: "pinocchio.chatapp.v1",
         file: "pinocchio/chatapp/v1/chat.proto",
         module: "chat",
         about: "Events and timeline entities of a chat: `pinocchio.chatapp.v1`.",
+        forms: Forms::Json,
     },
     Package {
         name: "pinocchio.chatapp.rpc.v1",
         file: "pinocchio/chatapp/rpc/v1/rpc.proto",
         module: "rpc",
         about: "Lines of the command runner: `pinocchio.chatapp.rpc.v1`.",
+        forms: Forms::Json,
     },
     Package {
         name: "pinocchio.chatapp.frontendtools.v1",
         file: "pinocchio/chatapp/frontendtools/v1/frontend_tool.proto",
         module: "frontend_tools",
         about: "Tools that run in the client: `pinocchio.chatapp.frontendtools.v1`.",
+        forms: Forms::Json,
     },
     Package {
         name: "pinocchio.chatapp.widgets.v1",
         file: "pinocchio/chatapp/widgets/v1/widget.proto",
         module: "widgets",
         about: "Widgets: `pinocchio.chatapp.widgets.v1`.",
+        forms: Forms::Json,
     },
     Package {
         name: "sessionstream.v1",
         file: "sessionstream/v1/transport.proto",
         module: "sessionstream",
         about: "Sessions watched from afar: `sessionstream.v1`.",
+        forms: Forms::Json,
+    },
+    Package {
+        name: "pinix.v2",
+        file: "pinix/v2/hub.proto",
+        module: "hub",
+        about: "The hub, its clients, providers and runtimes: `pinix.v2`.\n\nReading JSON leniently, requests may say `alias` or \
+                `clip` for `clipName`, and a payload that is not a text in base64 is taken as the JSON it is.",
+        forms: Forms::JsonAndBinary,
     },
 ];
 
@@ -78,7 +103,14 @@ fn main() {
     let write =
         |name: &str, bytes: &[u8]| fs::write(out.join(name), bytes).expect("a writable OUT_DIR");
     write("messages.rs", rust::generate(&pool, &PACKAGES).as_bytes());
-    write("schema.json", schema::generate(&pool, &PACKAGES).as_bytes());
+    let schema = |forms| schema::generate(&pool, PACKAGES.iter().filter(|it| it.forms == forms));
+    write("schema.json", schema(Forms::Json).as_bytes());
+    write("hub.json", schema(Forms::JsonAndBinary).as_bytes());
+    let hub = pool
+        .get_file_by_name("pinix/v2/hub.proto")
+        .expect("a compiled file");
+    write("hub.txt", listing::generate(&hub).as_bytes());
+    write("hub_rows.rs", binary::rows(&pool).as_bytes());
     compiler.include_source_info(false);
     write("descriptors.bin", &compiler.encode_file_descriptor_set());
 }

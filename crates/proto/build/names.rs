@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use protox::prost_reflect::FileDescriptor;
+use protox::prost_reflect::{FileDescriptor, MessageDescriptor};
 
 use crate::PACKAGES;
 
@@ -36,6 +36,27 @@ pub fn document(
     for part in text.lines() {
         line!(out, "/// {}", part.trim());
     }
+}
+
+/// What else a field may be called where JSON is read leniently: those who write requests by hand say what they see in
+/// other places.
+pub fn also(message: &MessageDescriptor, field: &str) -> &'static [&'static str] {
+    let is_request = message.name().ends_with("Request") || message.name() == "InvokeStreamMessage";
+    let names: &[&str] = match (message.name(), field) {
+        _ if message.package_name() != "pinix.v2" => &[],
+        (_, "clip_name") if is_request => &["alias", "clip"],
+        ("AddClipRequest", "requested_alias") => &["alias"],
+        _ => &[],
+    };
+    for name in names {
+        assert!(
+            message.get_field_by_name(name).is_none()
+                && message.get_field_by_json_name(name).is_none(),
+            "{}: `{name}` is a field of its own",
+            message.full_name()
+        );
+    }
+    names
 }
 
 /// A Rust identifier; words Rust keeps for itself are marked.

@@ -8,11 +8,11 @@ use protox::prost_reflect::{
     OneofDescriptor,
 };
 
-use crate::Package;
-use crate::enums::{enumeration, payload};
-use crate::names::{document, ident, line, module, pascal, snake};
+use crate::enums::{self, enumeration, payload};
+use crate::names::{also, document, ident, line, module, pascal, snake};
+use crate::{Forms, Package, binary};
 
-/// The whole module: one inner module per package, and `Payload` over all messages.
+/// The whole module: one inner module per package, and `Payload` over all messages that may travel as any.
 pub fn generate(pool: &DescriptorPool, packages: &[Package]) -> String {
     let mut out = String::new();
     let mut all = Vec::new();
@@ -30,10 +30,16 @@ pub fn generate(pool: &DescriptorPool, packages: &[Package]) -> String {
         line!(out, "use crate::generated::*;");
         for it in file.enums() {
             enumeration(&mut out, &file, &it);
+            if package.forms == Forms::JsonAndBinary {
+                enums::binary(&mut out, &it);
+            }
         }
         for it in file.messages() {
             message(&mut out, &file, &it);
-            all.push(it);
+            match package.forms {
+                Forms::Json => all.push(it),
+                Forms::JsonAndBinary => binary::parts(&mut out, &it),
+            }
         }
         line!(out, "}}");
     }
@@ -120,9 +126,11 @@ fn codec(out: &mut String, message: &MessageDescriptor) {
         let group = oneof(&field).map_or(0, |it| it.path().last().copied().unwrap_or(0) + 1);
         line!(
             out,
-            "Name {{ json: {:?}, proto: {:?}, oneof: {group} }},",
+            "Name {{ json: {:?}, proto: {:?}, also: &{:?}, number: {}, oneof: {group} }},",
             field.json_name(),
-            field.name()
+            field.name(),
+            also(message, field.name()),
+            field.number()
         );
     }
     line!(out, "]; NAMES }}");
@@ -148,12 +156,7 @@ fn codec(out: &mut String, message: &MessageDescriptor) {
                 written.push(group.name().to_owned());
             }
             None => {
-                let how = match shape(&field) {
-                    Shape::Map => "map",
-                    Shape::List => "list",
-                    Shape::Optional => "optional",
-                    Shape::Plain => "plain",
-                };
+                let how = shape(&field).name();
                 line!(out, "write::{how}(out, {key}, &self.{member});");
             }
         }
@@ -190,14 +193,26 @@ fn codec(out: &mut String, message: &MessageDescriptor) {
 }
 
 /// How often a field may be there.
-enum Shape {
+pub enum Shape {
     Map,
     List,
     Optional,
     Plain,
 }
 
-fn shape(field: &FieldDescriptor) -> Shape {
+impl Shape {
+    /// What the functions of the crate for such fields are called.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Map => "map",
+            Self::List => "list",
+            Self::Optional => "optional",
+            Self::Plain => "plain",
+        }
+    }
+}
+
+pub fn shape(field: &FieldDescriptor) -> Shape {
     if field.is_map() {
         Shape::Map
     } else if field.cardinality() == Cardinality::Repeated {
@@ -228,16 +243,23 @@ fn map_type(field: &FieldDescriptor) -> String {
         entry.map_entry_value_field().kind(),
     );
     assert!(
-        matches!((key, value), (Kind::String, Kind::String)),
-        "{}: only maps of text to text are needed so far",
+        matches!(
+            (key, &value),
+            (Kind::String, Kind::String | Kind::Message(_))
+        ),
+        "{}: only maps of text to texts and messages are needed so far",
         field.full_name()
     );
-    "std::collections::BTreeMap<crate::Text, crate::Text>".to_owned()
+    format!(
+        "std::collections::BTreeMap<crate::Text, {}>",
+        value_type(&value)
+    )
 }
 
 fn value_type(kind: &Kind) -> String {
     match kind {
         Kind::String => "crate::Text".to_owned(),
+        Kind::Bytes => "bytes::Bytes".to_owned(),
         Kind::Bool => "bool".to_owned(),
         Kind::Uint32 => "u32".to_owned(),
         Kind::Int32 => "i32".to_owned(),
@@ -254,11 +276,11 @@ fn value_type(kind: &Kind) -> String {
 }
 
 /// The oneof a field belongs to; `optional` alone makes none.
-fn oneof(field: &FieldDescriptor) -> Option<OneofDescriptor> {
+pub fn oneof(field: &FieldDescriptor) -> Option<OneofDescriptor> {
     field.containing_oneof().filter(|it| !it.is_synthetic())
 }
 
-fn oneof_type(it: &OneofDescriptor) -> String {
+pub fn oneof_type(it: &OneofDescriptor) -> String {
     format!(
         "{}::{}",
         snake(it.parent_message().name()),

@@ -7,10 +7,13 @@ use protox::prost_reflect::{DescriptorPool, FieldDescriptor, Kind};
 use crate::Package;
 
 /// `{"messages": {name: [field…]}, "enums": {name: [value…]}}`.
-pub fn generate(pool: &DescriptorPool, packages: &[Package]) -> String {
+pub fn generate<'a>(
+    pool: &DescriptorPool,
+    packages: impl Iterator<Item = &'a Package> + Clone,
+) -> String {
     let files = || {
         packages
-            .iter()
+            .clone()
             .filter_map(|it| pool.get_file_by_name(it.file))
     };
     let messages = files()
@@ -39,7 +42,10 @@ pub fn generate(pool: &DescriptorPool, packages: &[Package]) -> String {
 
 fn field(field: &FieldDescriptor) -> String {
     let kind = match field.kind() {
-        _ if field.is_map() => "map".to_owned(),
+        Kind::Message(it) if it.is_map_entry() => match it.map_entry_value_field().kind() {
+            Kind::Message(value) => format!("map {}", value.full_name()),
+            _ => "map".to_owned(),
+        },
         Kind::Message(it) => it.full_name().to_owned(),
         Kind::Enum(it) => it.full_name().to_owned(),
         kind => format!("{kind:?}").to_lowercase(),
@@ -52,7 +58,8 @@ fn field(field: &FieldDescriptor) -> String {
     );
     let _ = write!(
         out,
-        ",\"list\":{},\"presence\":{}",
+        ",\"number\":{},\"list\":{},\"presence\":{}",
+        field.number(),
         field.is_list(),
         field.supports_presence()
     );

@@ -1,8 +1,11 @@
 //! How a single value is written and read.
 
-use crate::error::DecodeError;
-use crate::message::{Message, Place, read_message};
-use crate::read::Reader;
+use bytes::Bytes;
+
+use crate::base64;
+use crate::error::{DecodeError, Problem};
+use crate::message::{Message, Place, Strictness, read_message};
+use crate::read::{Reader, Token};
 use crate::text::{GAP, Text};
 use crate::write;
 
@@ -49,6 +52,33 @@ impl Codec for Text {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self::from(reader.string()?.into_owned()))
+    }
+}
+
+impl Codec for Bytes {
+    fn is_default(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'"');
+        base64::append(out, self);
+        out.push(b'"');
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let is_text = reader.peek()? == Token::Text;
+        if !is_text && reader.strictness() == Strictness::Lenient {
+            let mut json = Vec::new();
+            reader.copy(&mut json)?;
+            return Ok(json.into());
+        }
+        let at = reader.position();
+        let text = reader.string()?;
+        match base64::decode(&text) {
+            Some(bytes) => Ok(bytes.into()),
+            None => Err(DecodeError::new(Problem::WrongKind("base64"), at)),
+        }
     }
 }
 

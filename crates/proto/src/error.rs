@@ -1,4 +1,4 @@
-//! Why a text is not the message it should be.
+//! Why a text, or a binary form, is not the message it should be.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct DecodeError {
     pub problem: Problem,
     /// The field, from the outermost message on, as in `uiEvent.payload.mode`; empty for the message itself.
     pub field: String,
-    /// The byte of the text at which it was noticed.
+    /// The byte of the text or of the binary form at which it was noticed.
     pub at: usize,
 }
 
@@ -46,6 +46,12 @@ pub enum Problem {
     /// A message of any type does not say which.
     #[error("`@type` is missing")]
     NoType,
+    /// The bytes end before the value does.
+    #[error("the message ends in the middle of a value")]
+    Truncated,
+    /// The bytes are not a message in binary form.
+    #[error("this is not a protobuf message: {0}")]
+    Malformed(&'static str),
     /// Values are nested too deeply.
     #[error("values are nested too deeply")]
     TooDeep,
@@ -65,6 +71,8 @@ impl Problem {
             Self::UnknownValue(_) => "unknown_value",
             Self::UnknownType(_) => "unknown_type",
             Self::NoType => "no_type",
+            Self::Truncated => "truncated",
+            Self::Malformed(_) => "malformed",
             Self::TooDeep => "too_deep",
         }
     }

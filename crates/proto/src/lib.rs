@@ -1,8 +1,10 @@
-//! The protobuf messages of our protocols as plain Rust types, and their canonical JSON form.
+//! The protobuf messages of our protocols as plain Rust types, their canonical JSON form, and the binary form of those that
+//! have one.
 //!
 //! The types are made at build time from the declarations in `/proto` (see `build/`). Encoding appends to a byte
 //! vector and builds nothing in between; decoding reads strictly, or as protobuf's own readers do when they are told
-//! to discard what they do not know. There is no binary form here, because none of the protocols uses it, and no I/O.
+//! to discard what they do not know. The messages of the hub also have their binary form ([`Binary`]); nobody sends the
+//! others in it. There is no I/O here.
 //!
 //! ```
 //! use pinion_proto::rpc::{RpcLine, UiEventFrame, rpc_line::Frame};
@@ -20,14 +22,19 @@
 //! ```
 
 mod any;
+mod base64;
 mod codec;
 mod error;
+mod first_invoke;
+mod input;
 mod integer;
 mod message;
+mod part;
 mod read;
 mod skip;
 mod structure;
 mod text;
+mod wire;
 mod write;
 
 #[allow(
@@ -39,8 +46,11 @@ mod generated {
     pub(crate) use crate::any::Unknown;
     pub(crate) use crate::codec::{Codec, Enum};
     pub(crate) use crate::error::DecodeError;
+    pub(crate) use crate::input::Input;
     pub(crate) use crate::message::{Fields, Message, Name};
+    pub(crate) use crate::part::{measure, put, take};
     pub(crate) use crate::read::Reader;
+    pub(crate) use crate::wire::{Binary, Output, Parts, WireValue};
     pub(crate) use crate::write;
 
     include!(concat!(env!("OUT_DIR"), "/messages.rs"));
@@ -49,10 +59,12 @@ mod generated {
 pub use any::{Any, TYPE_URL, Unknown, any};
 pub use codec::Enum;
 pub use error::{DecodeError, Problem};
-pub use generated::{Payload, chat, frontend_tools, rpc, sessionstream, widgets};
+pub use first_invoke::FirstInvoke;
+pub use generated::{Payload, chat, frontend_tools, hub, rpc, sessionstream, widgets};
 pub use message::{Message, Strictness};
 pub use structure::{Struct, Value};
 pub use text::{Text, around_gap};
+pub use wire::Binary;
 
 /// The declarations as a compiled `FileDescriptorSet`, for programs that read them by reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

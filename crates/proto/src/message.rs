@@ -11,7 +11,8 @@ use crate::write;
 pub enum Strictness {
     /// They are an error.
     Strict,
-    /// Fields and names of enum values are passed over; messages of an unknown type are kept as they are.
+    /// Fields and names of enum values are passed over; messages of an unknown type are kept as they are. Fields may go
+    /// by their other names, and payloads may be any JSON (see [`crate::hub`]).
     Lenient,
 }
 
@@ -20,6 +21,10 @@ pub enum Strictness {
 pub struct Name {
     pub(crate) json: &'static str,
     pub(crate) proto: &'static str,
+    /// What else it may be called where reading is lenient.
+    pub(crate) also: &'static [&'static str],
+    /// Its number in the binary form.
+    pub(crate) number: u32,
     /// Fields with the same number exclude each other; 0 excludes none.
     pub(crate) oneof: i32,
 }
@@ -88,9 +93,11 @@ pub(crate) fn read_message(
     reader.members(&mut |reader, key| {
         let at = reader.position();
         let wrong = |problem| Err(DecodeError::new(problem, at));
-        let known = names
-            .iter()
-            .position(|name| name.json == key || name.proto == key);
+        let lenient = reader.strictness() == Strictness::Lenient;
+        let is_called = |name: &Name| {
+            name.json == key || name.proto == key || lenient && name.also.contains(&&*key)
+        };
+        let known = names.iter().position(is_called);
         let Some(index) = known else {
             return match reader.strictness() {
                 _ if place == Place::Any && key == "@type" => reader.skip(),

@@ -347,11 +347,11 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    pub(crate) fn map(&mut self) -> Read<BTreeMap<Text, Text>> {
+    pub(crate) fn map<T: Codec>(&mut self) -> Read<BTreeMap<Text, T>> {
         let mut values = BTreeMap::new();
         self.members(&mut |reader, key| {
             let at = reader.position();
-            let value = Text::read(reader).map_err(|error| error.inside(&key))?;
+            let value = T::read(reader).map_err(|error| error.inside(&key))?;
             match values.insert(Text::from(key.clone().into_owned()), value) {
                 None => Ok(()),
                 Some(_) => Err(DecodeError::new(Problem::Duplicate, at).inside(&key)),

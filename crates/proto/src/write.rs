@@ -42,8 +42,8 @@ pub(crate) fn list<T: Codec>(out: &mut Vec<u8>, key: &str, values: &[T]) {
     out.push(b',');
 }
 
-/// A field with texts by name, in the order of the names.
-pub(crate) fn map(out: &mut Vec<u8>, key: &str, values: &BTreeMap<Text, Text>) {
+/// A field with values by name, in the order of the names.
+pub(crate) fn map<T: Codec>(out: &mut Vec<u8>, key: &str, values: &BTreeMap<Text, T>) {
     if values.is_empty() {
         return;
     }

@@ -1,0 +1,142 @@
+//! Fields in binary form, by how often they may be there: how many bytes they take, how they are written and read. A
+//! `key` is the number of a field and the form of its value, as it stands before the value.
+
+use std::collections::BTreeMap;
+
+use crate::error::DecodeError;
+use crate::input::Input;
+use crate::text::Text;
+use crate::wire::{Output, WireValue, varint_len};
+
+/// The keys inside the entry of a map. Names are texts, and so far all values have a length too.
+const MAP_NAME: u32 = 1 << 3 | 2;
+const MAP_VALUE: u32 = 2 << 3 | 2;
+
+pub(crate) mod measure {
+    use super::{BTreeMap, Text, WireValue, entry_len, varint_len};
+
+    /// A field that is left out where it has its default.
+    pub(crate) fn plain<T: WireValue>(key: u32, value: &T) -> usize {
+        match value.is_zero() {
+            true => 0,
+            false => present(key, value),
+        }
+    }
+
+    /// A field that is there whatever its value.
+    pub(crate) fn present<T: WireValue>(key: u32, value: &T) -> usize {
+        varint_len(u64::from(key)) + value.len()
+    }
+
+    /// A field that knows whether it is set.
+    pub(crate) fn optional<T: WireValue>(key: u32, value: &Option<T>) -> usize {
+        value.as_ref().map_or(0, |value| present(key, value))
+    }
+
+    /// A field with any number of values.
+    pub(crate) fn list<T: WireValue>(key: u32, values: &[T]) -> usize {
+        values.iter().map(|value| present(key, value)).sum()
+    }
+
+    /// A field with values by name.
+    pub(crate) fn map<T: WireValue>(key: u32, values: &BTreeMap<Text, T>) -> usize {
+        let entry = |(name, value)| {
+            let length = entry_len(name, value);
+            varint_len(u64::from(key)) + varint_len(length as u64) + length
+        };
+        values.iter().map(entry).sum()
+    }
+}
+
+pub(crate) mod put {
+    use super::{BTreeMap, MAP_NAME, MAP_VALUE, Output, Text, WireValue, entry_len};
+
+    /// A field that is left out where it has its default.
+    pub(crate) fn plain<T: WireValue>(out: &mut Output, key: u32, value: &T) {
+        if !value.is_zero() {
+            present(out, key, value);
+        }
+    }
+
+    /// A field that is there whatever its value.
+    pub(crate) fn present<T: WireValue>(out: &mut Output, key: u32, value: &T) {
+        out.varint(u64::from(key));
+        value.put(out);
+    }
+
+    /// A field that knows whether it is set.
+    pub(crate) fn optional<T: WireValue>(out: &mut Output, key: u32, value: &Option<T>) {
+        if let Some(value) = value {
+            present(out, key, value);
+        }
+    }
+
+    /// A field with any number of values.
+    pub(crate) fn list<T: WireValue>(out: &mut Output, key: u32, values: &[T]) {
+        for value in values {
+            present(out, key, value);
+        }
+    }
+
+    /// A field with values by name, in the order of the names.
+    pub(crate) fn map<T: WireValue>(out: &mut Output, key: u32, values: &BTreeMap<Text, T>) {
+        for (name, value) in values {
+            out.varint(u64::from(key));
+            out.varint(entry_len(name, value) as u64);
+            present(out, MAP_NAME, name);
+            present(out, MAP_VALUE, value);
+        }
+    }
+}
+
+pub(crate) mod take {
+    use super::{BTreeMap, DecodeError, Input, MAP_NAME, MAP_VALUE, Text, WireValue};
+
+    /// A field that is there at most once; the last value counts, messages are merged.
+    pub(crate) fn plain<T: WireValue>(value: &mut T, input: &mut Input) -> Result<(), DecodeError> {
+        value.take(input)
+    }
+
+    /// The same for a field that knows whether it is set.
+    pub(crate) fn optional<T: WireValue>(
+        value: &mut Option<T>,
+        input: &mut Input,
+    ) -> Result<(), DecodeError> {
+        value.get_or_insert_default().take(input)
+    }
+
+    /// One more value of a list.
+    pub(crate) fn list<T: WireValue>(
+        values: &mut Vec<T>,
+        input: &mut Input,
+    ) -> Result<(), DecodeError> {
+        let mut value = T::default();
+        value.take(input)?;
+        values.push(value);
+        Ok(())
+    }
+
+    /// One more entry of a map; the last one of a name counts.
+    pub(crate) fn map<T: WireValue>(
+        values: &mut BTreeMap<Text, T>,
+        input: &mut Input,
+    ) -> Result<(), DecodeError> {
+        let (mut name, mut value) = (Text::default(), T::default());
+        input.inside(|input| {
+            while let Some(key) = input.key()? {
+                match key {
+                    MAP_NAME => name.take(input)?,
+                    MAP_VALUE => value.take(input)?,
+                    _ => input.skip(key)?,
+                }
+            }
+            Ok(())
+        })?;
+        values.insert(name, value);
+        Ok(())
+    }
+}
+
+fn entry_len<T: WireValue>(name: &Text, value: &T) -> usize {
+    measure::present(MAP_NAME, name) + measure::present(MAP_VALUE, value)
+}
