@@ -1,0 +1,199 @@
+//! Files with secrets in them: only their owner may read them, they are replaced as a whole, one writer at a time.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pinion_status::{Code, Failure};
+
+/// How long a writer waits for another.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it looks whether the other is done.
+const LOOK: Duration = Duration::from_millis(5);
+/// More than this is no file of ours.
+const LARGEST: u64 = 16 << 20;
+
+/// The bytes of a file, and what it takes to notice that they were replaced.
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) stamp: Stamp,
+    mode: u32,
+}
+
+/// Which file it is, and in which state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// The state of the file at `path`; `None` if there is none.
+    pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Some(Self::of(&metadata))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Content {
+    /// Refuses a file that others than its owner can read or write.
+    pub(crate) fn must_be_private(&self, path: &Path) -> Result<(), Failure> {
+        if self.mode & 0o077 == 0 {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Code::FailedPrecondition,
+            format!(
+                "{} holds secrets and others can read or change it (mode {:03o}): run chmod 600 {}, and replace its tokens if \
+                 somebody may have seen them",
+                path.display(),
+                self.mode & 0o777,
+                path.display()
+            ),
+        ))
+    }
+}
+
+/// The file at `path`; `None` if there is none.
+pub(crate) fn read(path: &Path) -> Result<Option<Content>, Failure> {
+    let wrong = |error: io::Error| Failure::io(path.display(), &error);
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(wrong(error)),
+    };
+    let metadata = file.metadata().map_err(wrong)?;
+    if !metadata.is_file() || metadata.size() > LARGEST {
+        let message = format!("{} is not a file of ours: move it away", path.display());
+        return Err(Failure::new(Code::FailedPrecondition, message));
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes).map_err(wrong)?;
+    Ok(Some(Content {
+        bytes,
+        stamp: Stamp::of(&metadata),
+        mode: metadata.mode(),
+    }))
+}
+
+/// The file at `path`, which only its owner may read; `None` if there is none.
+pub(crate) fn read_private(path: &Path) -> Result<Option<Content>, Failure> {
+    let content = read(path)?;
+    if let Some(content) = &content {
+        content.must_be_private(path)?;
+    }
+    Ok(content)
+}
+
+/// Puts `bytes` in the place of the file at `path`, as a whole or not at all. Its owner alone can read it.
+///
+/// For those who hold the [`Lock`] of `path`.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<Stamp, Failure> {
+    let put = || {
+        let unfinished = beside(path, ".unfinished");
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&unfinished)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&unfinished, path)?;
+        File::open(directory(path))?.sync_all()?;
+        file.metadata().map(|metadata| Stamp::of(&metadata))
+    };
+    put().map_err(|error| Failure::io(format_args!("{} cannot be written", path.display()), &error))
+}
+
+/// Makes a directory that only its owner can look into, unless there is one.
+pub(crate) fn make_directory(path: &Path) -> Result<(), Failure> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| Failure::io(format_args!("{} cannot be made", path.display()), &error))
+}
+
+/// The right to replace one file. The kernel takes it back when its holder dies.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _held: File,
+}
+
+impl Lock {
+    /// Waits until nobody else replaces the file at `path`.
+    pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
+        let place = beside(path, ".lock");
+        let wrong = |error: io::Error| Failure::io(place.display(), &error);
+        make_directory(directory(path))?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&place)
+            .map_err(wrong)?;
+        let start = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _held: file }),
+                Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
+                    std::thread::sleep(LOOK);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let message = format!(
+                        "another process has been changing {} for {} s: try again, or end it",
+                        path.display(),
+                        PATIENCE.as_secs()
+                    );
+                    return Err(Failure::new(Code::Unavailable, message));
+                }
+                Err(TryLockError::Error(error)) => return Err(wrong(error)),
+            }
+        }
+    }
+}
+
+/// That the content of a file makes no sense.
+pub(crate) fn damaged(path: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::new(
+        Code::DataLoss,
+        format!(
+            "{} is damaged: {why}. Repair it or move it away",
+            path.display()
+        ),
+    )
+}
+
+fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}

@@ -1,0 +1,117 @@
+//! Tokens in memory, found by their hash.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::token::Fingerprint;
+use crate::{Millis, Principal, Record, TokenId};
+
+/// A token that can be recognised.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) record: Record,
+    pub(crate) principal: Principal,
+    /// When it was last used, 0 if never.
+    used: AtomicI64,
+}
+
+impl Entry {
+    pub(super) fn new(record: Record) -> Self {
+        Self {
+            principal: record.principal(),
+            used: AtomicI64::new(record.last_used.unwrap_or(0)),
+            record,
+        }
+    }
+
+    /// Notes that it is used now.
+    pub(super) fn used(&self, now: Millis) {
+        self.used.fetch_max(now, Ordering::Relaxed);
+    }
+
+    fn last_used(&self) -> Option<Millis> {
+        Some(self.used.load(Ordering::Relaxed)).filter(|&used| used > 0)
+    }
+}
+
+/// Entries by hash and by id.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// By the beginning of the hash; the whole of it is compared in constant time.
+    buckets: HashMap<u64, Vec<Arc<Entry>>>,
+    by_id: HashMap<TokenId, Arc<Entry>>,
+    order: Vec<TokenId>,
+}
+
+impl Index {
+    pub(super) fn find(&self, fingerprint: &Fingerprint) -> Option<Arc<Entry>> {
+        let bucket = self.buckets.get(&fingerprint.bucket())?;
+        let same = |entry: &&Arc<Entry>| entry.record.fingerprint == *fingerprint;
+        bucket.iter().find(same).cloned()
+    }
+
+    pub(super) fn by_id(&self, id: &TokenId) -> Option<Arc<Entry>> {
+        self.by_id.get(id).cloned()
+    }
+
+    pub(super) fn insert(&mut self, record: Record) {
+        let entry = Arc::new(Entry::new(record));
+        let record = &entry.record;
+        let bucket = self.buckets.entry(record.fingerprint.bucket()).or_default();
+        bucket.push(Arc::clone(&entry));
+        self.order.push(record.id.clone());
+        self.by_id.insert(record.id.clone(), entry);
+    }
+
+    pub(super) fn remove(&mut self, id: &TokenId) {
+        let Some(entry) = self.by_id.remove(id) else {
+            return;
+        };
+        self.order.retain(|other| other != id);
+        let place = entry.record.fingerprint.bucket();
+        if let Some(bucket) = self.buckets.get_mut(&place) {
+            bucket.retain(|other| other.record.id != *id);
+            if bucket.is_empty() {
+                self.buckets.remove(&place);
+            }
+        }
+    }
+
+    /// Holds these records instead of those before, and remembers what only memory knew about them.
+    pub(super) fn adopt(&mut self, mut records: Vec<Record>) {
+        self.note_use(&mut records);
+        *self = Self::default();
+        for record in records {
+            self.insert(record);
+        }
+    }
+
+    /// Writes into `records` when they were last used, as far as we know better.
+    pub(super) fn note_use(&self, records: &mut [Record]) {
+        for record in records {
+            if let Some(entry) = self.by_id.get(&record.id) {
+                record.last_used = record.last_used.max(entry.last_used());
+            }
+        }
+    }
+
+    /// Whether some token was used more than `much` later than its record says.
+    pub(super) fn has_news(&self, much: Millis) -> bool {
+        self.by_id.values().any(|entry| {
+            let written = entry.record.last_used.unwrap_or(0);
+            entry.last_used().unwrap_or(0) > written.saturating_add(much)
+        })
+    }
+
+    /// Every record with its latest use, in the order of the file.
+    pub(super) fn records(&self) -> Vec<Record> {
+        let entries = self.order.iter().filter_map(|id| self.by_id.get(id));
+        let records = entries.map(|entry| {
+            let mut record = entry.record.clone();
+            record.last_used = entry.last_used();
+            record
+        });
+        records.collect()
+    }
+}
