@@ -91,13 +91,7 @@ fn main() {
         Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../../proto");
     println!("cargo::rerun-if-changed={}", root.display());
     println!("cargo::rerun-if-changed=build");
-    let mut compiler = Compiler::new([&root]).expect("the directory of declarations");
-    compiler.include_source_info(true).include_imports(true);
-    for package in &PACKAGES {
-        if let Err(error) = compiler.open_file(package.file) {
-            panic!("{}: {error:?}", package.file);
-        }
-    }
+    let compiler = compile(&root, &PACKAGES);
     let pool = compiler.descriptor_pool();
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     let write =
@@ -111,6 +105,24 @@ fn main() {
         .expect("a compiled file");
     write("hub.txt", listing::generate(&hub).as_bytes());
     write("hub_rows.rs", binary::rows(&pool).as_bytes());
+    write("descriptors.bin", &descriptors(&root, Forms::Json));
+    write("hub.bin", &descriptors(&root, Forms::JsonAndBinary));
+}
+
+fn compile<'a>(root: &Path, packages: impl IntoIterator<Item = &'a Package>) -> Compiler {
+    let mut compiler = Compiler::new([root]).expect("the directory of declarations");
+    compiler.include_source_info(true).include_imports(true);
+    for package in packages {
+        if let Err(error) = compiler.open_file(package.file) {
+            panic!("{}: {error:?}", package.file);
+        }
+    }
+    compiler
+}
+
+/// The declarations of the packages with these forms, and what they refer to.
+fn descriptors(root: &Path, forms: Forms) -> Vec<u8> {
+    let mut compiler = compile(root, PACKAGES.iter().filter(|it| it.forms == forms));
     compiler.include_source_info(false);
-    write("descriptors.bin", &compiler.encode_file_descriptor_set());
+    compiler.encode_file_descriptor_set()
 }

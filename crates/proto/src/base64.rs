@@ -24,9 +24,6 @@ pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// The bytes `text` stands for.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
-    let engine = match text.contains(['-', '_']) {
-        true => &URL_ENGINE,
-        false => &STANDARD_ENGINE,
-    };
-    engine.decode(text).ok()
+    let standard = STANDARD_ENGINE.decode(text);
+    standard.or_else(|_| URL_ENGINE.decode(text)).ok()
 }

@@ -51,7 +51,7 @@ impl Codec for Text {
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self::from(reader.string()?.into_owned()))
+        Ok(Self::new(&reader.string()?))
     }
 }
 

@@ -106,9 +106,6 @@ impl Input {
     pub(crate) fn text(&mut self) -> Read<Text> {
         let length = self.varint()?;
         let start = self.advance(length)?;
-        if length == 0 {
-            return Ok(Text::default());
-        }
         match std::str::from_utf8(&self.bytes[start..self.at]) {
             Ok(text) => Ok(Text::new(text)),
             Err(error) => {

@@ -66,5 +66,9 @@ pub use structure::{Struct, Value};
 pub use text::{Text, around_gap};
 pub use wire::Binary;
 
-/// The declarations as a compiled `FileDescriptorSet`, for programs that read them by reflection.
+/// The declarations of all messages but the hub's as a compiled `FileDescriptorSet`, for programs that read them by
+/// reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// The declarations of [`hub`] in the same form.
+pub const HUB_DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hub.bin"));

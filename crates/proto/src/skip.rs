@@ -66,18 +66,19 @@ impl Reader<'_> {
         self.next();
         let start = self.at;
         self.skip()?;
-        let mut in_text = false;
-        let mut escaped = false;
-        for &byte in &self.text.as_bytes()[start..self.at] {
+        let value = &self.text.as_bytes()[start..self.at];
+        let (mut in_text, mut escaped, mut kept) = (false, false, 0);
+        for (at, &byte) in value.iter().enumerate() {
             if !in_text && byte.is_ascii_whitespace() {
-                continue;
+                out.extend_from_slice(&value[kept..at]);
+                kept = at + 1;
             }
             if byte == b'"' && !escaped {
                 in_text = !in_text;
             }
             escaped = in_text && byte == b'\\' && !escaped;
-            out.push(byte);
         }
+        out.extend_from_slice(&value[kept..]);
         Ok(())
     }
 }

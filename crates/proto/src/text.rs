@@ -25,7 +25,10 @@ impl Text {
 
     /// A text copied from somewhere.
     pub fn new(text: &str) -> Self {
-        Self(Repr::Shared(Arc::from(text)))
+        match text.is_empty() {
+            true => Self::default(),
+            false => Self(Repr::Shared(Arc::from(text))),
+        }
     }
 
     /// The text.
@@ -86,10 +89,7 @@ impl From<&'static str> for Text {
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        match text.is_empty() {
-            true => Self::default(),
-            false => Self(Repr::Shared(text.into())),
-        }
+        Self::new(&text)
     }
 }
 
