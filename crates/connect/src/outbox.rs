@@ -1,0 +1,283 @@
+//! The one place between a producer of messages and the body that carries them.
+//!
+//! It holds what fits into one write and no more: a producer that is ahead waits, so back-pressure reaches it, and small
+//! messages produced in one go leave together. Producer and body usually live in one task; then nobody wakes anybody.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use pinion_status::{Code, Failure};
+
+use crate::body::Piece;
+use crate::envelope;
+
+/// Waiting bytes from which a producer waits.
+const FULL: usize = 16 * 1024;
+/// Payloads up to this length are copied behind their prefix.
+const COPIED: usize = 4 * 1024;
+
+/// Clones are the same place.
+#[derive(Debug, Clone)]
+pub(crate) struct Outbox {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    framing: Framing,
+    buffer: Vec<u8>,
+    /// Large payloads, and what stands between them, that end what is waiting.
+    tail: Vec<Bytes>,
+    messages: u64,
+    headers: HeaderMap,
+    trailers: HeaderMap,
+    /// No more messages will come.
+    finished: bool,
+    /// Nobody will take them.
+    abandoned: bool,
+    /// Waits for something to take.
+    taker: Option<Waker>,
+    /// Waits for room.
+    producer: Option<Waker>,
+}
+
+/// How messages are put down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// One message, bare.
+    Bare,
+    /// One message, in an envelope.
+    Single,
+    /// Any number, each in an envelope.
+    Stream,
+}
+
+impl Outbox {
+    pub(crate) fn new(framing: Framing) -> Self {
+        let state = State {
+            framing,
+            buffer: Vec::new(),
+            tail: Vec::new(),
+            messages: 0,
+            headers: HeaderMap::new(),
+            trailers: HeaderMap::new(),
+            finished: false,
+            abandoned: false,
+            taker: None,
+            producer: None,
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for room, then lets `write` put down a message: all of it, or the part before what it gives back.
+    pub(crate) async fn put(
+        &self,
+        mut write: impl FnMut(&mut Vec<u8>) -> Vec<Bytes>,
+    ) -> Result<(), Failure> {
+        std::future::poll_fn(|context| {
+            let mut state = self.lock();
+            if state.abandoned {
+                return Poll::Ready(Err(gone()));
+            }
+            if state.framing != Framing::Stream && state.messages > 0 {
+                let message = "a unary call was given a second answer";
+                return Poll::Ready(Err(Failure::new(Code::Internal, message)));
+            }
+            if state.is_full() {
+                state.producer = Some(context.waker().clone());
+                return Poll::Pending;
+            }
+            let put = state.put(&mut write);
+            wake(state.taker.take(), context);
+            Poll::Ready(put)
+        })
+        .await
+    }
+
+    /// Takes what is waiting; the producer may go on.
+    pub(crate) fn take(&self, context: &mut Context<'_>) -> Option<Piece> {
+        let mut state = self.lock();
+        if state.is_empty() {
+            return None;
+        }
+        let piece = state.take();
+        wake(state.producer.take(), context);
+        Some(piece)
+    }
+
+    /// Takes what is waiting, or waits for it; `None` is the end.
+    pub(crate) fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Piece>> {
+        if let Some(piece) = self.take(context) {
+            return Poll::Ready(Some(piece));
+        }
+        let mut state = self.lock();
+        // Between the two looks the producer may have been faster.
+        if !state.is_empty() {
+            return Poll::Ready(Some(state.take()));
+        }
+        if state.finished {
+            return Poll::Ready(None);
+        }
+        match &mut state.taker {
+            Some(taker) => taker.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    /// Says that no more messages will come.
+    pub(crate) fn finish(&self) {
+        let mut state = self.lock();
+        state.finished = true;
+        if let Some(waker) = state.taker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Says that nobody will take what comes.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.lock();
+        state.abandoned = true;
+        if let Some(waker) = state.producer.take() {
+            waker.wake();
+        }
+    }
+
+    /// Whether everything was taken and nothing will come.
+    pub(crate) fn is_over(&self) -> bool {
+        let state = self.lock();
+        state.finished && state.is_empty()
+    }
+
+    /// Whether there was a message.
+    pub(crate) fn has_sent(&self) -> bool {
+        self.lock().messages > 0
+    }
+
+    pub(crate) fn headers(&self, change: impl FnOnce(&mut HeaderMap)) {
+        change(&mut self.lock().headers);
+    }
+
+    pub(crate) fn trailers(&self, change: impl FnOnce(&mut HeaderMap)) {
+        change(&mut self.lock().trailers);
+    }
+
+    pub(crate) fn take_headers(&self) -> HeaderMap {
+        std::mem::take(&mut self.lock().headers)
+    }
+
+    /// Closes the place: what is left in it, and how many messages there were.
+    pub(crate) fn close(&self) -> Rest {
+        let mut state = self.lock();
+        state.abandoned = true;
+        if let Some(waker) = state.producer.take() {
+            waker.wake();
+        }
+        Rest {
+            messages: state.messages,
+            buffer: std::mem::take(&mut state.buffer),
+            tail: std::mem::take(&mut state.tail),
+            headers: std::mem::take(&mut state.headers),
+            trailers: std::mem::take(&mut state.trailers),
+        }
+    }
+}
+
+/// What was left when a call ended.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    pub(crate) messages: u64,
+    pub(crate) buffer: Vec<u8>,
+    pub(crate) tail: Vec<Bytes>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) trailers: HeaderMap,
+}
+
+impl Rest {
+    /// Puts a last envelope behind what is left.
+    pub(crate) fn end_with(mut self, flags: u8, payload: &[u8]) -> Piece {
+        let head = envelope::head(flags, payload.len()).unwrap_or([flags, 0, 0, 0, 0]);
+        if self.tail.is_empty() {
+            self.buffer.extend_from_slice(&head);
+            self.buffer.extend_from_slice(payload);
+            return Bytes::from(self.buffer).into();
+        }
+        let mut last = head.to_vec();
+        last.extend_from_slice(payload);
+        self.tail.push(last.into());
+        self.into_piece()
+    }
+
+    /// What is left, as it is.
+    pub(crate) fn into_piece(self) -> Piece {
+        Piece::new(self.buffer.into(), self.tail)
+    }
+}
+
+impl State {
+    fn is_full(&self) -> bool {
+        !self.tail.is_empty() || self.buffer.len() >= FULL
+    }
+
+    fn is_empty(&self) -> bool {
+        self.buffer.is_empty() && self.tail.is_empty()
+    }
+
+    fn put(&mut self, write: &mut dyn FnMut(&mut Vec<u8>) -> Vec<Bytes>) -> Result<(), Failure> {
+        let start = self.buffer.len();
+        let framed = self.framing != Framing::Bare;
+        if framed {
+            self.buffer.extend_from_slice(&[0; envelope::HEAD]);
+        }
+        let tail = write(&mut self.buffer);
+        let behind: usize = tail.iter().map(Bytes::len).sum();
+        if framed {
+            let length = self.buffer.len() - start - envelope::HEAD + behind;
+            let head = match envelope::head(0, length) {
+                Ok(head) => head,
+                Err(failure) => {
+                    self.buffer.truncate(start);
+                    return Err(failure);
+                }
+            };
+            self.buffer[start..start + envelope::HEAD].copy_from_slice(&head);
+        }
+        match behind {
+            0..=COPIED => tail
+                .iter()
+                .for_each(|part| self.buffer.extend_from_slice(part)),
+            _ => self.tail = tail,
+        }
+        self.messages += 1;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Piece {
+        Piece::new(
+            std::mem::take(&mut self.buffer).into(),
+            std::mem::take(&mut self.tail),
+        )
+    }
+}
+
+/// The failure of a producer whose messages nobody takes any more.
+fn gone() -> Failure {
+    Failure::new(Code::Canceled, "the other side has left")
+}
+
+/// Wakes the other side, unless it is the task that runs now: that one looks by itself.
+fn wake(waker: Option<Waker>, context: &Context<'_>) {
+    if let Some(waker) = waker
+        && !waker.will_wake(context.waker())
+    {
+        waker.wake();
+    }
+}

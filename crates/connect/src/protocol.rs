@@ -1,0 +1,151 @@
+//! Which protocol and which codec a request speaks, told by its content type.
+
+use bytes::Bytes;
+use http::HeaderValue;
+use pinion_proto::{Binary, Strictness};
+use pinion_status::Failure;
+
+/// The protocols that are understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Connect: plain HTTP for unary calls, envelopes for streams.
+    Connect,
+    /// gRPC: envelopes, and a status in the trailers.
+    Grpc,
+    /// gRPC-Web: envelopes, and a status in the last of them.
+    GrpcWeb,
+}
+
+/// How messages are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Codec {
+    /// As JSON text, in protobuf's canonical mapping.
+    Json,
+    /// In protobuf's binary form.
+    #[default]
+    Proto,
+}
+
+/// What a content type says about a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Speech {
+    pub(crate) protocol: Protocol,
+    pub(crate) codec: Codec,
+    /// Messages come in envelopes. Only Connect has calls without.
+    pub(crate) enveloped: bool,
+}
+
+/// Messages from this length on may hold payloads that are worth a piece of their own.
+const LARGE: usize = 16 * 1024;
+
+/// The content types that are answered; others get a 415 that lists these.
+pub(crate) const ACCEPTED: &str = "application/json, application/proto, application/connect+json, \
+     application/connect+proto, application/grpc, application/grpc+proto, application/grpc+json, \
+     application/grpc-web, application/grpc-web+proto, application/grpc-web+json";
+
+impl Speech {
+    /// Reads a content type; `None` is one nobody here speaks.
+    pub(crate) fn parse(value: &HeaderValue) -> Option<Self> {
+        let text = value.as_bytes();
+        let end = text.iter().position(|byte| *byte == b';');
+        let kind = text[..end.unwrap_or(text.len())].trim_ascii();
+        let speech = |protocol, codec, enveloped| Self {
+            protocol,
+            codec,
+            enveloped,
+        };
+        let known = |kind: &[u8]| match kind {
+            b"application/json" => Some(speech(Protocol::Connect, Codec::Json, false)),
+            b"application/proto" => Some(speech(Protocol::Connect, Codec::Proto, false)),
+            b"application/connect+json" => Some(speech(Protocol::Connect, Codec::Json, true)),
+            b"application/connect+proto" => Some(speech(Protocol::Connect, Codec::Proto, true)),
+            b"application/grpc" | b"application/grpc+proto" => {
+                Some(speech(Protocol::Grpc, Codec::Proto, true))
+            }
+            b"application/grpc+json" => Some(speech(Protocol::Grpc, Codec::Json, true)),
+            b"application/grpc-web" | b"application/grpc-web+proto" => {
+                Some(speech(Protocol::GrpcWeb, Codec::Proto, true))
+            }
+            b"application/grpc-web+json" => Some(speech(Protocol::GrpcWeb, Codec::Json, true)),
+            _ => None,
+        };
+        known(kind).or_else(|| known(&kind.to_ascii_lowercase()))
+    }
+
+    /// The content type that says this.
+    pub(crate) fn content_type(self) -> &'static str {
+        match (self.protocol, self.codec, self.enveloped) {
+            (Protocol::Connect, Codec::Json, false) => "application/json",
+            (Protocol::Connect, Codec::Proto, false) => "application/proto",
+            (Protocol::Connect, Codec::Json, true) => "application/connect+json",
+            (Protocol::Connect, Codec::Proto, true) => "application/connect+proto",
+            (Protocol::Grpc, Codec::Json, _) => "application/grpc+json",
+            (Protocol::Grpc, Codec::Proto, _) => "application/grpc+proto",
+            (Protocol::GrpcWeb, Codec::Json, _) => "application/grpc-web+json",
+            (Protocol::GrpcWeb, Codec::Proto, _) => "application/grpc-web+proto",
+        }
+    }
+
+    /// The header that names the compression of messages.
+    pub(crate) fn encoding_header(self) -> &'static str {
+        match (self.protocol, self.enveloped) {
+            (Protocol::Connect, false) => "content-encoding",
+            (Protocol::Connect, true) => "connect-content-encoding",
+            _ => "grpc-encoding",
+        }
+    }
+}
+
+impl Codec {
+    /// Appends a message. One with large payloads is given back in pieces instead, so that they are not copied.
+    pub(crate) fn put<T: Binary>(self, message: &T, out: &mut Vec<u8>) -> Vec<Bytes> {
+        match self {
+            Self::Json => message.encode_json(out),
+            Self::Proto if message.encoded_len() >= LARGE => return message.to_pieces(Vec::new()),
+            Self::Proto => message.encode(out),
+        }
+        Vec::new()
+    }
+
+    /// Reads a message; fields nobody knows are passed over. An empty text is an empty message in JSON too.
+    pub(crate) fn decode<T: Binary>(self, bytes: Bytes) -> Result<T, Failure> {
+        let decoded = match self {
+            Self::Json if bytes.is_empty() => return Ok(T::default()),
+            Self::Json => T::decode_json(&bytes, Strictness::Lenient),
+            Self::Proto => T::decode(bytes),
+        };
+        decoded.map_err(|error| {
+            let name = T::FULL_NAME;
+            Failure::invalid(format!("the request is no {name}: {error}"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_accepted_content_type_is_read_in_any_spelling() {
+        for kind in ACCEPTED.split(", ") {
+            let speech = Speech::parse(&HeaderValue::from_static(kind)).unwrap();
+            let written = HeaderValue::from_static(speech.content_type());
+            assert_eq!(Speech::parse(&written), Some(speech), "{kind}");
+            let loud = format!("{} ; charset=utf-8", kind.to_uppercase());
+            let loud = HeaderValue::from_str(&loud).unwrap();
+            assert_eq!(Speech::parse(&loud), Some(speech), "{kind}");
+        }
+        for kind in [
+            "text/plain",
+            "application/grpc-web-text",
+            "application/jsonx",
+            "",
+        ] {
+            assert_eq!(
+                Speech::parse(&HeaderValue::from_static(kind)),
+                None,
+                "{kind}"
+            );
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Which names the server goes by, and which web pages may talk to it.
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HOST, ORIGIN, VARY,
+};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use pinion_status::{Code, Failure};
+
+use super::bare;
+use super::options::{Origins, ServerOptions};
+use crate::body::Body;
+
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
+const HEADERS: HeaderValue = HeaderValue::from_static(
+    "Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms, X-User-Agent, Grpc-Timeout, X-Grpc-Web",
+);
+const EXPOSED: HeaderValue = HeaderValue::from_static("Grpc-Status, Grpc-Message");
+
+/// Refuses a request that came under a name the server does not go by.
+pub(crate) fn check_host(options: &ServerOptions, parts: &Parts) -> Result<(), Failure> {
+    let Some(hosts) = &options.hosts else {
+        return Ok(());
+    };
+    let asked = authority(parts).unwrap_or_default();
+    let name = without_port(asked);
+    if hosts.iter().any(|host| host.eq_ignore_ascii_case(name)) {
+        return Ok(());
+    }
+    let message = format!("this server does not go by the name {name:?}");
+    Err(Failure::new(Code::PermissionDenied, message))
+}
+
+/// Finds out whether the web page that asks may. `None`: no web page asks.
+pub(crate) fn check_origin(
+    options: &ServerOptions,
+    parts: &Parts,
+) -> Result<Option<HeaderValue>, Failure> {
+    let Some(origin) = parts.headers.get(ORIGIN) else {
+        return Ok(None);
+    };
+    let text = origin.to_str().unwrap_or_default();
+    match &options.origins {
+        Origins::Any => return Ok(Some(HeaderValue::from_static("*"))),
+        Origins::Listed(list) if list.iter().any(|known| known == text) => {
+            return Ok(Some(origin.clone()));
+        }
+        Origins::Listed(_) => {}
+    }
+    let page = text.split_once("://").map(|(_, authority)| authority);
+    let own = authority(parts).is_some_and(|own| page.is_some_and(|p| p.eq_ignore_ascii_case(own)));
+    if own {
+        return Ok(Some(origin.clone()));
+    }
+    let message = format!("pages of {text:?} may not call this server");
+    Err(Failure::new(Code::PermissionDenied, message))
+}
+
+/// Answers the question of a browser whether a page may ask.
+pub(crate) fn preflight(allowed: Option<HeaderValue>) -> Response<Body> {
+    let mut response = bare(StatusCode::NO_CONTENT);
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("7200"));
+    match allowed {
+        Some(origin) => allow(headers, origin),
+        None => {
+            headers.insert(VARY, HeaderValue::from_static("Origin"));
+        }
+    }
+    response
+}
+
+/// Lets the page read the answer.
+pub(crate) fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    headers.append(VARY, HeaderValue::from_static("Origin"));
+}
+
+/// The name and port under which the request came.
+fn authority(parts: &Parts) -> Option<&str> {
+    match parts.uri.authority() {
+        Some(authority) => Some(authority.as_str()),
+        None => parts.headers.get(HOST)?.to_str().ok(),
+    }
+}
+
+fn without_port(authority: &str) -> &str {
+    let bracket = authority.rfind(']').map_or(0, |at| at + 1);
+    match authority[bracket..].find(':') {
+        Some(colon) => &authority[..bracket + colon],
+        None => authority,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(host: &str, origin: Option<&str>) -> Parts {
+        let mut request = http::Request::builder().header(HOST, host);
+        if let Some(origin) = origin {
+            request = request.header(ORIGIN, origin);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn only_names_of_the_server_are_answered() {
+        let options = ServerOptions::default().loopback_and(["hub.example"]);
+        let check = |host| check_host(&options, &parts(host, None)).is_ok();
+        for own in [
+            "localhost",
+            "LOCALHOST:9000",
+            "127.0.0.1:9000",
+            "[::1]:9000",
+            "[::1]",
+            "hub.example",
+        ] {
+            assert!(check(own), "{own}");
+        }
+        for other in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.nip.io:9000",
+            "",
+            "user@localhost",
+            "[::1].evil",
+        ] {
+            assert!(!check(other), "{other}");
+        }
+        assert!(check_host(&ServerOptions::default(), &parts("evil.example", None)).is_ok());
+    }
+
+    #[test]
+    fn only_pages_of_the_server_and_listed_ones_may_ask() {
+        let mut options = ServerOptions {
+            origins: Origins::Listed(vec!["https://app.example".into()]),
+            ..ServerOptions::default()
+        };
+        let check = |options: &ServerOptions, origin: &str| {
+            check_origin(options, &parts("127.0.0.1:9000", Some(origin)))
+                .ok()
+                .flatten()
+        };
+        assert_eq!(check_origin(&options, &parts("x", None)), Ok(None));
+        for fine in ["https://app.example", "http://127.0.0.1:9000"] {
+            assert_eq!(check(&options, fine).unwrap(), fine);
+        }
+        for foreign in [
+            "http://app.example",
+            "https://app.example.evil",
+            "null",
+            "http://127.0.0.1:9001",
+            "http://127.0.0.1",
+            "127.0.0.1:9000",
+            "",
+        ] {
+            assert_eq!(check(&options, foreign), None, "{foreign}");
+        }
+        options.origins = Origins::Any;
+        assert_eq!(check(&options, "https://evil.example").unwrap(), "*");
+    }
+}

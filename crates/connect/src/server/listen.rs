@@ -1,0 +1,106 @@
+//! The server itself: accepts connections until it is told to stop.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::Service;
+use super::connection::{self, Shared};
+use super::options::ServerOptions;
+
+/// How long to wait when there are no descriptors or no memory for a connection.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// A server of one service. Clones are the same server.
+#[derive(Debug)]
+pub struct Server<S> {
+    shared: Arc<Shared<S>>,
+    room: Arc<Semaphore>,
+}
+
+impl<S> Clone for Server<S> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            room: Arc::clone(&self.room),
+        }
+    }
+}
+
+impl<S: Service> Server<S> {
+    /// A server of this service; it listens to nothing yet.
+    pub fn new(service: Arc<S>, options: ServerOptions) -> Self {
+        let room = Arc::new(Semaphore::new(options.limits.connections));
+        let shared = Arc::new(Shared { service, options });
+        Self { shared, room }
+    }
+
+    /// Serves what comes in until `stop` is done; calls that go on then have `grace` to end before they are dropped.
+    /// Dropping the future drops them at once. May be called for several listeners.
+    pub async fn run(
+        &self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()>,
+        grace: Duration,
+    ) {
+        let mut stop = std::pin::pin!(stop);
+        let stopping = CancellationToken::new();
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stop => break,
+                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+                accepted = self.accept(&listener) => {
+                    let Some((stream, address, room)) = accepted else { continue };
+                    let shared = Arc::clone(&self.shared);
+                    let stopping = stopping.clone();
+                    connections.spawn(async move {
+                        connection::serve(shared, stream, address, stopping).await;
+                        drop(room);
+                    });
+                }
+            }
+        }
+        drop(listener);
+        stopping.cancel();
+        let ended = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(grace, ended).await.is_err() {
+            connections.shutdown().await;
+        }
+    }
+
+    /// The next connection, once there is room for it. No failure of one ends the server.
+    async fn accept(
+        &self,
+        listener: &TcpListener,
+    ) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+        let room = Arc::clone(&self.room).acquire_owned().await.ok()?;
+        match listener.accept().await {
+            Ok((stream, address)) => Some((stream, address, room)),
+            Err(error) => {
+                if !concerns_one(&error) {
+                    tokio::time::sleep(BREATH).await;
+                }
+                None
+            }
+        }
+    }
+}
+
+/// Whether the failure is that of the connection, not of the machine.
+fn concerns_one(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+    )
+}

@@ -1,0 +1,71 @@
+//! The server: connections in, calls to a [`Service`], answers out.
+
+mod activity;
+mod connection;
+mod cross;
+mod dispatch;
+mod io;
+mod listen;
+mod options;
+mod stream;
+mod tls;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use pinion_status::Failure;
+
+pub(crate) use activity::Guard;
+pub use listen::Server;
+pub use options::{Limits, Origins, ServerOptions};
+pub(crate) use stream::Streaming;
+pub use tls::Tls;
+
+use crate::body::Body;
+use crate::call::{Call, Peer};
+
+/// How a method may be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One request, one answer.
+    Unary,
+    /// One request, any number of answers.
+    ServerStream,
+    /// Any number of both; needs HTTP/2.
+    Bidi,
+    /// Unary without envelopes, a server stream with them.
+    Either,
+    /// Any number of both; over HTTP/1.1 the request must be complete before the answer starts.
+    BidiOrSingle,
+}
+
+/// What answers calls, and whatever else is asked for on the same port.
+pub trait Service: Send + Sync + 'static {
+    /// How the method may be called; `None`: there is no such method.
+    fn method(&self, name: &str) -> Option<Kind>;
+
+    /// Serves one call; what it returns is how the call ends.
+    ///
+    /// The future is dropped when the caller leaves or its time is up. While the caller does not read what was sent, the future
+    /// of a stream is not polled; what must go on regardless belongs into a task of its own, [`Call::requests`] and
+    /// [`Call::answers`] may be moved there.
+    fn serve(self: Arc<Self>, call: Call) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Answers a request that is no call. Nothing is found unless this is implemented.
+    fn plain(
+        self: Arc<Self>,
+        _request: Request<Incoming>,
+        _peer: Peer,
+    ) -> impl Future<Output = Response<Body>> + Send {
+        std::future::ready(bare(StatusCode::NOT_FOUND))
+    }
+}
+
+/// An answer without a body.
+pub(crate) fn bare(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,134 @@
+//! How long a caller is willing to wait, as headers say it.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue};
+use pinion_status::{Code, Failure};
+
+use crate::protocol::Protocol;
+
+const CONNECT: &str = "connect-timeout-ms";
+const GRPC: &str = "grpc-timeout";
+
+/// Reads the limit a request asks for.
+pub(crate) fn read(headers: &HeaderMap, protocol: Protocol) -> Result<Option<Duration>, Failure> {
+    let name = header(protocol);
+    let Some(value) = headers.get(name) else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or_default();
+    let parsed = match protocol {
+        Protocol::Connect => digits(text, 10).map(Duration::from_millis),
+        Protocol::Grpc | Protocol::GrpcWeb => grpc(text),
+    };
+    let garbage = || Failure::invalid(format!("{name} {text:?} is not a time limit"));
+    parsed.map(Some).ok_or_else(garbage)
+}
+
+/// The header that asks for this limit.
+pub(crate) fn write(limit: Duration, protocol: Protocol) -> (&'static str, HeaderValue) {
+    let millis = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    let value = match protocol {
+        Protocol::Connect => HeaderValue::from(millis.min(9_999_999_999)),
+        _ if millis < 100_000_000 => text(format!("{millis}m")),
+        _ => text(format!("{}S", limit.as_secs().min(99_999_999))),
+    };
+    (header(protocol), value)
+}
+
+/// The failure of a call that took longer than asked for.
+pub(crate) fn passed(limit: Duration) -> Failure {
+    let millis = limit.as_millis();
+    Failure::new(
+        Code::DeadlineExceeded,
+        format!("invocation timed out after {millis} ms"),
+    )
+}
+
+fn header(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Connect => CONNECT,
+        Protocol::Grpc | Protocol::GrpcWeb => GRPC,
+    }
+}
+
+fn text(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("99999999S"))
+}
+
+fn grpc(text: &str) -> Option<Duration> {
+    let unit = text.as_bytes().last()?;
+    let count = digits(text.get(..text.len() - 1)?, 8)?;
+    match unit {
+        b'H' => Some(Duration::from_secs(count * 3600)),
+        b'M' => Some(Duration::from_secs(count * 60)),
+        b'S' => Some(Duration::from_secs(count)),
+        b'm' => Some(Duration::from_millis(count)),
+        b'u' => Some(Duration::from_micros(count)),
+        b'n' => Some(Duration::from_nanos(count)),
+        _ => None,
+    }
+}
+
+fn digits(text: &str, most: usize) -> Option<u64> {
+    let plain = !text.is_empty() && text.len() <= most && text.bytes().all(|b| b.is_ascii_digit());
+    plain.then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(
+        name: &'static str,
+        value: &str,
+        protocol: Protocol,
+    ) -> Result<Option<Duration>, Failure> {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_str(value).unwrap());
+        read(&headers, protocol)
+    }
+
+    #[test]
+    fn limits_are_read_and_garbage_is_refused() {
+        let connect = |value| of(CONNECT, value, Protocol::Connect);
+        assert_eq!(connect("2000"), Ok(Some(Duration::from_secs(2))));
+        assert_eq!(connect("0"), Ok(Some(Duration::ZERO)));
+        assert!(connect("9999999999").is_ok());
+        for bad in ["", "-1", "+1", "1.5", "abc", "12345678901", "1 "] {
+            assert_eq!(
+                connect(bad).map_err(|f| f.code),
+                Err(Code::InvalidArgument),
+                "{bad}"
+            );
+        }
+        let grpc = |value| of(GRPC, value, Protocol::Grpc);
+        assert_eq!(grpc("250m"), Ok(Some(Duration::from_millis(250))));
+        assert_eq!(grpc("2H"), Ok(Some(Duration::from_secs(7200))));
+        assert_eq!(
+            grpc("99999999n"),
+            Ok(Some(Duration::from_nanos(99_999_999)))
+        );
+        for bad in ["", "m", "1", "123456789S", "1x", "-1S", "é"] {
+            assert_eq!(
+                grpc(bad).map_err(|f| f.code),
+                Err(Code::InvalidArgument),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for limit in [
+            Duration::ZERO,
+            Duration::from_millis(1500),
+            Duration::from_secs(200_000),
+        ] {
+            for protocol in [Protocol::Connect, Protocol::Grpc] {
+                let (name, value) = write(limit, protocol);
+                assert_eq!(of(name, value.to_str().unwrap(), protocol), Ok(Some(limit)));
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! A service like the hub's, small enough to know every answer, and a server of it.
+
+use std::future::pending;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request, Response};
+use hyper::body::Incoming;
+use pinion_connect::{
+    Body, Call, Code, Failure, Kind, Peer, Requests, Server, ServerOptions, Service,
+};
+use pinion_proto::hub::{
+    AddClipRequest, HubError, InvokeRequest, InvokeResponse, ListClipsRequest, ListClipsResponse,
+};
+use pinion_proto::{Binary, FirstInvoke, Message};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+pub const SERVICE: &str = "pinix.v2.HubService";
+
+/// What tests see of the inside.
+#[derive(Debug, Default)]
+pub struct Hub {
+    /// Calls that are going on.
+    pub running: AtomicUsize,
+    /// Calls that have begun.
+    pub begun: AtomicUsize,
+    /// Messages sent by the calls that never stop.
+    pub sent: AtomicUsize,
+    /// Wakes those who look at the numbers.
+    pub changed: Notify,
+    /// The last failure a handler saw on its way.
+    pub seen: Mutex<Option<Failure>>,
+}
+
+impl Hub {
+    /// Waits until `what` is true.
+    pub async fn until(&self, what: impl Fn(&Self) -> bool) {
+        let waiting = async {
+            while !what(self) {
+                let _ =
+                    tokio::time::timeout(Duration::from_millis(5), self.changed.notified()).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(20), waiting).await;
+        assert!(waited.is_ok(), "it never came to that: {self:?}");
+    }
+
+    pub fn running(&self) -> usize {
+        self.running.load(SeqCst)
+    }
+}
+
+/// Counts a call while it goes on.
+struct Running(Arc<Hub>);
+
+impl Running {
+    fn new(hub: &Arc<Hub>) -> Self {
+        hub.running.fetch_add(1, SeqCst);
+        hub.begun.fetch_add(1, SeqCst);
+        hub.changed.notify_waiters();
+        Self(Arc::clone(hub))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, SeqCst);
+        self.0.changed.notify_waiters();
+    }
+}
+
+impl Service for Hub {
+    fn method(&self, name: &str) -> Option<Kind> {
+        match name {
+            "ListClips" | "AddClip" | "Panic" => Some(Kind::Unary),
+            "Invoke" => Some(Kind::Either),
+            "InvokeStream" => Some(Kind::BidiOrSingle),
+            "GetLogs" => Some(Kind::ServerStream),
+            "ProviderStream" => Some(Kind::Bidi),
+            _ => None,
+        }
+    }
+
+    async fn serve(self: Arc<Self>, mut call: Call) -> Result<(), Failure> {
+        let _running = Running::new(&self);
+        let method = call.context.method().to_owned();
+        let served = match method.as_str() {
+            "ListClips" => list(&mut call).await,
+            "AddClip" => add(&mut call).await,
+            "Panic" => panic!("on demand"),
+            "Invoke" => {
+                let request = call.requests.message().await?;
+                self.invoke(&mut call, request).await
+            }
+            "InvokeStream" => self.invoke_stream(&mut call).await,
+            "GetLogs" => self.flood(&mut call).await,
+            _ => echo(&mut call).await,
+        };
+        *self.seen.lock().unwrap() = served.clone().err();
+        served
+    }
+
+    async fn plain(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Response<Body> {
+        let text = format!(
+            "{} {} {}",
+            request.method(),
+            request.uri().path(),
+            peer.secure
+        );
+        Response::new(Body::from(text))
+    }
+}
+
+impl Hub {
+    async fn invoke(&self, call: &mut Call, request: InvokeRequest) -> Result<(), Failure> {
+        let output = |text: &str| InvokeResponse {
+            output: Bytes::copy_from_slice(text.as_bytes()),
+            ..InvokeResponse::default()
+        };
+        match (request.clip_name.as_str(), request.command.as_str()) {
+            ("todo", "add") => {
+                call.answers
+                    .send(&output(r#"{"id":"t1","title":"Buy milk"}"#))
+                    .await
+            }
+            ("todo", "list") => call.answers.send(&output(r#"{"items":[]}"#)).await,
+            ("todo", "boom") if call.context.unary => {
+                Err(Failure::new(Code::Internal, "boom: handler failed"))
+            }
+            ("todo", "boom") => {
+                let error = HubError {
+                    code: "internal".into(),
+                    message: "boom: handler failed".into(),
+                };
+                let answer = InvokeResponse {
+                    error: Some(error),
+                    ..InvokeResponse::default()
+                };
+                call.answers.send(&answer).await
+            }
+            ("feed", "monitor") => {
+                call.answers.send(&output(r#"{"tick":1}"#)).await?;
+                call.answers.send(&output(r#"{"tick":2}"#)).await
+            }
+            ("feed", "status") => Err(Failure::new(Code::Unavailable, "provider disconnected")),
+            ("feed", "slow") => pending().await,
+            ("echo", "twice") => {
+                let answer = InvokeResponse {
+                    output: request.input,
+                    ..InvokeResponse::default()
+                };
+                call.answers.send(&answer).await?;
+                call.answers.send(&answer).await
+            }
+            ("echo", "split") => {
+                let mut prefix = InvokeResponse {
+                    output: request.input.clone(),
+                    ..InvokeResponse::default()
+                }
+                .to_bytes();
+                prefix.truncate(prefix.len() - request.input.len());
+                call.answers.send_split(&prefix, request.input).await
+            }
+            ("echo", code) if code.starts_with("code:") => {
+                let code = Code::parse(&code[5..]);
+                call.answers.header(
+                    HeaderName::from_static("x-before"),
+                    HeaderValue::from_static("b"),
+                );
+                call.answers.trailer(
+                    HeaderName::from_static("x-behind"),
+                    HeaderValue::from_static("t"),
+                );
+                Err(Failure::new(code, "50 % ünïcode\n\"quoted\""))
+            }
+            ("echo", _) => {
+                call.answers.header(
+                    HeaderName::from_static("x-before"),
+                    HeaderValue::from_static("b"),
+                );
+                call.answers.trailer(
+                    HeaderName::from_static("x-behind"),
+                    HeaderValue::from_static("t"),
+                );
+                let answer = InvokeResponse {
+                    output: request.input,
+                    ..InvokeResponse::default()
+                };
+                call.answers.send(&answer).await
+            }
+            ("quiet", _) => Ok(()),
+            (other, _) => Err(Failure::no_clip(other)),
+        }
+    }
+
+    async fn invoke_stream(&self, call: &mut Call) -> Result<(), Failure> {
+        let first = call.requests.next_raw().await?.unwrap_or_default();
+        let read = match call.context.codec {
+            pinion_connect::Codec::Json => FirstInvoke::decode_json(&first),
+            pinion_connect::Codec::Proto => FirstInvoke::decode(first),
+        };
+        let request = match read {
+            Ok(FirstInvoke::Open(request) | FirstInvoke::Whole(request)) => request,
+            other => return Err(Failure::invalid(format!("no start: {other:?}"))),
+        };
+        self.invoke(call, request).await
+    }
+
+    /// Sends for as long as somebody reads.
+    async fn flood(&self, call: &mut Call) -> Result<(), Failure> {
+        let _: InvokeRequest = call.requests.message().await?;
+        let answer = InvokeResponse {
+            output: Bytes::from(vec![b'x'; 8 * 1024]),
+            ..InvokeResponse::default()
+        };
+        loop {
+            call.answers.send(&answer).await?;
+            self.sent.fetch_add(1, SeqCst);
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+async fn list(call: &mut Call) -> Result<(), Failure> {
+    let _: ListClipsRequest = call.requests.message().await?;
+    if call.context.bearer().is_none() {
+        return Err(Failure::new(Code::Unauthenticated, "token required"));
+    }
+    call.answers.send(&ListClipsResponse::default()).await
+}
+
+async fn add(call: &mut Call) -> Result<(), Failure> {
+    let request: AddClipRequest = call.requests.message().await?;
+    match call.context.bearer() {
+        Some("pnc_example") => {
+            let message = "token does not allow AddClip";
+            Err(Failure::new(Code::PermissionDenied, message))
+        }
+        _ => call.answers.send(&request).await,
+    }
+}
+
+/// Sends back what comes, one by one.
+async fn echo(call: &mut Call) -> Result<(), Failure> {
+    while let Some(message) = Requests::next::<InvokeRequest>(&mut call.requests).await? {
+        let answer = InvokeResponse {
+            output: message.input,
+            ..InvokeResponse::default()
+        };
+        call.answers.send(&answer).await?;
+    }
+    Ok(())
+}
+
+/// A server that runs as long as this lives.
+pub struct Serving {
+    pub hub: Arc<Hub>,
+    pub address: SocketAddr,
+    pub task: JoinHandle<()>,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Both paths of the service.
+pub fn options() -> ServerOptions {
+    ServerOptions::at(["/pinix.v2.HubService/", "/pinix.hub.v1.HubService/"])
+}
+
+/// Starts a server.
+pub async fn start(options: ServerOptions) -> Serving {
+    let hub = Arc::new(Hub::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = Server::new(Arc::clone(&hub), options);
+    let task = tokio::spawn(async move { server.run(listener, pending(), Duration::ZERO).await });
+    Serving { hub, address, task }
+}
+
+/// JSON of a message, for those who write requests by hand.
+pub fn json<T: Message>(message: &T) -> Vec<u8> {
+    message.to_json().into_bytes()
+}
