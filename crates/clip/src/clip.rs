@@ -16,6 +16,7 @@ use crate::output::EMPTY_OBJECT;
 use crate::outward::Outward;
 use crate::package::Package;
 use crate::process::{self, Programs};
+use crate::secret::{self, CallSecret};
 use crate::shared::{Shared, Start, Wish};
 use crate::web::WebFiles;
 use crate::{ClipError, Code};
@@ -44,6 +45,8 @@ pub struct ClipConfig {
     pub hub_url: String,
     /// The token with which it may talk to that hub.
     pub token: Option<Token>,
+    /// The secret its callers must know, if there is one.
+    pub secret: Option<CallSecret>,
     /// Where the programs that run clips are.
     pub programs: Programs,
     /// Variables of our environment that it gets although they look like secrets.
@@ -71,6 +74,7 @@ impl ClipConfig {
             data_directory: data_directory.into(),
             hub_url: DEFAULT_HUB.into(),
             token: None,
+            secret: None,
             programs: Programs::default(),
             pass: Vec::new(),
             variables: Vec::new(),
@@ -202,6 +206,16 @@ impl Clip {
         self.shared.state().verdict
     }
 
+    /// Whether its callers must know a secret.
+    pub fn is_token_protected(&self) -> bool {
+        self.shared.config.secret.is_some()
+    }
+
+    /// Whether a caller that gave this may call it. Nothing else here asks.
+    pub fn check_secret(&self, given: Option<&str>) -> Result<(), ClipError> {
+        secret::check(self.shared.config.secret.as_ref(), given)
+    }
+
     /// Its web pages.
     pub fn web(&self) -> &Arc<WebFiles> {
         &self.web
@@ -264,6 +278,11 @@ impl Clip {
         if self.shared.stop(Wish::Gently) {
             over.await;
         }
+    }
+
+    /// Ends the process as soon as it has nothing to do, so that the next call starts one that reads its surroundings anew.
+    pub fn renew(&self) {
+        self.shared.renew();
     }
 
     /// Stops the process and takes no more calls. What waits fails as if the clip were not there.

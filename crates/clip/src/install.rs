@@ -15,6 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::bindings::{self, Binding, Bindings};
 use crate::clip::{Clip, ClipConfig};
 use crate::codec::Verdict;
 use crate::data::{DataStore, remove_if_there};
@@ -24,6 +25,7 @@ use crate::manifest::{Identity, Manifest};
 use crate::outward::Nowhere;
 use crate::package::Package;
 use crate::process::Programs;
+use crate::secret::CallSecret;
 use crate::{ClipError, Code, alias};
 
 pub use records::Record;
@@ -49,7 +51,7 @@ pub struct Install<'a> {
     pub package: &'a str,
     /// Who installs it. Only the same owner may replace it.
     pub owner: &'a str,
-    /// The secret callers must know; empty for none.
+    /// The secret callers must know. Empty for none, or for that of the version it takes the place of.
     pub call_secret: &'a str,
 }
 
@@ -149,9 +151,50 @@ impl Library {
         config.version.clone_from(&record.version);
         config.manifest = Some(record.manifest.clone());
         config.verdict = record.ipc;
+        config.secret = record.secret;
         config.programs = self.programs.clone();
         config.limits = self.limits.clone();
         Ok(config)
+    }
+
+    /// What fills the slots of an installed clip.
+    pub fn bindings(&self, alias: &str) -> Result<Bindings, ClipError> {
+        bindings::read(&self.package(alias)?)
+    }
+
+    /// Fills a slot of an installed clip. A running process has to be told: [`Clip::renew`].
+    pub fn set_binding(&self, alias: &str, slot: &str, binding: Binding) -> Result<(), ClipError> {
+        let (slot, binding) = bindings::checked(slot, binding)?;
+        self.change_bindings(alias, |bindings| {
+            bindings.insert(slot, binding);
+        })
+    }
+
+    /// Empties a slot of an installed clip. One that is empty stays so.
+    pub fn remove_binding(&self, alias: &str, slot: &str) -> Result<(), ClipError> {
+        self.change_bindings(alias, |bindings| {
+            bindings.remove(slot.trim());
+        })
+    }
+
+    fn change_bindings(
+        &self,
+        alias: &str,
+        change: impl FnOnce(&mut Bindings),
+    ) -> Result<(), ClipError> {
+        let _lock = records::lock(&self.root)?;
+        let package = self.package(alias)?;
+        let mut bindings = bindings::read(&package)?;
+        change(&mut bindings);
+        bindings::write(&package, &bindings)
+    }
+
+    fn package(&self, alias: &str) -> Result<Package, ClipError> {
+        let records = self.records()?;
+        let record = records
+            .get(alias)
+            .ok_or_else(|| ClipError::no_clip(alias))?;
+        Package::read(Path::new(&record.path))
     }
 
     /// Fetches a package, checks it and runs it once.
@@ -160,29 +203,33 @@ impl Library {
         if !alias::is_alias(name) {
             return Err(ClipError::invalid(format!("\"{name}\" is not an alias")));
         }
-        let replaces = match self.records()?.get(name) {
-            Some(record) if record.owner != install.owner => return Err(alias::taken(name)),
-            other => other.is_some(),
-        };
+        let earlier = self.records()?.remove(name);
+        if earlier
+            .as_ref()
+            .is_some_and(|record| record.owner != install.owner)
+        {
+            return Err(alias::taken(name));
+        }
+        let earlier = earlier.as_ref();
         let directory = Scratch::new(self.directory(&format!("{STAGING}{name}")))?;
         fetch(install.source, directory.path.clone()).await?;
         let package = Package::read(&directory.path)?;
         if package.is_edge {
-            let record = self.record(install, &package, &package.manifest, None);
+            let record = self.record(install, earlier, &package, &package.manifest, None);
             return Ok(Staged {
                 directory,
                 record,
-                replaces,
+                replaces: earlier.is_some(),
             });
         }
         package.entry()?;
         dependencies::install(&package, &self.programs).await?;
         let (manifest, verdict) = self.try_out(install, &package, &directory.path).await?;
-        let record = self.record(install, &package, &manifest, verdict);
+        let record = self.record(install, earlier, &package, &manifest, verdict);
         Ok(Staged {
             directory,
             record,
-            replaces,
+            replaces: earlier.is_some(),
         })
     }
 
@@ -215,6 +262,7 @@ impl Library {
     fn record(
         &self,
         install: &Install<'_>,
+        earlier: Option<&Record>,
         package: &Package,
         manifest: &Manifest,
         verdict: Option<Verdict>,
@@ -231,11 +279,12 @@ impl Library {
             version: manifest.version.clone(),
             source: install.origin.to_owned(),
             path: self.directory(install.alias).to_string_lossy().into_owned(),
-            token: install.call_secret.to_owned(),
+            secret: CallSecret::of(install.call_secret)
+                .or_else(|| earlier.and_then(|record| record.secret)),
             owner: install.owner.to_owned(),
             ipc: verdict,
             manifest,
-            other: serde_json::Map::new(),
+            ..Record::default()
         }
     }
 
@@ -244,10 +293,13 @@ impl Library {
         let Staged {
             mut directory,
             record,
-            ..
+            replaces: staged_over_another,
         } = staged;
         let place = self.directory(&record.name);
         let replaced = self.directory(&format!("{REPLACED}{}", record.name));
+        if staged_over_another {
+            keep_bindings(&place, &directory.path)?;
+        }
         let swapped = remove_if_there(&replaced)
             .and_then(|()| match fs::rename(&place, &replaced) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -291,6 +343,14 @@ impl Library {
         }
         Ok(record)
     }
+}
+
+/// What the user has bound stays bound, whatever the new version brings along.
+fn keep_bindings(from: &Path, to: &Path) -> Result<(), ClipError> {
+    let Ok(earlier) = Package::read(from) else {
+        return Ok(());
+    };
+    bindings::write(&Package::read(to)?, &bindings::read(&earlier)?)
 }
 
 /// What is removed with a clip.

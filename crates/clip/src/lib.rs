@@ -19,10 +19,13 @@
 //! ```
 
 pub mod alias;
+pub mod bindings;
 mod call;
 mod clip;
 pub mod codec;
 pub mod data;
+mod files;
+mod hex;
 pub mod install;
 mod limits;
 pub mod logs;
@@ -31,7 +34,9 @@ mod output;
 mod outward;
 pub mod package;
 mod process;
+mod secret;
 mod shared;
+pub mod version;
 pub mod web;
 
 pub use call::{CallError, ChunkStream, Invocation};
@@ -42,3 +47,4 @@ pub use output::{Aggregate, MAX_OUTPUT};
 pub use outward::{Listing, Nowhere, Outward};
 pub use pinion_status::{Code, Failure as ClipError};
 pub use process::Programs;
+pub use secret::CallSecret;

@@ -106,6 +106,8 @@ pub(crate) struct State {
     pub(crate) requests: usize,
     pub(crate) request_bytes: usize,
     pub(crate) idle_since: Instant,
+    /// It shall end once it has nothing to do, because its surroundings have changed.
+    pub(crate) stale: bool,
 }
 
 /// Calls that ended without their process being done with them.
@@ -214,6 +216,7 @@ impl Shared {
             requests: 0,
             request_bytes: 0,
             idle_since: Instant::now(),
+            stale: false,
         };
         let manifest = assemble(&config, state.running.as_ref());
         let (snapshot, _) = watch::channel(Snapshot {
@@ -444,7 +447,18 @@ impl Shared {
         self.pump(&mut state);
         if state.pending.is_empty() {
             state.idle_since = Instant::now();
+            if state.stale {
+                self.work.notify_one();
+            }
         }
+    }
+
+    /// The process shall end once it has nothing to do.
+    pub(crate) fn renew(&self) {
+        let mut state = self.state();
+        state.stale = state.stage != Stage::Asleep;
+        drop(state);
+        self.work.notify_one();
     }
 
     /// The process must end. The first reason counts.
@@ -506,6 +520,7 @@ impl Shared {
         state.registered = false;
         state.doom = None;
         state.deaf = false;
+        state.stale = false;
         state.departed = Departed::default();
         if !state.retired {
             state.wish = Wish::None;

@@ -18,6 +18,7 @@ use std::time::Duration;
 use common::{Place, SHELL, ask, write_program};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use pinion_clip::bindings::Binding;
 use pinion_clip::install::{Checksum, Install, Library, Purge, Source};
 use pinion_clip::logs::ClipLog;
 use pinion_clip::{Clip, ClipError, Code, Limits, Nowhere, Programs};
@@ -109,6 +110,22 @@ async fn a_directory_is_installed_upgraded_and_removed() {
     assert_eq!(ask(&clip, "a", &json!({})).await.unwrap(), "1.0.0");
     shop.library.data().write("todo", "kept", b"data").unwrap();
 
+    let bind = |slot: &str, alias: &str| {
+        let binding = Binding {
+            alias: alias.into(),
+            ..Binding::default()
+        };
+        shop.library.set_binding("todo", slot, binding)
+    };
+    bind("store", "db").unwrap();
+    bind("mail", "post").unwrap();
+    shop.library.remove_binding("todo", "mail").unwrap();
+    assert_eq!(bind(" ", "x").unwrap_err().code, Code::InvalidArgument);
+    assert_eq!(
+        shop.library.bindings("ghost").unwrap_err().code,
+        Code::NotFound
+    );
+
     let foreign = shop.install(Source::Directory(&first), "@other").await;
     assert_eq!(foreign.unwrap_err().code, Code::AlreadyExists);
 
@@ -118,6 +135,17 @@ async fn a_directory_is_installed_upgraded_and_removed() {
     let clip = shop.clip("todo");
     assert_eq!(ask(&clip, "a", &json!({})).await.unwrap(), "2.0.0");
     assert_eq!(shop.library.data().read("todo", "kept").unwrap(), b"data");
+    let bindings = shop.library.bindings("todo").unwrap();
+    assert_eq!(bindings.keys().collect::<Vec<_>>(), ["store"]);
+    assert_eq!(bindings["store"].alias, "db");
+    shop.library.remove_binding("todo", "store").unwrap();
+    assert!(
+        !shop
+            .library
+            .directory("todo")
+            .join("bindings.json")
+            .exists()
+    );
     assert_eq!(shop.leftovers(), [""; 0]);
 
     clip.retire().await;
@@ -161,6 +189,31 @@ async fn a_version_that_does_not_run_replaces_nothing() {
         .install(Source::Directory(Path::new("/nonexistent")), "")
         .await;
     assert_eq!(nothing.unwrap_err().code, Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_secret_is_kept_as_its_hash_and_stays_with_an_upgrade() {
+    let shop = workshop();
+    let first = shop.package("1.0.0");
+    let install = |secret: &'static str| Install {
+        alias: "todo",
+        source: Source::Directory(&first),
+        origin: "local/todo",
+        package: "",
+        owner: "",
+        call_secret: secret,
+    };
+    for (secret, opens) in [("", None), ("sesame", Some("sesame")), ("", Some("sesame"))] {
+        let staged = shop.library.stage(&install(secret)).await.unwrap();
+        let record = shop.library.commit(staged).unwrap();
+        assert_eq!(record.is_token_protected(), opens.is_some());
+        let clip = shop.clip("todo");
+        assert_eq!(clip.is_token_protected(), opens.is_some());
+        assert!(clip.check_secret(opens).is_ok());
+        assert_eq!(clip.check_secret(Some("wrong")).is_ok(), opens.is_none());
+    }
+    let config = fs::read_to_string(shop.root.path().join("home/config.json")).unwrap();
+    assert!(config.contains("token_sha256") && !config.contains("sesame"));
 }
 
 #[tokio::test]

@@ -522,6 +522,25 @@ async fn an_idle_process_is_ended_and_a_stubborn_one_killed() {
 }
 
 #[tokio::test]
+async fn a_renewed_process_finishes_what_it_does_first() {
+    let place = Place::probe();
+    let clip = place.clip();
+    clip.renew();
+    assert_eq!(clip.status().state, State::Sleeping, "nothing to renew");
+    let busy = call(&clip, "sleep", &json!({"ms": 300}));
+    eventually("the process is there", || clip.is_running()).await;
+    clip.renew();
+    busy.output().await.unwrap();
+    eventually("it has ended", || !clip.is_running()).await;
+    assert_eq!(clip.status().state, State::Sleeping);
+    ask(&clip, "echo", &json!(1)).await.unwrap();
+    clip.renew();
+    eventually("it has ended again", || !clip.is_running()).await;
+    assert_eq!(ask(&clip, "echo", &json!(2)).await.unwrap(), 2);
+    assert!(clip.is_running(), "the next process stays");
+}
+
+#[tokio::test]
 async fn stopping_lets_a_call_finish() {
     let place = script(EXEC, "register; next; sleep 0.3; result 1");
     let clip = place.clip();

@@ -1,17 +1,17 @@
 //! What is known about installed clips, in `config.json`. Other keys of that file belong to others and stay.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::ClipError;
 use crate::codec::Verdict;
 use crate::manifest::Manifest;
+use crate::secret::{self, CallSecret};
+use crate::{ClipError, files};
 
 /// What is known about an installed clip.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -27,9 +27,12 @@ pub struct Record {
     pub source: String,
     /// Where it is.
     pub path: String,
-    /// The secret callers must know; empty for none.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub token: String,
+    /// The secret callers must know, if there is one.
+    #[serde(rename = "token_sha256", skip_serializing_if = "Option::is_none")]
+    pub secret: Option<CallSecret>,
+    /// The secret itself, as other programs write it. It is read and never written.
+    #[serde(skip_serializing)]
+    pub(super) token: String,
     /// Who installed it; empty for the local user.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub owner: String,
@@ -41,6 +44,18 @@ pub struct Record {
     /// What others keep here.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+impl Record {
+    /// Whether callers must know a secret.
+    pub fn is_token_protected(&self) -> bool {
+        self.secret.is_some()
+    }
+
+    /// Whether a caller that gave this may call the clip.
+    pub fn check_secret(&self, given: Option<&str>) -> Result<(), ClipError> {
+        secret::check(self.secret.as_ref(), given)
+    }
 }
 
 /// The records in `root`.
@@ -58,6 +73,8 @@ pub(super) fn read(root: &Path) -> Result<BTreeMap<String, Record>, ClipError> {
             ClipError::invalid(message)
         })?;
         record.name.clone_from(alias);
+        let plain = std::mem::take(&mut record.token);
+        record.secret = record.secret.or_else(|| CallSecret::of(&plain));
         records.insert(alias.clone(), record);
     }
     Ok(records)
@@ -70,20 +87,19 @@ pub(super) fn update(
 ) -> Result<(), ClipError> {
     let path = root.join("config.json");
     let wrong = |error: io::Error| ClipError::io(path.display(), &error);
-    let lock = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(root.join("config.json.lock"))
-        .map_err(wrong)?;
-    lock.lock().map_err(wrong)?;
+    let _lock = lock(root)?;
     let mut records = read(root)?;
     let mut file = load(root)?;
     change(&mut records);
     let records = serde_json::to_value(records).map_err(io::Error::other);
     file.insert("clips".into(), records.map_err(wrong)?);
-    replace(&path, &file).map_err(wrong)
+    files::replace(&path, &file).map_err(wrong)
+}
+
+/// Keeps everybody else from changing what is installed in `root`, until it is dropped.
+pub(super) fn lock(root: &Path) -> Result<File, ClipError> {
+    let path = root.join("config.json.lock");
+    files::lock(&path).map_err(|error| ClipError::io(path.display(), &error))
 }
 
 fn load(root: &Path) -> Result<Map<String, Value>, ClipError> {
@@ -99,25 +115,6 @@ fn load(root: &Path) -> Result<Map<String, Value>, ClipError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Map::new()),
         Err(error) => Err(ClipError::io(path.display(), &error)),
     }
-}
-
-fn replace(path: &Path, file: &Map<String, Value>) -> io::Result<()> {
-    let unfinished = path.with_extension("json.unfinished");
-    let mut text = serde_json::to_vec_pretty(file)?;
-    text.push(b'\n');
-    let _ = fs::remove_file(&unfinished);
-    let mut written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&unfinished)?;
-    written.write_all(&text)?;
-    written.sync_all()?;
-    fs::rename(&unfinished, path)?;
-    if let Some(parent) = path.parent() {
-        File::open(parent)?.sync_all()?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -145,6 +142,25 @@ mod tests {
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o600
         );
+    }
+
+    #[test]
+    fn secrets_in_clear_are_honoured_and_become_hashes() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("config.json");
+        fs::write(
+            &path,
+            r#"{"clips":{"old":{"token":"sesame"},"open":{"token":""}}}"#,
+        )
+        .unwrap();
+        let records = read(root.path()).unwrap();
+        assert!(records["old"].is_token_protected() && !records["open"].is_token_protected());
+        update(root.path(), |_| {}).unwrap();
+        assert!(!fs::read_to_string(&path).unwrap().contains("sesame"));
+        let record = &read(root.path()).unwrap()["old"];
+        assert!(record.check_secret(Some("sesame")).is_ok());
+        assert!(record.check_secret(Some("open")).is_err());
+        assert!(record.check_secret(None).is_err());
     }
 
     #[test]

@@ -214,11 +214,15 @@ impl Watch {
     }
 
     fn attend_idle(&mut self, now: Instant) -> Option<Instant> {
-        let limit = self.shared.limits.idle?;
         let state = self.shared.state();
+        let limit = if state.stale {
+            Duration::ZERO
+        } else {
+            self.shared.limits.idle?
+        };
         if state.stage != Stage::Ready || state.exited || !state.is_idle() {
             // A call in progress ends one day, and then somebody must look at the clock.
-            return Some(now + limit);
+            return Some(now + limit.max(LAST_WORDS));
         }
         let until = state.idle_since + limit;
         drop(state);
