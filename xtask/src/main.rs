@@ -26,7 +26,8 @@ fn main() -> ExitCode {
     let done = match args.split_first() {
         Some((&"test", rest)) => test::run(rest),
         Some((&"interop", [])) => {
-            tiers::run_one("interop").and_then(|()| tiers::run_one("Pinocchio frames"))
+            let tiers = ["interop", "Pinocchio frames", "hub messages"];
+            tiers.into_iter().try_for_each(tiers::run_one)
         }
         Some((&"bench", rest)) => bench::run(rest),
         Some((&"dist", [])) => dist::run(),

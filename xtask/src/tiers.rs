@@ -51,7 +51,7 @@ const fn client(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 8] = [
+const TIERS: [Tier; 9] = [
     Tier {
         name: "interop",
         tests: &[
@@ -64,6 +64,15 @@ const TIERS: [Tier; 8] = [
     Tier {
         name: "Pinocchio frames",
         tests: &[target_of("interop_pinocchio")],
+        prepare: protobuf,
+    },
+    Tier {
+        name: "hub messages",
+        tests: &[Tests {
+            package: "pinion-proto",
+            target: "hub",
+            test: None,
+        }],
         prepare: protobuf,
     },
     Tier {

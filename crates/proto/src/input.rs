@@ -75,10 +75,8 @@ impl Input {
             return Ok(u64::from(byte));
         }
         let mut value = 0;
+        // What the tenth byte says beyond the 64th bit is dropped, as other readers do.
         for (index, &byte) in rest.iter().take(10).enumerate() {
-            if index == 9 && byte > 1 {
-                break;
-            }
             value |= u64::from(byte & 0x7f) << (7 * index);
             if byte < 0x80 {
                 self.at += index + 1;
@@ -87,7 +85,7 @@ impl Input {
         }
         match rest.len() < 10 {
             true => self.wrong(Problem::Truncated),
-            false => self.malformed("a number has more than 64 bits"),
+            false => self.malformed("a number has more than ten bytes"),
         }
     }
 

@@ -159,6 +159,8 @@ fn numbers_take_all_their_forms() {
     assert_eq!((logs.tail, logs.follow), (1, false));
     let info: ProviderInfo = decoded("20ffffffffffffffff7f");
     assert_eq!(info.connected_at, i64::MAX);
+    let info: ProviderInfo = decoded("20ffffffffffffffffff7f");
+    assert_eq!(info.connected_at, -1);
     let info: ClipInfo = decoded("5063");
     assert_eq!(info.status, ClipStatus::Unrecognized(99));
     assert_eq!(info.to_bytes(), hex("5063"));
@@ -190,13 +192,12 @@ fn broken_bytes_are_refused_with_the_field_named() {
     assert_eq!(refused::<InvokeResponse>("12040a02ff61").1, "error.code");
     assert_eq!(refused::<InvokeResponse>("12040a02ff61").0, "not_utf8");
     let malformed = [
-        "00",                       // number 0
-        "0e",                       // a form that does not exist
-        "0c",                       // the end of nothing
-        "0b14",                     // another group's end
-        "80808080808001",           // a number of more than 29 bits
-        "f807ffffffffffffffffff02", // more than 64 bits
-        "f807ffffffffffffffffffff01",
+        "00",                         // number 0
+        "0e",                         // a form that does not exist
+        "0c",                         // the end of nothing
+        "0b14",                       // another group's end
+        "80808080808001",             // a number of more than 29 bits
+        "f807ffffffffffffffffffff01", // more than ten bytes
     ];
     for digits in malformed {
         assert_eq!(refused::<InvokeResponse>(digits).0, "malformed", "{digits}");

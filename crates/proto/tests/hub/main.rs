@@ -10,6 +10,7 @@
 mod edges;
 mod first_invoke;
 mod properties;
+mod python;
 mod rows;
 mod schema;
 mod vectors;

@@ -85,13 +85,33 @@ fn value(kind: &'static str) -> BoxedStrategy<Value> {
     }
 }
 
-fn any_message() -> impl Strategy<Value = (Row, Value)> {
+pub fn any_message() -> impl Strategy<Value = (Row, Value)> {
     let names: Vec<&'static str> = rows().into_iter().map(|it| it.name).collect();
     select(names).prop_flat_map(|name| (Just(named(name)), message(name)))
 }
 
-fn binary((row, value): &(Row, Value)) -> Bytes {
+pub fn binary((row, value): &(Row, Value)) -> Bytes {
     (row.to_binary)(&value.to_string(), Strictness::Strict).unwrap()
+}
+
+/// Where bytes are changed, to what, and how.
+pub fn changes() -> impl Strategy<Value = Vec<(Index, u8, u8)>> {
+    prop::collection::vec((any::<Index>(), any::<u8>(), 0..3_u8), 1..4)
+}
+
+/// The bytes with some of them replaced, removed or added.
+pub fn changed(bytes: Bytes, changes: Vec<(Index, u8, u8)>) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for (at, byte, change) in changes {
+        let at = at.index(bytes.len().max(1));
+        match change {
+            _ if bytes.is_empty() => bytes.push(byte),
+            0 => bytes[at] = byte,
+            1 => drop(bytes.remove(at)),
+            _ => bytes.insert(at, byte),
+        }
+    }
+    bytes
 }
 
 proptest! {
@@ -165,18 +185,9 @@ proptest! {
     #[test]
     fn changed_bytes_never_panic_and_read_the_same_again(
         it in any_message(),
-        changes in prop::collection::vec((any::<Index>(), any::<u8>(), 0..3_u8), 1..4),
+        changes in changes(),
     ) {
-        let mut bytes = binary(&it).to_vec();
-        for (at, byte, change) in changes {
-            let at = at.index(bytes.len().max(1)).min(bytes.len().saturating_sub(1));
-            match change {
-                _ if bytes.is_empty() => bytes.push(byte),
-                0 => bytes[at] = byte,
-                1 => drop(bytes.remove(at)),
-                _ => bytes.insert(at, byte),
-            }
-        }
+        let bytes = changed(binary(&it), changes);
         if let Ok(again) = (it.0.again)(bytes.clone().into()) {
             prop_assert_eq!((it.0.again)(again.clone()).unwrap(), again.clone());
             let json = (it.0.to_json)(again.clone()).unwrap();
