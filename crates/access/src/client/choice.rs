@@ -1,5 +1,6 @@
 //! Which token to show a hub: a flag beats the environment beats a file.
 
+use std::net::IpAddr;
 use std::path::Path;
 
 use pinion_status::Failure;
@@ -52,30 +53,84 @@ pub enum Source {
 impl Wanted<'_> {
     /// The token to show, if there is one; `environment` gives the values of variables.
     ///
-    /// The token of `client.json` goes to the hub named beside it, or to any if none is named there and the hub is not the local one.
+    /// The token of `client.json` goes to the hub named beside it; if none is named there, to hubs on this machine.
     pub fn choose(
         &self,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<Chosen>, Failure> {
-        let found = |token: Option<Token>, source| Ok(token.map(|token| Chosen { token, source }));
-        if let Some(token) = self.flag.and_then(Token::given) {
-            return found(Some(token), Source::Flag);
-        }
-        if let Some(token) = environment(self.variable).as_deref().and_then(Token::given) {
-            return found(Some(token), Source::Variable(self.variable));
+        let found = |token: Option<Token>, source| token.map(|token| Chosen { token, source });
+        let said = self.flag.and_then(Token::given);
+        let set = || environment(self.variable).as_deref().and_then(Token::given);
+        if let Some(chosen) =
+            found(said, Source::Flag).or_else(|| found(set(), Source::Variable(self.variable)))
+        {
+            return Ok(Some(chosen));
         }
         let config = ClientConfig::load(self.root)?;
-        let named = config.hub.as_deref().map(|hub| same_address(hub, self.hub));
+        let is_meant = match &config.hub {
+            Some(hub) => same_address(hub, self.hub),
+            None => is_on_this_machine(self.hub),
+        };
+        let kept = config.hub_token.filter(|_| is_meant);
+        let kept = found(kept, Source::ClientFile);
         let is_local = self
             .local_hub
             .is_some_and(|local| same_address(local, self.hub));
-        if is_local && named != Some(true) {
-            return found(local_token(self.root)?, Source::LocalFile);
+        let is_named = is_meant && config.hub.is_some();
+        if !is_local || (is_named && kept.is_some()) {
+            return Ok(kept);
         }
-        match (config.hub_token, named) {
-            (Some(token), Some(true) | None) => found(Some(token), Source::ClientFile),
-            (None, _) if is_local => found(local_token(self.root)?, Source::LocalFile),
-            _ => Ok(None),
+        Ok(found(local_token(self.root)?, Source::LocalFile).or(kept))
+    }
+}
+
+/// Whether an address is one of this machine, whoever listens there.
+fn is_on_this_machine(address: &str) -> bool {
+    let address = address.trim();
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains(['@', '\\']) {
+        return false;
+    }
+    let host = match authority.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
+        None => authority
+            .rsplit_once(':')
+            .map_or(authority, |(host, _)| host),
+    };
+    let ip: Option<IpAddr> = host.parse().ok();
+    host.eq_ignore_ascii_case("localhost") || ip.is_some_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_this_machine_are_told_from_those_that_look_like_them() {
+        for address in [
+            "http://127.0.0.1:9000",
+            "http://127.0.0.1",
+            "https://localhost:9000/",
+            "http://LOCALHOST/x",
+            "http://[::1]:9000",
+            "127.3.2.1:9000",
+        ] {
+            assert!(is_on_this_machine(address), "{address}");
+        }
+        for address in [
+            "",
+            "http://127.0.0.1.example.com",
+            "http://127.0.0.1@example.com",
+            "http://example.com#@127.0.0.1",
+            "http://example.com\\@127.0.0.1",
+            "http://localhost.example.com",
+            "http://example.com/127.0.0.1",
+            "http://192.168.0.1:9000",
+            "http://[::2]:9000",
+            "http://0.0.0.0:9000",
+        ] {
+            assert!(!is_on_this_machine(address), "{address}");
         }
     }
 }

@@ -22,6 +22,7 @@ const REMEMBERED: Millis = 30 * 86_400_000;
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Document {
     version: u32,
+    #[serde(with = "crate::record::kept")]
     pub(crate) tokens: Vec<Record>,
     /// What later versions keep here.
     #[serde(flatten)]

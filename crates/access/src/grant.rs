@@ -1,0 +1,214 @@
+//! What a new token is to be.
+
+use std::time::Duration;
+
+use pinion_status::Failure;
+
+use crate::{Kind, Scope};
+
+/// Whom a token makes of its bearer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grant {
+    /// May do everything.
+    Super,
+    /// A user.
+    Hub {
+        /// Who it is.
+        scope: Scope,
+        /// Whether it may also install, remove and bind what it owns.
+        manage: bool,
+    },
+    /// A clip.
+    Clip {
+        /// Its alias.
+        alias: String,
+        /// Who owns it; nobody in particular for clips installed without a scope.
+        owner: Option<Scope>,
+    },
+}
+
+impl Grant {
+    /// What a kind of token grants, from the words of a form or a command line.
+    pub fn from_words(
+        kind: Kind,
+        scope: Option<&str>,
+        alias: Option<&str>,
+        manage: bool,
+    ) -> Result<Self, Failure> {
+        let wrong = |message| Err(Failure::invalid(message));
+        let scope = scope.map(str::parse).transpose()?;
+        match (kind, scope, alias) {
+            (Kind::Hub, Some(scope), None) => Ok(Self::Hub { scope, manage }),
+            (Kind::Hub, None, _) => wrong("a hub token needs the scope of its user, such as @me"),
+            (Kind::Hub | Kind::Super, _, Some(_)) => wrong("only a clip token has an alias"),
+            (Kind::Clip | Kind::Super, ..) if manage => wrong("only a hub token has manage"),
+            (Kind::Clip, owner, Some(alias)) if is_alias(alias) => {
+                let alias = alias.to_owned();
+                Ok(Self::Clip { alias, owner })
+            }
+            (Kind::Clip, ..) => wrong("a clip token needs the alias of its clip: a-z, 0-9 and -"),
+            (Kind::Super, Some(_), _) => wrong("a super token has no scope: it may do everything"),
+            (Kind::Super, None, None) => Ok(Self::Super),
+        }
+    }
+
+    /// The kind of token that grants this.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Super => Kind::Super,
+            Self::Hub { .. } => Kind::Hub,
+            Self::Clip { .. } => Kind::Clip,
+        }
+    }
+}
+
+fn is_alias(text: &str) -> bool {
+    let fits = |letter: u8| matches!(letter, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    !text.is_empty() && text.bytes().all(fits)
+}
+
+/// What a token that is to be made is for.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    pub(crate) grant: Grant,
+    pub(crate) lifetime: Option<Duration>,
+    pub(crate) label: String,
+}
+
+impl NewToken {
+    /// A token for this, without an end.
+    pub fn new(grant: Grant) -> Self {
+        let (lifetime, label) = (None, String::new());
+        Self {
+            grant,
+            lifetime,
+            label,
+        }
+    }
+
+    /// It ends after `lifetime`.
+    #[must_use]
+    pub fn lasting(mut self, lifetime: Duration) -> Self {
+        self.lifetime = Some(lifetime);
+        self
+    }
+
+    /// What people call it.
+    #[must_use]
+    pub fn labelled(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+}
+
+/// Reads how long a token is to last: `90d`, `12h`, `30m`, `45s`, `2w`.
+pub fn parse_lifetime(text: &str) -> Result<Duration, Failure> {
+    let wrong = || {
+        Failure::invalid(format!(
+            "{text:?} is not a time to live: write 30m, 12h, 90d or 2w"
+        ))
+    };
+    let trimmed = text.trim();
+    let unit = trimmed.chars().last().ok_or_else(wrong)?;
+    let seconds: u64 = match unit.to_ascii_lowercase() {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86_400,
+        'w' => 7 * 86_400,
+        _ => return Err(wrong()),
+    };
+    let count = &trimmed[..trimmed.len() - 1];
+    let is_number = count.bytes().all(|digit| digit.is_ascii_digit());
+    let count: u64 = count
+        .parse()
+        .ok()
+        .filter(|&count| is_number && count > 0)
+        .ok_or_else(wrong)?;
+    let seconds = count
+        .checked_mul(seconds)
+        .filter(|&seconds| seconds <= 100 * 366 * 86_400);
+    seconds.map(Duration::from_secs).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lifetimes_are_a_number_and_a_unit() {
+        for (text, seconds) in [
+            ("45s", 45),
+            ("30m", 1800),
+            ("12h", 43_200),
+            ("90d", 7_776_000),
+            (" 2W ", 1_209_600),
+        ] {
+            assert_eq!(parse_lifetime(text).unwrap().as_secs(), seconds, "{text}");
+        }
+        for text in [
+            "",
+            "d",
+            "0d",
+            "-1d",
+            "+1d",
+            "1.5h",
+            "90",
+            "1y",
+            "99999999999999999999d",
+            "36601d",
+            "1\u{e9}",
+        ] {
+            assert!(parse_lifetime(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_that_do_not_fit_together_are_refused() {
+        let read = Grant::from_words;
+        let me: Scope = "@me".parse().unwrap();
+        let hub = Grant::Hub {
+            scope: me.clone(),
+            manage: true,
+        };
+        assert_eq!(read(Kind::Hub, Some("me"), None, true), Ok(hub));
+        let clip = |owner| Grant::Clip {
+            alias: "todo-2".into(),
+            owner,
+        };
+        assert_eq!(
+            read(Kind::Clip, None, Some("todo-2"), false),
+            Ok(clip(None))
+        );
+        assert_eq!(
+            read(Kind::Clip, Some("@me"), Some("todo-2"), false),
+            Ok(clip(Some(me)))
+        );
+        assert_eq!(read(Kind::Super, None, None, false), Ok(Grant::Super));
+        for (kind, scope, alias, manage) in [
+            (Kind::Hub, None, None, false),
+            (Kind::Hub, Some("@"), None, false),
+            (Kind::Hub, Some("@me"), Some("todo"), false),
+            (Kind::Clip, None, None, false),
+            (Kind::Clip, None, Some(""), false),
+            (Kind::Clip, None, Some("To Do"), false),
+            (Kind::Clip, None, Some("todo"), true),
+            (Kind::Super, Some("@me"), None, false),
+            (Kind::Super, None, Some("todo"), false),
+            (Kind::Super, None, None, true),
+        ] {
+            assert!(
+                read(kind, scope, alias, manage).is_err(),
+                "{kind} {scope:?} {alias:?} {manage}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lifetimes_never_panic(text in "\\PC{0,30}") {
+            let _ = parse_lifetime(&text);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Several processes that write the same file, and die while they do.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::HashSet;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use pinion_access::{Gate, Grant, Mode, NewToken, Peer, TOKENS, TokenStore};
+use tempfile::tempdir;
+
+const ROOT: &str = "PINION_ACCESS_TEST_ROOT";
+const COUNT: &str = "PINION_ACCESS_TEST_COUNT";
+
+/// Makes tokens and notes each one after it was told of it. Started by the other tests, as a process of its own.
+#[test]
+#[ignore = "started by the other tests"]
+fn a_writer() {
+    let Ok(root) = std::env::var(ROOT) else {
+        return;
+    };
+    let count: usize = std::env::var(COUNT).unwrap().parse().unwrap();
+    let root = Path::new(&root);
+    let store = TokenStore::open(root).unwrap();
+    for _ in 0..count {
+        let minted = store.mint(NewToken::new(Grant::Super)).unwrap();
+        let mut told = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(root.join("told"))
+            .unwrap();
+        told.write_all(format!("{}\n", minted.token.reveal()).as_bytes())
+            .unwrap();
+    }
+}
+
+fn start_writer(root: &Path, count: usize) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_writer", "--ignored", "--test-threads=1"])
+        .env(ROOT, root)
+        .env(COUNT, count.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// The tokens their makers were told of, without a line that was not finished.
+fn told(root: &Path) -> Vec<String> {
+    let text = fs::read_to_string(root.join("told")).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(str::to_owned).collect()
+}
+
+fn all_are_good(root: &Path) {
+    let gate = Gate::new(Mode::Secured, TokenStore::open(root).unwrap());
+    for token in told(root) {
+        gate.authenticate(Some(&token), Peer::LOCAL).unwrap();
+    }
+    let listed = gate.store().list().unwrap();
+    let ids: HashSet<_> = listed.iter().map(|record| &record.id).collect();
+    assert_eq!(ids.len(), listed.len());
+}
+
+#[test]
+fn processes_that_write_at_once_lose_nothing() {
+    let root = tempdir().unwrap();
+    let writers: Vec<_> = (0..4).map(|_| start_writer(root.path(), 15)).collect();
+    for mut writer in writers {
+        assert!(writer.wait().unwrap().success());
+    }
+    assert_eq!(told(root.path()).len(), 60);
+    all_are_good(root.path());
+    assert_eq!(
+        TokenStore::open(root.path()).unwrap().list().unwrap().len(),
+        60
+    );
+}
+
+#[test]
+fn a_killed_writer_leaves_a_good_file() {
+    let root = tempdir().unwrap();
+    for round in 0..25 {
+        let before = told(root.path()).len();
+        let mut writers = [
+            start_writer(root.path(), 10_000),
+            start_writer(root.path(), 10_000),
+        ];
+        while told(root.path()).len() < before + 1 + round % 4 {
+            let running = writers[0].try_wait().unwrap().is_none();
+            assert!(running, "a writer ended by itself");
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        std::thread::sleep(Duration::from_micros(170 * (round as u64 % 13)));
+        for writer in &mut writers {
+            writer.kill().unwrap();
+            writer.wait().unwrap();
+        }
+        all_are_good(root.path());
+    }
+    TokenStore::open(root.path())
+        .unwrap()
+        .mint(NewToken::new(Grant::Super))
+        .unwrap();
+}
+
+#[test]
+fn what_a_dead_writer_left_is_cleared_away_and_never_read() {
+    let root = tempdir().unwrap();
+    let store = TokenStore::open(root.path()).unwrap();
+    let first = store.mint(NewToken::new(Grant::Super)).unwrap();
+    let unfinished = root.path().join("tokens.json.unfinished");
+    fs::write(&unfinished, r#"{"version":1,"tok"#).unwrap();
+    let another = TokenStore::open(root.path()).unwrap();
+    assert_eq!(another.list().unwrap().len(), 1);
+    another.mint(NewToken::new(Grant::Super)).unwrap();
+    assert!(!unfinished.exists());
+    Gate::new(Mode::Secured, another)
+        .authenticate(Some(first.token.reveal()), Peer::LOCAL)
+        .unwrap();
+}
+
+#[test]
+fn a_write_that_fails_changes_nothing() {
+    let root = tempdir().unwrap();
+    let store = TokenStore::open(root.path()).unwrap();
+    let minted = store.mint(NewToken::new(Grant::Super)).unwrap();
+    let before = fs::read(root.path().join(TOKENS)).unwrap();
+    // Where the new file is to be written there is something that cannot be removed.
+    fs::create_dir_all(root.path().join("tokens.json.unfinished/full")).unwrap();
+    store.mint(NewToken::new(Grant::Super)).unwrap_err();
+    store.revoke(&minted.record.id).unwrap_err();
+    assert_eq!(fs::read(root.path().join(TOKENS)).unwrap(), before);
+    assert_eq!(store.list().unwrap().len(), 1);
+    Gate::new(Mode::Secured, store)
+        .authenticate(Some(minted.token.reveal()), Peer::LOCAL)
+        .unwrap();
+}
