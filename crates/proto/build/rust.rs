@@ -65,9 +65,11 @@ fn message(out: &mut String, file: &FileDescriptor, message: &MessageDescriptor)
     document(out, file, message.path(), || {
         format!("`{}`.", message.full_name())
     });
+    let has_secrets = message.fields().any(|it| is_secret(&it));
     line!(
         out,
-        "#[derive(Debug, Clone, Default, PartialEq)]\npub struct {name} {{"
+        "#[derive({}Clone, Default, PartialEq)]\npub struct {name} {{",
+        if has_secrets { "" } else { "Debug, " }
     );
     for field in message.fields().filter(|it| oneof(it).is_none()) {
         document(out, file, field.path(), || about(&field));
@@ -82,6 +84,9 @@ fn message(out: &mut String, file: &FileDescriptor, message: &MessageDescriptor)
         );
     }
     line!(out, "}}");
+    if has_secrets {
+        masked_debug(out, message, &oneofs);
+    }
     codec(out, message);
     for it in &oneofs {
         line!(
@@ -105,6 +110,33 @@ fn message(out: &mut String, file: &FileDescriptor, message: &MessageDescriptor)
         }
         line!(out, "}}\n}}");
     }
+}
+
+/// Whether the value of a field is known to few.
+fn is_secret(field: &FieldDescriptor) -> bool {
+    field.name().ends_with("_token")
+}
+
+/// `Debug` of a message with secrets, which says whether they are there and not what they are.
+fn masked_debug(out: &mut String, message: &MessageDescriptor, oneofs: &[OneofDescriptor]) {
+    let name = message.name();
+    line!(
+        out,
+        "impl std::fmt::Debug for {name} {{ fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {{ \
+         f.debug_struct({name:?})"
+    );
+    for field in message.fields().filter(|it| oneof(it).is_none()) {
+        let member = ident(field.name());
+        let value = match is_secret(&field) {
+            true => format!("&crate::text::Masked(&self.{member})"),
+            false => format!("&self.{member}"),
+        };
+        line!(out, ".field({:?}, {value})", field.name());
+    }
+    for it in oneofs {
+        line!(out, ".field({:?}, &self.{})", it.name(), ident(it.name()));
+    }
+    line!(out, ".finish() }} }}");
 }
 
 fn codec(out: &mut String, message: &MessageDescriptor) {

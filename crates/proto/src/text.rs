@@ -158,6 +158,15 @@ impl fmt::Debug for Text {
     }
 }
 
+/// A secret as `Debug` shows it.
+pub(crate) struct Masked<'a>(pub &'a Text);
+
+impl fmt::Debug for Masked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "\"\"" } else { "***" })
+    }
+}
+
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self.as_str(), f)

@@ -13,6 +13,15 @@ use crate::text::Text;
 const PIECE: usize = 16 * 1024;
 
 /// The binary form of a message. The messages of [`crate::hub`] have one.
+///
+/// ```
+/// use pinion_proto::{Binary, hub::InvokeResponse};
+///
+/// let response = InvokeResponse { output: "{}".into(), error: None };
+/// let bytes = response.to_bytes();
+/// assert_eq!(bytes, b"\x0a\x02{}"[..]);
+/// assert_eq!(InvokeResponse::decode(bytes), Ok(response));
+/// ```
 pub trait Binary: Message + Parts {
     /// Appends the message.
     fn encode(&self, out: &mut Vec<u8>) {

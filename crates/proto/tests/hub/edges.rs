@@ -3,10 +3,11 @@
 use bytes::Bytes;
 use pinion_proto::hub::invoke_stream_message::Payload;
 use pinion_proto::hub::{
-    AddClipRequest, ClipInfo, ClipManifest, ClipStatus, DependencySlot, GetLogsRequest, HubError,
-    InvokeRequest, InvokeResponse, InvokeStreamMessage, ProviderInfo,
+    AddClipRequest, ClipBinding, ClipInfo, ClipManifest, ClipStatus, DependencySlot,
+    GetLogsRequest, HubError, InvokeRequest, InvokeResponse, InvokeStreamMessage, ProviderInfo,
+    SetBindingRequest,
 };
-use pinion_proto::{Binary, Message, Strictness};
+use pinion_proto::{Binary, FirstInvoke, Message, Strictness};
 
 use crate::rows::{hex, rows};
 
@@ -311,4 +312,30 @@ fn numbers_and_enums_take_either_spelling_in_json() {
         assert_eq!(info.status, ClipStatus::Sleeping);
         assert_eq!(info.to_json(), r#"{"status":"CLIP_STATUS_SLEEPING"}"#);
     }
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let binding = ClipBinding {
+        alias: "todo".into(),
+        hub_token: "pnx_secret".into(),
+        ..ClipBinding::default()
+    };
+    let request = SetBindingRequest {
+        binding: Some(binding),
+        ..SetBindingRequest::default()
+    };
+    let shown = format!("{request:?}");
+    assert!(shown.contains(r#"alias: "todo""#), "{shown}");
+    assert!(
+        shown.contains(r#"hub_token: ***, clip_token: """#),
+        "{shown}"
+    );
+    for row in rows() {
+        let json = r#"{"clipToken":"pnx_secret"}"#;
+        let shown = (row.shown)(json);
+        assert!(!shown.contains("pnx_secret"), "{shown}");
+    }
+    let start = FirstInvoke::decode_json(br#"{"start":{"clipToken":"pnx_secret"}}"#);
+    assert!(!format!("{start:?}").contains("pnx_secret"));
 }

@@ -13,6 +13,8 @@ pub struct Row {
     pub to_binary: fn(&str, Strictness) -> Result<Bytes, DecodeError>,
     /// From binary to binary.
     pub again: fn(Bytes) -> Result<Bytes, DecodeError>,
+    /// From JSON to what a programmer sees.
+    pub shown: fn(&str) -> String,
 }
 
 pub fn row<M: Binary>() -> Row {
@@ -21,6 +23,7 @@ pub fn row<M: Binary>() -> Row {
         to_json: |bytes| Ok(M::decode(bytes)?.to_json()),
         to_binary: |text, strictness| Ok(binary(&M::decode_json(text.as_bytes(), strictness)?)),
         again: |bytes| Ok(binary(&M::decode(bytes)?)),
+        shown: |text| format!("{:?}", M::decode_json(text.as_bytes(), Strictness::Lenient)),
     }
 }
 
