@@ -68,15 +68,35 @@ impl Peer {
     };
 }
 
-/// What the `Origin` header of a request says.
+/// Whose web page a request comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// There is none.
+    /// From none: a program, or somebody who typed the address.
     Absent,
-    /// One that we serve.
+    /// From one that we serve.
     Served,
-    /// Any other.
+    /// From any other.
     Foreign,
+}
+
+impl Origin {
+    /// What the headers `Origin` and `Sec-Fetch-Site` say; `is_served` knows the origins we serve.
+    ///
+    /// Browsers leave `Origin` out when a page fetches a picture or a script, with cookies; `Sec-Fetch-Site` tells even then whether the page
+    /// is another's, also where only the port is.
+    pub fn of(
+        origin: Option<&str>,
+        sec_fetch_site: Option<&str>,
+        is_served: impl Fn(&str) -> bool,
+    ) -> Self {
+        match (origin.map(str::trim), sec_fetch_site.map(str::trim)) {
+            (Some(origin), _) if is_served(origin) => Self::Served,
+            (Some(_), _) => Self::Foreign,
+            (None, None | Some("none")) => Self::Absent,
+            (None, Some("same-origin")) => Self::Served,
+            (None, Some(_)) => Self::Foreign,
+        }
+    }
 }
 
 /// How a caller showed who it is.

@@ -65,9 +65,15 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A token in plain text. It does not print itself.
-#[derive(Clone, PartialEq, Eq)]
+/// A token in plain text. It does not print itself, and is compared in constant time.
+#[derive(Clone, Eq)]
 pub struct Token(Box<str>);
+
+impl PartialEq for Token {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
+    }
+}
 
 impl Token {
     /// A new token of this kind, with 256 random bits from the operating system.

@@ -411,6 +411,43 @@ fn without_a_token_the_mode_decides() {
 }
 
 #[test]
+fn pages_of_others_are_told_from_ours_and_from_programs() {
+    let is_served = |origin: &str| origin == "http://127.0.0.1:9000";
+    for (origin, site, expected) in [
+        (None, None, Origin::Absent),
+        (None, Some("none"), Origin::Absent),
+        (None, Some("same-origin"), Origin::Served),
+        (Some("http://127.0.0.1:9000"), None, Origin::Served),
+        (
+            Some("http://127.0.0.1:9000"),
+            Some("same-origin"),
+            Origin::Served,
+        ),
+        (None, Some("same-site"), Origin::Foreign),
+        (None, Some("cross-site"), Origin::Foreign),
+        (None, Some("whatever comes later"), Origin::Foreign),
+        (
+            Some("http://127.0.0.1:3000"),
+            Some("same-site"),
+            Origin::Foreign,
+        ),
+        (
+            Some("https://example.com"),
+            Some("same-origin"),
+            Origin::Foreign,
+        ),
+        (Some("null"), None, Origin::Foreign),
+        (Some(""), None, Origin::Foreign),
+    ] {
+        assert_eq!(
+            Origin::of(origin, site, is_served),
+            expected,
+            "{origin:?} {site:?}"
+        );
+    }
+}
+
+#[test]
 fn a_session_is_worth_what_its_token_is() {
     let fixture = Fixture::new(Mode::Secured);
     let minted = fixture.store().mint(NewToken::new(hub(false))).unwrap();
