@@ -6,7 +6,7 @@
 //! [`client`] is the other side: where programs find the token they present.
 //!
 //! Left to others: sockets, headers other than `Authorization` and `Cookie`, which origins and hosts are served, what a clip is,
-//! and how a [`Failure`](pinion_status::Failure) looks on a wire.
+//! the secrets some clips want to hear from their callers, and how a [`Failure`](pinion_status::Failure) looks on a wire.
 //!
 //! ```
 //! # fn main() -> Result<(), pinion_status::Failure> {
@@ -38,7 +38,6 @@ mod principal;
 mod record;
 mod rights;
 mod scope;
-mod secret;
 mod sessions;
 mod store;
 mod token;
@@ -56,7 +55,6 @@ pub use principal::{ClipView, Principal};
 pub use record::Record;
 pub use rights::Right;
 pub use scope::Scope;
-pub use secret::CallSecret;
 pub use sessions::Sessions;
 pub use store::{Minted, PassingToken, TOKENS, TokenStore};
 pub use token::{Kind, Token, TokenId};

@@ -155,12 +155,6 @@ impl Fingerprint {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
 
-    /// Of a secret behind some salt.
-    pub(crate) fn salted(salt: &[u8], secret: &str) -> Self {
-        let hash = Sha256::new().chain_update(salt);
-        Self(hash.chain_update(secret.as_bytes()).finalize().into())
-    }
-
     /// Its first bytes, to look it up by. They tell nothing about the secret.
     pub(crate) fn bucket(&self) -> u64 {
         self.0
@@ -206,7 +200,7 @@ impl<'de> Deserialize<'de> for Fingerprint {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or('0');
     let digits = bytes
         .iter()
@@ -214,7 +208,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     digits.collect()
 }
 
-pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
     let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
     let bytes = digits
