@@ -191,6 +191,11 @@ impl Clip {
         self.shared.snapshot.borrow().manifest.clone()
     }
 
+    /// What it is and how it stands, at one moment.
+    pub fn snapshot(&self) -> Snapshot {
+        self.shared.snapshot.borrow().clone()
+    }
+
     /// How it stands.
     pub fn status(&self) -> Status {
         self.shared.snapshot.borrow().status.clone()

@@ -1,0 +1,165 @@
+//! What the hub knows, as messages of the wire, and back.
+
+use pinion_clip::data::{DataAnswer, Entry, EntryKind};
+use pinion_clip::logs::{Level, LogEntry};
+use pinion_clip::manifest::{Command, Dependency, Manifest, Schedule};
+use pinion_clip::{Snapshot, State, Status};
+use pinion_proto::{Text, hub as wire};
+use pinion_status::Failure;
+
+use crate::table::Route;
+
+pub(crate) fn text(text: &str) -> Text {
+    Text::new(text)
+}
+
+/// A failure inside a message.
+pub(crate) fn hub_error(failure: &Failure) -> wire::HubError {
+    wire::HubError {
+        code: failure.code.as_str().into(),
+        message: text(&failure.message),
+    }
+}
+
+/// A row of the table.
+pub(crate) fn clip_info(route: &Route) -> wire::ClipInfo {
+    let snapshot = route.endpoint.snapshot();
+    let manifest = &snapshot.manifest;
+    wire::ClipInfo {
+        name: text(&route.alias),
+        package: text(&manifest.package),
+        version: text(&manifest.version),
+        provider: (&route.provider).into(),
+        domain: text(&manifest.domain),
+        commands: manifest.commands.iter().map(command_info).collect(),
+        has_web: manifest.has_web,
+        token_protected: route.endpoint.is_guarded(),
+        dependencies: slots(manifest),
+        status: status(&snapshot.status),
+        status_message: text(&snapshot.status.message),
+        description: text(&manifest.description),
+        ..wire::ClipInfo::default()
+    }
+}
+
+fn status(status: &Status) -> wire::ClipStatus {
+    match status.state {
+        State::Running => wire::ClipStatus::Running,
+        State::Sleeping => wire::ClipStatus::Sleeping,
+        State::Error => wire::ClipStatus::Error,
+    }
+}
+
+fn slots(manifest: &Manifest) -> Vec<Text> {
+    let names = manifest.dependencies.keys();
+    names.map(|slot| text(slot)).collect()
+}
+
+fn command_info(command: &Command) -> wire::CommandInfo {
+    wire::CommandInfo {
+        name: text(&command.name),
+        description: text(&command.description),
+        input: text(&command.input),
+        output: text(&command.output),
+        ..wire::CommandInfo::default()
+    }
+}
+
+pub(crate) fn dependency_slot(dependency: &Dependency) -> wire::DependencySlot {
+    wire::DependencySlot {
+        package: text(&dependency.package),
+        version: text(&dependency.version),
+    }
+}
+
+fn schedule(schedule: &Schedule) -> wire::ClipSchedule {
+    wire::ClipSchedule {
+        command: text(&schedule.command),
+        cron: text(&schedule.cron),
+        input: text(&schedule.input),
+        description: text(&schedule.description),
+    }
+}
+
+/// A manifest under the alias it goes by here.
+pub(crate) fn clip_manifest(alias: &str, snapshot: &Snapshot) -> wire::ClipManifest {
+    let manifest = &snapshot.manifest;
+    let texts = |map: &std::collections::BTreeMap<String, String>| {
+        let pairs = map.iter();
+        pairs.map(|(key, value)| (text(key), text(value))).collect()
+    };
+    wire::ClipManifest {
+        name: text(alias),
+        package: text(&manifest.package),
+        version: text(&manifest.version),
+        domain: text(&manifest.domain),
+        description: text(&manifest.description),
+        commands: manifest.commands.iter().map(command_info).collect(),
+        dependencies: slots(manifest),
+        has_web: manifest.has_web,
+        patterns: manifest.patterns.iter().map(|it| text(it)).collect(),
+        entities: texts(&manifest.entities),
+        dependency_slots: manifest
+            .dependencies
+            .iter()
+            .map(|(slot, it)| (text(slot), dependency_slot(it)))
+            .collect(),
+        groups: texts(&manifest.groups),
+        schedules: manifest.schedules.iter().map(schedule).collect(),
+    }
+}
+
+/// A line of a log.
+pub(crate) fn log_entry(clip: &str, entry: &LogEntry) -> wire::LogEntry {
+    wire::LogEntry {
+        timestamp_unix_ms: entry.time.as_millisecond(),
+        clip_name: text(clip),
+        level: entry.level.name().into(),
+        message: (&entry.message).into(),
+        origin: entry.origin.name().into(),
+    }
+}
+
+/// How much `level` matters, for comparing.
+pub(crate) fn rank(level: Level) -> u8 {
+    match level {
+        Level::Debug => 0,
+        Level::Info => 1,
+        Level::Warn => 2,
+        Level::Error => 3,
+    }
+}
+
+/// What became of an operation on files; failures stay inside the answer.
+pub(crate) fn data_response(answer: Result<DataAnswer, Failure>) -> wire::DataResponse {
+    let mut response = wire::DataResponse::default();
+    match answer {
+        Ok(DataAnswer::Uri(uri)) => response.uri = uri.into(),
+        Ok(DataAnswer::Content(content)) => response.content = content,
+        Ok(DataAnswer::Entries(entries)) => {
+            response.entries = entries.iter().map(data_entry).collect();
+        }
+        Ok(DataAnswer::Stat(stat)) => {
+            response.stat = Some(wire::DataStat {
+                size: stat.size.try_into().unwrap_or(i64::MAX),
+                mime: text(&stat.mime),
+                modified: stat.modified.into(),
+            });
+        }
+        Err(failure) => response.error = Some(hub_error(&failure)),
+    }
+    response
+}
+
+fn data_entry(entry: &Entry) -> wire::DataEntry {
+    wire::DataEntry {
+        name: text(&entry.name),
+        path: text(&entry.path),
+        r#type: match entry.r#type {
+            EntryKind::File => "file".into(),
+            EntryKind::Directory => "directory".into(),
+        },
+        size: entry.size.try_into().unwrap_or(i64::MAX),
+        mime: text(entry.mime.as_deref().unwrap_or_default()),
+    }
+}

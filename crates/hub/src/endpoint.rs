@@ -1,0 +1,123 @@
+//! Whatever can be called through the hub, behind one trait.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use futures_util::future::BoxFuture;
+use pinion_access::Principal;
+use pinion_clip::data::{DataAnswer, DataOperation};
+use pinion_clip::logs::ClipLog;
+use pinion_clip::web::{WebAnswer, WebRequest};
+use pinion_clip::{CallError, Snapshot};
+use pinion_status::{Code, Failure};
+use tokio::time::Instant;
+
+/// The outputs of a call as they come, each a JSON text; a failure is the last item. Dropping it cancels the call.
+pub type Answers = Pin<Box<dyn Stream<Item = Result<Bytes, CallError>> + Send>>;
+
+/// What a caller sends after the start of a call.
+pub type Input = Pin<Box<dyn Stream<Item = Result<Bytes, Failure>> + Send>>;
+
+/// A call to an endpoint.
+pub struct Call {
+    /// Which command.
+    pub command: String,
+    /// Its input as JSON text; `{}` if the caller gave none.
+    pub input: Bytes,
+    /// Further input, for commands that read while they answer.
+    pub more: Option<Input>,
+    /// The secret that opens a guarded endpoint.
+    pub secret: Option<String>,
+    /// Until when an answer is wanted.
+    pub deadline: Option<Instant>,
+    /// Who calls.
+    pub caller: Principal,
+}
+
+impl Call {
+    /// A call by `caller` without anything special about it.
+    pub fn new(caller: Principal, command: impl Into<String>, input: impl Into<Bytes>) -> Self {
+        Self {
+            command: command.into(),
+            input: input.into(),
+            more: None,
+            secret: None,
+            deadline: None,
+            caller,
+        }
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Call")
+            .field("command", &self.command)
+            .field("input", &self.input.len())
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Something that can be called: a clip's process, a clip of a remote provider, a part of this program.
+pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
+    /// What it is and how it stands.
+    fn snapshot(&self) -> Snapshot;
+
+    /// Calls a command. Returns at once; all that can go wrong is an item of the answer.
+    fn invoke(self: Arc<Self>, call: Call) -> Answers;
+
+    /// Whether it has this command; one that lists none takes every command.
+    fn accepts(&self, command: &str) -> bool {
+        self.snapshot().manifest.accepts(command)
+    }
+
+    /// Whether callers must know a secret.
+    fn is_guarded(&self) -> bool {
+        false
+    }
+
+    /// Starts it, if need be, and waits until it has said what it is.
+    fn inspect(&self) -> BoxFuture<'_, Result<Snapshot, Failure>> {
+        Box::pin(async { Ok(self.snapshot()) })
+    }
+
+    /// Does something with its files.
+    fn data(
+        &self,
+        path: String,
+        operation: DataOperation,
+    ) -> BoxFuture<'_, Result<DataAnswer, Failure>> {
+        let _ = (path, operation);
+        Box::pin(async { Err(missing("data")) })
+    }
+
+    /// Reads one of its web files.
+    fn web(&self, request: WebRequest) -> BoxFuture<'_, Result<WebAnswer, Failure>> {
+        let _ = request;
+        Box::pin(async { Err(missing("web")) })
+    }
+
+    /// What it has logged, as far as that is known here.
+    fn log(&self) -> Option<Arc<ClipLog>> {
+        None
+    }
+}
+
+fn missing(what: &str) -> Failure {
+    Failure::new(Code::Unimplemented, format!("this clip has no {what}"))
+}
+
+/// An answer that consists of one failure.
+pub fn failed(error: CallError) -> Answers {
+    Box::pin(futures_util::stream::once(async { Err(error) }))
+}
+
+/// An answer that consists of one output.
+pub fn answered(output: impl Into<Bytes>) -> Answers {
+    let output = output.into();
+    Box::pin(futures_util::stream::once(async { Ok(output) }))
+}

@@ -1,0 +1,83 @@
+//! The hub as the clips installed on it see it.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use pinion_access::{Method, Principal};
+use pinion_clip::data::{DataAnswer, DataOperation, DataRequest};
+use pinion_clip::{CrossCall, Listing, Outward};
+use pinion_status::{Code, Failure};
+
+use crate::Hub;
+use crate::endpoint::Call;
+
+/// What clips ask for beyond themselves, asked of a hub. It is made before the hub and told of it once.
+#[derive(Debug, Clone, Default)]
+pub struct Inside(Arc<OnceLock<Weak<Hub>>>);
+
+impl Inside {
+    /// From now on this is the hub.
+    pub fn of(&self, hub: &Arc<Hub>) {
+        let _ = self.0.set(Arc::downgrade(hub));
+    }
+
+    fn hub(&self) -> Result<Arc<Hub>, Failure> {
+        let hub = self.0.get().and_then(Weak::upgrade);
+        hub.ok_or_else(|| Failure::new(Code::Unavailable, "the hub is shutting down"))
+    }
+}
+
+/// A clip as a caller: it sees what whoever owns it sees.
+fn clip(hub: &Hub, alias: &str) -> Principal {
+    let owner = hub.table().get(alias).and_then(|route| route.scope.clone());
+    Principal::Clip {
+        alias: alias.into(),
+        owner,
+    }
+}
+
+impl Outward for Inside {
+    fn invoke<'a>(
+        &'a self,
+        from: &'a str,
+        call: CrossCall,
+    ) -> BoxFuture<'a, Result<Bytes, Failure>> {
+        Box::pin(async move {
+            let hub = self.hub()?;
+            let mut asked = Call::new(clip(&hub, from), call.command, call.input);
+            asked.secret = call.clip_token;
+            hub.ask(&call.clip, asked).await
+        })
+    }
+
+    fn list_clips<'a>(&'a self, from: &'a str) -> BoxFuture<'a, Result<Vec<Listing>, Failure>> {
+        Box::pin(async move {
+            let hub = self.hub()?;
+            let visible = hub.visible(&clip(&hub, from));
+            let listings = visible.iter().map(|route| {
+                let mut listing = Listing::from(&*route.endpoint.snapshot().manifest);
+                listing.name.clone_from(&route.alias);
+                listing
+            });
+            Ok(listings.collect())
+        })
+    }
+
+    fn data<'a>(
+        &'a self,
+        from: &'a str,
+        request: DataRequest,
+    ) -> BoxFuture<'a, Result<DataAnswer, Failure>> {
+        Box::pin(async move {
+            let hub = self.hub()?;
+            let right = match request.operation {
+                DataOperation::Write(_) | DataOperation::Delete => Method::DataWrite,
+                DataOperation::Read | DataOperation::List | DataOperation::Stat => Method::DataRead,
+            };
+            let target = request.clip.as_deref().unwrap_or(from);
+            let route = hub.find(&clip(&hub, from), right, target)?;
+            route.endpoint.data(request.path, request.operation).await
+        })
+    }
+}

@@ -1,0 +1,164 @@
+//! What the hub answers over plain HTTP: whether it is well, and the web pages of clips.
+
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+use pinion_access as access;
+use pinion_clip::web::{ByteRange, WebAnswer, WebRequest, content_range, decode_path, parse_range};
+use pinion_connect::{Body, Peer};
+use pinion_status::{Code, Failure};
+
+use crate::Hub;
+
+const CLIPS: &str = "/clips/";
+
+pub(crate) async fn answer(hub: &Hub, request: Request<Incoming>, peer: Peer) -> Response<Body> {
+    let path = request.uri().path();
+    if path == "/healthz" {
+        return text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n");
+    }
+    if path == "/clips" || path.starts_with(CLIPS) {
+        let (parts, _) = request.into_parts();
+        let mut response = clip_page(hub, &parts, peer).await.unwrap_or_else(refusal);
+        if parts.method == Method::HEAD {
+            *response.body_mut() = Body::empty();
+        }
+        return response;
+    }
+    refusal(Refusal::from(Failure::new(
+        Code::NotFound,
+        format!("there is nothing at {path}"),
+    )))
+}
+
+/// Why there is no page.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        let status = match failure.code {
+            Code::OutOfRange => StatusCode::RANGE_NOT_SATISFIABLE,
+            code => StatusCode::from_u16(code.http_status())
+                .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+        };
+        Self {
+            status,
+            code: failure.code.as_str(),
+            message: failure.message.into_owned(),
+        }
+    }
+}
+
+/// A refusal as the documented error object.
+pub(crate) fn refusal(refusal: Refusal) -> Response<Body> {
+    let error = serde_json::json!({
+        "error": {"message": refusal.message, "code": refusal.code}
+    });
+    let mut response = text(refusal.status, "application/json", &format!("{error}\n"));
+    let headers = response.headers_mut();
+    match refusal.status {
+        StatusCode::UNAUTHORIZED => {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        StatusCode::METHOD_NOT_ALLOWED => {
+            headers.insert(header::ALLOW, HeaderValue::from_static("GET, OPTIONS"));
+        }
+        _ => {}
+    }
+    response
+}
+
+fn text(status: StatusCode, kind: &'static str, text: &str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text.to_owned()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+async fn clip_page(
+    hub: &Hub,
+    parts: &http::request::Parts,
+    peer: Peer,
+) -> Result<Response<Body>, Refusal> {
+    if parts.method != Method::GET && parts.method != Method::HEAD {
+        return Err(Refusal {
+            status: StatusCode::METHOD_NOT_ALLOWED,
+            code: "method_not_allowed",
+            message: format!("pages are read with GET, not {}", parts.method),
+        });
+    }
+    let path = parts.uri.path();
+    let missing = || Failure::new(Code::NotFound, format!("there is nothing at {path}"));
+    let rest = path.strip_prefix(CLIPS).ok_or_else(missing)?;
+    let (alias, file) = rest
+        .split_once('/')
+        .map_or((rest, None), |(alias, file)| (alias, Some(file)));
+    let caller = hub.admit(&parts.headers, peer)?;
+    let route = hub.find(&caller, access::Method::GetClipWeb, alias)?;
+    let Some(file) = file else {
+        return Ok(moved(parts, alias));
+    };
+    let field = |name| {
+        parts
+            .headers
+            .get(name)
+            .and_then(|value: &HeaderValue| value.to_str().ok())
+    };
+    let range = field(header::RANGE).map(parse_range).transpose()?;
+    let request = WebRequest {
+        path: decode_path(file).ok_or_else(missing)?,
+        if_none_match: field(header::IF_NONE_MATCH).unwrap_or_default().to_owned(),
+        offset: range.map_or(0, |range| range.offset),
+        length: range.map_or(0, |range| range.length),
+    };
+    let page = route.endpoint.web(request).await?;
+    Ok(present(page, range))
+}
+
+/// Relative addresses in a page need the slash at the end of its own.
+fn moved(parts: &http::request::Parts, alias: &str) -> Response<Body> {
+    let query = parts
+        .uri
+        .query()
+        .map_or(String::new(), |query| format!("?{query}"));
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    if let Ok(place) = HeaderValue::from_str(&format!("{CLIPS}{alias}/{query}")) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    response
+}
+
+fn present(page: WebAnswer, range: Option<ByteRange>) -> Response<Body> {
+    let mut headers = HeaderMap::new();
+    let mut set = |name, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    };
+    set(header::ETAG, &page.etag);
+    set(header::ACCEPT_RANGES, "bytes");
+    set(header::CACHE_CONTROL, "no-cache");
+    set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    let mut status = StatusCode::OK;
+    if page.not_modified {
+        status = StatusCode::NOT_MODIFIED;
+    } else {
+        set(header::CONTENT_TYPE, &page.content_type);
+        let length = page.content.len() as u64;
+        let part = range.filter(|_| !page.is_fallback);
+        if let Some(part) = part.and_then(|it| content_range(it.offset, length, page.total_size)) {
+            set(header::CONTENT_RANGE, &part);
+            status = StatusCode::PARTIAL_CONTENT;
+        }
+    }
+    let mut response = Response::new(Body::from(page.content));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}

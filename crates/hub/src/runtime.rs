@@ -1,0 +1,309 @@
+//! The clips installed here, as endpoints. It starts them, installs and removes them; who may call them is not its business.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, stream};
+use pinion_access::{PassingToken, Principal};
+use pinion_clip::bindings::{Binding, Bindings};
+use pinion_clip::data::{DataAnswer, DataOperation};
+use pinion_clip::install::{Install, Library, Purge, Record, Source};
+use pinion_clip::logs::ClipLog;
+use pinion_clip::web::{WebAnswer, WebFiles, WebRequest};
+use pinion_clip::{CallError, Clip, ClipConfig, Invocation, Outward, Snapshot};
+use pinion_status::{Code, Failure};
+
+use crate::endpoint::{Answers, Call, Endpoint, Input, failed};
+
+/// The longest input of a call whose parts are put together before the clip sees it.
+const MAX_GATHERED: usize = 32 * 1024 * 1024;
+
+/// Gives a clip what it needs to be one of this owner: an address, limits, and a token that is good as long as the clip is there.
+pub type Equip =
+    Box<dyn Fn(&Record, &mut ClipConfig) -> Result<Option<PassingToken>, Failure> + Send + Sync>;
+
+/// The clips installed under one directory.
+pub struct Runtime {
+    library: Arc<Library>,
+    outward: Arc<dyn Outward>,
+    equip: Equip,
+    clips: Mutex<BTreeMap<String, Arc<Installed>>>,
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Runtime").finish_non_exhaustive()
+    }
+}
+
+impl Runtime {
+    /// Takes up what is installed in `library`. A clip that cannot be read is left out, and said so.
+    pub fn open(
+        library: Library,
+        outward: Arc<dyn Outward>,
+        equip: Equip,
+    ) -> Result<(Self, Vec<Failure>), Failure> {
+        let runtime = Self {
+            library: Arc::new(library),
+            outward,
+            equip,
+            clips: Mutex::default(),
+        };
+        let mut unreadable = Vec::new();
+        for (alias, record) in runtime.library.records()? {
+            match runtime.take_up(record) {
+                Ok(_) => {}
+                Err(failure) => unreadable.push(Failure::new(
+                    failure.code,
+                    format!("clip \"{alias}\" is left out: {failure}"),
+                )),
+            }
+        }
+        Ok((runtime, unreadable))
+    }
+
+    fn clips(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Installed>>> {
+        self.clips.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where clips, their files and logs are.
+    pub fn library(&self) -> &Arc<Library> {
+        &self.library
+    }
+
+    /// All clips, by alias.
+    pub fn all(&self) -> Vec<Arc<Installed>> {
+        self.clips().values().cloned().collect()
+    }
+
+    /// The clip of this alias.
+    pub fn get(&self, alias: &str) -> Option<Arc<Installed>> {
+        self.clips().get(alias).cloned()
+    }
+
+    fn take_up(&self, record: Record) -> Result<Arc<Installed>, Failure> {
+        let mut config = self.library.config(&record)?;
+        let token = (self.equip)(&record, &mut config)?;
+        let log = Arc::new(ClipLog::at(self.library.log_file(&record.name)));
+        let web = Arc::new(WebFiles::new(record.name.as_str(), &config.package));
+        let installed = Arc::new(Installed {
+            clip: Clip::new(config, log, self.outward.clone()),
+            web,
+            library: self.library.clone(),
+            record,
+            _token: token,
+        });
+        let alias = installed.record.name.clone();
+        self.clips().insert(alias, installed.clone());
+        Ok(installed)
+    }
+}
+
+impl Runtime {
+    /// Installs a clip under `alias`, or puts another version in its place.
+    pub async fn install(
+        &self,
+        alias: &str,
+        source: &str,
+        secret: &str,
+        owner: &str,
+    ) -> Result<Arc<Installed>, Failure> {
+        let (package, directory) = local_source(source)?;
+        let install = Install {
+            alias,
+            source: Source::Directory(directory),
+            origin: source,
+            package,
+            owner,
+            call_secret: secret,
+        };
+        let staged = self.library.stage(&install).await?;
+        // Calls to the earlier version end before its files go.
+        let earlier = self.clips().remove(alias);
+        if let Some(earlier) = earlier {
+            earlier.clip.retire().await;
+        }
+        let library = self.library.clone();
+        let record = blocking(move || library.commit(staged)).await?;
+        self.take_up(record)
+    }
+
+    /// Removes a clip, with its data if so wished.
+    pub async fn remove(&self, alias: &str, purge: Purge) -> Result<(), Failure> {
+        let removed = self.clips().remove(alias);
+        if let Some(removed) = removed {
+            removed.clip.retire().await;
+        }
+        let (library, alias) = (self.library.clone(), alias.to_owned());
+        blocking(move || library.remove(&alias, purge).map(drop)).await
+    }
+
+    /// What fills the slots of a clip.
+    pub async fn bindings(&self, clip: &Installed) -> Result<Bindings, Failure> {
+        let (library, alias) = (self.library.clone(), clip.record.name.clone());
+        blocking(move || library.bindings(&alias)).await
+    }
+
+    /// Fills a slot of a clip, or empties it. The process that runs now has read its bindings already and makes room for another.
+    pub async fn bind(
+        &self,
+        clip: &Installed,
+        slot: &str,
+        binding: Option<Binding>,
+    ) -> Result<(), Failure> {
+        let (library, alias) = (self.library.clone(), clip.record.name.clone());
+        let slot = slot.to_owned();
+        blocking(move || match binding {
+            Some(binding) => library.set_binding(&alias, &slot, binding),
+            None => library.remove_binding(&alias, &slot),
+        })
+        .await?;
+        clip.clip.renew();
+        Ok(())
+    }
+
+    /// Ends all processes and takes no more calls.
+    pub async fn shut_down(&self) {
+        let clips = std::mem::take(&mut *self.clips());
+        let ending = clips.values().map(|installed| installed.clip.retire());
+        futures_util::future::join_all(ending).await;
+    }
+}
+
+/// Package and directory of `local/name:/dir`.
+fn local_source(source: &str) -> Result<(&str, &Path), Failure> {
+    let local = source
+        .strip_prefix("local/")
+        .and_then(|rest| rest.split_once(':'));
+    match local {
+        Some((name, directory)) if directory.starts_with('/') => Ok((
+            &source[..source.len() - directory.len() - 1],
+            Path::new(directory),
+        ))
+        .map(|(package, directory)| (if name.is_empty() { "" } else { package }, directory)),
+        _ => Err(Failure::invalid(format!(
+            "\"{source}\" is no source: write local/NAME:/DIRECTORY"
+        ))),
+    }
+}
+
+/// An installed clip.
+#[derive(Debug)]
+pub struct Installed {
+    clip: Clip,
+    web: Arc<WebFiles>,
+    library: Arc<Library>,
+    record: Record,
+    _token: Option<PassingToken>,
+}
+
+impl Installed {
+    /// What is known about its installation.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Its process and what it says of itself.
+    pub fn clip(&self) -> &Clip {
+        &self.clip
+    }
+
+    fn admits(&self, call: &Call) -> Result<(), Failure> {
+        match &call.caller {
+            Principal::Clip { alias, .. } if **alias == self.record.name => Ok(()),
+            _ => self.record.check_secret(call.secret.as_deref()),
+        }
+    }
+
+    fn call(clip: &Clip, call: &Call, input: Bytes) -> Answers {
+        let mut invocation = Invocation::new(call.command.as_str(), input);
+        invocation.deadline = call.deadline;
+        match clip.invoke(invocation) {
+            Ok(answer) => Box::pin(answer),
+            Err(failure) => failed(CallError::Unanswered(failure)),
+        }
+    }
+}
+
+impl Endpoint for Installed {
+    fn snapshot(&self) -> Snapshot {
+        self.clip.snapshot()
+    }
+
+    fn is_guarded(&self) -> bool {
+        self.record.is_token_protected()
+    }
+
+    fn invoke(self: Arc<Self>, mut call: Call) -> Answers {
+        if let Err(failure) = self.admits(&call) {
+            return failed(CallError::Answered(failure));
+        }
+        let Some(more) = call.more.take() else {
+            let input = std::mem::take(&mut call.input);
+            return Self::call(&self.clip, &call, input);
+        };
+        let first = std::mem::take(&mut call.input);
+        let gathered = async move {
+            match gather(first, more).await {
+                Ok(input) => Self::call(&self.clip, &call, input),
+                Err(failure) => failed(CallError::Unanswered(failure)),
+            }
+        };
+        Box::pin(stream::once(gathered).flatten())
+    }
+
+    fn inspect(&self) -> BoxFuture<'_, Result<Snapshot, Failure>> {
+        Box::pin(async {
+            self.clip.inspect().await?;
+            Ok(self.snapshot())
+        })
+    }
+
+    fn data(
+        &self,
+        path: String,
+        operation: DataOperation,
+    ) -> BoxFuture<'_, Result<DataAnswer, Failure>> {
+        let (store, alias) = (self.library.data().clone(), self.record.name.clone());
+        let work = move || store.perform(&alias, operation, &path);
+        Box::pin(blocking(work))
+    }
+
+    fn web(&self, request: WebRequest) -> BoxFuture<'_, Result<WebAnswer, Failure>> {
+        Box::pin(self.web.serve(request))
+    }
+
+    fn log(&self) -> Option<Arc<ClipLog>> {
+        Some(self.clip.logs())
+    }
+}
+
+/// All parts of an input as one text: clips are told of a call once its input is complete.
+async fn gather(first: Bytes, mut more: Input) -> Result<Bytes, Failure> {
+    let mut whole = first.to_vec();
+    while let Some(part) = more.next().await {
+        let part = part?;
+        if whole.len() + part.len() > MAX_GATHERED {
+            let message = format!("the input of a call may have {MAX_GATHERED} bytes");
+            return Err(Failure::new(Code::ResourceExhausted, message));
+        }
+        whole.extend_from_slice(&part);
+    }
+    if whole.is_empty() {
+        whole.extend_from_slice(b"{}");
+    }
+    Ok(whole.into())
+}
+
+/// Runs `work`, which waits for the disk, where it holds up nobody else.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(Failure::new(Code::Internal, error.to_string())),
+    }
+}

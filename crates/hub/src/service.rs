@@ -1,0 +1,127 @@
+//! The hub's methods as they are called over the wire.
+
+mod bindings;
+mod calls;
+mod catalogue;
+mod data;
+mod logs;
+mod manage;
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Request, Response, header};
+use hyper::body::Incoming;
+use pinion_access::{Caller, Lease, Method, Origin};
+use pinion_connect::{Body, Call, Kind, Peer, Service};
+use pinion_status::{Code, Failure};
+
+use crate::Hub;
+
+/// The paths under which the service answers.
+pub const PREFIXES: [&str; 2] = ["/pinix.v2.HubService/", "/pinix.hub.v1.HubService/"];
+
+impl Service for Hub {
+    fn method(&self, name: &str) -> Option<Kind> {
+        Some(match Method::from_name(name)? {
+            Method::Invoke => Kind::Either,
+            Method::InvokeStream => Kind::BidiOrSingle,
+            Method::ProviderStream | Method::RuntimeStream => return None,
+            Method::GetLogs => Kind::ServerStream,
+            _ => Kind::Unary,
+        })
+    }
+
+    async fn serve(self: Arc<Self>, mut call: Call) -> Result<(), Failure> {
+        let method = Method::from_name(call.context.method())
+            .ok_or_else(|| Failure::new(Code::Unimplemented, "there is no such method"))?;
+        let caller = self.admit(&call.context.headers, call.context.peer)?;
+        caller.may(method)?;
+        match method {
+            Method::Invoke if call.context.unary => self.invoke_once(&caller, call).await,
+            Method::Invoke => {
+                let lease = self.gate().watch(&caller);
+                until_revoked(lease, self.invoke_parts(&caller, call)).await
+            }
+            Method::InvokeStream => {
+                let lease = self.gate().watch(&caller);
+                until_revoked(lease, self.invoke_fed(&caller, call)).await
+            }
+            Method::GetLogs => {
+                let lease = self.gate().watch(&caller);
+                until_revoked(lease, self.get_logs(&caller, call)).await
+            }
+            _ => Box::pin(self.unary(method, &caller, &mut call)).await,
+        }
+    }
+
+    async fn plain(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Response<Body> {
+        Box::pin(crate::pages::answer(&self, request, peer)).await
+    }
+}
+
+impl Hub {
+    async fn unary(&self, method: Method, caller: &Caller, call: &mut Call) -> Result<(), Failure> {
+        macro_rules! answer {
+            ($handler:ident) => {{
+                let request = call.requests.message().await?;
+                let response = self.$handler(caller, request).await?;
+                call.answers.send(&response).await
+            }};
+        }
+        match method {
+            Method::HubInfo => answer!(hub_info),
+            Method::ListClips => answer!(list_clips),
+            Method::ListProviders => answer!(list_providers),
+            Method::GetClipManifest | Method::GetManifest => answer!(get_manifest),
+            Method::GetClipWeb => answer!(get_clip_web),
+            Method::DataRead | Method::DataWrite | Method::Data => {
+                let request = call.requests.message().await?;
+                let response = self.data(caller, method, request).await?;
+                call.answers.send(&response).await
+            }
+            Method::AddClip => answer!(add_clip),
+            Method::RemoveClip => answer!(remove_clip),
+            Method::GetBindings => answer!(get_bindings),
+            Method::SetBinding => answer!(set_binding),
+            Method::RemoveBinding => answer!(remove_binding),
+            _ => Err(Failure::new(
+                Code::Internal,
+                format!("{method} is a stream"),
+            )),
+        }
+    }
+
+    /// Who sends these headers.
+    pub(crate) fn admit(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, Failure> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let origin = match headers.contains_key(header::ORIGIN) {
+            false => Origin::Absent,
+            true if self.settings().any_origin => Origin::Foreign,
+            // Pages of others were turned away on the way here.
+            true => Origin::Served,
+        };
+        let peer = pinion_access::Peer {
+            loopback: peer.address.ip().is_loopback(),
+            origin,
+        };
+        self.gate()
+            .admit(text(header::AUTHORIZATION), text(header::COOKIE), peer)
+    }
+}
+
+/// Ends `work` when the token is gone with which it was begun.
+async fn until_revoked(
+    lease: Lease,
+    work: impl Future<Output = Result<(), Failure>>,
+) -> Result<(), Failure> {
+    tokio::select! {
+        biased;
+        end = work => end,
+        failure = lease.ended() => Err(failure),
+    }
+}
+
+/// That a request leaves out what it must say.
+fn required(what: &str) -> Failure {
+    Failure::invalid(format!("{what} is required"))
+}

@@ -1,0 +1,91 @@
+//! Which clip fills which slot of another. Only clips installed here have bindings, and they are kept with the clip.
+
+use std::sync::Arc;
+
+use pinion_access::{Caller, Method};
+use pinion_clip::bindings::Binding;
+use pinion_proto::Text;
+use pinion_proto::hub::{
+    ClipBinding, GetBindingsRequest, GetBindingsResponse, RemoveBindingRequest,
+    RemoveBindingResponse, SetBindingRequest, SetBindingResponse,
+};
+use pinion_status::Failure;
+
+use super::catalogue::named;
+use super::required;
+use crate::Hub;
+use crate::convert::{dependency_slot, text};
+use crate::runtime::{Installed, Runtime};
+
+impl Hub {
+    pub(super) async fn get_bindings(
+        &self,
+        caller: &Caller,
+        request: GetBindingsRequest,
+    ) -> Result<GetBindingsResponse, Failure> {
+        let (runtime, clip) = self.bound(caller, Method::GetBindings, &request.clip_name)?;
+        let bindings = runtime.bindings(&clip).await?;
+        let manifest = clip.clip().manifest();
+        let slots = manifest.dependencies.iter();
+        Ok(GetBindingsResponse {
+            bindings: bindings
+                .iter()
+                .map(|(slot, binding)| (text(slot), without_secrets(binding)))
+                .collect(),
+            dependency_slots: slots
+                .map(|(slot, wanted)| (text(slot), dependency_slot(wanted)))
+                .collect(),
+        })
+    }
+
+    pub(super) async fn set_binding(
+        &self,
+        caller: &Caller,
+        request: SetBindingRequest,
+    ) -> Result<SetBindingResponse, Failure> {
+        let (runtime, clip) = self.bound(caller, Method::SetBinding, &request.clip_name)?;
+        let wanted = request.binding.ok_or_else(|| required("binding.alias"))?;
+        let binding = Binding {
+            alias: wanted.alias.to_string(),
+            hub: wanted.hub.to_string(),
+            hub_token: wanted.hub_token.to_string(),
+            clip_token: wanted.clip_token.to_string(),
+        };
+        runtime.bind(&clip, &request.slot, Some(binding)).await?;
+        Ok(SetBindingResponse {})
+    }
+
+    pub(super) async fn remove_binding(
+        &self,
+        caller: &Caller,
+        request: RemoveBindingRequest,
+    ) -> Result<RemoveBindingResponse, Failure> {
+        let (runtime, clip) = self.bound(caller, Method::RemoveBinding, &request.clip_name)?;
+        if request.slot.trim().is_empty() {
+            return Err(required("slot"));
+        }
+        runtime.bind(&clip, &request.slot, None).await?;
+        Ok(RemoveBindingResponse {})
+    }
+
+    fn bound(
+        &self,
+        caller: &Caller,
+        method: Method,
+        name: &Text,
+    ) -> Result<(&Arc<Runtime>, Arc<Installed>), Failure> {
+        let route = self.find(caller, method, named(name)?)?;
+        let runtime = self.runtime();
+        let installed = runtime.and_then(|runtime| Some((runtime, runtime.get(&route.alias)?)));
+        installed.ok_or_else(|| Failure::no_clip(&route.alias))
+    }
+}
+
+/// Tokens go into a binding and never come out again.
+fn without_secrets(binding: &Binding) -> ClipBinding {
+    ClipBinding {
+        alias: text(&binding.alias),
+        hub: text(&binding.hub),
+        ..ClipBinding::default()
+    }
+}

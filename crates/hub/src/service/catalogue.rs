@@ -1,0 +1,125 @@
+//! What there is: the hub, its clips, their manifests and pages, and who provides them.
+
+use pinion_access::{Caller, Method, Scope};
+use pinion_clip::web::WebRequest;
+use pinion_proto::Text;
+use pinion_proto::hub::{
+    GetClipWebRequest, GetClipWebResponse, GetManifestRequest, GetManifestResponse, HubInfoRequest,
+    HubInfoResponse, ListClipsRequest, ListClipsResponse, ListProvidersRequest,
+    ListProvidersResponse, ProviderInfo,
+};
+use pinion_status::Failure;
+
+use super::required;
+use crate::Hub;
+use crate::convert::{clip_info, clip_manifest, text};
+use crate::hub::LOCAL;
+
+/// What this hub can do beyond the public schema.
+const FEATURES: [&str; 4] = ["data", "logs", "invoke-unary", "typed-provider-json"];
+
+impl Hub {
+    fn providers(&self, caller: &Caller) -> Vec<ProviderInfo> {
+        let own = self.runtime().map(|runtime| ProviderInfo {
+            name: LOCAL.into(),
+            accepts_manage: true,
+            clips: runtime
+                .all()
+                .iter()
+                .map(|it| text(&it.record().name))
+                .collect(),
+            connected_at: self.started().as_millisecond(),
+        });
+        own.filter(|_| caller.sees_provider(None))
+            .into_iter()
+            .collect()
+    }
+
+    pub(super) async fn hub_info(
+        &self,
+        caller: &Caller,
+        _: HubInfoRequest,
+    ) -> Result<HubInfoResponse, Failure> {
+        let settings = self.settings();
+        Ok(HubInfoResponse {
+            version: text(&settings.version),
+            mode: settings.mode.name().into(),
+            name: text(&settings.name),
+            started_at_unix_ms: self.started().as_millisecond(),
+            auth_required: self.gate().mode().requires_token(),
+            scope: text(caller.scope().map_or("", Scope::as_str)),
+            features: FEATURES.map(Text::from).to_vec(),
+            protocol: "pinix.v2".into(),
+        })
+    }
+
+    pub(super) async fn list_clips(
+        &self,
+        caller: &Caller,
+        _: ListClipsRequest,
+    ) -> Result<ListClipsResponse, Failure> {
+        let visible = self.visible(caller);
+        let clips = visible.iter().map(|route| clip_info(route)).collect();
+        Ok(ListClipsResponse { clips })
+    }
+
+    pub(super) async fn list_providers(
+        &self,
+        caller: &Caller,
+        _: ListProvidersRequest,
+    ) -> Result<ListProvidersResponse, Failure> {
+        Ok(ListProvidersResponse {
+            providers: self.providers(caller),
+        })
+    }
+
+    pub(super) async fn get_manifest(
+        &self,
+        caller: &Caller,
+        request: GetManifestRequest,
+    ) -> Result<GetManifestResponse, Failure> {
+        let name = named(&request.clip_name)?;
+        let route = self.find(caller, Method::GetClipManifest, name)?;
+        let mut snapshot = route.endpoint.snapshot();
+        if snapshot.manifest.commands.is_empty() {
+            snapshot = route.endpoint.inspect().await?;
+        }
+        let manifest = Some(clip_manifest(&route.alias, &snapshot));
+        Ok(GetManifestResponse { manifest })
+    }
+
+    pub(super) async fn get_clip_web(
+        &self,
+        caller: &Caller,
+        request: GetClipWebRequest,
+    ) -> Result<GetClipWebResponse, Failure> {
+        let name = named(&request.clip_name)?;
+        let route = self.find(caller, Method::GetClipWeb, name)?;
+        let position = |what: &str, value: i64| {
+            u64::try_from(value)
+                .map_err(|_| Failure::invalid(format!("{what} is {value}, it cannot be negative")))
+        };
+        let wanted = WebRequest {
+            path: request.path.to_string(),
+            if_none_match: request.if_none_match.to_string(),
+            offset: position("offset", request.offset)?,
+            length: position("length", request.length)?,
+        };
+        let file = route.endpoint.web(wanted).await?;
+        Ok(GetClipWebResponse {
+            content: file.content,
+            content_type: text(&file.content_type),
+            etag: file.etag.into(),
+            not_modified: file.not_modified,
+            total_size: file.total_size.try_into().unwrap_or(i64::MAX),
+        })
+    }
+}
+
+/// The name of the clip a request is about.
+pub(super) fn named(name: &Text) -> Result<&str, Failure> {
+    match name.trim() {
+        "" => Err(required("clip_name")),
+        name => Ok(name),
+    }
+}

@@ -1,0 +1,44 @@
+//! The files of clips. What is wrong with a file is said inside the answer; who may not, or is not there, outside.
+
+use pinion_access::{Caller, Method};
+use pinion_clip::data::DataOperation;
+use pinion_proto::hub::{DataRequest, DataResponse};
+use pinion_status::Failure;
+
+use super::catalogue::named;
+use crate::Hub;
+use crate::convert::data_response;
+
+impl Hub {
+    pub(super) async fn data(
+        &self,
+        caller: &Caller,
+        method: Method,
+        request: DataRequest,
+    ) -> Result<DataResponse, Failure> {
+        let name = named(&request.clip_name)?;
+        let operation = match (request.operation.trim(), method) {
+            ("", Method::DataWrite) => "write",
+            ("", _) => "read",
+            (operation, _) => operation,
+        };
+        let right = Method::of_operation(operation)?;
+        if method != Method::Data && method != right {
+            let message = format!("{method} does not allow operation \"{operation}\"");
+            return Err(Failure::invalid(message));
+        }
+        let route = self.find(caller, right, name)?;
+        let operation = match operation {
+            "write" => DataOperation::Write(request.content),
+            "list" => DataOperation::List,
+            "delete" => DataOperation::Delete,
+            "stat" => DataOperation::Stat,
+            _ => DataOperation::Read,
+        };
+        let answer = route
+            .endpoint
+            .data(request.path.to_string(), operation)
+            .await;
+        Ok(data_response(answer))
+    }
+}

@@ -1,0 +1,423 @@
+//! Who answers to which alias. An alias belongs to one owner at a time.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use pinion_access::Scope;
+use pinion_clip::alias;
+use pinion_status::{Code, Failure};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::endpoint::Endpoint;
+
+/// How long callers of a lost provider are told that it may come back.
+const RETURNING: Duration = Duration::from_secs(30);
+
+/// To whom a route belongs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// A part of this program.
+    Builtin,
+    /// The clips installed here.
+    Local,
+    /// The session of a remote provider, by its id.
+    Session(Arc<str>),
+}
+
+/// One row of the table.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// The alias it has here.
+    pub alias: String,
+    /// To whom it belongs.
+    pub owner: Owner,
+    /// The name of the provider, as people see it.
+    pub provider: Arc<str>,
+    /// The scope (`@name`) it belongs to; `None` for everybody's.
+    pub scope: Option<Scope>,
+    /// Who answers.
+    pub endpoint: Arc<dyn Endpoint>,
+}
+
+/// What becomes of a registration whose alias somebody else holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conflict {
+    /// The whole registration is refused.
+    Refuse,
+    /// It gets another alias, with four digits behind it.
+    Rename,
+}
+
+/// The routing table.
+#[derive(Debug)]
+pub struct Table {
+    state: RwLock<State>,
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    routes: BTreeMap<String, Arc<Route>>,
+    /// Aliases that are being installed, and for whom.
+    reserved: BTreeMap<String, Owner>,
+    /// Aliases whose provider was lost, and until when it may come back.
+    returning: BTreeMap<String, Instant>,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self {
+            state: RwLock::default(),
+            changes: watch::Sender::new(0),
+        }
+    }
+}
+
+impl Table {
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Told of every change of routes.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|version| *version += 1);
+    }
+
+    /// Puts all of `routes` in place, or none. Tells the aliases they got, in order.
+    ///
+    /// Routes of the same owner are replaced.
+    pub fn insert(&self, routes: Vec<Route>, conflict: Conflict) -> Result<Vec<String>, Failure> {
+        let mut state = self.write();
+        let mut granted: Vec<Route> = Vec::with_capacity(routes.len());
+        for mut route in routes {
+            let taken = |alias: &str| {
+                state.is_held(alias, &route.owner) || granted.iter().any(|it| it.alias == alias)
+            };
+            route.alias = match conflict {
+                Conflict::Refuse => alias::choose(Some(&route.alias), "", taken)?,
+                Conflict::Rename => alias::choose(None, &route.alias, taken)?,
+            };
+            granted.push(route);
+        }
+        let aliases = granted.iter().map(|route| route.alias.clone()).collect();
+        for route in granted {
+            state.returning.remove(&route.alias);
+            state.routes.insert(route.alias.clone(), Arc::new(route));
+        }
+        drop(state);
+        self.changed();
+        Ok(aliases)
+    }
+
+    /// Takes the route of `alias` away, if it belongs to `owner`.
+    pub fn remove(&self, alias: &str, owner: &Owner) -> Option<Arc<Route>> {
+        let mut state = self.write();
+        state
+            .routes
+            .get(alias)
+            .filter(|route| route.owner == *owner)?;
+        let removed = state.routes.remove(alias);
+        drop(state);
+        self.changed();
+        removed
+    }
+
+    /// Takes everything of `owner` away. Unless it left in order, callers are told for a while that it may come back.
+    pub fn forget(&self, owner: &Owner, departure: Departure) {
+        let mut state = self.write();
+        let now = Instant::now();
+        state.returning.retain(|_, until| *until > now);
+        state.reserved.retain(|_, holder| holder != owner);
+        let gone: Vec<String> = state
+            .routes
+            .extract_if(.., |_, route| route.owner == *owner)
+            .map(|(alias, _)| alias)
+            .collect();
+        if departure == Departure::Lost {
+            let until = now + RETURNING;
+            state
+                .returning
+                .extend(gone.into_iter().map(|alias| (alias, until)));
+        }
+        drop(state);
+        self.changed();
+    }
+
+    /// Keeps an alias for `owner` while something is being installed under it.
+    pub fn reserve(
+        self: &Arc<Self>,
+        requested: Option<&str>,
+        source: &str,
+        owner: &Owner,
+    ) -> Result<Reservation, Failure> {
+        let mut state = self.write();
+        let wanted = requested.and_then(alias::normalise);
+        let taken = |alias: &str| {
+            // Asked for by name, what the owner has already is upgraded; otherwise it is another installation.
+            let upgrade = wanted.as_deref() == Some(alias);
+            state.reserved.contains_key(alias)
+                || state
+                    .routes
+                    .get(alias)
+                    .is_some_and(|route| !upgrade || route.owner != *owner)
+        };
+        let alias = alias::choose(requested, source, taken)?;
+        state.reserved.insert(alias.clone(), owner.clone());
+        drop(state);
+        Ok(Reservation {
+            table: self.clone(),
+            alias,
+        })
+    }
+
+    /// The route that `name` means among those that `sees` lets through.
+    pub fn resolve(
+        &self,
+        name: &str,
+        sees: impl Fn(&Route) -> bool,
+    ) -> Result<Arc<Route>, Failure> {
+        let state = self.read();
+        if let Some(route) = state.routes.get(name)
+            && sees(route)
+        {
+            return Ok(route.clone());
+        }
+        let visible: Vec<(&Arc<Route>, String)> = state
+            .routes
+            .values()
+            .filter(|route| sees(route))
+            .map(|route| (route, route.endpoint.snapshot().manifest.package.clone()))
+            .collect();
+        let names = visible
+            .iter()
+            .map(|(route, package)| (route.alias.as_str(), package.as_str()));
+        match alias::resolve(name, names) {
+            Ok(alias) => match state.routes.get(alias) {
+                Some(route) => Ok(route.clone()),
+                None => Err(Failure::no_clip(name)),
+            },
+            Err(_)
+                if state
+                    .returning
+                    .get(name)
+                    .is_some_and(|it| *it > Instant::now()) =>
+            {
+                let message = format!("the provider of clip \"{name}\" is reconnecting; try again");
+                Err(Failure::new(Code::Unavailable, message))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// The route of exactly this alias.
+    pub fn get(&self, alias: &str) -> Option<Arc<Route>> {
+        self.read().routes.get(alias).cloned()
+    }
+
+    /// All routes that `sees` lets through, by alias.
+    pub fn routes(&self, sees: impl Fn(&Route) -> bool) -> Vec<Arc<Route>> {
+        let state = self.read();
+        state
+            .routes
+            .values()
+            .filter(|route| sees(route))
+            .cloned()
+            .collect()
+    }
+}
+
+impl State {
+    /// Whether somebody other than `owner` holds `alias`.
+    fn is_held(&self, alias: &str, owner: &Owner) -> bool {
+        let routed = self.routes.get(alias).map(|route| &route.owner);
+        let reserved = self.reserved.get(alias);
+        routed
+            .into_iter()
+            .chain(reserved)
+            .any(|holder| holder != owner)
+    }
+}
+
+/// How an owner went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Departure {
+    /// It said so.
+    InOrder,
+    /// It was lost.
+    Lost,
+}
+
+/// An alias that is kept for somebody. Dropping it gives it up.
+#[derive(Debug)]
+pub struct Reservation {
+    table: Arc<Table>,
+    alias: String,
+}
+
+impl Reservation {
+    /// The alias.
+    pub fn alias(&self) -> &str {
+        &self.alias
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.table.write().reserved.remove(&self.alias);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pinion_clip::manifest::Manifest;
+    use pinion_clip::{Snapshot, State, Status};
+
+    use super::*;
+    use crate::endpoint::{Answers, Call, answered};
+
+    #[derive(Debug)]
+    struct Named(&'static str);
+
+    impl Endpoint for Named {
+        fn snapshot(&self) -> Snapshot {
+            let manifest = Manifest {
+                package: self.0.into(),
+                ..Manifest::default()
+            };
+            Snapshot {
+                status: Status {
+                    state: State::Running,
+                    message: String::new(),
+                },
+                manifest: manifest.into(),
+            }
+        }
+
+        fn invoke(self: Arc<Self>, _: Call) -> Answers {
+            answered("{}")
+        }
+    }
+
+    fn session(id: &str) -> Owner {
+        Owner::Session(id.into())
+    }
+
+    fn route(alias: &str, package: &'static str, owner: &Owner) -> Route {
+        Route {
+            alias: alias.into(),
+            owner: owner.clone(),
+            provider: "p".into(),
+            scope: None,
+            endpoint: Arc::new(Named(package)),
+        }
+    }
+
+    fn aliases(table: &Table) -> Vec<String> {
+        let routes = table.routes(|_| true);
+        routes.iter().map(|route| route.alias.clone()).collect()
+    }
+
+    #[test]
+    fn a_registration_is_taken_whole_or_not_at_all() {
+        let table = Table::default();
+        let (one, two) = (session("1"), session("2"));
+        table
+            .insert(vec![route("todo", "", &one)], Conflict::Refuse)
+            .unwrap();
+        let both = vec![route("fresh", "", &two), route("todo", "", &two)];
+        let refused = table.insert(both, Conflict::Refuse).unwrap_err();
+        assert_eq!(refused.code, Code::AlreadyExists);
+        assert_eq!(refused.message, "clip \"todo\" already exists");
+        assert_eq!(aliases(&table), ["todo"]);
+    }
+
+    #[test]
+    fn who_may_be_renamed_gets_another_alias() {
+        let table = Table::default();
+        let (one, two) = (session("1"), session("2"));
+        table
+            .insert(vec![route("todo", "", &one)], Conflict::Refuse)
+            .unwrap();
+        let granted = table
+            .insert(
+                vec![route("todo", "", &two), route("todo", "", &two)],
+                Conflict::Rename,
+            )
+            .unwrap();
+        assert_eq!(granted.len(), 2);
+        assert_ne!(granted[0], granted[1]);
+        for alias in &granted {
+            assert!(alias.starts_with("todo-") && alias.len() == 9, "{alias}");
+        }
+    }
+
+    #[test]
+    fn names_are_aliases_first_and_packages_second() {
+        let table = Table::default();
+        let one = session("1");
+        let routes = vec![
+            route("todo", "@acme/list", &one),
+            route("other", "@acme/todo", &one),
+            route("third", "@else/list", &one),
+        ];
+        table.insert(routes, Conflict::Refuse).unwrap();
+        let resolve = |name: &str| table.resolve(name, |_| true).map(|it| it.alias.clone());
+        assert_eq!(resolve("todo").unwrap(), "todo");
+        assert_eq!(resolve("@acme/todo").unwrap(), "other");
+        assert_eq!(resolve("list").unwrap_err().code, Code::InvalidArgument);
+        assert_eq!(resolve("nobody").unwrap_err().code, Code::NotFound);
+        let hidden = table.resolve("todo", |route| route.alias != "todo");
+        assert_eq!(hidden.unwrap().alias, "other");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lost_provider_may_come_back_for_half_a_minute() {
+        let table = Table::default();
+        let (one, two) = (session("1"), session("2"));
+        for (owner, departure) in [(&one, Departure::Lost), (&two, Departure::InOrder)] {
+            let alias = format!("of-{departure:?}");
+            table
+                .insert(vec![route(&alias, "", owner)], Conflict::Refuse)
+                .unwrap();
+            table.forget(owner, departure);
+        }
+        let code = |name: &str| table.resolve(name, |_| true).unwrap_err().code;
+        assert_eq!(code("of-lost"), Code::Unavailable);
+        assert_eq!(code("of-inorder"), Code::NotFound);
+        tokio::time::advance(RETURNING).await;
+        assert_eq!(code("of-lost"), Code::NotFound);
+    }
+
+    #[test]
+    fn a_reserved_alias_is_nobody_elses() {
+        let table = Arc::new(Table::default());
+        let (one, two) = (session("1"), session("2"));
+        let kept = table.reserve(Some("Todo"), "@a/x", &one).unwrap();
+        assert_eq!(kept.alias(), "todo");
+        assert!(table.reserve(Some("todo"), "", &one).is_err());
+        assert!(
+            table
+                .insert(vec![route("todo", "", &two)], Conflict::Refuse)
+                .is_err()
+        );
+        table
+            .insert(vec![route("todo", "", &one)], Conflict::Refuse)
+            .unwrap();
+        drop(kept);
+        let upgrade = table.reserve(Some("todo"), "", &one).unwrap();
+        assert_eq!(upgrade.alias(), "todo");
+        drop(upgrade);
+        let another = table.reserve(None, "local/todo:/x", &one).unwrap();
+        assert!(another.alias().starts_with("todo-"), "{}", another.alias());
+    }
+}
