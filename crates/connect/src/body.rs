@@ -33,11 +33,20 @@ enum Kind {
     /// The answer of a streaming call: polling it runs the call.
     Call(Box<Streaming>),
     /// What a client sends into a stream.
-    Outbox(Outbox),
+    Outbox(OutboxBody),
     File(Box<FileBody>),
     Stream(Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>),
     /// A message and the trailers behind it.
     Trailed(Piece, Option<Box<http::HeaderMap>>),
+}
+
+/// Tells the producer when the connection lets go.
+struct OutboxBody(Outbox);
+
+impl Drop for OutboxBody {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
 }
 
 struct FileBody {
@@ -72,7 +81,7 @@ impl Body {
     }
 
     pub(crate) fn outbox(outbox: Outbox) -> Self {
-        Self::of(Kind::Outbox(outbox))
+        Self::of(Kind::Outbox(OutboxBody(outbox)))
     }
 
     pub(crate) fn piece(piece: Piece) -> Self {
@@ -140,10 +149,10 @@ impl http_body::Body for Body {
                 Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(*trailers))))
             }
             Kind::Call(call) => call.poll_frame(context).map(|frame| frame.map(Ok)),
-            Kind::Outbox(outbox) => match ready!(outbox.poll_take(context)) {
-                Some(piece) => data(piece),
-                None => Poll::Ready(None),
-            },
+            Kind::Outbox(outbox) => {
+                let piece = ready!(outbox.0.poll_take(context));
+                Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
+            }
             Kind::File(file) => {
                 let piece = ready!(file.poll_piece(context))?;
                 if file.left == 0 {
@@ -162,7 +171,7 @@ impl http_body::Body for Body {
         match &self.kind {
             Kind::Empty => true,
             Kind::Call(call) => call.is_over(),
-            Kind::Outbox(outbox) => outbox.is_over(),
+            Kind::Outbox(outbox) => outbox.0.is_over(),
             _ => false,
         }
     }

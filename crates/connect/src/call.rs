@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri, Version};
 use pinion_proto::Binary;
 use pinion_status::{Code, Failure};
 
-use crate::inbound::Inbound;
+use crate::inbound::{Inbound, Side};
 use crate::outbox::Outbox;
 use crate::protocol::{Codec, Protocol};
 
@@ -104,7 +104,9 @@ impl Requests {
     pub async fn next<T: Binary>(&mut self) -> Result<Option<T>, Failure> {
         let codec = self.codec;
         let message = self.next_raw().await?;
-        message.map(|bytes| codec.decode(bytes)).transpose()
+        message
+            .map(|bytes| codec.decode(bytes, Side::Request))
+            .transpose()
     }
 
     /// The one message of a call that has one.

@@ -160,11 +160,6 @@ pub(crate) fn read_unary(status: StatusCode, body: &[u8]) -> Failure {
     }
 }
 
-/// The failure of an answer whose HTTP status is not 200 and that says nothing more.
-pub(crate) fn read_status(status: StatusCode) -> Failure {
-    read_unary(status, b"")
-}
-
 /// What the envelope that ends a Connect stream says.
 pub(crate) fn read_end(payload: &[u8]) -> Result<(), Failure> {
     #[derive(Deserialize)]

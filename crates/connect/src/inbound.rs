@@ -12,6 +12,13 @@ use pinion_status::{Code, Failure};
 
 use crate::envelope::{self, COMPRESSED, Deframer, Envelope};
 
+/// What is read, which decides whose fault it is when it cannot be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Request,
+    Answer,
+}
+
 /// A body being read. Every method may be dropped while it waits: nothing is lost.
 #[derive(Debug)]
 pub(crate) struct Inbound {
@@ -28,6 +35,7 @@ pub(crate) struct Inbound {
     limit: usize,
     /// How long to wait for the next bytes.
     patience: Option<Duration>,
+    side: Side,
 }
 
 impl Inbound {
@@ -36,6 +44,7 @@ impl Inbound {
         gzip: bool,
         limit: usize,
         patience: Option<Duration>,
+        side: Side,
     ) -> Self {
         Self {
             body: Some(body),
@@ -46,6 +55,7 @@ impl Inbound {
             gzip,
             limit,
             patience,
+            side,
         }
     }
 
@@ -70,7 +80,7 @@ impl Inbound {
             match self.piece().await? {
                 Some(piece) => self.deframer.feed(piece),
                 None if self.deframer.is_between() => return Ok(None),
-                None => return Err(Failure::invalid("the stream ended inside a message")),
+                None => return Err(self.torn()),
             }
         }
     }
@@ -155,7 +165,7 @@ impl Inbound {
                 Some(Ok(frame)) => frame,
                 Some(Err(error)) => {
                     self.body = None;
-                    return Err(broken(&error));
+                    return Err(self.broken(&error));
                 }
                 None => {
                     self.body = None;
@@ -169,18 +179,26 @@ impl Inbound {
             }
         }
     }
-}
 
-/// The failure of a body that broke off.
-fn broken(error: &hyper::Error) -> Failure {
-    let code = match error.is_timeout() {
-        true => Code::DeadlineExceeded,
-        false => Code::Canceled,
-    };
-    let cause =
-        std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-    Failure::new(
-        code,
-        format!("the connection broke off inside a message: {cause}"),
-    )
+    /// The failure of a body that ends where it must not.
+    fn torn(&self) -> Failure {
+        let code = match self.side {
+            Side::Request => Code::InvalidArgument,
+            Side::Answer => Code::Unavailable,
+        };
+        Failure::new(code, "the stream ended inside a message")
+    }
+
+    /// The failure of a body that broke off.
+    fn broken(&self, error: &hyper::Error) -> Failure {
+        let code = match self.side {
+            Side::Request => Code::Canceled,
+            Side::Answer => Code::Unavailable,
+        };
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        Failure::new(code, format!("the connection broke off: {cause}"))
+    }
 }

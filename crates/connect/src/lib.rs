@@ -1,14 +1,14 @@
-//! Remote calls: the Connect protocol and gRPC (and gRPC-Web) on one port, over HTTP/1.1 and HTTP/2, the server.
+//! Remote calls: the Connect protocol and gRPC (and gRPC-Web) on one port, over HTTP/1.1 and HTTP/2, server and client.
 //!
 //! Messages are anything that implements [`pinion_proto::Message`], as JSON or as protobuf. The crate knows no service and no
 //! user: which methods there are, who may call them and what they answer is the owner's [`Service`]; tokens are handed over as
 //! they came. It never logs and never follows a redirect.
 //!
-//! A whole service:
+//! A whole service, and a call to it:
 //!
 //! ```
 //! use std::{future::pending, sync::Arc, time::Duration};
-//! use pinion_connect::{Call, Failure, Kind, Server, ServerOptions, Service};
+//! use pinion_connect::{Call, Client, ClientOptions, Failure, Kind, Server, ServerOptions, Service};
 //! use pinion_proto::hub::ListClipsRequest;
 //!
 //! struct Echo;
@@ -30,17 +30,16 @@
 //! let server = Server::new(Arc::new(Echo), ServerOptions::at(["/echo.v1.EchoService/"]));
 //! tokio::spawn(async move { server.run(listener, pending(), Duration::ZERO).await });
 //!
-//! # drop(address);
+//! let client = Client::new(&format!("http://{address}"), ClientOptions::default()).unwrap();
+//! let question = ListClipsRequest::default();
+//! let answer: ListClipsRequest = client.unary("echo.v1.EchoService/Say", &question, None).await.unwrap();
+//! assert_eq!(answer, question);
 //! # });
 //! ```
 
-#![allow(
-    dead_code,
-    reason = "the client, which comes next, reads what the server writes"
-)]
-
 mod body;
 mod call;
+mod client;
 mod envelope;
 mod failures;
 mod inbound;
@@ -51,6 +50,7 @@ mod timeout;
 
 pub use body::{Body, Piece};
 pub use call::{Answers, Call, Context, Peer, Requests};
+pub use client::{Client, ClientOptions, HttpVersion, Receiver, Roots, Sender};
 pub use pinion_status::{Code, Failure};
 pub use protocol::{Codec, Protocol};
 pub use server::{Kind, Limits, Origins, Server, ServerOptions, Service, Tls};

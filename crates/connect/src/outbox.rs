@@ -3,6 +3,7 @@
 //! It holds what fits into one write and no more: a producer that is ahead waits, so back-pressure reaches it, and small
 //! messages produced in one go leave together. Producer and body usually live in one task; then nobody wakes anybody.
 
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -37,6 +38,8 @@ struct State {
     finished: bool,
     /// Nobody will take them.
     abandoned: bool,
+    /// The stream they belong to is to be torn down.
+    broken_off: bool,
     /// Waits for something to take.
     taker: Option<Waker>,
     /// Waits for room.
@@ -65,6 +68,7 @@ impl Outbox {
             trailers: HeaderMap::new(),
             finished: false,
             abandoned: false,
+            broken_off: false,
             taker: None,
             producer: None,
         };
@@ -102,26 +106,16 @@ impl Outbox {
         .await
     }
 
-    /// Takes what is waiting; the producer may go on.
-    pub(crate) fn take(&self, context: &mut Context<'_>) -> Option<Piece> {
+    /// Takes what is waiting, or waits for it; `None` is the end, an error one that came too early.
+    pub(crate) fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<io::Result<Piece>>> {
         let mut state = self.lock();
-        if state.is_empty() {
-            return None;
+        if state.broken_off {
+            return Poll::Ready(Some(Err(io::ErrorKind::ConnectionAborted.into())));
         }
-        let piece = state.take();
-        wake(state.producer.take(), context);
-        Some(piece)
-    }
-
-    /// Takes what is waiting, or waits for it; `None` is the end.
-    pub(crate) fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Piece>> {
-        if let Some(piece) = self.take(context) {
-            return Poll::Ready(Some(piece));
-        }
-        let mut state = self.lock();
-        // Between the two looks the producer may have been faster.
         if !state.is_empty() {
-            return Poll::Ready(Some(state.take()));
+            let piece = state.take();
+            wake(state.producer.take(), context);
+            return Poll::Ready(Some(Ok(piece)));
         }
         if state.finished {
             return Poll::Ready(None);
@@ -151,10 +145,23 @@ impl Outbox {
         }
     }
 
+    /// Says that the stream is not wanted any more, on either side.
+    pub(crate) fn break_off(&self) {
+        let mut state = self.lock();
+        state.abandoned = true;
+        state.broken_off = !(state.finished && state.is_empty());
+        for waker in [state.producer.take(), state.taker.take()]
+            .into_iter()
+            .flatten()
+        {
+            waker.wake();
+        }
+    }
+
     /// Whether everything was taken and nothing will come.
     pub(crate) fn is_over(&self) -> bool {
         let state = self.lock();
-        state.finished && state.is_empty()
+        state.finished && state.is_empty() && !state.broken_off
     }
 
     /// Whether there was a message.

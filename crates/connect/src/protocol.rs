@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use http::HeaderValue;
 use pinion_proto::{Binary, Strictness};
-use pinion_status::Failure;
+use pinion_status::{Code, Failure};
+
+use crate::inbound::Side;
 
 /// The protocols that are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +110,7 @@ impl Codec {
     }
 
     /// Reads a message; fields nobody knows are passed over. An empty text is an empty message in JSON too.
-    pub(crate) fn decode<T: Binary>(self, bytes: Bytes) -> Result<T, Failure> {
+    pub(crate) fn decode<T: Binary>(self, bytes: Bytes, side: Side) -> Result<T, Failure> {
         let decoded = match self {
             Self::Json if bytes.is_empty() => return Ok(T::default()),
             Self::Json => T::decode_json(&bytes, Strictness::Lenient),
@@ -116,7 +118,13 @@ impl Codec {
         };
         decoded.map_err(|error| {
             let name = T::FULL_NAME;
-            Failure::invalid(format!("the request is no {name}: {error}"))
+            match side {
+                Side::Request => Failure::invalid(format!("the request is no {name}: {error}")),
+                Side::Answer => {
+                    let message = format!("the answer is no {name}: {error}");
+                    Failure::new(Code::Internal, message)
+                }
+            }
         })
     }
 }

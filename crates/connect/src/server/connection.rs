@@ -74,7 +74,6 @@ pub(crate) async fn serve<S: Service>(
         Spoken::Http1 => {
             let connection = http1::Builder::new()
                 .max_buf_size(usize::try_from(limits.head).unwrap_or(usize::MAX).max(8192))
-                .pipeline_flush(true)
                 .serve_connection(io, service);
             let close = http1::Connection::graceful_shutdown;
             watch.over(connection, close, Pings::No).await;

@@ -19,7 +19,7 @@ use super::{Kind, Service, bare, cross};
 use crate::body::Body;
 use crate::call::{Answers, Call, Context, Count, Peer, Requests};
 use crate::envelope::TRAILERS;
-use crate::inbound::Inbound;
+use crate::inbound::{Inbound, Side};
 use crate::outbox::{Framing, Outbox, Rest};
 use crate::protocol::{ACCEPTED, Protocol, Speech};
 use crate::{failures, timeout};
@@ -117,7 +117,7 @@ async fn call<S: Service>(
 
     let single = unary || kind == Kind::ServerStream || kind == Kind::Either;
     let patience = (single || old).then_some(options.limits.body_time);
-    let mut inbound = Inbound::new(body, gzip, options.limits.message, patience);
+    let mut inbound = Inbound::new(body, gzip, options.limits.message, patience, Side::Request);
     if old && kind == Kind::BidiOrSingle {
         let whole = bounded(inbound.complete(), deadline).await;
         if let Err(failure) = whole {

@@ -89,10 +89,8 @@ impl Streaming {
     pub(crate) fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame<Piece>>> {
         self.advance(context);
         if let Phase::Running(_) = self.phase {
-            return self
-                .outbox
-                .poll_take(context)
-                .map(|piece| piece.map(Frame::data));
+            let taken = self.outbox.poll_take(context);
+            return taken.map(|piece| piece.and_then(Result::ok).map(Frame::data));
         }
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Ended(result) => Poll::Ready(Some(self.end(result.err().as_ref()))),

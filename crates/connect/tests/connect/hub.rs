@@ -16,7 +16,6 @@ use pinion_proto::hub::{
     AddClipRequest, HubError, InvokeRequest, InvokeResponse, ListClipsRequest, ListClipsResponse,
 };
 use pinion_proto::{Binary, FirstInvoke, Message};
-use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -261,7 +260,15 @@ async fn echo(call: &mut Call) -> Result<(), Failure> {
 pub struct Serving {
     pub hub: Arc<Hub>,
     pub address: SocketAddr,
-    pub task: JoinHandle<()>,
+    task: JoinHandle<()>,
+}
+
+impl Serving {
+    /// Ends it and all of its connections.
+    pub async fn end(mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
 }
 
 impl Drop for Serving {
@@ -277,8 +284,16 @@ pub fn options() -> ServerOptions {
 
 /// Starts a server.
 pub async fn start(options: ServerOptions) -> Serving {
+    start_at(([127, 0, 0, 1], 0).into(), options).await
+}
+
+/// Starts a server at an address that may just have been left.
+pub async fn start_at(address: SocketAddr, options: ServerOptions) -> Serving {
     let hub = Arc::new(Hub::default());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind(address).unwrap();
+    let listener = socket.listen(1024).unwrap();
     let address = listener.local_addr().unwrap();
     let server = Server::new(Arc::clone(&hub), options);
     let task = tokio::spawn(async move { server.run(listener, pending(), Duration::ZERO).await });

@@ -4,10 +4,11 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "what tests stand on may fail loudly"
+    reason = "tests, and what they stand on, fail loudly"
 )]
 
-#[allow(dead_code, reason = "more tests use it soon")]
+mod calls;
 mod hub;
+mod lives;
 mod raw;
 mod vectors;

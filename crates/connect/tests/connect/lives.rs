@@ -1,0 +1,390 @@
+//! How calls end: by themselves, by the caller, by the clock, by the server.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::{Duration, Instant};
+
+use pinion_connect::{ClientOptions, Code, HttpVersion, Protocol, Receiver, Server};
+use pinion_proto::hub::InvokeResponse;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+use crate::calls::{client, invoke, method};
+use crate::hub::{self, Hub};
+use crate::raw;
+
+fn options(http: HttpVersion) -> ClientOptions {
+    ClientOptions {
+        http,
+        ..ClientOptions::default()
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_ends_its_unary_call() {
+    let server = hub::start(hub::options()).await;
+    for http in [HttpVersion::One, HttpVersion::Two] {
+        let client = client(&server, options(http));
+        let request = invoke("feed", "slow", "");
+        let name = method("Invoke");
+        let asking = client.unary::<_, InvokeResponse>(&name, &request, None);
+        tokio::select! {
+            _ = asking => panic!("it answered"),
+            () = server.hub.until(|hub| hub.running() == 1) => {}
+        }
+        server.hub.until(|hub| hub.running() == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_ends_its_stream() {
+    let server = hub::start(hub::options()).await;
+    for http in [HttpVersion::One, HttpVersion::Two] {
+        for protocol in [Protocol::Connect, Protocol::GrpcWeb] {
+            let options = ClientOptions {
+                protocol,
+                ..options(http)
+            };
+            let client = client(&server, options);
+            let request = invoke("feed", "slow", "");
+            let receiver: Receiver<InvokeResponse> = client
+                .server_stream(&method("Invoke"), &request, None)
+                .await
+                .unwrap();
+            server.hub.until(|hub| hub.running() == 1).await;
+            drop(receiver);
+            server.hub.until(|hub| hub.running() == 0).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_drops_its_receiver_ends_a_stream_it_still_sends_into() {
+    let server = hub::start(hub::options()).await;
+    let client = client(&server, ClientOptions::default());
+    let (mut sender, mut receiver) = client.bidi(&method("ProviderStream"), None).await.unwrap();
+    sender.send(&invoke("", "", "1")).await.unwrap();
+    let answer: InvokeResponse = receiver.next().await.unwrap().unwrap();
+    assert_eq!(answer.output, "1");
+    drop(receiver);
+    server.hub.until(|hub| hub.running() == 0).await;
+    let refused = sender.send(&invoke("", "", "2")).await;
+    assert_eq!(refused.unwrap_err().code, Code::Canceled);
+}
+
+#[tokio::test]
+async fn a_handler_that_ends_first_ends_what_is_sent() {
+    let server = hub::start(hub::options()).await;
+    let client = client(&server, ClientOptions::default());
+    let (mut sender, mut receiver) = client.bidi(&method("InvokeStream"), None).await.unwrap();
+    sender.send(&invoke("ghost", "x", "1")).await.unwrap();
+    let failure = receiver
+        .next()
+        .await
+        .map(|_: Option<InvokeResponse>| ())
+        .unwrap_err();
+    assert_eq!(failure.message, "Clip 'ghost' not found");
+    let refused = sender.send(&invoke("", "", "2")).await;
+    assert_eq!(refused.unwrap_err().code, Code::Canceled);
+}
+
+#[tokio::test]
+async fn a_socket_that_is_closed_ends_the_call() {
+    let server = hub::start(hub::options()).await;
+    let body = hub::json(&invoke("feed", "slow", ""));
+    let unary = raw::head(
+        "POST",
+        "/pinix.v2.HubService/Invoke",
+        &[("content-type", "application/json")],
+        body.len(),
+    );
+    let streaming = [("content-type", "application/connect+json")];
+    let enveloped = raw::envelope(0, &body);
+    let stream = raw::head(
+        "POST",
+        "/pinix.v2.HubService/Invoke",
+        &streaming,
+        enveloped.len(),
+    );
+    for request in [[unary, body].concat(), [stream, enveloped].concat()] {
+        let mut socket = TcpStream::connect(server.address).await.unwrap();
+        socket.write_all(&request).await.unwrap();
+        server.hub.until(|hub| hub.running() == 1).await;
+        drop(socket);
+        server.hub.until(|hub| hub.running() == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn the_clock_ends_calls_that_take_too_long() {
+    let mut serving = hub::options();
+    serving.limits.unary_time = Some(Duration::from_millis(30));
+    let server = hub::start(serving).await;
+    let slow = invoke("feed", "slow", "");
+    let post = |kind: &'static str,
+                limit: &'static [(&'static str, &'static str)],
+                body: Vec<u8>| async move {
+        let headers = [&[("content-type", kind)], limit].concat();
+        raw::post(
+            server.address,
+            "/pinix.v2.HubService/Invoke",
+            &headers,
+            &body,
+        )
+        .await
+    };
+    let answer = post(
+        "application/json",
+        &[("connect-timeout-ms", "20")],
+        hub::json(&slow),
+    )
+    .await;
+    assert_eq!(answer.status, 504);
+    assert!(answer.text().contains("invocation timed out after 20 ms"));
+    let answer = post("application/json", &[], hub::json(&slow)).await;
+    assert!(answer.text().contains("invocation timed out after 30 ms"));
+    let limit = &[("connect-timeout-ms", "20")];
+    let answer = post(
+        "application/connect+json",
+        limit,
+        raw::envelope(0, &hub::json(&slow)),
+    )
+    .await;
+    let end = raw::envelopes(&answer.body).pop().unwrap();
+    let expected =
+        r#"{"error":{"code":"deadline_exceeded","message":"invocation timed out after 20 ms"}}"#;
+    assert_eq!(
+        (end.0, String::from_utf8(end.1).unwrap().as_str()),
+        (2, expected)
+    );
+    let limit = &[("grpc-timeout", "20m")];
+    let answer = post(
+        "application/grpc-web+json",
+        limit,
+        raw::envelope(0, &hub::json(&slow)),
+    )
+    .await;
+    assert!(answer.text().contains("grpc-status: 4\r\n"), "{answer:?}");
+    server.hub.until(|hub| hub.running() == 0).await;
+}
+
+#[tokio::test]
+async fn a_client_does_not_wait_longer_than_it_said() {
+    // Accepts and never answers.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut kept = Vec::new();
+        while let Ok((socket, _)) = listener.accept().await {
+            kept.push(socket);
+        }
+    });
+    for http in [HttpVersion::One, HttpVersion::Two] {
+        let client =
+            pinion_connect::Client::new(&format!("http://{address}"), options(http)).unwrap();
+        let limit = Some(Duration::from_millis(30));
+        let request = invoke("", "", "");
+        let asked = client
+            .unary::<_, InvokeResponse>(&method("Invoke"), &request, limit)
+            .await;
+        assert_eq!(asked.unwrap_err().code, Code::DeadlineExceeded);
+        let asked = client
+            .server_stream::<_, InvokeResponse>(&method("Invoke"), &request, limit)
+            .await;
+        assert_eq!(asked.unwrap_err().code, Code::DeadlineExceeded);
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_stops_stops_the_handler() {
+    let server = hub::start(hub::options()).await;
+    for http in [HttpVersion::One, HttpVersion::Two] {
+        let client = client(&server, options(http));
+        let request = invoke("", "", "");
+        let mut receiver: Receiver<InvokeResponse> = client
+            .server_stream(&method("GetLogs"), &request, None)
+            .await
+            .unwrap();
+        receiver.next().await.unwrap().unwrap();
+        // The numbers grow while buffers fill, then stand still.
+        let mut seen = usize::MAX;
+        let begin = Instant::now();
+        while server.hub.sent.load(SeqCst) != seen {
+            seen = server.hub.sent.load(SeqCst);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            assert!(
+                begin.elapsed() < Duration::from_secs(30),
+                "it never stands still"
+            );
+        }
+        assert!(
+            seen * 8192 < 32 << 20,
+            "{seen} messages are waiting somewhere"
+        );
+        assert_eq!(server.hub.running(), 1);
+        // Whoever reads on gets on.
+        for _ in 0..seen {
+            receiver.next().await.unwrap().unwrap();
+        }
+        server.hub.until(|hub| hub.sent.load(SeqCst) > seen).await;
+        drop(receiver);
+        server.hub.until(|hub| hub.running() == 0).await;
+        server.hub.sent.store(0, SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn a_panic_costs_one_call() {
+    let server = hub::start(hub::options()).await;
+    let client = client(&server, ClientOptions::default());
+    let request = invoke("echo", "once", "1");
+    let failed = client
+        .unary::<_, InvokeResponse>(&method("Panic"), &request, None)
+        .await;
+    assert_eq!(failed.unwrap_err().code, Code::Internal);
+    let answer = client
+        .unary::<_, InvokeResponse>(&method("Invoke"), &request, None)
+        .await;
+    assert_eq!(answer.unwrap().output, "1");
+    assert_eq!(server.hub.running(), 0);
+}
+
+#[tokio::test]
+async fn a_thousand_calls_at_a_time_are_answered() {
+    let server = hub::start(hub::options()).await;
+    for http in [HttpVersion::One, HttpVersion::Two] {
+        let client = client(&server, options(http));
+        let count = if http == HttpVersion::One { 100 } else { 1000 };
+        let calls: Vec<_> = (0..count)
+            .map(|number| {
+                let client = client.clone();
+                tokio::spawn(async move {
+                    let input = format!("{{\"n\":{number}}}");
+                    let request = invoke("echo", "once", input.clone());
+                    let answer: InvokeResponse = client
+                        .unary(&method("Invoke"), &request, None)
+                        .await
+                        .unwrap();
+                    assert_eq!(answer.output, input);
+                })
+            })
+            .collect();
+        for call in calls {
+            call.await.unwrap();
+        }
+    }
+    assert_eq!(server.hub.begun.load(SeqCst), 1100);
+    server.hub.until(|hub| hub.running() == 0).await;
+}
+
+/// A server that can be told to stop.
+async fn stoppable(
+    grace: Duration,
+) -> (
+    Arc<Hub>,
+    String,
+    CancellationToken,
+    tokio::task::JoinHandle<()>,
+) {
+    let hub = Arc::new(Hub::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = Server::new(Arc::clone(&hub), hub::options());
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    let task = tokio::spawn(async move { server.run(listener, stopped.cancelled(), grace).await });
+    (hub, url, stop, task)
+}
+
+#[tokio::test]
+async fn a_server_that_stops_lets_calls_end_and_takes_no_more() {
+    for http in [HttpVersion::One, HttpVersion::Two] {
+        let (hub, url, stop, task) = stoppable(Duration::from_secs(20)).await;
+        let client = pinion_connect::Client::new(&url, options(http)).unwrap();
+        let limit = [("connect-timeout-ms", http::HeaderValue::from_static("300"))];
+        let mut patient = options(http);
+        for (name, value) in limit {
+            patient.headers.insert(name, value);
+        }
+        let patient = pinion_connect::Client::new(&url, patient).unwrap();
+        let going = tokio::spawn(async move {
+            let request = invoke("feed", "slow", "");
+            patient
+                .unary::<_, InvokeResponse>(&method("Invoke"), &request, None)
+                .await
+        });
+        hub.until(|hub| hub.running() == 1).await;
+        stop.cancel();
+        // The call goes on to its own end, here the one its caller asked for.
+        assert_eq!(
+            going.await.unwrap().unwrap_err().code,
+            Code::DeadlineExceeded
+        );
+        task.await.unwrap();
+        let late = client
+            .unary::<_, InvokeResponse>(&method("Invoke"), &invoke("echo", "", ""), None)
+            .await;
+        assert_eq!(late.unwrap_err().code, Code::Unavailable);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_stops_drops_calls_that_do_not_end() {
+    for http in [HttpVersion::One, HttpVersion::Two] {
+        let (hub, url, stop, task) = stoppable(Duration::from_millis(20)).await;
+        let client = pinion_connect::Client::new(&url, options(http)).unwrap();
+        let request = invoke("feed", "slow", "");
+        let mut receiver: Receiver<InvokeResponse> = client
+            .server_stream(&method("Invoke"), &request, None)
+            .await
+            .unwrap();
+        let unary = tokio::spawn(async move {
+            client
+                .unary::<_, InvokeResponse>(&method("Invoke"), &request, None)
+                .await
+        });
+        hub.until(|hub| hub.running() == 2).await;
+        stop.cancel();
+        task.await.unwrap();
+        hub.until(|hub| hub.running() == 0).await;
+        assert_eq!(receiver.next().await.unwrap_err().code, Code::Unavailable);
+        assert_eq!(unary.await.unwrap().unwrap_err().code, Code::Unavailable);
+    }
+}
+
+#[tokio::test]
+async fn idle_connections_are_closed_and_busy_ones_kept() {
+    let mut serving = hub::options();
+    serving.limits.idle_time = Duration::from_millis(100);
+    serving.limits.head_time = Duration::from_millis(100);
+    let server = hub::start(serving).await;
+    let mut idle = TcpStream::connect(server.address).await.unwrap();
+    let head = raw::head("GET", "/", &[], 0);
+    let head = String::from_utf8(head)
+        .unwrap()
+        .replace("connection: close\r\n", "");
+    idle.write_all(head.as_bytes()).await.unwrap();
+    let client = client(&server, ClientOptions::default());
+    let request = invoke("feed", "slow", "");
+    let receiver: Receiver<InvokeResponse> = client
+        .server_stream(&method("Invoke"), &request, None)
+        .await
+        .unwrap();
+    let mut bytes = Vec::new();
+    idle.read_to_end(&mut bytes).await.unwrap();
+    assert!(bytes.starts_with(b"HTTP/1.1 200"), "{bytes:?}");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(server.hub.running(), 1);
+    drop(receiver);
+    server.hub.until(|hub| hub.running() == 0).await;
+    let _: () = tokio::select! {
+        () = pending() => (),
+        () = tokio::time::sleep(Duration::from_millis(300)) => (),
+    };
+    // The connection is gone, the client opens another.
+    let echo = invoke("echo", "once", "1");
+    let answer: InvokeResponse = client.unary(&method("Invoke"), &echo, None).await.unwrap();
+    assert_eq!(answer.output, "1");
+}
