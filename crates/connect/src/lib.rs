@@ -54,3 +54,4 @@ pub use client::{Client, ClientOptions, HttpVersion, Receiver, Roots, Sender};
 pub use pinion_status::{Code, Failure};
 pub use protocol::{Codec, Protocol};
 pub use server::{Kind, Limits, Origins, Server, ServerOptions, Service, Tls};
+pub use timeout::timed_out;

@@ -37,7 +37,7 @@ pub(crate) fn write(limit: Duration, protocol: Protocol) -> (&'static str, Heade
 }
 
 /// The failure of a call that took longer than asked for.
-pub(crate) fn passed(limit: Duration) -> Failure {
+pub fn timed_out(limit: Duration) -> Failure {
     let millis = limit.as_millis();
     Failure::new(
         Code::DeadlineExceeded,

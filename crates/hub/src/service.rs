@@ -9,13 +9,15 @@ mod manage;
 
 use std::sync::Arc;
 
-use http::{HeaderMap, Request, Response, header};
+use http::{HeaderMap, HeaderName, Request, Response, header};
 use hyper::body::Incoming;
-use pinion_access::{Caller, Lease, Method, Origin};
+use pinion_access::{Caller, Lease, Method, Origin, Principal, Via};
 use pinion_connect::{Body, Call, Kind, Peer, Service};
 use pinion_status::{Code, Failure};
 
 use crate::Hub;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The paths under which the service answers.
 pub const PREFIXES: [&str; 2] = ["/pinix.v2.HubService/", "/pinix.hub.v1.HubService/"];
@@ -34,7 +36,11 @@ impl Service for Hub {
     async fn serve(self: Arc<Self>, mut call: Call) -> Result<(), Failure> {
         let method = Method::from_name(call.context.method())
             .ok_or_else(|| Failure::new(Code::Unimplemented, "there is no such method"))?;
-        let caller = self.admit(&call.context.headers, call.context.peer)?;
+        let caller = match self.admit(&call.context.headers, call.context.peer) {
+            // Whoever asks what this is may have a token that is good elsewhere.
+            Err(failure) if method == Method::HubInfo => nobody(failure)?,
+            caller => caller?,
+        };
         caller.may(method)?;
         match method {
             Method::Invoke if call.context.unary => self.invoke_once(&caller, call).await,
@@ -93,19 +99,28 @@ impl Hub {
 
     /// Who sends these headers.
     pub(crate) fn admit(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, Failure> {
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let origin = match headers.contains_key(header::ORIGIN) {
-            false => Origin::Absent,
-            true if self.settings().any_origin => Origin::Foreign,
-            // Pages of others were turned away on the way here.
-            true => Origin::Served,
-        };
+        let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        // Unless all pages may call, those of others were turned away on the way here.
+        let is_served = |_: &str| !self.settings().any_origin;
+        let origin = Origin::of(text(header::ORIGIN), text(SEC_FETCH_SITE), is_served);
         let peer = pinion_access::Peer {
             loopback: peer.address.ip().is_loopback(),
             origin,
         };
         self.gate()
             .admit(text(header::AUTHORIZATION), text(header::COOKIE), peer)
+    }
+}
+
+/// Who shows a token that is not known here, where none is needed.
+fn nobody(failure: Failure) -> Result<Caller, Failure> {
+    match failure.code {
+        Code::Unauthenticated => Ok(Caller {
+            principal: Principal::Anonymous,
+            token: None,
+            via: Via::Nothing,
+        }),
+        _ => Err(failure),
     }
 }
 

@@ -6,6 +6,7 @@ mod common;
 
 use common::{Answer, Running, python_clip, request};
 use pinion_access::Mode;
+use pinion_hub::Settings;
 use serde_json::{Value, json};
 
 const CLIP: &str = r#"
@@ -26,8 +27,13 @@ for line in sys.stdin:
         say(type="done", id=id)
 "#;
 
+/// The recorded hub lets everybody in, which ours does only when told to.
 fn hub() -> Running {
-    let hub = Running::start(Mode::OpenLocal);
+    let settings = Settings {
+        any_origin: true,
+        ..Settings::default()
+    };
+    let hub = Running::with(Mode::OpenLocal, settings);
     let clip = python_clip(CLIP);
     hub.install("todo", clip.path());
     hub.install("feed", clip.path());
@@ -184,4 +190,32 @@ fn manifests_under_both_names() {
         manifest["commands"][2],
         json!({"name": "list", "input": "{\"type\":\"object\"}"})
     );
+}
+
+#[test]
+fn what_a_hub_says_of_itself_needs_no_token() {
+    let hub = Running::start(Mode::Secured);
+    for token in [None, Some("pnx_of_another_hub_altogether_0123456789")] {
+        let (status, info) = hub.call_as(token, "HubInfo", "{}");
+        assert_eq!(status, 200, "{info}");
+        let exchanges = vector("c08-info-logs-manifest")["exchanges"].clone();
+        let wanted: Value =
+            serde_json::from_str(exchanges[0]["response"]["body"].as_str().unwrap()).unwrap();
+        for key in ["mode", "name", "features", "protocol"] {
+            assert_eq!(info[key], wanted[key], "{key}");
+        }
+        assert!(info["startedAtUnixMs"].is_string());
+        assert_eq!(info["authRequired"], true);
+    }
+}
+
+#[test]
+fn pages_of_a_clip() {
+    let hub = hub();
+    let clip = python_clip(CLIP);
+    std::fs::create_dir(clip.path().join("web")).unwrap();
+    std::fs::write(clip.path().join("web/style.css"), "body { color: red; }\n").unwrap();
+    std::fs::write(clip.path().join("web/index.html"), "<!doctype html>start").unwrap();
+    hub.install("todo", clip.path());
+    play(&hub, "c06-clip-web", &[]);
 }

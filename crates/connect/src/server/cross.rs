@@ -32,13 +32,14 @@ pub(crate) fn check_host(options: &ServerOptions, parts: &Parts) -> Result<(), F
     Err(Failure::new(Code::PermissionDenied, message))
 }
 
-/// Finds out whether the web page that asks may. `None`: no web page asks.
+/// Finds out whether the web page that asks may, and what to tell its browser; `None`: there is nothing to tell.
 pub(crate) fn check_origin(
     options: &ServerOptions,
     parts: &Parts,
 ) -> Result<Option<HeaderValue>, Failure> {
     let Some(origin) = parts.headers.get(ORIGIN) else {
-        return Ok(None);
+        let any = options.origins == Origins::Any;
+        return Ok(any.then(|| HeaderValue::from_static("*")));
     };
     let text = origin.to_str().unwrap_or_default();
     match &options.origins {

@@ -236,7 +236,7 @@ async fn bounded(
         return work.await;
     };
     let done = tokio::time::timeout_at(at.into(), work).await;
-    done.unwrap_or_else(|_| Err(timeout::passed(limit)))
+    done.unwrap_or_else(|_| Err(timeout::timed_out(limit)))
 }
 
 /// The answer of a call that fails before it begins.

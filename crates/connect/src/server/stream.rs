@@ -64,7 +64,7 @@ impl Streaming {
         } else if let Some((sleep, limit)) = &mut self.deadline
             && sleep.as_mut().poll(context).is_ready()
         {
-            self.phase = Phase::Ended(Err(timeout::passed(*limit)));
+            self.phase = Phase::Ended(Err(timeout::timed_out(*limit)));
         }
     }
 

@@ -1,5 +1,7 @@
 //! `Invoke` and `InvokeStream`: one call, in parts or as a whole.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use pinion_access::Caller;
@@ -8,7 +10,7 @@ use pinion_connect::{self as connect, Codec, Context, Requests};
 use pinion_proto::FirstInvoke;
 use pinion_proto::hub::invoke_stream_message::Payload;
 use pinion_proto::hub::{InvokeRequest, InvokeResponse, InvokeStreamMessage};
-use pinion_status::Failure;
+use pinion_status::{Code, Failure};
 
 use super::required;
 use crate::Hub;
@@ -28,7 +30,9 @@ impl Hub {
     ) -> Result<(), Failure> {
         let request: InvokeRequest = call.requests.message().await?;
         let (target, wanted) = prepare(caller, request, &call.context)?;
-        let output = self.ask(&target, wanted).await?;
+        let limit = call.context.timeout;
+        let output = self.ask(&target, wanted).await;
+        let output = output.map_err(|failure| in_time(failure, limit))?;
         let output = presentable(output, call.context.codec);
         call.answers
             .send(&InvokeResponse {
@@ -51,7 +55,8 @@ impl Hub {
         let request: InvokeRequest = call.requests.message().await?;
         let (target, wanted) = prepare(caller, request, &call.context)?;
         let outputs = self.invoke(&target, wanted);
-        relay(outputs, call.answers, call.context.codec).await
+        let relayed = relay(outputs, call.answers, call.context.codec).await;
+        relayed.map_err(|failure| in_time(failure, call.context.timeout))
     }
 
     /// `InvokeStream`: the caller may go on sending input.
@@ -75,7 +80,16 @@ impl Hub {
         let (target, mut wanted) = prepare(caller, request, &call.context)?;
         wanted.more = more;
         let outputs = self.invoke(&target, wanted);
-        relay(outputs, call.answers, call.context.codec).await
+        let relayed = relay(outputs, call.answers, call.context.codec).await;
+        relayed.map_err(|failure| in_time(failure, call.context.timeout))
+    }
+}
+
+/// A caller that set a limit is told of that limit, whoever noticed first that it was passed.
+fn in_time(failure: Failure, limit: Option<Duration>) -> Failure {
+    match limit {
+        Some(limit) if failure.code == Code::DeadlineExceeded => connect::timed_out(limit),
+        _ => failure,
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use pinion_access::Mode;
 use pinion_clip::Programs;
-use pinion_connect::{Server, ServerOptions};
+use pinion_connect::{Origins, Server, ServerOptions};
 use pinion_hub::{Hub, PREFIXES, Settings, open};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -51,10 +51,16 @@ impl Running {
         let address = listener.local_addr().unwrap();
         let url = format!("http://{address}");
         let guard = runtime.enter();
+        let origins = match settings.any_origin {
+            true => Origins::Any,
+            false => Origins::default(),
+        };
         let opened = open(root.path(), &url, settings, mode, Programs::default()).unwrap();
         drop(guard);
         let stop = CancellationToken::new();
-        let server = Server::new(opened.hub.clone(), ServerOptions::at(PREFIXES));
+        let mut options = ServerOptions::at(PREFIXES);
+        options.origins = origins;
+        let server = Server::new(opened.hub.clone(), options);
         let stopped = stop.clone();
         runtime.spawn(async move {
             let stop = stopped.cancelled_owned();
