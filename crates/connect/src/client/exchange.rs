@@ -135,7 +135,7 @@ impl Inner {
             None => asking.await,
             Some(limit) => {
                 let asked = tokio::time::timeout(limit, asking).await;
-                asked.unwrap_or_else(|_| Err(timeout::passed(limit)))
+                asked.unwrap_or_else(|_| Err(timeout::timed_out(limit)))
             }
         }
     }
@@ -156,7 +156,7 @@ impl Inner {
             None => asking.await?,
             Some((at, limit)) => {
                 let asked = tokio::time::timeout_at(at, asking).await;
-                asked.unwrap_or_else(|_| Err(timeout::passed(limit)))?
+                asked.unwrap_or_else(|_| Err(timeout::timed_out(limit)))?
             }
         };
         Ok(Receiver::new(

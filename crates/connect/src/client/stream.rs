@@ -91,7 +91,7 @@ impl<Resp: Binary> Receiver<Resp> {
             None => self.receive().await,
             Some((at, limit)) => {
                 let received = tokio::time::timeout_at(at, self.receive()).await;
-                received.unwrap_or_else(|_| Err(crate::timeout::passed(limit)))
+                received.unwrap_or_else(|_| Err(crate::timeout::timed_out(limit)))
             }
         };
         if !matches!(next, Ok(Some(_))) {
