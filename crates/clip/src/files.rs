@@ -1,4 +1,4 @@
-//! Small files that are ours: written whole or not at all, for nobody else to read.
+//! Small files that are ours: written whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -7,8 +7,17 @@ use std::path::Path;
 
 use serde::Serialize;
 
-/// Puts `content` in the place of a file, as indented JSON.
+/// Puts `content` in the place of a file, as indented JSON for nobody else to read.
 pub(crate) fn replace(path: &Path, content: &impl Serialize) -> io::Result<()> {
+    replace_with_mode(path, content, 0o600)
+}
+
+/// The same for everybody to read.
+pub(crate) fn replace_for_all(path: &Path, content: &impl Serialize) -> io::Result<()> {
+    replace_with_mode(path, content, 0o644)
+}
+
+fn replace_with_mode(path: &Path, content: &impl Serialize, mode: u32) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(content)?;
     text.push(b'\n');
     let mut unfinished = path.as_os_str().to_owned();
@@ -18,7 +27,7 @@ pub(crate) fn replace(path: &Path, content: &impl Serialize) -> io::Result<()> {
     let mut written = OpenOptions::new()
         .write(true)
         .create_new(true)
-        .mode(0o600)
+        .mode(mode)
         .open(unfinished)?;
     written.write_all(&text)?;
     written.sync_all()?;

@@ -1,4 +1,4 @@
-//! Putting clips in place: from a directory or an archive, through staging, into the place of an earlier version.
+//! Putting clips in place: from their source, through staging, into the place of an earlier version.
 //!
 //! A package is fetched into a directory of its own beside the others, checked, completed and run once, all before anything
 //! that works is touched. [`Library::stage`] does that; [`Library::commit`] swaps it in. Between the two the owner
@@ -6,7 +6,9 @@
 
 mod copy;
 mod dependencies;
+mod fetch;
 mod records;
+mod run;
 mod unpack;
 
 use std::collections::BTreeMap;
@@ -16,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::bindings::{self, Binding, Bindings};
-use crate::clip::{Clip, ClipConfig};
+use crate::clip::{Clip, ClipConfig, Token};
 use crate::codec::Verdict;
 use crate::data::{DataStore, remove_if_there};
 use crate::limits::Limits;
@@ -25,11 +27,13 @@ use crate::manifest::{Identity, Manifest};
 use crate::outward::Nowhere;
 use crate::package::Package;
 use crate::process::Programs;
+use crate::registry::{Publication, refuse_local_dependencies};
 use crate::secret::CallSecret;
+use crate::source::Source;
 use crate::{ClipError, Code, alias};
 
 pub use records::Record;
-pub use unpack::Checksum;
+pub(crate) use unpack::MAX_ARCHIVE;
 
 /// The most files and directories of one package.
 const MAX_ENTRIES: usize = 50_000;
@@ -39,29 +43,18 @@ const STAGING: &str = ".staging-";
 const REPLACED: &str = ".replaced-";
 
 /// What to install.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Install<'a> {
     /// The alias it shall have.
     pub alias: &'a str,
     /// Where it is.
-    pub source: Source<'a>,
-    /// How the source is written in the record: `local/name:/dir`, `registry:…`.
-    pub origin: &'a str,
-    /// The package the source stands for; empty if the source does not say.
-    pub package: &'a str,
+    pub source: &'a Source,
     /// Who installs it. Only the same owner may replace it.
     pub owner: &'a str,
     /// The secret callers must know. Empty for none, or for that of the version it takes the place of.
     pub call_secret: &'a str,
-}
-
-/// Where a package is.
-#[derive(Debug, Clone, Copy)]
-pub enum Source<'a> {
-    /// A directory, which is copied without `.git` and `node_modules`.
-    Directory(&'a Path),
-    /// A gzipped tar archive.
-    Archive(&'a Path, Checksum<'a>),
+    /// Who asks the registry, if it wants to know.
+    pub registry_token: Option<&'a Token>,
 }
 
 /// A package that is ready to be put in place. Dropping it removes it.
@@ -71,6 +64,8 @@ pub struct Staged {
     record: Record,
     /// Whether it takes the place of another.
     pub replaces: bool,
+    /// Why this version should not be used any more, as its registry says; empty if it may be.
+    pub deprecated: String,
 }
 
 impl Staged {
@@ -212,38 +207,106 @@ impl Library {
         }
         let earlier = earlier.as_ref();
         let directory = Scratch::new(self.directory(&format!("{STAGING}{name}")))?;
-        fetch(install.source, directory.path.clone()).await?;
+        let fetched = fetch::fetch(
+            install.source,
+            install.registry_token,
+            &self.programs,
+            &directory.path,
+        )
+        .await?;
+        let source = &fetched.source;
+        if !matches!(source, Source::Local { .. }) {
+            // What is bound is the user's to say, not the package's.
+            bindings::write(&Package::read(&directory.path)?, &Bindings::new())?;
+        }
         let package = Package::read(&directory.path)?;
         if package.is_edge {
-            let record = self.record(install, earlier, &package, &package.manifest, None);
+            let record = self.record(install, source, earlier, &package, &package.manifest, None);
             return Ok(Staged {
                 directory,
                 record,
                 replaces: earlier.is_some(),
+                deprecated: fetched.deprecated,
             });
         }
         package.entry()?;
         dependencies::install(&package, &self.programs).await?;
-        let (manifest, verdict) = self.try_out(install, &package, &directory.path).await?;
-        let record = self.record(install, earlier, &package, &manifest, verdict);
+        let (manifest, verdict) = self
+            .try_out(install.alias, &package, &directory.path)
+            .await?;
+        if matches!(source, Source::Registry { .. }) {
+            refuse_local_dependencies(&manifest)?;
+        }
+        let record = self.record(install, source, earlier, &package, &manifest, verdict);
         Ok(Staged {
             directory,
             record,
             replaces: earlier.is_some(),
+            deprecated: fetched.deprecated,
         })
+    }
+
+    /// The source with the very version it stands for at the moment.
+    pub async fn pin(&self, source: &Source, token: Option<&Token>) -> Result<Source, ClipError> {
+        fetch::pin(source, token, &self.programs).await
+    }
+
+    /// What to install to bring a clip to the latest version, or the one `wanted`; `None` if it is that already. Only
+    /// packages of registries and of npm have versions to choose from.
+    pub async fn newer(
+        &self,
+        record: &Record,
+        wanted: Option<&str>,
+        token: Option<&Token>,
+    ) -> Result<Option<Source>, ClipError> {
+        let installed = Source::parse(&record.source, None)?;
+        if matches!(installed, Source::GitHub { .. } | Source::Local { .. }) {
+            let message = format!(
+                "clip \"{}\" comes from {}, which has no versions; add it again to renew it",
+                record.name, record.source
+            );
+            return Err(ClipError::new(Code::FailedPrecondition, message));
+        }
+        let target = self.pin(&installed.with_version(wanted)?, token).await?;
+        let current = installed.version().unwrap_or(&record.version);
+        Ok((target.version() != Some(current)).then_some(target))
+    }
+
+    /// Makes the clip in a directory ready to be published, running it once to hear what it is.
+    pub async fn publication(
+        &self,
+        directory: &Path,
+        tag: Option<&str>,
+    ) -> Result<Publication, ClipError> {
+        let package = Package::read(directory)?;
+        let said = if package.is_edge {
+            package.manifest.clone()
+        } else {
+            package.entry()?;
+            let staging = self.directory(&format!("{STAGING}publish-{}", uuid::Uuid::new_v4()));
+            self.try_out("publish", &package, &staging).await?.0
+        };
+        let identity = Identity::default();
+        let said = Manifest::assemble(identity, &package.manifest, Some(&said));
+        let tag = tag.map(str::to_owned);
+        let work = move || Publication::new(&package, &said, tag.as_deref());
+        match tokio::task::spawn_blocking(work).await {
+            Ok(publication) => publication,
+            Err(error) => Err(ClipError::new(Code::Internal, error.to_string())),
+        }
     }
 
     /// Runs a clip once, apart from everything, to hear what it is.
     async fn try_out(
         &self,
-        install: &Install<'_>,
+        alias: &str,
         package: &Package,
         directory: &Path,
     ) -> Result<(Manifest, Option<Verdict>), ClipError> {
         let mut place = directory.as_os_str().to_owned();
         place.push("-data");
         let data = Scratch::new(PathBuf::from(place))?;
-        let mut config = ClipConfig::new(install.alias, package.clone(), &data.path);
+        let mut config = ClipConfig::new(alias, package.clone(), &data.path);
         config.programs = self.programs.clone();
         config.limits = self.limits.clone();
         let log = Arc::new(ClipLog::in_memory());
@@ -262,6 +325,7 @@ impl Library {
     fn record(
         &self,
         install: &Install<'_>,
+        source: &Source,
         earlier: Option<&Record>,
         package: &Package,
         manifest: &Manifest,
@@ -269,15 +333,15 @@ impl Library {
     ) -> Record {
         let identity = Identity {
             alias: install.alias,
-            package: install.package,
-            version: "",
+            package: &source.package(),
+            version: source.version().unwrap_or_default(),
         };
         let manifest = Manifest::assemble(identity, &package.manifest, Some(manifest));
         Record {
             name: install.alias.to_owned(),
             package: manifest.package.clone(),
             version: manifest.version.clone(),
-            source: install.origin.to_owned(),
+            source: source.to_string(),
             path: self.directory(install.alias).to_string_lossy().into_owned(),
             secret: CallSecret::of(install.call_secret)
                 .or_else(|| earlier.and_then(|record| record.secret)),
@@ -294,6 +358,7 @@ impl Library {
             mut directory,
             record,
             replaces: staged_over_another,
+            ..
         } = staged;
         let place = self.directory(&record.name);
         let replaced = self.directory(&format!("{REPLACED}{}", record.name));
@@ -360,24 +425,6 @@ pub enum Purge {
     Nothing,
     /// Its data and logs too.
     Data,
-}
-
-async fn fetch(source: Source<'_>, target: PathBuf) -> Result<(), ClipError> {
-    let work: Box<dyn FnOnce() -> Result<(), ClipError> + Send> = match source {
-        Source::Directory(directory) => {
-            let directory = directory.to_owned();
-            Box::new(move || copy::directory(&directory, &target))
-        }
-        Source::Archive(archive, checksum) => {
-            let archive = archive.to_owned();
-            let checksum = checksum.to_owned();
-            Box::new(move || unpack::archive(&archive, &checksum, &target))
-        }
-    };
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => Err(ClipError::new(Code::Internal, error.to_string())),
-    }
 }
 
 /// A directory that is removed when dropped, unless it is kept.

@@ -34,8 +34,10 @@ mod output;
 mod outward;
 pub mod package;
 mod process;
+pub mod registry;
 mod secret;
 mod shared;
+pub mod source;
 pub mod version;
 pub mod web;
 

@@ -91,7 +91,15 @@ impl Package {
             let text = value.get(key).and_then(Value::as_str).map(str::trim);
             text.filter(|text| !text.is_empty()).map(str::to_owned)
         };
-        let mut manifest = Manifest::read(&clip);
+        let is_edge =
+            has_clip_json && clip.get("type").and_then(Value::as_str) == Some("edge-clip");
+        // What a clip elsewhere says about itself was put here by the registry.
+        let described = clip.get("pinix").filter(|said| is_edge && said.is_object());
+        let mut manifest = Manifest::read(described.unwrap_or(&clip));
+        if described.is_some() {
+            manifest.name = text(&clip, "name").unwrap_or_default();
+            manifest.version = text(&clip, "version").unwrap_or_default();
+        }
         for (field, key) in [
             (&mut manifest.name, "name"),
             (&mut manifest.version, "version"),
@@ -128,8 +136,6 @@ impl Package {
         };
         manifest.has_web |= directory.join(&web).is_dir();
         let dependencies = node.get("dependencies").and_then(Value::as_object);
-        let is_edge =
-            has_clip_json && clip.get("type").and_then(Value::as_str) == Some("edge-clip");
         Ok(Self {
             directory: directory.to_owned(),
             runtime,
@@ -175,7 +181,7 @@ fn bin(package: &Value) -> Option<String> {
     }
 }
 
-fn json_object(path: &Path) -> Result<Option<Map<String, Value>>, ClipError> {
+pub(crate) fn json_object(path: &Path) -> Result<Option<Map<String, Value>>, ClipError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

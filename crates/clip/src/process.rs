@@ -9,5 +9,5 @@ mod stderr;
 mod supervise;
 
 pub use launch::Programs;
-pub(crate) use launch::{bun, npm};
+pub(crate) use launch::{bun, git, npm};
 pub(crate) use supervise::supervise;

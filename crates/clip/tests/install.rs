@@ -15,16 +15,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::archive::{Item, archive};
 use common::{Place, SHELL, ask, write_program};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use pinion_clip::bindings::Binding;
-use pinion_clip::install::{Checksum, Install, Library, Purge, Source};
+use pinion_clip::install::{Install, Library, Purge};
 use pinion_clip::logs::ClipLog;
+use pinion_clip::source::Source;
 use pinion_clip::{Clip, ClipError, Code, Limits, Nowhere, Programs};
 use serde_json::json;
-use sha2::{Digest, Sha256};
-use tar::{EntryType, Header};
+use tar::EntryType;
 use tempfile::TempDir;
 
 struct Workshop {
@@ -75,17 +74,23 @@ impl Workshop {
         names.filter(|name| name.starts_with('.')).collect()
     }
 
-    async fn install(&self, source: Source<'_>, owner: &str) -> Result<(), ClipError> {
+    async fn install(&self, source: &Source, owner: &str) -> Result<(), ClipError> {
         let install = Install {
             alias: "todo",
             source,
-            origin: "local/todo",
-            package: "",
             owner,
             call_secret: "",
+            registry_token: None,
         };
         let staged = self.library.stage(&install).await?;
         self.library.commit(staged).map(drop)
+    }
+}
+
+fn local(path: &Path) -> Source {
+    Source::Local {
+        name: "todo".into(),
+        path: path.to_owned(),
     }
 }
 
@@ -96,7 +101,7 @@ async fn a_directory_is_installed_upgraded_and_removed() {
     fs::create_dir_all(first.join(".git/objects")).unwrap();
     fs::create_dir_all(first.join("node_modules/x")).unwrap();
     symlink("lib/part", first.join("link")).unwrap();
-    shop.install(Source::Directory(&first), "").await.unwrap();
+    shop.install(&local(&first), "").await.unwrap();
     let place = shop.library.directory("todo");
     assert!(!place.join(".git").exists() && !place.join("node_modules").exists());
     assert_eq!(fs::read_to_string(place.join("link")).unwrap(), "1.0.0");
@@ -126,12 +131,12 @@ async fn a_directory_is_installed_upgraded_and_removed() {
         Code::NotFound
     );
 
-    let foreign = shop.install(Source::Directory(&first), "@other").await;
+    let foreign = shop.install(&local(&first), "@other").await;
     assert_eq!(foreign.unwrap_err().code, Code::AlreadyExists);
 
     let second = shop.package("2.0.0");
     clip.retire().await;
-    shop.install(Source::Directory(&second), "").await.unwrap();
+    shop.install(&local(&second), "").await.unwrap();
     let clip = shop.clip("todo");
     assert_eq!(ask(&clip, "a", &json!({})).await.unwrap(), "2.0.0");
     assert_eq!(shop.library.data().read("todo", "kept").unwrap(), b"data");
@@ -152,9 +157,7 @@ async fn a_directory_is_installed_upgraded_and_removed() {
     shop.library.remove("todo", Purge::Nothing).unwrap();
     assert!(!place.exists() && shop.library.records().unwrap().is_empty());
     assert_eq!(shop.library.data().read("todo", "kept").unwrap(), b"data");
-    shop.install(Source::Directory(&second), "@other")
-        .await
-        .unwrap();
+    shop.install(&local(&second), "@other").await.unwrap();
     shop.library.remove("todo", Purge::Data).unwrap();
     assert!(shop.library.data().read("todo", "kept").is_err());
     assert_eq!(
@@ -166,7 +169,7 @@ async fn a_directory_is_installed_upgraded_and_removed() {
 #[tokio::test]
 async fn a_version_that_does_not_run_replaces_nothing() {
     let shop = workshop();
-    shop.install(Source::Directory(&shop.package("1.0.0")), "")
+    shop.install(&local(&shop.package("1.0.0")), "")
         .await
         .unwrap();
     let broken = shop.package("2.0.0");
@@ -174,10 +177,7 @@ async fn a_version_that_does_not_run_replaces_nothing() {
         &broken.join("run.sh"),
         "#!/bin/bash\necho 'cannot find the sun' >&2\nexit 3",
     );
-    let error = shop
-        .install(Source::Directory(&broken), "")
-        .await
-        .unwrap_err();
+    let error = shop.install(&local(&broken), "").await.unwrap_err();
     assert_eq!(error.code, Code::Unavailable);
     assert!(error.message.contains("cannot find the sun"), "{error}");
     assert_eq!(
@@ -185,9 +185,7 @@ async fn a_version_that_does_not_run_replaces_nothing() {
         "1.0.0"
     );
     assert_eq!(shop.leftovers(), [""; 0]);
-    let nothing = shop
-        .install(Source::Directory(Path::new("/nonexistent")), "")
-        .await;
+    let nothing = shop.install(&local(Path::new("/nonexistent")), "").await;
     assert_eq!(nothing.unwrap_err().code, Code::NotFound);
 }
 
@@ -195,13 +193,13 @@ async fn a_version_that_does_not_run_replaces_nothing() {
 async fn a_secret_is_kept_as_its_hash_and_stays_with_an_upgrade() {
     let shop = workshop();
     let first = shop.package("1.0.0");
+    let source = local(&first);
     let install = |secret: &'static str| Install {
         alias: "todo",
-        source: Source::Directory(&first),
-        origin: "local/todo",
-        package: "",
+        source: &source,
         owner: "",
         call_secret: secret,
+        registry_token: None,
     };
     for (secret, opens) in [("", None), ("sesame", Some("sesame")), ("", Some("sesame"))] {
         let staged = shop.library.stage(&install(secret)).await.unwrap();
@@ -219,7 +217,7 @@ async fn a_secret_is_kept_as_its_hash_and_stays_with_an_upgrade() {
 #[tokio::test]
 async fn what_a_crash_left_is_put_right() {
     let shop = workshop();
-    shop.install(Source::Directory(&shop.package("1.0.0")), "")
+    shop.install(&local(&shop.package("1.0.0")), "")
         .await
         .unwrap();
     let clips = shop.root.path().join("home/clips");
@@ -233,43 +231,11 @@ async fn what_a_crash_left_is_put_right() {
     );
 }
 
-enum Item<'a> {
-    File(&'a str, &'a str),
-    Link(&'a str, &'a str),
-    Other(&'a str, EntryType),
-}
-
-/// An archive with these entries, whatever their names.
-fn archive(items: &[Item<'_>]) -> Vec<u8> {
-    let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    for item in items {
-        let mut header = Header::new_ustar();
-        header.set_mode(0o755);
-        let (name, content, kind) = match item {
-            Item::File(name, content) => (name, *content, EntryType::Regular),
-            Item::Link(name, to) => {
-                header.set_link_name_literal(to).unwrap();
-                (name, "", EntryType::Symlink)
-            }
-            Item::Other(name, kind) => {
-                header.set_link_name_literal("clip.json").unwrap();
-                (name, "", *kind)
-            }
-        };
-        header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
-        header.set_entry_type(kind);
-        header.set_size(content.len() as u64);
-        header.set_cksum();
-        tar.append(&header, content.as_bytes()).unwrap();
-    }
-    tar.into_inner().unwrap().finish().unwrap()
-}
-
 const CLIP_JSON: &str =
     r#"{"name":"@lab/packed","version":"3.0.0","runtime":"exec","main":"run.sh"}"#;
 
 #[tokio::test]
-async fn an_archive_is_installed_if_its_checksum_is_right() {
+async fn an_archive_is_installed() {
     let shop = workshop();
     let script = format!("#!/bin/bash\n{SHELL}\nregister\nwhile next; do result 3; done");
     let bytes = archive(&[
@@ -279,30 +245,17 @@ async fn an_archive_is_installed_if_its_checksum_is_right() {
     ]);
     let path = shop.root.path().join("packed.tgz");
     fs::write(&path, &bytes).unwrap();
-    let sum: String = Sha256::digest(&bytes)
-        .iter()
-        .map(|byte| format!("{byte:02X}"))
-        .collect();
-    for (wrong, code) in [
-        ("", Code::InvalidArgument),
-        ("abc", Code::InvalidArgument),
-        (&"0".repeat(64), Code::FailedPrecondition),
-        (&"0".repeat(40), Code::FailedPrecondition),
-    ] {
-        let refused = shop
-            .install(Source::Archive(&path, Checksum::Hex(wrong)), "")
-            .await;
-        assert_eq!(refused.unwrap_err().code, code, "{wrong}");
-    }
-    shop.install(Source::Archive(&path, Checksum::Hex(&sum)), "")
-        .await
-        .unwrap();
+    shop.install(&local(&path), "").await.unwrap();
     assert_eq!(ask(&shop.clip("todo"), "a", &json!({})).await.unwrap(), 3);
     let installed = shop.library.directory("todo").join("run.sh");
     assert_eq!(
         fs::metadata(installed).unwrap().permissions().mode() & 0o7777,
         0o755
     );
+    let record = &shop.library.records().unwrap()["todo"];
+    assert_eq!(record.source, format!("local/todo:{}", path.display()));
+    let renewed = shop.library.newer(record, None, None).await;
+    assert_eq!(renewed.unwrap_err().code, Code::FailedPrecondition);
 }
 
 #[tokio::test]
@@ -340,9 +293,7 @@ async fn hostile_archives_leave_nothing_behind() {
         let mut items = items;
         items.insert(0, Item::File("package/clip.json", CLIP_JSON));
         fs::write(&path, archive(&items)).unwrap();
-        let refused = shop
-            .install(Source::Archive(&path, Checksum::NotNeeded), "")
-            .await;
+        let refused = shop.install(&local(&path), "").await;
         let code = refused.unwrap_err().code;
         assert!(
             matches!(code, Code::InvalidArgument | Code::ResourceExhausted),
@@ -357,9 +308,7 @@ async fn hostile_archives_leave_nothing_behind() {
         &archive(&[Item::File("a", "b")])[..20],
     ] {
         fs::File::create(&path).unwrap().write_all(bytes).unwrap();
-        let refused = shop
-            .install(Source::Archive(&path, Checksum::NotNeeded), "")
-            .await;
+        let refused = shop.install(&local(&path), "").await;
         assert!(refused.is_err());
     }
     assert!(shop.library.records().unwrap().is_empty());

@@ -10,33 +10,16 @@ use sha2::{Digest, Sha256};
 use tar::EntryType;
 
 use super::copy::{Budget, Links, write_file};
-use crate::{ClipError, Code};
+use crate::{ClipError, Code, hex};
 
 /// The largest archive.
-const MAX_ARCHIVE: u64 = 256 * 1024 * 1024;
+pub(crate) const MAX_ARCHIVE: u64 = 256 * 1024 * 1024;
 
-/// What an archive must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Checksum<'a> {
-    /// Its SHA-256 in 64 hexadecimal digits, or its SHA-1 in 40.
-    Hex(&'a str),
-    /// Nothing: the user has it at hand and means this very file.
-    NotNeeded,
-}
-
-impl Checksum<'_> {
-    pub(super) fn to_owned(self) -> Option<String> {
-        match self {
-            Self::Hex(hex) => Some(hex.trim().to_owned()),
-            Self::NotNeeded => None,
-        }
-    }
-}
-
-/// Unpacks `archive` into `target`, which is there and empty.
+/// Unpacks `archive` into `target`, which is there and empty. Its checksum is SHA-256 in 64 hexadecimal digits or SHA-1 in
+/// 40; without one it is what the user has at hand.
 pub(super) fn archive(
     archive: &Path,
-    checksum: &Option<String>,
+    checksum: Option<&str>,
     target: &Path,
 ) -> Result<(), ClipError> {
     let wrong = |error: io::Error| ClipError::io(archive.display(), &error);
@@ -46,7 +29,7 @@ pub(super) fn archive(
         return Err(ClipError::new(Code::ResourceExhausted, message));
     }
     if let Some(expected) = checksum {
-        verify(&mut file, expected, archive)?;
+        verify(&mut file, expected.trim(), archive)?;
     }
     let file = File::open(archive).map_err(wrong)?;
     unpack(MultiGzDecoder::new(BufReader::new(file)), target)
@@ -84,8 +67,7 @@ fn digest<D: Digest>(file: &mut File) -> io::Result<String> {
             count => digest.update(&buffer[..count]),
         }
     }
-    let bytes = digest.finalize();
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(&digest.finalize()))
 }
 
 fn unpack(stream: impl Read, target: &Path) -> Result<(), ClipError> {

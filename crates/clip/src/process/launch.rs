@@ -13,7 +13,7 @@ use crate::clip::ClipConfig;
 use crate::package::Runtime;
 use crate::{ClipError, Code};
 
-/// Where the programs that run clips are, if not on the path.
+/// Where the programs that run and fetch clips are, if not on the path.
 #[derive(Debug, Clone, Default)]
 pub struct Programs {
     /// `bun`.
@@ -22,6 +22,10 @@ pub struct Programs {
     pub node: Option<PathBuf>,
     /// `python3`.
     pub python: Option<PathBuf>,
+    /// `npm`, which fetches packages.
+    pub npm: Option<PathBuf>,
+    /// `git`, which fetches repositories.
+    pub git: Option<PathBuf>,
 }
 
 /// A started program and our ends of its pipes.
@@ -122,8 +126,13 @@ pub(crate) fn bun(programs: &Programs) -> Option<PathBuf> {
 }
 
 /// `npm`, wherever it is.
-pub(crate) fn npm() -> Option<PathBuf> {
-    program(None, &["npm"])
+pub(crate) fn npm(programs: &Programs) -> Option<PathBuf> {
+    program(programs.npm.as_deref(), &["npm"])
+}
+
+/// `git`, wherever it is.
+pub(crate) fn git(programs: &Programs) -> Option<PathBuf> {
+    program(programs.git.as_deref(), &["git"])
 }
 
 fn program(chosen: Option<&Path>, names: &[&str]) -> Option<PathBuf> {

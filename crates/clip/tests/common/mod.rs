@@ -1,6 +1,9 @@
 //! Clips for tests: directories with programs in them, and a world around them.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod archive;
+pub mod server;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;

@@ -1,0 +1,80 @@
+//! Programs that help with installing: run to their end, within a time, and heard out if they fail.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use pinion_tools::{Environment, Exit, Launch};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+
+use crate::{ClipError, Code};
+
+const PATIENCE: Duration = Duration::from_secs(300);
+/// So much of what a program printed is told when it fails.
+const TOLD: usize = 2000;
+/// So much of what it prints is kept at all.
+const KEPT: usize = 1024 * 1024;
+
+/// Runs `words` in `directory` and gives what they printed on stdout. `doing` says what for.
+pub(super) async fn run(
+    words: Vec<OsString>,
+    directory: &Path,
+    variables: Vec<(OsString, OsString)>,
+    doing: &str,
+) -> Result<Vec<u8>, ClipError> {
+    let wrong = |error: io::Error| ClipError::io(doing, &error);
+    let (output, their_output) = io::pipe().map_err(wrong)?;
+    let (errors, their_errors) = io::pipe().map_err(wrong)?;
+    let mut running = pinion_tools::launch(Launch {
+        words,
+        directory: directory.to_owned(),
+        variables,
+        base: Environment::Ours,
+        stdin: None,
+        stdout: Some(their_output.into()),
+        stderr: Some(their_errors.into()),
+    })
+    .await
+    .map_err(wrong)?;
+    let output = Receiver::from_owned_fd(output.into()).map_err(wrong)?;
+    let errors = Receiver::from_owned_fd(errors.into()).map_err(wrong)?;
+    let ended = async {
+        let (printed, said) = tokio::join!(last(output, KEPT), last(errors, TOLD));
+        (running.wait().await, printed, said)
+    };
+    let Ok((exit, printed, said)) = tokio::time::timeout(PATIENCE, ended).await else {
+        let message = format!("{doing} took more than 5 minutes");
+        return Err(ClipError::new(Code::DeadlineExceeded, message));
+    };
+    if exit == Exit::Code(0) {
+        return Ok(printed);
+    }
+    let words = if said.trim_ascii().is_empty() {
+        &printed[printed.len().saturating_sub(TOLD)..]
+    } else {
+        &said
+    };
+    let words = String::from_utf8_lossy(words);
+    Err(ClipError::new(
+        Code::FailedPrecondition,
+        format!("{doing} failed: {}", words.trim()),
+    ))
+}
+
+/// The last bytes of a pipe.
+async fn last(mut pipe: Receiver, most: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; 8192];
+    while let Ok(count) = pipe.read(&mut buffer).await
+        && count > 0
+    {
+        bytes.extend_from_slice(&buffer[..count]);
+        if bytes.len() > most * 2 {
+            bytes.drain(..bytes.len() - most);
+        }
+    }
+    bytes.drain(..bytes.len().saturating_sub(most));
+    bytes
+}

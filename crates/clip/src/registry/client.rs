@@ -1,0 +1,272 @@
+//! Talking to a registry over HTTP: with limits on everything, and with the token for nobody else.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Once;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{ClientBuilder, Method, RequestBuilder, Response, StatusCode, Url};
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use super::Address;
+use crate::clip::Token;
+use crate::install::MAX_ARCHIVE;
+use crate::{ClipError, Code};
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a document may take, all in all.
+const DOCUMENT: Duration = Duration::from_secs(30);
+/// How long an archive may take, all in all, and without a byte of it coming.
+const ARCHIVE: Duration = Duration::from_secs(900);
+const SILENCE: Duration = Duration::from_secs(30);
+const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
+const MAX_REDIRECTS: usize = 5;
+/// So much of what a registry says about a failure is told.
+const TOLD: usize = 500;
+
+/// Made when first needed.
+#[derive(Debug)]
+pub(super) struct Client {
+    /// Nobody is asked for a directory.
+    base: Option<Url>,
+    token: Option<Token>,
+    made: OnceCell<reqwest::Client>,
+}
+
+impl Client {
+    pub(super) fn new(address: &Address, token: Option<Token>) -> Self {
+        let base = match address {
+            Address::Service(url) | Address::Index(url) => Some(url.clone()),
+            Address::Directory(_) => None,
+        };
+        Self {
+            base,
+            token,
+            made: OnceCell::new(),
+        }
+    }
+
+    async fn request(&self, method: Method, url: &Url) -> Result<RequestBuilder, ClipError> {
+        let is_plain = url.scheme() == "http";
+        let is_near = is_plain && is_loopback(url);
+        let client = self
+            .made
+            .get_or_try_init(|| async move {
+                // Reading the system's certificates takes its time.
+                let built = tokio::task::spawn_blocking(move || build(is_near)).await;
+                let built = built.map_err(|error| error.to_string()).flatten();
+                built.map_err(|error| {
+                    let message = format!("HTTP could not be set up: {error}");
+                    ClipError::new(Code::Internal, message)
+                })
+            })
+            .await?;
+        let request = client.request(method, url.clone());
+        let own = self
+            .base
+            .as_ref()
+            .is_some_and(|base| base.origin() == url.origin());
+        let Some(token) = self.token.as_ref().filter(|_| own) else {
+            return Ok(request);
+        };
+        if is_plain && !is_near {
+            let message = format!(
+                "the token for {url} would travel in clear; use an https address for this registry"
+            );
+            return Err(ClipError::new(Code::FailedPrecondition, message));
+        }
+        let value = HeaderValue::try_from(format!("Bearer {}", token.reveal()));
+        let mut value = value.map_err(|_| {
+            ClipError::invalid("the token for the registry has characters that cannot be sent")
+        })?;
+        value.set_sensitive(true);
+        Ok(request.header(AUTHORIZATION, value))
+    }
+
+    /// A document.
+    pub(super) async fn json(&self, url: &Url) -> Result<Value, ClipError> {
+        let request = self.request(Method::GET, url).await?;
+        let asked = async {
+            let response = answered(request, url).await?;
+            let bytes = whole(response, url).await?;
+            serde_json::from_slice(&bytes).map_err(|error| {
+                ClipError::new(Code::Unavailable, format!("{url} is not JSON: {error}"))
+            })
+        };
+        within(DOCUMENT, url, asked).await
+    }
+
+    /// Sends something to be kept.
+    pub(super) async fn put(
+        &self,
+        url: &Url,
+        content_type: &str,
+        body: Bytes,
+    ) -> Result<(), ClipError> {
+        let request = self.request(Method::PUT, url).await?;
+        let request = request.header(CONTENT_TYPE, content_type).body(body);
+        within(ARCHIVE, url, async {
+            answered(request, url).await.map(drop)
+        })
+        .await
+    }
+
+    /// Fetches an archive into `place`. Half of one is a failure.
+    pub(super) async fn download(
+        &self,
+        url: &Url,
+        place: &Path,
+        size: Option<u64>,
+    ) -> Result<(), ClipError> {
+        let request = self.request(Method::GET, url).await?;
+        let fetched = async {
+            let response = answered(request, url).await?;
+            let mut file = std::fs::File::create(place)
+                .map_err(|error| ClipError::io(place.display(), &error))?;
+            let mut parts = response.bytes_stream();
+            let mut length = 0;
+            while let Some(part) = within(SILENCE, url, async { Ok(parts.next().await) }).await? {
+                let part = part.map_err(|error| unreachable(url, &error))?;
+                length += part.len() as u64;
+                if length > MAX_ARCHIVE {
+                    let message = format!("{url} is larger than 256 MiB");
+                    return Err(ClipError::new(Code::ResourceExhausted, message));
+                }
+                file.write_all(&part)
+                    .map_err(|error| ClipError::io(place.display(), &error))?;
+            }
+            match size {
+                Some(size) if size != length => {
+                    let message = format!("{url} has {length} bytes where {size} were announced");
+                    Err(ClipError::new(Code::Unavailable, message))
+                }
+                _ => Ok(()),
+            }
+        };
+        within(ARCHIVE, url, fetched).await
+    }
+}
+
+async fn within<T>(
+    time: Duration,
+    url: &Url,
+    work: impl Future<Output = Result<T, ClipError>>,
+) -> Result<T, ClipError> {
+    match tokio::time::timeout(time, work).await {
+        Ok(done) => done,
+        Err(_) => Err(ClipError::new(
+            Code::DeadlineExceeded,
+            format!("{url} did not answer within {} seconds", time.as_secs()),
+        )),
+    }
+}
+
+async fn answered(request: RequestBuilder, url: &Url) -> Result<Response, ClipError> {
+    let response = request
+        .send()
+        .await
+        .map_err(|error| unreachable(url, &error))?;
+    if response.status().is_success() {
+        return Ok(response);
+    }
+    let status = response.status();
+    let body = whole(response, url).await.unwrap_or_default();
+    Err(refusal(url, status, &body))
+}
+
+/// All of a body, up to a limit.
+async fn whole(response: Response, url: &Url) -> Result<Vec<u8>, ClipError> {
+    let mut parts = response.bytes_stream();
+    let mut body = Vec::new();
+    while let Some(part) = parts.next().await {
+        let part = part.map_err(|error| unreachable(url, &error))?;
+        if body.len() + part.len() > MAX_DOCUMENT {
+            let message = format!("{url} is longer than 16 MiB");
+            return Err(ClipError::new(Code::ResourceExhausted, message));
+        }
+        body.extend_from_slice(&part);
+    }
+    Ok(body)
+}
+
+fn refusal(url: &Url, status: StatusCode, body: &[u8]) -> ClipError {
+    let code = match status.as_u16() {
+        400 | 422 => Code::InvalidArgument,
+        401 => Code::Unauthenticated,
+        403 => Code::PermissionDenied,
+        404 | 410 => Code::NotFound,
+        409 => Code::AlreadyExists,
+        413 | 429 => Code::ResourceExhausted,
+        500..=599 => Code::Unavailable,
+        _ => Code::FailedPrecondition,
+    };
+    let said = serde_json::from_slice::<Value>(body).ok();
+    let said = said.as_ref().and_then(|said| {
+        let error = said.get("error")?;
+        error.as_str().or_else(|| error.get("message")?.as_str())
+    });
+    let said: String = said.unwrap_or_default().chars().take(TOLD).collect();
+    let colon = if said.is_empty() { "" } else { ": " };
+    ClipError::new(code, format!("{url} answered {status}{colon}{said}"))
+}
+
+fn unreachable(url: &Url, error: &reqwest::Error) -> ClipError {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    ClipError::new(Code::Unavailable, format!("{url} cannot be read: {cause}"))
+}
+
+fn build(is_near: bool) -> Result<reqwest::Client, String> {
+    install_crypto();
+    let builder = ClientBuilder::new()
+        .user_agent(concat!("pinion/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        .redirect(safe_redirects())
+        .referer(false)
+        // Archives are checked and unpacked as they were sent.
+        .no_gzip();
+    // Nothing on this machine needs certificates or a proxy.
+    let builder = if is_near {
+        builder.tls_certs_only([]).no_proxy()
+    } else {
+        builder
+    };
+    builder.build().map_err(|error| error.to_string())
+}
+
+/// One crypto provider per process; whoever comes first wins, and all of ours are the same.
+fn install_crypto() {
+    static INSTALL: Once = Once::new();
+    INSTALL.call_once(|| {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}
+
+/// Never from encrypted to clear, never to anything but HTTP. The token stays with its host.
+fn safe_redirects() -> Policy {
+    Policy::custom(|attempt| {
+        let from = attempt.previous().last().map(Url::scheme);
+        let to = attempt.url().scheme();
+        let is_safe = to == "https" || to == "http" && from == Some("http");
+        if is_safe && attempt.previous().len() <= MAX_REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    })
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback())
+}

@@ -1,0 +1,134 @@
+//! A registry that is a directory: an index, and archives beside it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::address::INDEX;
+use super::{Publication, Release};
+use crate::source::PackageName;
+use crate::{ClipError, Code, files, hex};
+
+/// The index of a directory.
+pub(super) fn index(directory: &Path) -> Result<Value, ClipError> {
+    let path = directory.join(INDEX);
+    let text = fs::read(&path).map_err(|error| ClipError::io(path.display(), &error))?;
+    parse(&path, &text)
+}
+
+fn parse(path: &Path, text: &[u8]) -> Result<Value, ClipError> {
+    serde_json::from_slice(text).map_err(|error| {
+        let message = format!("{} is not JSON: {error}", path.display());
+        ClipError::new(Code::FailedPrecondition, message)
+    })
+}
+
+/// Where the archive of a version is; nowhere but beneath the directory.
+pub(super) fn archive(directory: &Path, release: &Release) -> Result<PathBuf, ClipError> {
+    let path = directory.join(&release.tarball);
+    let wrong = |error: io::Error| ClipError::io(path.display(), &error);
+    let root = directory.canonicalize().map_err(wrong)?;
+    let found = path.canonicalize().map_err(wrong)?;
+    if !found.starts_with(&root) || !found.is_file() {
+        let message = format!(
+            "the index of {} names an archive outside of the directory: \"{}\"",
+            directory.display(),
+            release.tarball
+        );
+        return Err(ClipError::new(Code::FailedPrecondition, message));
+    }
+    Ok(found)
+}
+
+/// Adds a version: first its archive, then its entry.
+pub(super) fn publish(
+    directory: &Path,
+    package: &PackageName,
+    publication: &Publication,
+) -> Result<(), ClipError> {
+    let version = publication.text("version");
+    change(directory, |index| {
+        let entry = package_entry(index, package);
+        if entry["versions"].get(&version).is_some() {
+            return Err(ClipError::new(
+                Code::AlreadyExists,
+                format!("version {version} of {package} is there already and stays as it is"),
+            ));
+        }
+        let file = format!("{}-{}-{version}.tgz", package.scope, package.name);
+        let place = directory.join(&file);
+        fs::write(&place, &publication.archive)
+            .map_err(|error| ClipError::io(place.display(), &error))?;
+        for key in ["type", "description", "domain"] {
+            entry[key] = publication.text(key).into();
+        }
+        let tag = publication.tag.as_deref().unwrap_or("latest");
+        entry["dist-tags"][tag] = version.clone().into();
+        entry["versions"][&version] = json!({
+            "dist": {
+                "tarball": file,
+                "shasum": hex::encode(&Sha256::digest(&publication.archive)),
+                "size": publication.archive.len(),
+            },
+            "pinix": publication.metadata,
+        });
+        Ok(())
+    })
+}
+
+/// Lets a tag stand for a version.
+pub(super) fn tag(
+    directory: &Path,
+    package: &PackageName,
+    tag: &str,
+    version: &str,
+) -> Result<(), ClipError> {
+    change(directory, |index| {
+        let entry = package_entry(index, package);
+        if entry["versions"].get(version).is_none() {
+            let message = format!("{package} has no version \"{version}\"");
+            return Err(ClipError::new(Code::NotFound, message));
+        }
+        entry["dist-tags"][tag] = version.into();
+        Ok(())
+    })
+}
+
+fn package_entry<'a>(index: &'a mut Value, package: &PackageName) -> &'a mut Value {
+    let entry = &mut index["packages"][package.to_string()];
+    if !entry.is_object() {
+        *entry = Value::Object(Map::new());
+    }
+    for key in ["dist-tags", "versions"] {
+        if !entry[key].is_object() {
+            entry[key] = Value::Object(Map::new());
+        }
+    }
+    entry
+}
+
+/// Changes the index while nobody else does. What is wrong with it is not made worse.
+fn change(
+    directory: &Path,
+    change: impl FnOnce(&mut Value) -> Result<(), ClipError>,
+) -> Result<(), ClipError> {
+    let path = directory.join(INDEX);
+    let wrong = |error: io::Error| ClipError::io(path.display(), &error);
+    fs::create_dir_all(directory).map_err(wrong)?;
+    let _lock = files::lock(&directory.join("index.json.lock")).map_err(wrong)?;
+    let mut index = match fs::read(&path) {
+        Ok(text) => parse(&path, &text)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => json!({"packages": {}}),
+        Err(error) => return Err(wrong(error)),
+    };
+    let shape = index.as_object().map(|index| index.get("packages"));
+    if !shape.is_some_and(|packages| packages.is_none_or(Value::is_object)) {
+        let message = format!("{} is not an index of packages", path.display());
+        return Err(ClipError::new(Code::FailedPrecondition, message));
+    }
+    change(&mut index)?;
+    files::replace_for_all(&path, &index).map_err(wrong)
+}

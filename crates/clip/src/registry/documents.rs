@@ -1,0 +1,194 @@
+//! What registries say about packages, in the spellings they use.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Search;
+use crate::source::PackageName;
+use crate::version;
+
+/// What a package is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A program that can be run.
+    Clip,
+    /// The description of a clip that runs elsewhere.
+    Edge,
+}
+
+impl Kind {
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clip => "clip",
+            Self::Edge => "edge-clip",
+        }
+    }
+
+    fn read(text: &str) -> Self {
+        if text == Self::Edge.name() {
+            Self::Edge
+        } else {
+            Self::Clip
+        }
+    }
+}
+
+/// One version of a package.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Release {
+    /// Which package.
+    pub package: PackageName,
+    /// Which version.
+    pub version: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Why it should not be used any more; empty if it may be.
+    pub deprecated: String,
+    /// The checksum of its archive; empty if the registry does not say.
+    pub checksum: String,
+    /// How long the archive is, if the registry says.
+    pub size: Option<u64>,
+    /// Where the archive is, as the registry says.
+    pub(crate) tarball: String,
+    /// What the package says about itself.
+    pub manifest: Value,
+}
+
+/// A package that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// Its latest version.
+    pub version: String,
+    /// What it is for.
+    pub description: String,
+    /// Its category.
+    pub domain: String,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// A package with its tags and, as far as they were sent along, its versions.
+#[derive(Debug)]
+pub(super) struct PackageDocument {
+    package: PackageName,
+    kind: Option<Kind>,
+    pub(super) tags: BTreeMap<String, String>,
+    pub(super) versions: BTreeMap<String, Value>,
+}
+
+impl PackageDocument {
+    pub(super) fn read(package: &PackageName, value: &Value) -> Self {
+        let kind = value.get("type").and_then(Value::as_str).map(Kind::read);
+        let tags = object(any(value, &["dist_tags", "dist-tags"]));
+        let versions = object(value.get("versions"));
+        Self {
+            package: package.clone(),
+            kind,
+            tags: tags
+                .filter_map(|(tag, version)| Some((tag.clone(), version.as_str()?.to_owned())))
+                .collect(),
+            versions: versions
+                .map(|(version, entry)| (version.clone(), entry.clone()))
+                .collect(),
+        }
+    }
+}
+
+impl Release {
+    /// A version as the document of its package has it; `None` if it says too little there.
+    pub(super) fn read(document: &PackageDocument, version: &str, entry: &Value) -> Option<Self> {
+        let release = Self::of_version(document, version, entry);
+        let is_enough = !release.checksum.is_empty()
+            || release.kind == Kind::Edge && entry.get("pinix").is_some();
+        is_enough.then_some(release)
+    }
+
+    /// A version as its own document has it.
+    pub(super) fn of_version(document: &PackageDocument, version: &str, entry: &Value) -> Self {
+        let dist = entry.get("dist").unwrap_or(&Value::Null);
+        let kind = entry.get("type").and_then(Value::as_str).map(Kind::read);
+        Self {
+            package: document.package.clone(),
+            version: version.to_owned(),
+            kind: kind.or(document.kind).unwrap_or(Kind::Clip),
+            deprecated: match entry.get("deprecated") {
+                Some(Value::Bool(true)) => "it is deprecated".to_owned(),
+                other => text(other),
+            },
+            checksum: text(any(dist, &["shasum", "Shasum"])),
+            size: any(dist, &["size", "Size"]).and_then(Value::as_u64),
+            tarball: text(any(dist, &["tarball", "TarballURL", "tarball_url"])),
+            manifest: entry.get("pinix").cloned().unwrap_or_default(),
+        }
+    }
+}
+
+/// What a service found.
+pub(super) fn found(answer: &Value) -> Vec<Found> {
+    let list = any(answer, &["results", "packages"]).and_then(Value::as_array);
+    let items = list.map(Vec::as_slice).unwrap_or_default().iter();
+    let item = |item: &Value| Found {
+        name: text(item.get("name")),
+        version: text(item.get("version")),
+        description: text(item.get("description")),
+        domain: text(item.get("domain")),
+        kind: Kind::read(&text(item.get("type"))),
+    };
+    items
+        .map(item)
+        .filter(|item| !item.name.is_empty())
+        .collect()
+}
+
+/// What an index has that is searched for, by name.
+pub(super) fn search(index: &Value, search: &Search<'_>) -> Vec<Found> {
+    let words = search.words.to_lowercase();
+    let all = object(index.get("packages")).filter_map(|(name, value)| {
+        let document = PackageDocument::read(&name.parse().ok()?, value);
+        let latest = document.tags.get("latest").cloned().or_else(|| {
+            let newest = document
+                .versions
+                .keys()
+                .max_by(|left, right| version::compare(left, right));
+            newest.cloned()
+        });
+        Some(Found {
+            name: name.clone(),
+            version: latest.unwrap_or_default(),
+            description: text(value.get("description")),
+            domain: text(value.get("domain")),
+            kind: document.kind.unwrap_or(Kind::Clip),
+        })
+    });
+    let fits = |found: &Found| {
+        let has = |text: &str| text.to_lowercase().contains(&words);
+        (has(&found.name) || has(&found.description))
+            && (search.domain.is_empty() || search.domain == found.domain)
+            && search.kind.is_none_or(|kind| kind == found.kind)
+    };
+    let limit = if search.limit == 0 {
+        usize::MAX
+    } else {
+        search.limit
+    };
+    all.filter(fits).skip(search.offset).take(limit).collect()
+}
+
+/// The first of several keys that is there.
+fn any<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a Value> {
+    keys.iter().find_map(|key| value.get(key))
+}
+
+fn text(value: Option<&Value>) -> String {
+    let text = value.and_then(Value::as_str);
+    text.unwrap_or_default().trim().to_owned()
+}
+
+fn object(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+    let object = value.and_then(Value::as_object);
+    object.into_iter().flatten()
+}
