@@ -1,6 +1,7 @@
 //! A service like the hub's, small enough to know every answer, and a server of it.
 
 use std::future::pending;
+use std::io::{Seek, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -105,13 +106,22 @@ impl Service for Hub {
     }
 
     async fn plain(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Response<Body> {
-        let text = format!(
-            "{} {} {}",
-            request.method(),
-            request.uri().path(),
-            peer.secure
-        );
-        Response::new(Body::from(text))
+        match request.uri().path() {
+            "/file" => {
+                let mut file = tempfile::tempfile().unwrap();
+                file.write_all(&[b'f'; 300_000]).unwrap();
+                file.rewind().unwrap();
+                Response::new(Body::file(tokio::fs::File::from_std(file), 200_000))
+            }
+            "/stream" => {
+                let pieces = ["one ", "two"].map(|text| Ok(Bytes::from(text)));
+                Response::new(Body::stream(futures_util::stream::iter(pieces)))
+            }
+            path => {
+                let text = format!("{} {path} {}", request.method(), peer.secure);
+                Response::new(Body::from(text))
+            }
+        }
     }
 }
 

@@ -8,7 +8,10 @@
 )]
 
 mod calls;
+mod doors;
+mod hostile;
 mod hub;
 mod lives;
 mod raw;
+mod secure;
 mod vectors;

@@ -1,0 +1,304 @@
+//! Clients that mean no good, or were badly made: each costs itself, and nobody else.
+
+use std::io::Write;
+use std::time::Duration;
+
+use pinion_connect::ServerOptions;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::calls::invoke;
+use crate::hub::{self, Serving};
+use crate::raw::{self, Answer};
+
+const INVOKE: &str = "/pinix.v2.HubService/Invoke";
+const STREAM: (&str, &str) = ("content-type", "application/connect+json");
+const UNARY: (&str, &str) = ("content-type", "application/json");
+
+/// A server without patience and with little room.
+fn strict() -> ServerOptions {
+    let mut options = hub::options();
+    options.limits.head_time = Duration::from_millis(150);
+    options.limits.body_time = Duration::from_millis(150);
+    options.limits.message = 100_000;
+    options.limits.head = 16 * 1024;
+    options
+}
+
+/// Sends bytes, leaves the connection open, and reads whatever comes back until the server closes it.
+async fn send(server: &Serving, bytes: &[u8]) -> Vec<u8> {
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
+    let _ = socket.write_all(bytes).await;
+    let mut answer = Vec::new();
+    let reading = socket.read_to_end(&mut answer);
+    let read = tokio::time::timeout(Duration::from_secs(20), reading).await;
+    assert!(
+        read.is_ok(),
+        "the server holds on to {:?}",
+        String::from_utf8_lossy(bytes)
+    );
+    answer
+}
+
+/// The server still works.
+async fn alive(server: &Serving) {
+    let request = hub::json(&invoke("todo", "list", ""));
+    let answer = raw::post(server.address, INVOKE, &[UNARY], &request).await;
+    assert_eq!(answer.status, 200);
+    server.hub.until(|hub| hub.running() == 0).await;
+}
+
+/// The failure in the last envelope of a stream.
+fn failure(answer: &Answer) -> (String, String) {
+    assert_eq!(answer.status, 200);
+    let envelopes = raw::envelopes(&answer.body);
+    let [(2, end)] = &envelopes[..] else {
+        panic!("no single end: {envelopes:?}");
+    };
+    let end: serde_json::Value = serde_json::from_slice(end).unwrap();
+    let text = |key: &str| end["error"][key].as_str().unwrap().to_owned();
+    (text("code"), text("message"))
+}
+
+#[tokio::test]
+async fn those_who_say_nothing_or_never_finish_are_shown_out() {
+    let server = hub::start(strict()).await;
+    for words in [
+        "",
+        "P",
+        "PRI * HTTP/2",
+        "POST /x HT",
+        "POST /x HTTP/1.1\r\nhost: a\r\nx-slow: ",
+    ] {
+        let answer = send(&server, words.as_bytes()).await;
+        assert!(!answer.starts_with(b"HTTP/1.1 200"), "{words}");
+    }
+    // One byte at a time does not help.
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
+    let mut answer = Vec::new();
+    for byte in b"POST /x HTTP/1.1\r\nhost: localhost\r\nx-slow: 1\r\nx-slow: 2\r\n"
+        .iter()
+        .cycle()
+    {
+        if socket.write_all(&[*byte]).await.is_err() {
+            break;
+        }
+        let reading = socket.read_buf(&mut answer);
+        if let Ok(Ok(0) | Err(_)) = tokio::time::timeout(Duration::from_millis(10), reading).await {
+            break;
+        }
+    }
+    alive(&server).await;
+}
+
+#[tokio::test]
+async fn heads_that_are_too_large_are_refused() {
+    let server = hub::start(strict()).await;
+    let long = format!(
+        "GET / HTTP/1.1\r\nhost: localhost\r\nx-long: {}\r\n\r\n",
+        "a".repeat(40_000)
+    );
+    assert!(
+        send(&server, long.as_bytes())
+            .await
+            .starts_with(b"HTTP/1.1 431")
+    );
+    let many = format!(
+        "GET / HTTP/1.1\r\nhost: localhost\r\n{}\r\n",
+        "x: y\r\n".repeat(500)
+    );
+    assert!(
+        send(&server, many.as_bytes())
+            .await
+            .starts_with(b"HTTP/1.1 431")
+    );
+    alive(&server).await;
+}
+
+#[tokio::test]
+async fn torn_and_misshapen_streams_get_their_own_words() {
+    let server = hub::start(strict()).await;
+    let whole = hub::json(&invoke("todo", "list", ""));
+    let good = raw::envelope(0, &whole);
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packer.write_all(&vec![b' '; 10_000_000]).unwrap();
+    let bomb = raw::envelope(1, &packer.finish().unwrap());
+    let gzip = ("connect-content-encoding", "gzip");
+    let cases: [(&str, Vec<u8>, &[_], &str, &str); 9] = [
+        (
+            "inside a message",
+            good[..good.len() - 3].to_vec(),
+            &[STREAM],
+            "invalid_argument",
+            "ended inside",
+        ),
+        (
+            "inside a head",
+            good[..3].to_vec(),
+            &[STREAM],
+            "invalid_argument",
+            "ended inside",
+        ),
+        (
+            "no message",
+            Vec::new(),
+            &[STREAM],
+            "invalid_argument",
+            "no message",
+        ),
+        (
+            "two messages",
+            [good.clone(), good.clone()].concat(),
+            &[STREAM],
+            "invalid_argument",
+            "second message",
+        ),
+        (
+            "huge length",
+            b"\x00\xff\xff\xff\xffrest".to_vec(),
+            &[STREAM],
+            "resource_exhausted",
+            "4294967295",
+        ),
+        (
+            "unknown flags",
+            raw::envelope(64, &whole),
+            &[STREAM],
+            "invalid_argument",
+            "0x40",
+        ),
+        (
+            "end of stream in a request",
+            raw::envelope(2, b"{}"),
+            &[STREAM],
+            "invalid_argument",
+            "0x02",
+        ),
+        (
+            "compressed without saying how",
+            raw::envelope(1, &whole),
+            &[STREAM],
+            "internal",
+            "no header says how",
+        ),
+        (
+            "bomb",
+            bomb,
+            &[STREAM, gzip],
+            "resource_exhausted",
+            "100000 bytes",
+        ),
+    ];
+    for (case, body, headers, code, words) in cases {
+        let answer = raw::post(server.address, INVOKE, headers, &body).await;
+        let (found, message) = failure(&answer);
+        assert_eq!(found, code, "{case}: {message}");
+        assert!(message.contains(words), "{case}: {message}");
+        let stream = "/pinix.v2.HubService/InvokeStream";
+        if !["no message", "two messages"].contains(&case) {
+            let (found, _) = failure(&raw::post(server.address, stream, headers, &body).await);
+            assert_eq!(found, code, "{case}");
+        }
+    }
+    alive(&server).await;
+}
+
+#[tokio::test]
+async fn bodies_that_are_too_large_are_refused_before_they_are_read() {
+    let server = hub::start(strict()).await;
+    // Announced and never sent: the answer comes at once.
+    for kind in [UNARY, STREAM] {
+        let head = raw::head("POST", INVOKE, &[kind], 100_001_000);
+        let body: &[u8] = if kind == STREAM {
+            b"\x00\x05\xf5\xe1\x00"
+        } else {
+            b""
+        };
+        let answer = raw::parse(&send(&server, &[&head, body].concat()).await);
+        match kind == STREAM {
+            true => assert_eq!(failure(&answer).0, "resource_exhausted"),
+            false => assert_eq!(answer.status, 429),
+        }
+    }
+    // Not announced: it is over when the limit is.
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
+    let head = format!(
+        "POST {INVOKE} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+    );
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let chunk = [b"2710\r\n".to_vec(), vec![b' '; 10_000], b"\r\n".to_vec()].concat();
+    for _ in 0..11 {
+        if socket.write_all(&chunk).await.is_err() {
+            break;
+        }
+    }
+    let mut answer = vec![0; 12];
+    socket.read_exact(&mut answer).await.unwrap();
+    assert_eq!(answer, b"HTTP/1.1 429");
+    alive(&server).await;
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_not_waited_for() {
+    let server = hub::start(strict()).await;
+    let body = hub::json(&invoke("todo", "list", ""));
+    let head = raw::head("POST", INVOKE, &[UNARY], body.len());
+    let answer = raw::parse(&send(&server, &[head, body[..5].to_vec()].concat()).await);
+    assert_eq!(answer.status, 504);
+    assert!(
+        answer.text().contains("no bytes of the request came"),
+        "{}",
+        answer.text()
+    );
+    let body = raw::envelope(0, &body);
+    for path in [INVOKE, "/pinix.v2.HubService/InvokeStream"] {
+        let head = raw::head("POST", path, &[STREAM], body.len());
+        let answer = raw::parse(&send(&server, &[head, body[..9].to_vec()].concat()).await);
+        assert_eq!(failure(&answer).0, "deadline_exceeded");
+    }
+    alive(&server).await;
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait_for_their_turn() {
+    let mut options = strict();
+    options.limits.connections = 2;
+    let server = hub::start(options).await;
+    let first = TcpStream::connect(server.address).await.unwrap();
+    let second = TcpStream::connect(server.address).await.unwrap();
+    // Both say nothing and are shown out; then it is the third one's turn.
+    alive(&server).await;
+    drop((first, second));
+    alive(&server).await;
+}
+
+#[tokio::test]
+async fn bytes_of_any_kind_leave_the_server_alive() {
+    let server = hub::start(strict()).await;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let garbage = prop::collection::vec(any::<u8>(), 0..400);
+    let openings: [&[u8]; 4] = [
+        b"",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
+        b"POST /pinix.v2.HubService/InvokeStream HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/connect+proto\r\ntransfer-encoding: chunked\r\n\r\n190\r\n",
+    ];
+    for round in 0..60 {
+        let bytes = garbage.new_tree(&mut runner).unwrap().current();
+        let mut socket = TcpStream::connect(server.address).await.unwrap();
+        let _ = socket
+            .write_all(&[openings[round % 4], &bytes].concat())
+            .await;
+        let _ = socket.shutdown().await;
+        let mut answer = Vec::new();
+        let reading = socket.read_to_end(&mut answer);
+        assert!(
+            tokio::time::timeout(Duration::from_secs(20), reading)
+                .await
+                .is_ok()
+        );
+    }
+    alive(&server).await;
+}
