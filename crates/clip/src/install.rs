@@ -9,6 +9,7 @@ mod dependencies;
 mod fetch;
 mod records;
 mod run;
+mod settings;
 mod unpack;
 
 use std::collections::BTreeMap;
@@ -244,6 +245,20 @@ impl Library {
             replaces: earlier.is_some(),
             deprecated: fetched.deprecated,
         })
+    }
+
+    /// Understands a source. Packages without a registry are of the one in `client.json`.
+    pub fn source(&self, text: &str) -> Result<Source, ClipError> {
+        let registry = settings::registry(&self.root)?;
+        Source::parse(text, registry.as_deref())
+    }
+
+    /// Who the user is for the registry of a source, going by `credentials.json`.
+    pub fn registry_token(&self, source: &Source) -> Result<Option<Token>, ClipError> {
+        match source {
+            Source::Registry { registry, .. } => settings::token(&self.root, registry),
+            _ => Ok(None),
+        }
     }
 
     /// The source with the very version it stands for at the moment.

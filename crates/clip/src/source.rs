@@ -193,12 +193,15 @@ impl Source {
         })
     }
 
-    /// The package it stands for, if it stands for one; empty if only what is in it can tell.
+    /// The package it stands for, whatever is in it.
     pub fn package(&self) -> String {
         match self {
             Self::Registry { package, .. } => package.to_string(),
             Self::Npm { package, .. } => package.clone(),
-            Self::GitHub { .. } | Self::Local { .. } => String::new(),
+            Self::GitHub {
+                user, repository, ..
+            } => format!("github/{user}/{repository}"),
+            Self::Local { name, .. } => format!("local/{name}"),
         }
     }
 
@@ -407,6 +410,7 @@ mod tests {
         assert!(source.with_version(Some("../x")).is_err());
         let local = Source::parse("local/a:/b", None).unwrap();
         assert_eq!(local.with_version(Some("2")).unwrap(), local);
+        assert_eq!(local.package(), "local/a");
     }
 
     proptest! {

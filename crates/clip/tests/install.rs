@@ -108,7 +108,7 @@ async fn a_directory_is_installed_upgraded_and_removed() {
     let record = shop.library.records().unwrap().remove("todo").unwrap();
     assert_eq!(
         (record.package.as_str(), record.version.as_str()),
-        ("@lab/todo", "1.0.0")
+        ("local/todo", "1.0.0")
     );
     assert_eq!(record.manifest.commands[0].name, "a");
     let clip = shop.clip("todo");

@@ -332,7 +332,7 @@ async fn the_token_goes_to_the_registry_alone() {
     for request in server.seen.lock().unwrap().iter() {
         assert_eq!(request.header("authorization"), Some("Bearer top-secret"));
     }
-    let strangers = elsewhere.seen.lock().unwrap();
+    let strangers = elsewhere.seen.lock().unwrap().clone();
     assert_eq!(strangers.len(), 1);
     assert_eq!(strangers[0].header("authorization"), None);
     let config = fs::read_to_string(shop.root.path().join("home/config.json")).unwrap();

@@ -1,7 +1,6 @@
 //! The clips installed here, as endpoints. It starts them, installs and removes them; who may call them is not its business.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -10,7 +9,7 @@ use futures_util::{StreamExt, stream};
 use pinion_access::{PassingToken, Principal};
 use pinion_clip::bindings::{Binding, Bindings};
 use pinion_clip::data::{DataAnswer, DataOperation};
-use pinion_clip::install::{Install, Library, Purge, Record, Source};
+use pinion_clip::install::{Install, Library, Purge, Record};
 use pinion_clip::logs::ClipLog;
 use pinion_clip::web::{WebAnswer, WebFiles, WebRequest};
 use pinion_clip::{CallError, Clip, ClipConfig, Invocation, Outward, Snapshot};
@@ -111,14 +110,14 @@ impl Runtime {
         secret: &str,
         owner: &str,
     ) -> Result<Arc<Installed>, Failure> {
-        let (package, directory) = local_source(source)?;
+        let source = self.library.source(source)?;
+        let token = self.library.registry_token(&source)?;
         let install = Install {
             alias,
-            source: Source::Directory(directory),
-            origin: source,
-            package,
+            source: &source,
             owner,
             call_secret: secret,
+            registry_token: token.as_ref(),
         };
         let staged = self.library.stage(&install).await?;
         // Calls to the earlier version end before its files go.
@@ -170,23 +169,6 @@ impl Runtime {
         let clips = std::mem::take(&mut *self.clips());
         let ending = clips.values().map(|installed| installed.clip.retire());
         futures_util::future::join_all(ending).await;
-    }
-}
-
-/// Package and directory of `local/name:/dir`.
-fn local_source(source: &str) -> Result<(&str, &Path), Failure> {
-    let local = source
-        .strip_prefix("local/")
-        .and_then(|rest| rest.split_once(':'));
-    match local {
-        Some((name, directory)) if directory.starts_with('/') => Ok((
-            &source[..source.len() - directory.len() - 1],
-            Path::new(directory),
-        ))
-        .map(|(package, directory)| (if name.is_empty() { "" } else { package }, directory)),
-        _ => Err(Failure::invalid(format!(
-            "\"{source}\" is no source: write local/NAME:/DIRECTORY"
-        ))),
     }
 }
 
