@@ -1,5 +1,5 @@
 //! What the tests of every crate stand on: a scripted model server, a sandbox to run the program in, a
-//! runner for transcripts, and ways to make files and pipes fail.
+//! runner for transcripts, a real browser, and ways to make files and pipes fail.
 //!
 //! This crate is a dev-dependency only. It knows the program under test as a command line and nothing
 //! else, so the same runner can drive another implementation of a protocol for comparison. Of our own crates it
@@ -12,6 +12,7 @@
     reason = "runs inside tests only, where a panic with a clear message is the report"
 )]
 
+pub mod browser;
 pub mod fault;
 pub mod frames;
 pub mod golden;
@@ -24,6 +25,7 @@ pub mod vectors;
 mod process;
 mod stage;
 
+pub use browser::Browser;
 pub use frames::Frames;
 pub use model::ModelServer;
 pub use nix::sys::signal::Signal;
