@@ -106,7 +106,9 @@ function drawTop(current) {
     h("a.brand", { href: route("clips") }, h("img", { src: "/portal/icon.svg", alt: "", width: 20, height: 20 }), h("span", app.info.name || "pinion hub")),
     h("nav", { "aria-label": "Pages" }, links),
     h("div.who", h("span.version", app.info.version ? `v${app.info.version}` : ""), h("span.badge", { title: "Whom you are signed in as" }, who),
-      app.session.open ? null : h("button.small.quiet", { type: "button", on: { click: signOut } }, "Sign out")));
+      app.session.signedIn
+        ? h("button.small.quiet", { type: "button", on: { click: signOut } }, "Sign out")
+        : h("button.small.quiet", { type: "button", on: { click: () => signedOut() } }, "Sign in")));
 }
 
 async function signOut() {
@@ -154,7 +156,7 @@ async function whoAmI() {
     return await access.session();
   } catch (error) {
     if (error.code !== "unauthenticated") throw error;
-    return app.info.authRequired ? null : { kind: "super", manage: true, open: true };
+    return app.info.authRequired ? null : { kind: "guest" };
   }
 }
 

@@ -3,6 +3,7 @@
 // Nothing is checked that the clip would not check better: a form only refuses what cannot be sent.
 
 import { h, freshId } from "./dom.js";
+import { exactNumber, isRaw, parseJson } from "./json.js";
 import { plainSchema, typeOf, isNullable } from "./schema.js";
 
 const DEEPEST_FIELDS = 6;
@@ -32,7 +33,7 @@ export function jsonControl({ label, description, value, required, rows = 8, hin
       return undefined;
     }
     try {
-      return JSON.parse(input.value, exactly);
+      return parseJson(input.value);
     } catch (error) {
       throw new FieldError(`${label} is not JSON: ${error.message}`, input);
     }
@@ -141,20 +142,6 @@ function numeric(at) {
     return exactNumber(written);
   };
   return { element: labelled(at.label, at.description, input, at.required, hintOf(at.schema)), read };
-}
-
-const isRaw = (value) => JSON.isRawJSON?.(value) ?? false;
-
-/** A number that does not fit a double goes out as it was written, where the browser can. */
-function exactNumber(written) {
-  const value = Number(written);
-  if (Number.isInteger(value) && !Number.isSafeInteger(value) && /^-?[1-9]\d*$/.test(written) && JSON.rawJSON) return JSON.rawJSON(written);
-  return value;
-}
-
-/** Keeps numbers of written JSON that do not fit a double. */
-function exactly(key, value, context) {
-  return typeof value === "number" && context?.source ? exactNumber(context.source) : value;
 }
 
 function boolean(at) {

@@ -2,6 +2,7 @@
 // call without end does not fill the page.
 
 import { h, problem, copyButton } from "./dom.js";
+import { parseJson } from "./json.js";
 import { showValue, picturesIn } from "./results.js";
 import { elapsed, count } from "./words.js";
 import { isAbort, textOf, RpcError } from "./connect.js";
@@ -62,7 +63,7 @@ export class Results {
     const text = textOf(output);
     let value;
     try {
-      value = text === "" ? {} : JSON.parse(text);
+      value = text === "" ? {} : parseJson(text);
     } catch {
       value = text;
     }

@@ -97,6 +97,8 @@ function panel(page, command) {
       run.disabled = false;
       cancel.disabled = true;
       if (wasOnCancel) run.focus();
+      // A call wakes a clip, or shows that it is ill.
+      page.clips.refresh();
     }
   } } },
     input.element,

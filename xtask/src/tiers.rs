@@ -113,6 +113,15 @@ const TIERS: [Tier; 9] = [
         }],
         prepare: postgres_server,
     },
+    Tier {
+        name: "portal",
+        tests: &[Tests {
+            package: "pinion-hub",
+            target: "portal",
+            test: None,
+        }],
+        prepare: |effort| programs(effort, &[CHROMIUM, BASH, PYTHON]),
+    },
 ];
 
 /// A program from the distribution.
@@ -127,6 +136,7 @@ const NPM: Installed = program(["npm", "--version"], "npm");
 const PYTHON: Installed = program(["python3", "--version"], "python3");
 const BASH: Installed = program(["bash", "--version"], "bash");
 const JQ: Installed = program(["jq", "--version"], "jq");
+const CHROMIUM: Installed = program(["chromium", "--version"], "chromium");
 const GO: Installed = program(["go", "version"], "golang-go");
 
 const fn program(asked: [&'static str; 2], package: &'static str) -> Installed {

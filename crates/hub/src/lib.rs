@@ -11,6 +11,7 @@ mod hub;
 mod inside;
 mod open;
 mod pages;
+mod portal;
 mod runtime;
 mod service;
 mod table;

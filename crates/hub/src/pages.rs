@@ -1,13 +1,16 @@
-//! What the hub answers over plain HTTP: whether it is well, and the web pages of clips.
+//! What the hub answers over plain HTTP: whether it is well, the web pages of clips, and the portal.
+
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use pinion_access as access;
 use pinion_clip::web::{ByteRange, WebAnswer, WebRequest, content_range, decode_path, parse_range};
 use pinion_connect::{Body, Peer};
 use pinion_status::{Code, Failure};
 
-use crate::Hub;
+use crate::{Hub, portal};
 
 const CLIPS: &str = "/clips/";
 
@@ -24,10 +27,39 @@ pub(crate) async fn answer(hub: &Hub, request: Request<Incoming>, peer: Peer) ->
         }
         return response;
     }
-    refusal(Refusal::from(Failure::new(
-        Code::NotFound,
-        format!("there is nothing at {path}"),
-    )))
+    if portal::is_access(path) {
+        let answer = access_route(hub, request, peer).await;
+        return answer.unwrap_or_else(|failure| refusal(failure.into()));
+    }
+    let (parts, _) = request.into_parts();
+    portal::page(&parts).unwrap_or_else(|| {
+        let message = format!("there is no {} {}", parts.method, parts.uri.path());
+        refusal(Failure::new(Code::NotFound, message).into())
+    })
+}
+
+/// Sessions and tokens. Their bodies are short.
+async fn access_route(
+    hub: &Hub,
+    request: Request<Incoming>,
+    peer: Peer,
+) -> Result<Response<Body>, Failure> {
+    const LONGEST: usize = 16 * 1024;
+    const SLOWEST: Duration = Duration::from_secs(10);
+    let (parts, body) = request.into_parts();
+    let body = tokio::time::timeout(SLOWEST, Limited::new(body, LONGEST).collect())
+        .await
+        .map_err(|_| Failure::new(Code::DeadlineExceeded, "the request does not end"))?
+        .map_err(|error| Failure::invalid(format!("the request cannot be read: {error}")))?;
+    let visitor = portal::Visitor {
+        peer: hub.visitor(&parts.headers, peer),
+        transport: match peer.secure {
+            true => access::Transport::Tls,
+            false => access::Transport::Plain,
+        },
+    };
+    let request = Request::from_parts(parts, body.to_bytes());
+    portal::answer(hub.gate(), &request, visitor)
 }
 
 /// Why there is no page.

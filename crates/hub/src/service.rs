@@ -99,17 +99,31 @@ impl Hub {
 
     /// Who sends these headers.
     pub(crate) fn admit(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, Failure> {
-        let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-        // Unless all pages may call, those of others were turned away on the way here.
-        let is_served = |_: &str| !self.settings().any_origin;
-        let origin = Origin::of(text(header::ORIGIN), text(SEC_FETCH_SITE), is_served);
-        let peer = pinion_access::Peer {
-            loopback: peer.address.ip().is_loopback(),
-            origin,
-        };
+        let authorization = text_of(headers, header::AUTHORIZATION);
+        let cookie = text_of(headers, header::COOKIE);
         self.gate()
-            .admit(text(header::AUTHORIZATION), text(header::COOKIE), peer)
+            .admit(authorization, cookie, self.visitor(headers, peer))
     }
+
+    /// Where these headers come from, as far as rights depend on it.
+    pub(crate) fn visitor(&self, headers: &HeaderMap, peer: Peer) -> pinion_access::Peer {
+        let own = text_of(headers, header::HOST);
+        // Unless all origins are let in, pages of others were turned away on the way here.
+        let is_served = |origin: &str| {
+            let page = origin.split_once("://").map(|(_, authority)| authority);
+            !self.settings().any_origin || (page.is_some() && page == own)
+        };
+        let origin = text_of(headers, header::ORIGIN);
+        let site = text_of(headers, SEC_FETCH_SITE);
+        pinion_access::Peer {
+            loopback: peer.address.ip().is_loopback(),
+            origin: Origin::of(origin, site, is_served),
+        }
+    }
+}
+
+pub(crate) fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
 }
 
 /// Who shows a token that is not known here, where none is needed.

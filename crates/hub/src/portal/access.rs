@@ -1,0 +1,635 @@
+//! Sessions and tokens over plain HTTP, in JSON.
+//!
+//! ```text
+//! POST   /auth/session      {"token":"…"}                                   204, with a cookie
+//! GET    /auth/session                                                      200 {"kind","scope","alias","manage","signedIn"}
+//! DELETE /auth/session                                                      204
+//! GET    /auth/tokens                                                       200 {"tokens":[{"id","kind",…}]}
+//! POST   /auth/tokens       {"kind","scope","alias","manage","ttlSeconds","label"}   201, with the token this once
+//! DELETE /auth/tokens/<id>                                                  204
+//! ```
+//!
+//! What changes something must say that it is JSON, which a page of somebody else cannot without asking first.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use jiff::Timestamp;
+use pinion_access::{
+    Caller, Gate, Grant, Kind, NewToken, Peer, Principal, Record, TokenId, Transport,
+};
+use pinion_connect::Body;
+use pinion_status::{Code, Failure};
+use serde::{Deserialize, Serialize};
+
+use super::guard;
+use crate::service::text_of;
+
+const SESSION: &str = "/auth/session";
+const TOKENS: &str = "/auth/tokens";
+const ONE_TOKEN: &str = "/auth/tokens/";
+/// A token is not to outlive everybody who knows what it was for.
+const LONGEST_LIFE: u64 = 100 * 366 * 86_400;
+const LONGEST_LABEL: usize = 200;
+
+/// Where a request comes from, as far as sessions depend on it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visitor {
+    pub(crate) peer: Peer,
+    pub(crate) transport: Transport,
+}
+
+/// Whether a path is one of these routes.
+pub(crate) fn is_access(path: &str) -> bool {
+    path.starts_with("/auth/")
+}
+
+/// Answers a request to one of these routes.
+pub(crate) fn answer(
+    gate: &Gate,
+    request: &Request<Bytes>,
+    visitor: Visitor,
+) -> Result<Response<Body>, Failure> {
+    let path = request.uri().path();
+    let method = request.method();
+    if method != Method::GET {
+        require_json(request.headers())?;
+    }
+    let unknown = || Failure::new(Code::NotFound, format!("there is no {method} {path}"));
+    let caller = || admit(gate, request.headers(), visitor);
+    match (method, path) {
+        (&Method::POST, SESSION) => open_session(gate, request.body(), visitor),
+        (&Method::GET, SESSION) => show_session(&caller()?),
+        (&Method::DELETE, SESSION) => {
+            let cookie = gate.close_session(text_of(request.headers(), header::COOKIE));
+            with_cookie(nothing(), &cookie)
+        }
+        (&Method::GET, TOKENS) => {
+            require_super(&caller()?)?;
+            let records = gate.store().list()?;
+            let tokens: Vec<Shown<'_>> = records.iter().map(Shown::of).collect();
+            json(StatusCode::OK, &serde_json::json!({ "tokens": tokens }))
+        }
+        (&Method::POST, TOKENS) => {
+            require_super(&caller()?)?;
+            mint(gate, request.body())
+        }
+        (&Method::DELETE, _) => {
+            let id = path.strip_prefix(ONE_TOKEN).ok_or_else(unknown)?;
+            require_super(&caller()?)?;
+            gate.store().revoke(&TokenId::from(id))?;
+            Ok(nothing())
+        }
+        _ => Err(unknown()),
+    }
+}
+
+fn admit(gate: &Gate, headers: &HeaderMap, visitor: Visitor) -> Result<Caller, Failure> {
+    let authorization = text_of(headers, header::AUTHORIZATION);
+    gate.admit(
+        authorization,
+        text_of(headers, header::COOKIE),
+        visitor.peer,
+    )
+}
+
+fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
+    let kind = text_of(headers, header::CONTENT_TYPE).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    Err(Failure::invalid("send Content-Type: application/json"))
+}
+
+fn require_super(caller: &Caller) -> Result<(), Failure> {
+    match caller.principal {
+        Principal::Super => Ok(()),
+        Principal::Anonymous => Err(not_signed_in()),
+        _ => Err(Failure::new(
+            Code::PermissionDenied,
+            "tokens are kept with a super token",
+        )),
+    }
+}
+
+fn not_signed_in() -> Failure {
+    Failure::new(Code::Unauthenticated, "nobody is signed in")
+}
+
+#[derive(Deserialize)]
+struct SignIn {
+    token: String,
+}
+
+fn open_session(gate: &Gate, body: &[u8], visitor: Visitor) -> Result<Response<Body>, Failure> {
+    let SignIn { token } = read(body)?;
+    let token = token.trim();
+    if token.is_empty() {
+        return Err(Failure::new(Code::Unauthenticated, "the token is empty"));
+    }
+    let caller = gate.authenticate(Some(token), visitor.peer)?;
+    let cookie = gate.open_session(&caller, visitor.transport)?;
+    with_cookie(nothing(), &cookie)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Session<'a> {
+    kind: &'static str,
+    scope: &'a str,
+    alias: &'a str,
+    manage: bool,
+    signed_in: bool,
+}
+
+fn show_session(caller: &Caller) -> Result<Response<Body>, Failure> {
+    let (kind, alias, manage) = match &caller.principal {
+        Principal::Super => (Kind::Super.as_str(), "", true),
+        Principal::Hub { manage, .. } => (Kind::Hub.as_str(), "", *manage),
+        Principal::Clip { alias, .. } => (Kind::Clip.as_str(), &**alias, false),
+        Principal::Guest => ("guest", "", false),
+        Principal::Anonymous => return Err(not_signed_in()),
+    };
+    let scope = caller.scope().map_or("", |scope| scope.as_str());
+    let signed_in = caller.token.is_some();
+    let session = Session {
+        kind,
+        scope,
+        alias,
+        manage,
+        signed_in,
+    };
+    json(StatusCode::OK, &session)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    id: &'a str,
+    kind: &'static str,
+    scope: &'a str,
+    alias: &'a str,
+    manage: bool,
+    label: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_used: Option<String>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(record: &'a Record) -> Self {
+        let (scope, alias, manage) = match &record.grant {
+            Grant::Super => (None, "", true),
+            Grant::Hub { scope, manage } => (Some(scope), "", *manage),
+            Grant::Clip { alias, owner } => (owner.as_ref(), alias.as_str(), false),
+        };
+        let time = |milliseconds| {
+            Timestamp::from_millisecond(milliseconds)
+                .ok()
+                .map(|time| time.to_string())
+        };
+        Self {
+            id: record.id.as_str(),
+            kind: record.kind().as_str(),
+            scope: scope.map_or("", |scope| scope.as_str()),
+            alias,
+            manage,
+            label: &record.label,
+            created: time(record.created),
+            expires: record.expires.and_then(time),
+            last_used: record.last_used.and_then(time),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Wanted {
+    kind: String,
+    scope: String,
+    alias: String,
+    manage: bool,
+    ttl_seconds: u64,
+    label: String,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self {
+            kind: Kind::Hub.as_str().into(),
+            scope: String::new(),
+            alias: String::new(),
+            manage: true,
+            ttl_seconds: 0,
+            label: String::new(),
+        }
+    }
+}
+
+impl Wanted {
+    fn into_new(self) -> Result<NewToken, Failure> {
+        let scope = || match self.scope.trim() {
+            "" => Ok(None),
+            text => text.parse().map(Some),
+        };
+        let grant = match self.kind.as_str() {
+            "super" => Grant::Super,
+            "hub" => Grant::Hub {
+                scope: scope()?
+                    .ok_or_else(|| Failure::invalid("a hub token has a scope, as in @me"))?,
+                manage: self.manage,
+            },
+            "clip" => {
+                let alias = pinion_clip::alias::normalise(&self.alias)
+                    .ok_or_else(|| Failure::invalid("a clip token has the alias of a clip"))?;
+                Grant::Clip {
+                    alias,
+                    owner: scope()?,
+                }
+            }
+            other => {
+                return Err(Failure::invalid(format!(
+                    "{other:?} is no kind of token: there are hub, clip and super"
+                )));
+            }
+        };
+        let label = self.label.trim();
+        if label.chars().count() > LONGEST_LABEL {
+            return Err(Failure::invalid(format!(
+                "a label has at most {LONGEST_LABEL} characters"
+            )));
+        }
+        let new = NewToken::new(grant).labelled(label);
+        match self.ttl_seconds {
+            0 => Ok(new),
+            seconds @ 1..=LONGEST_LIFE => Ok(new.lasting(Duration::from_secs(seconds))),
+            _ => Err(Failure::invalid(
+                "a token lasts at most a hundred years; leave ttlSeconds out for one without an end",
+            )),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Made<'a> {
+    #[serde(flatten)]
+    shown: Shown<'a>,
+    token: &'a str,
+}
+
+fn mint(gate: &Gate, body: &[u8]) -> Result<Response<Body>, Failure> {
+    let wanted: Wanted = read(body)?;
+    let minted = gate.store().mint(wanted.into_new()?)?;
+    let shown = Shown::of(&minted.record);
+    let token = minted.token.reveal();
+    json(StatusCode::CREATED, &Made { shown, token })
+}
+
+fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Failure> {
+    serde_json::from_slice(body)
+        .map_err(|error| Failure::invalid(format!("the body is not what this takes: {error}")))
+}
+
+fn json(status: StatusCode, value: &impl Serialize) -> Result<Response<Body>, Failure> {
+    let mut text = serde_json::to_string(value)
+        .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+    text.push('\n');
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    secret(headers);
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    Ok(response)
+}
+
+fn nothing() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    secret(response.headers_mut());
+    response
+}
+
+/// What is said here stays between the hub and who asked.
+fn secret(headers: &mut HeaderMap) {
+    guard(headers);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+}
+
+fn with_cookie(mut response: Response<Body>, cookie: &str) -> Result<Response<Body>, Failure> {
+    let cookie = HeaderValue::from_str(cookie)
+        .map_err(|_| Failure::new(Code::Internal, "a session cannot be put into a cookie"))?;
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+    use pinion_access::{Mode, Origin, TokenStore};
+    use serde_json::{Value, json};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    struct Desk {
+        gate: Gate,
+        first: String,
+        _root: TempDir,
+    }
+
+    impl Desk {
+        fn new(mode: Mode) -> Self {
+            let root = tempfile::tempdir().unwrap();
+            let store = TokenStore::open(root.path()).unwrap();
+            let minted = store.mint(NewToken::new(Grant::Super)).unwrap();
+            Self {
+                gate: Gate::new(mode, store),
+                first: minted.token.reveal().to_owned(),
+                _root: root,
+            }
+        }
+
+        fn ask(
+            &self,
+            line: &str,
+            headers: &[(&str, &str)],
+            body: &Value,
+        ) -> Result<(StatusCode, HeaderMap, Value), Code> {
+            let (method, path) = line.split_once(' ').unwrap();
+            let mut request = Request::builder().method(method).uri(path);
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            if method != "GET" && !headers.iter().any(|(name, _)| *name == "content-type") {
+                request = request.header("content-type", "application/json; charset=utf-8");
+            }
+            let body = if body.is_null() {
+                Bytes::new()
+            } else {
+                Bytes::from(body.to_string())
+            };
+            let visitor = Visitor {
+                peer: Peer::LOCAL,
+                transport: Transport::Plain,
+            };
+            let response = answer(&self.gate, &request.body(body).unwrap(), visitor)
+                .map_err(|failure| failure.code)?;
+            let (parts, body) = response.into_parts();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .build()
+                .unwrap();
+            let bytes = runtime.block_on(body.collect()).unwrap().to_bytes();
+            Ok((
+                parts.status,
+                parts.headers,
+                serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+            ))
+        }
+
+        fn as_super(&self, line: &str, body: &Value) -> Result<(StatusCode, Value), Code> {
+            let bearer = format!("Bearer {}", self.first);
+            let (status, _, value) = self.ask(line, &[("authorization", &bearer)], body)?;
+            Ok((status, value))
+        }
+    }
+
+    #[test]
+    fn a_token_becomes_a_session_and_the_session_ends() {
+        let desk = Desk::new(Mode::Secured);
+        let none = Value::Null;
+        assert_eq!(
+            desk.ask("GET /auth/session", &[], &none).unwrap_err(),
+            Code::Unauthenticated
+        );
+        let (status, headers, _) = desk
+            .ask(
+                "POST /auth/session",
+                &[],
+                &json!({"token": format!(" {}\n", desk.first)}),
+            )
+            .unwrap();
+        assert_eq!(status, StatusCode::NO_CONTENT);
+        let cookie = headers[header::SET_COOKIE].to_str().unwrap();
+        assert!(
+            cookie.contains("HttpOnly")
+                && cookie.contains("SameSite=Strict")
+                && !cookie.contains(&desk.first)
+        );
+        let cookie = cookie.split(';').next().unwrap();
+        let (_, headers, session) = desk
+            .ask("GET /auth/session", &[("cookie", cookie)], &none)
+            .unwrap();
+        assert_eq!(
+            session,
+            json!({"kind": "super", "scope": "", "alias": "", "manage": true, "signedIn": true})
+        );
+        assert_eq!(headers[header::CACHE_CONTROL], "no-store");
+        let (status, headers, _) = desk
+            .ask("DELETE /auth/session", &[("cookie", cookie)], &none)
+            .unwrap();
+        assert_eq!(status, StatusCode::NO_CONTENT);
+        assert!(
+            headers[header::SET_COOKIE]
+                .to_str()
+                .unwrap()
+                .contains("Max-Age=0")
+        );
+        assert_eq!(
+            desk.ask("GET /auth/session", &[("cookie", cookie)], &none)
+                .unwrap_err(),
+            Code::Unauthenticated
+        );
+    }
+
+    #[test]
+    fn wrong_tokens_and_bodies_open_nothing() {
+        let desk = Desk::new(Mode::OpenLocal);
+        for (body, code) in [
+            (json!({"token": "pns_wrong"}), Code::Unauthenticated),
+            (json!({"token": ""}), Code::Unauthenticated),
+            (json!({"token": 7}), Code::InvalidArgument),
+            (json!([]), Code::InvalidArgument),
+            (Value::Null, Code::InvalidArgument),
+        ] {
+            assert_eq!(
+                desk.ask("POST /auth/session", &[], &body).unwrap_err(),
+                code,
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn forms_of_other_pages_are_refused() {
+        let desk = Desk::new(Mode::OpenLocal);
+        for kind in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+            "application/jsonp",
+        ] {
+            for line in [
+                "POST /auth/session",
+                "POST /auth/tokens",
+                "DELETE /auth/session",
+                "DELETE /auth/tokens/x",
+            ] {
+                let refused = desk.ask(
+                    line,
+                    &[("content-type", kind)],
+                    &json!({"token": desk.first}),
+                );
+                assert_eq!(refused.unwrap_err(), Code::InvalidArgument, "{line} {kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn open_hubs_say_who_one_is_without_a_token() {
+        let session = |mode| {
+            Desk::new(mode)
+                .ask("GET /auth/session", &[], &Value::Null)
+                .unwrap()
+                .2
+        };
+        let expected = |kind: &str, manage| json!({"kind": kind, "scope": "", "alias": "", "manage": manage, "signedIn": false});
+        assert_eq!(session(Mode::OpenLocal), expected("super", true));
+        assert_eq!(session(Mode::Manage), expected("guest", false));
+    }
+
+    #[test]
+    fn tokens_are_made_listed_and_revoked() {
+        let desk = Desk::new(Mode::Secured);
+        let wanted = json!({"kind": "hub", "scope": "@Ana", "manage": false, "ttlSeconds": 3600, "label": " laptop "});
+        let (status, made) = desk.as_super("POST /auth/tokens", &wanted).unwrap();
+        assert_eq!(status, StatusCode::CREATED);
+        let token = made["token"].as_str().unwrap().to_owned();
+        assert!(token.starts_with("pnx_"));
+        assert_eq!(
+            (&made["scope"], &made["label"], &made["manage"]),
+            (&json!("@ana"), &json!("laptop"), &json!(false))
+        );
+        let times = ["created", "expires"]
+            .map(|name| made[name].as_str().unwrap().parse::<Timestamp>().unwrap());
+        assert_eq!(times[1].duration_since(times[0]).as_secs(), 3600);
+
+        let (_, listed) = desk.as_super("GET /auth/tokens", &Value::Null).unwrap();
+        assert_eq!(listed["tokens"].as_array().unwrap().len(), 2);
+        assert!(!listed.to_string().contains(&token));
+
+        let bearer = format!("Bearer {token}");
+        let as_ana = |line| {
+            desk.ask(
+                line,
+                &[("authorization", &bearer)],
+                &json!({"kind": "super"}),
+            )
+        };
+        assert_eq!(as_ana("GET /auth/session").unwrap().2["scope"], "@ana");
+        for line in [
+            "GET /auth/tokens",
+            "POST /auth/tokens",
+            "DELETE /auth/tokens/x",
+        ] {
+            assert_eq!(as_ana(line).unwrap_err(), Code::PermissionDenied, "{line}");
+            assert_eq!(
+                desk.ask(line, &[], &json!({})).unwrap_err(),
+                Code::Unauthenticated,
+                "{line}"
+            );
+        }
+
+        let line = format!("DELETE /auth/tokens/{}", made["id"].as_str().unwrap());
+        assert_eq!(
+            desk.as_super(&line, &Value::Null).unwrap().0,
+            StatusCode::NO_CONTENT
+        );
+        assert_eq!(
+            as_ana("GET /auth/session").unwrap_err(),
+            Code::Unauthenticated
+        );
+        assert_eq!(
+            desk.as_super(&line, &Value::Null).unwrap_err(),
+            Code::NotFound
+        );
+    }
+
+    #[test]
+    fn tokens_that_make_no_sense_are_not_made() {
+        let desk = Desk::new(Mode::Secured);
+        for wanted in [
+            json!({"kind": "root"}),
+            json!({"kind": "hub"}),
+            json!({"kind": "hub", "scope": "a b"}),
+            json!({"kind": "clip", "alias": "@/"}),
+            json!({"kind": "super", "ttlSeconds": u64::MAX}),
+            json!({"kind": "super", "ttlSeconds": -1}),
+            json!({"kind": "super", "label": "x".repeat(201)}),
+        ] {
+            assert_eq!(
+                desk.as_super("POST /auth/tokens", &wanted).unwrap_err(),
+                Code::InvalidArgument,
+                "{wanted}"
+            );
+        }
+        let (_, listed) = desk.as_super("GET /auth/tokens", &Value::Null).unwrap();
+        assert_eq!(listed["tokens"].as_array().unwrap().len(), 1);
+        let (_, made) = desk
+            .as_super(
+                "POST /auth/tokens",
+                &json!({"kind": "clip", "alias": "My Todo"}),
+            )
+            .unwrap();
+        assert_eq!(
+            (&made["kind"], &made["alias"]),
+            (&json!("clip"), &json!("my-todo"))
+        );
+        assert!(made.get("expires").is_none());
+    }
+
+    #[test]
+    fn cookies_do_not_count_on_pages_of_others() {
+        let desk = Desk::new(Mode::Secured);
+        let (_, headers, _) = desk
+            .ask("POST /auth/session", &[], &json!({"token": desk.first}))
+            .unwrap();
+        let cookie = headers[header::SET_COOKIE]
+            .to_str()
+            .unwrap()
+            .split(';')
+            .next()
+            .unwrap();
+        let request = Request::builder()
+            .uri("/auth/tokens")
+            .header("cookie", cookie)
+            .body(Bytes::new())
+            .unwrap();
+        for (origin, allowed) in [
+            (Origin::Served, true),
+            (Origin::Absent, true),
+            (Origin::Foreign, false),
+        ] {
+            let peer = Peer {
+                loopback: true,
+                origin,
+            };
+            let answer = answer(
+                &desk.gate,
+                &request,
+                Visitor {
+                    peer,
+                    transport: Transport::Plain,
+                },
+            );
+            assert_eq!(answer.is_ok(), allowed, "{origin:?}");
+        }
+    }
+}

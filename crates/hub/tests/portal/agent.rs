@@ -1,0 +1,44 @@
+//! The page of the agent, with a clip that plays it.
+
+use crate::stage::{NOT_SIGNED_IN, Stage, picture, probe, visit};
+
+#[test]
+#[ignore = "needs Chromium: cargo xtask test --all"]
+fn the_agent_is_asked_followed_up_and_stopped() {
+    let stage = Stage::new();
+    let page = stage.signed_in();
+    visit(&page, "agent", ".prompt");
+    page.wait_for_text("main", "nobody to talk to");
+    stage.hub.install("agent", probe().path());
+    page.wait_for("!document.querySelector('main').innerText.includes('nobody to talk to')");
+
+    page.fill(".prompt textarea", "list my entries");
+    page.press(pinion_testkit::browser::Key::Enter);
+    page.wait_for_text(".turn.user", "list my entries");
+    page.wait_for_text("main", "Done in");
+    page.wait_for_text(".turn.agent", "In topic-1 you said: list my entries");
+    page.wait_for_text(".turn.tool[data-state=done]", "todo_list");
+    page.wait_for_text(".turn.agent .block", "code <img src=x onerror=");
+    page.wait_for_text(".event-note", "1,200 tokens read, 7 written");
+    page.click(".turn.tool summary");
+    page.wait_for_text(".turn.tool", "nothing to do");
+    picture(&page, "agent");
+
+    // The next message goes into the same topic, and a run can be stopped.
+    page.fill(".prompt textarea", "wait");
+    page.click_text("Send");
+    page.wait_for("document.querySelectorAll('.turn.agent').length === 2");
+    page.wait_for_text(
+        ".turn.agent:last-of-type, .turn.agent",
+        "In topic-1 you said:",
+    );
+    // It goes on while other pages are looked at.
+    visit(&page, "clips", ".clip-row");
+    visit(&page, "agent", ".turn.user");
+    page.click_text("Stop");
+    page.wait_for_text(".event-note", "You stopped the run.");
+    page.wait_for("!document.querySelector('.prompt button[type=submit]').disabled");
+    page.click_text("New conversation");
+    page.wait_for("!document.querySelector('.turn')");
+    stage.assert_clean(&page, &[NOT_SIGNED_IN]);
+}
