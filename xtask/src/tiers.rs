@@ -51,7 +51,7 @@ const fn client(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 9] = [
+const TIERS: [Tier; 10] = [
     Tier {
         name: "interop",
         tests: &[

@@ -20,7 +20,7 @@ fn clips_are_listed_and_searched() {
         "probe",
         "local/probe",
         "v0.3.0",
-        "11 commands",
+        "12 commands",
         "Open web UI",
     ] {
         assert!(row.contains(part), "{part} in {row}");
@@ -181,6 +181,23 @@ fn parts_are_shown_as_they_come_in_order() {
     page.wait_for("document.querySelector('.results').dataset.state === 'done'");
     assert!(page.text(".run-status").contains("3 parts"));
     assert!(!page.text(".run-time").is_empty());
+    stage.assert_clean(&page, &[NOT_SIGNED_IN]);
+}
+
+#[test]
+#[ignore = "needs Chromium: cargo xtask test --all"]
+fn a_great_many_parts_do_not_fill_the_page() {
+    let stage = Stage::new();
+    let page = stage.signed_in();
+    open_command(&page, "probe", "many");
+    assert_eq!(run_to_end(&page), "done");
+    assert!(page.text(".run-status").contains("1,500 parts"));
+    assert!(page.count(".output > *") <= 401);
+    let last = "[...document.querySelectorAll('.output .block')].at(-1).textContent";
+    assert_eq!(
+        page.evaluate(&format!("JSON.parse({last}).number")),
+        json!(1500)
+    );
     stage.assert_clean(&page, &[NOT_SIGNED_IN]);
 }
 

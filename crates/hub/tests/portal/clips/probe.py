@@ -46,6 +46,10 @@ def serve(id, command, given, gone):
             part({"beat": number})
             gone.wait(0.05)
         log("warn", "forever was cancelled")
+    elif command == "many":
+        for number in range(1, 1501):
+            part({"number": number})
+        end()
     elif command == "evil":
         answer(EVIL if given.get("as") == "text" else {"html": EVIL, EVIL: True})
     elif command == "picture":
