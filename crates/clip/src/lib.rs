@@ -48,5 +48,5 @@ pub use limits::Limits;
 pub use output::{Aggregate, MAX_OUTPUT};
 pub use outward::{Listing, Nowhere, Outward};
 pub use pinion_status::{Code, Failure as ClipError};
-pub use process::Programs;
+pub use process::{Programs, is_secret};
 pub use secret::CallSecret;

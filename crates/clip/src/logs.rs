@@ -187,7 +187,7 @@ impl ClipLog {
     }
 
     /// Adds a line of the clip's error output.
-    pub(crate) fn stderr(&self, line: &[u8]) {
+    pub fn stderr(&self, line: &[u8]) {
         let line = String::from_utf8_lossy(line);
         self.push(Level::of_line(&line), Origin::Stderr, &line);
     }

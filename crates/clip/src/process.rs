@@ -8,6 +8,6 @@ mod requests;
 mod stderr;
 mod supervise;
 
-pub use launch::Programs;
+pub use launch::{Programs, is_secret};
 pub(crate) use launch::{bun, git, npm};
 pub(crate) use supervise::supervise;

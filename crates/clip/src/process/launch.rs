@@ -179,7 +179,7 @@ fn variables(
 }
 
 /// Whether a variable of this name holds something that is not for clips.
-fn is_secret(name: &str) -> bool {
+pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     if name.starts_with("PINIX_") || name.starts_with("PINION_") {
         return true;

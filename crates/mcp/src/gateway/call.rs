@@ -1,0 +1,303 @@
+//! Calling tools.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use pinion_clip::Aggregate;
+use pinion_clip::manifest::Manifest;
+use pinion_status::Failure;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::clips::{ClipSummary, Outputs};
+use super::tools::{self, HubTool};
+use super::{Answer, Context, Exposes, Gateway, Outlet, read};
+use crate::rpc::{self, Fault, Id, Request};
+
+const NO_INPUT: Bytes = Bytes::from_static(b"{}");
+
+#[derive(Deserialize)]
+struct Params<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+    #[serde(default, rename = "_meta")]
+    meta: Option<Meta>,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(default, rename = "progressToken")]
+    token: Option<Id>,
+}
+
+/// What a tool gives.
+#[derive(Debug, Serialize)]
+struct Given {
+    content: [Content; 1],
+    #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
+    structured: Option<Box<RawValue>>,
+    #[serde(rename = "isError")]
+    is_error: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Content {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: String,
+}
+
+impl Given {
+    fn new(text: String, structured: Option<Box<RawValue>>) -> Self {
+        Self {
+            content: [Content { kind: "text", text }],
+            structured,
+            is_error: false,
+        }
+    }
+
+    /// The same as text and as data.
+    fn data(data: &Value) -> Self {
+        Self::new(data.to_string(), raw(data))
+    }
+
+    fn failed(failure: &Failure) -> Self {
+        let told = json!({ "error": failure.message, "code": failure.code() });
+        Self {
+            is_error: true,
+            ..Self::new(failure.message.to_string(), raw(&told))
+        }
+    }
+}
+
+fn raw(value: &impl Serialize) -> Option<Box<RawValue>> {
+    serde_json::value::to_raw_value(value).ok()
+}
+
+/// Tells a client how far a call has come.
+struct Progress<'a> {
+    token: Id,
+    outlet: &'a dyn Outlet,
+    told: u64,
+}
+
+impl Progress<'_> {
+    async fn tell(&mut self, output: &[u8]) {
+        self.told += 1;
+        let told =
+            json!({ "progressToken": self.token, "progress": self.told, "message": text(output) });
+        let told = rpc::notification("notifications/progress", Some(&told));
+        self.outlet.send(told).await;
+    }
+}
+
+impl Gateway {
+    pub(super) async fn call(&self, request: &Request, context: Context<'_>) -> Answer {
+        let params: Params<'_> = read(request)?;
+        let token = params.meta.and_then(|meta| meta.token);
+        let progress = token.zip(context.outlet).map(|(token, outlet)| Progress {
+            token,
+            outlet,
+            told: 0,
+        });
+        let arguments = params.arguments.filter(|given| given.get() != "null");
+        let given = match &self.exposes {
+            Exposes::Hub => {
+                let Some(tool) = HubTool::named(&params.name, &self.prefix) else {
+                    return Err(no_tool(&params.name));
+                };
+                self.call_hub(tool, arguments, progress).await
+            }
+            Exposes::Clip(clip) => {
+                let tools = self.tools().await;
+                let found = tools.map(|tools| tools.into_iter().find(|it| it.name == params.name));
+                match found {
+                    Ok(Some(tool)) => {
+                        let outputs = self.clips.invoke(clip, &tool.command, input(arguments));
+                        whole(outputs, progress).await.map(|output| direct(&output))
+                    }
+                    Ok(None) => return Err(no_tool(&params.name)),
+                    Err(failure) => Err(failure),
+                }
+            }
+        };
+        let given = given.unwrap_or_else(|failure| Given::failed(&failure));
+        self.finish(context.era, &given)
+    }
+
+    async fn call_hub(
+        &self,
+        tool: HubTool,
+        arguments: Option<&RawValue>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<Given, Failure> {
+        let progress = progress.filter(|_| tool == HubTool::InvokeStream);
+        match tool {
+            HubTool::List => {
+                let mut clips = self.clips.list().await?;
+                clips.sort_by(|left, right| left.name.cmp(&right.name));
+                let items: Vec<_> = clips.iter().map(item).collect();
+                Ok(Given::data(&json!({ "items": items })))
+            }
+            HubTool::Info => {
+                let wanted: Wanted<'_> = wanted(arguments)?;
+                self.info(&wanted.clip()?).await
+            }
+            HubTool::Invoke | HubTool::InvokeStream => {
+                let wanted: Wanted<'_> = wanted(arguments)?;
+                let (clip, command) = (wanted.clip()?, wanted.command()?);
+                let given = wanted.input.filter(|given| given.get() != "null");
+                let outputs = self.clips.invoke(&clip, &command, input(given));
+                let output = whole(outputs, progress).await?;
+                Ok(invoked(&clip, &command, &output))
+            }
+        }
+    }
+
+    async fn info(&self, clip: &str) -> Result<Given, Failure> {
+        let manifest = self.clips.manifest(clip).await?;
+        let clips = self.clips.list().await?;
+        let named = |name: &str| clips.iter().find(|known| known.name == name);
+        let summary = match named(clip).or_else(|| named(&manifest.name)) {
+            Some(summary) => summary.clone(),
+            None => ClipSummary {
+                name: clip.to_owned(),
+                ..ClipSummary::default()
+            },
+        };
+        Ok(Given::data(&described(&summary, &manifest)))
+    }
+}
+
+fn no_tool(name: &str) -> Fault {
+    Fault::invalid_params(format!("unknown tool: {name}"))
+}
+
+/// What `info` and `invoke` are told.
+#[derive(Default, Deserialize)]
+struct Wanted<'a> {
+    #[serde(default)]
+    clip: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    command: String,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
+}
+
+fn wanted(arguments: Option<&RawValue>) -> Result<Wanted<'_>, Failure> {
+    let Some(arguments) = arguments else {
+        return Ok(Wanted::default());
+    };
+    if !arguments.get().starts_with('{') {
+        return Err(Failure::invalid("the arguments are no object"));
+    }
+    serde_json::from_str(arguments.get())
+        .map_err(|error| Failure::invalid(format!("the arguments make no sense: {error}")))
+}
+
+impl Wanted<'_> {
+    fn clip(&self) -> Result<String, Failure> {
+        let names = [self.clip.trim(), self.name.trim()];
+        match names.into_iter().find(|name| !name.is_empty()) {
+            Some(name) => Ok(name.to_owned()),
+            None => Err(Failure::invalid(
+                "clip is required: the alias of one that list tells",
+            )),
+        }
+    }
+
+    fn command(&self) -> Result<String, Failure> {
+        match self.command.trim() {
+            "" => Err(Failure::invalid(
+                "command is required: the name of one that info tells",
+            )),
+            command => Ok(command.to_owned()),
+        }
+    }
+}
+
+fn input(given: Option<&RawValue>) -> Bytes {
+    given.map_or(NO_INPUT, |given| {
+        Bytes::copy_from_slice(given.get().as_bytes())
+    })
+}
+
+/// Waits for the whole output, telling of its parts on the way.
+async fn whole(mut outputs: Outputs, mut progress: Option<Progress<'_>>) -> Result<Bytes, Failure> {
+    let mut aggregate = Aggregate::default();
+    while let Some(output) = outputs.next().await {
+        let output = output?;
+        if let Some(progress) = &mut progress {
+            progress.tell(&output).await;
+        }
+        aggregate.push(output)?;
+    }
+    Ok(aggregate.finish())
+}
+
+/// An output as text: texts without their quotes, everything else as JSON.
+fn text(output: &[u8]) -> String {
+    serde_json::from_slice(output)
+        .unwrap_or_else(|_| String::from_utf8_lossy(output).trim().to_owned())
+}
+
+/// The output of a command that is a tool.
+fn direct(output: &[u8]) -> Given {
+    let data: Option<Box<RawValue>> = serde_json::from_slice(output).ok();
+    Given::new(
+        text(output),
+        data.filter(|data| data.get().starts_with('{')),
+    )
+}
+
+/// The output of a command that was called by name.
+fn invoked(clip: &str, command: &str, output: &[u8]) -> Given {
+    #[derive(Serialize)]
+    struct Invoked<'a> {
+        kind: &'static str,
+        clip: &'a str,
+        command: &'a str,
+        result: Box<RawValue>,
+    }
+    let text = text(output);
+    let result: Option<Box<RawValue>> = serde_json::from_slice(output).ok();
+    let result = result.or_else(|| raw(&text)).unwrap_or_default();
+    let data = raw(&Invoked {
+        kind: "clip",
+        clip,
+        command,
+        result,
+    });
+    Given::new(text, data)
+}
+
+fn item(clip: &ClipSummary) -> Value {
+    let mut item = Map::new();
+    item.insert("kind".to_owned(), "clip".into());
+    item.insert("name".to_owned(), clip.name.clone().into());
+    item.insert("status".to_owned(), "online".into());
+    item.insert("source".to_owned(), clip.provider.clone().into());
+    item.insert("domain".to_owned(), clip.domain.clone().into());
+    item.insert("commands".to_owned(), clip.commands.clone().into());
+    item.insert("online".to_owned(), true.into());
+    item.insert("tokenProtected".to_owned(), clip.token_protected.into());
+    Value::Object(item)
+}
+
+fn described(clip: &ClipSummary, manifest: &Manifest) -> Value {
+    let mut told = item(clip);
+    if !manifest.domain.is_empty() {
+        told["domain"] = manifest.domain.clone().into();
+    }
+    if !manifest.description.is_empty() {
+        told["description"] = manifest.description.clone().into();
+    }
+    told["commands"] = manifest.commands.iter().map(tools::described).collect();
+    told
+}

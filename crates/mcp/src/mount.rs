@@ -1,0 +1,398 @@
+//! MCP servers as clips: a server is started or reached when its tools are first asked for, and each of its tools is a command.
+
+mod board;
+mod connection;
+mod content;
+mod file;
+mod launch;
+mod process;
+mod remote;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
+use pinion_clip::logs::{ClipLog, Level, Origin};
+use pinion_clip::manifest::Manifest;
+use pinion_clip::{CallError, Snapshot, State, Status};
+use pinion_status::{Code, Failure};
+use serde_json::value::RawValue;
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+use tokio::time::Instant;
+
+use board::Board;
+use connection::{Broken, Connection};
+pub use file::read_mounts;
+
+/// The outputs of a call, each a JSON text; a failure is the last item. Dropping it cancels the call.
+pub type Answers = Pin<Box<dyn Stream<Item = Result<Bytes, CallError>> + Send>>;
+
+/// Where an MCP server is.
+#[derive(Clone)]
+pub enum Target {
+    /// A program that speaks on its standard input and output.
+    Command {
+        /// The program and its arguments.
+        words: Vec<OsString>,
+        /// Where it runs.
+        directory: PathBuf,
+        /// Variables it gets beside ours.
+        variables: Vec<(OsString, OsString)>,
+        /// Variables of our environment that it gets although they look like secrets.
+        pass: Vec<String>,
+    },
+    /// An address.
+    Http {
+        /// The address, with `http` or `https`.
+        url: String,
+        /// Headers of every request, such as `Authorization`.
+        headers: Vec<(String, String)>,
+    },
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Values may be keys.
+        match self {
+            Self::Command { words, .. } => formatter.debug_tuple("Command").field(words).finish(),
+            Self::Http { url, .. } => formatter.debug_tuple("Http").field(url).finish(),
+        }
+    }
+}
+
+/// How long things may take.
+#[derive(Debug, Clone)]
+pub struct MountLimits {
+    /// From the start of a server to its first answer; what it fetches before that counts.
+    pub start: Duration,
+    /// One call, unless the caller says less.
+    pub call: Duration,
+    /// Crashes this close to each other delay the next start.
+    pub crash_window: Duration,
+    /// The first delay. It doubles with each crash.
+    pub backoff: Duration,
+    /// The longest delay.
+    pub longest_backoff: Duration,
+    /// How long a program may take to end by itself, and again after it was told to.
+    pub ending: Duration,
+}
+
+impl Default for MountLimits {
+    fn default() -> Self {
+        Self {
+            start: Duration::from_secs(60),
+            call: Duration::from_secs(600),
+            crash_window: Duration::from_secs(60),
+            backoff: Duration::from_secs(1),
+            longest_backoff: Duration::from_secs(30),
+            ending: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Everything that must be known to mount a server.
+#[derive(Debug, Clone)]
+pub struct MountConfig {
+    /// The alias its tools go by.
+    pub alias: String,
+    /// Where it is.
+    pub target: Target,
+    /// What it said about itself when it last ran.
+    pub manifest: Option<Manifest>,
+    /// How long things may take.
+    pub limits: MountLimits,
+}
+
+impl MountConfig {
+    /// A server at `target`, with everything else as usual.
+    pub fn new(alias: impl Into<String>, target: Target) -> Self {
+        Self {
+            alias: alias.into(),
+            target,
+            manifest: None,
+            limits: MountLimits::default(),
+        }
+    }
+}
+
+/// A mounted MCP server. Its program ends when this is dropped.
+#[derive(Debug)]
+pub struct Mount {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    config: MountConfig,
+    board: Arc<Board>,
+    slot: Arc<Mutex<Slot>>,
+}
+
+/// The one connection there may be.
+#[derive(Debug, Default)]
+struct Slot {
+    connection: Option<Arc<Connection>>,
+    crashes: u32,
+    last_crash: Option<Instant>,
+}
+
+impl Slot {
+    fn crashed(&mut self, at: Instant, limits: &MountLimits) {
+        let near = self
+            .last_crash
+            .is_some_and(|last| at < last + limits.crash_window);
+        self.crashes = if near { self.crashes + 1 } else { 1 };
+        self.last_crash = Some(at);
+    }
+
+    fn next_start(&self, limits: &MountLimits) -> Option<Instant> {
+        let doubled = 1u32
+            .checked_shl(self.crashes.checked_sub(1)?)
+            .unwrap_or(u32::MAX);
+        let delay = limits.backoff.saturating_mul(doubled);
+        Some(self.last_crash? + delay.min(limits.longest_backoff))
+    }
+}
+
+impl Mount {
+    /// A server that is reached when it is needed. What it says beside its answers goes into `log`.
+    pub fn new(config: MountConfig, log: Arc<ClipLog>) -> Self {
+        let board = Board::new(&config.alias, config.manifest.clone(), log);
+        Self {
+            inner: Arc::new(Inner {
+                config,
+                board: board.into(),
+                slot: Arc::default(),
+            }),
+        }
+    }
+
+    /// What it is and how it stands, as far as that is known.
+    pub fn snapshot(&self) -> Snapshot {
+        self.inner.board.snapshot.borrow().clone()
+    }
+
+    /// Tells of every change of that.
+    pub fn watch(&self) -> watch::Receiver<Snapshot> {
+        self.inner.board.snapshot.subscribe()
+    }
+
+    /// Its log.
+    pub fn logs(&self) -> Arc<ClipLog> {
+        self.inner.board.log.clone()
+    }
+
+    /// Starts it, if need be, and waits until it has told its tools.
+    pub async fn inspect(&self) -> Result<Snapshot, Failure> {
+        self.inner.connected().await?;
+        Ok(self.snapshot())
+    }
+
+    /// Calls a tool with a JSON text, which must be an object. Must be called within a tokio runtime; returns at once.
+    pub fn invoke(&self, command: &str, input: Bytes, deadline: Option<Instant>) -> Answers {
+        let inner = self.inner.clone();
+        let command = command.to_owned();
+        let called = async move { inner.call(&command, &input, deadline).await };
+        let answers = stream::once(called).flat_map(|called| match called {
+            Ok(outputs) => stream::iter(outputs.into_iter().map(Ok).collect::<Vec<_>>()),
+            Err(error) => stream::iter(vec![Err(error)]),
+        });
+        Box::pin(answers)
+    }
+
+    /// Ends it. The next call starts it again.
+    pub async fn stop(&self) {
+        let connection = self.inner.slot.lock().await.connection.take();
+        if let Some(connection) = connection {
+            connection.stop().await;
+        }
+        self.inner.board.set_status(State::Sleeping, String::new());
+    }
+}
+
+impl Inner {
+    /// The connection, made if there is none.
+    async fn connected(self: &Arc<Self>) -> Result<Arc<Connection>, Failure> {
+        let slot = self.slot.clone().lock_owned().await;
+        if let Some(connection) = &slot.connection
+            && connection.lost_at().is_none()
+        {
+            return Ok(connection.clone());
+        }
+        // Who began to wait may give up; the server is started all the same.
+        let start = tokio::spawn(self.clone().start(slot));
+        start.await.unwrap_or_else(|error| {
+            let message = format!("starting it failed in a way that is our fault: {error}");
+            Err(Failure::new(Code::Internal, message))
+        })
+    }
+
+    async fn start(
+        self: Arc<Self>,
+        mut slot: OwnedMutexGuard<Slot>,
+    ) -> Result<Arc<Connection>, Failure> {
+        let limits = &self.config.limits;
+        if let Some(lost) = slot.connection.take()
+            && let Some(at) = lost.lost_at()
+            && !lost.may_return()
+        {
+            slot.crashed(at, limits);
+        }
+        if let Some(start) = slot.next_start(limits) {
+            tokio::time::sleep_until(start).await;
+        }
+        let connected = tokio::time::timeout(
+            limits.start,
+            Connection::open(&self.config, self.board.clone()),
+        );
+        let connected = connected.await.unwrap_or_else(|_| {
+            let message = format!("it did not answer within {} s", limits.start.as_secs());
+            Err(Failure::new(Code::DeadlineExceeded, message))
+        });
+        match connected {
+            Ok(connection) => {
+                let connection = Arc::new(connection);
+                connection.clone().follow();
+                slot.connection = Some(connection.clone());
+                self.board.set_status(State::Running, String::new());
+                Ok(connection)
+            }
+            Err(failure) => {
+                slot.crashed(Instant::now(), limits);
+                let message = format!("MCP server \"{}\": {}", self.config.alias, failure.message);
+                self.board.log.push(Level::Error, Origin::System, &message);
+                self.board.set_status(State::Error, message.clone());
+                Err(Failure::new(Code::Unavailable, message))
+            }
+        }
+    }
+
+    async fn call(
+        self: &Arc<Self>,
+        command: &str,
+        input: &Bytes,
+        deadline: Option<Instant>,
+    ) -> Result<Vec<Bytes>, CallError> {
+        let latest = Instant::now() + self.config.limits.call;
+        let deadline = deadline.map_or(latest, |deadline| deadline.min(latest));
+        let called = tokio::time::timeout_at(deadline, self.call_in_time(command, input));
+        called.await.unwrap_or_else(|_| {
+            let message = format!(
+                "MCP server \"{}\" did not answer {command} in time",
+                self.config.alias
+            );
+            Err(CallError::Unanswered(Failure::new(
+                Code::DeadlineExceeded,
+                message,
+            )))
+        })
+    }
+
+    async fn call_in_time(
+        self: &Arc<Self>,
+        command: &str,
+        input: &Bytes,
+    ) -> Result<Vec<Bytes>, CallError> {
+        let input = arguments(input).map_err(CallError::Unanswered)?;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let connection = self.connected().await.map_err(CallError::Unanswered)?;
+            let manifest = self.board.snapshot.borrow().manifest.clone();
+            let tool = self.tool(&manifest, command)?;
+            match connection.call(tool, &input).await {
+                Ok(result) => return content::outputs(&result).map_err(CallError::Answered),
+                Err(Broken::Answered(fault)) => {
+                    return Err(CallError::Answered(content::failure(&fault)));
+                }
+                // Nothing was done, because the server does not know us any more.
+                Err(Broken::Forgotten) if tries < 2 => {}
+                Err(Broken::Forgotten) => {
+                    let message = format!(
+                        "MCP server \"{}\" forgets its sessions at once",
+                        self.config.alias
+                    );
+                    return Err(CallError::Unanswered(Failure::new(
+                        Code::Unavailable,
+                        message,
+                    )));
+                }
+                Err(Broken::Lost(failure)) => return Err(CallError::Unanswered(failure)),
+            }
+        }
+    }
+
+    fn tool<'a>(&self, manifest: &'a Manifest, command: &str) -> Result<&'a str, CallError> {
+        match manifest.command(command) {
+            Some(found) => Ok(&found.name),
+            None => {
+                let message = format!(
+                    "clip \"{}\" does not support command \"{command}\"",
+                    self.config.alias
+                );
+                Err(CallError::Unanswered(Failure::new(Code::NotFound, message)))
+            }
+        }
+    }
+}
+
+/// The arguments of a call.
+fn arguments(input: &[u8]) -> Result<Box<RawValue>, Failure> {
+    let text = if input.trim_ascii().is_empty() {
+        b"{}"
+    } else {
+        input
+    };
+    let given: Option<Box<RawValue>> = serde_json::from_slice(text).ok();
+    match given {
+        Some(given) if given.get() == "null" => arguments(b""),
+        Some(given) if given.get().starts_with('{') => Ok(given),
+        _ => Err(Failure::invalid(
+            "tools of MCP servers take an object; the input is none",
+        )),
+    }
+}
+
+pub(crate) fn status(state: State, message: String) -> Status {
+    Status { state, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_objects_are_passed_on() {
+        for nothing in ["", " ", "null", "{}"] {
+            assert_eq!(arguments(nothing.as_bytes()).unwrap().get(), "{}");
+        }
+        assert_eq!(arguments(b" {\"a\":1} ").unwrap().get(), "{\"a\":1}");
+        for wrong in ["5", "[1]", "\"x\"", "{", "{}{}"] {
+            let failure = arguments(wrong.as_bytes()).unwrap_err();
+            assert_eq!(failure.code, Code::InvalidArgument, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn crashes_delay_the_next_start() {
+        let limits = MountLimits::default();
+        let mut slot = Slot::default();
+        assert_eq!(slot.next_start(&limits), None);
+        let mut delays = Vec::new();
+        let now = Instant::now();
+        for _ in 0..40 {
+            slot.crashed(now, &limits);
+            delays.push((slot.next_start(&limits).unwrap() - now).as_secs());
+        }
+        assert_eq!(delays[..7], [1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(delays[39], 30);
+        let later = now + limits.crash_window;
+        slot.crashed(later, &limits);
+        assert_eq!(slot.next_start(&limits), Some(later + limits.backoff));
+    }
+}

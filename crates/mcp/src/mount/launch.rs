@@ -1,0 +1,93 @@
+//! Starting the program of a server: which words, where, with which environment.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use pinion_tools::{Environment, Launch, Running};
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+use super::{MountConfig, Target};
+
+/// A started program and our ends of its pipes.
+pub(super) struct Started {
+    pub(super) running: Running,
+    pub(super) stdin: Sender,
+    pub(super) stdout: Receiver,
+    pub(super) stderr: Receiver,
+}
+
+pub(super) async fn start(config: &MountConfig) -> io::Result<Started> {
+    let Target::Command {
+        words,
+        directory,
+        variables,
+        pass,
+    } = &config.target
+    else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let (their_stdin, stdin) = io::pipe()?;
+    let (stdout, their_stdout) = io::pipe()?;
+    let (stderr, their_stderr) = io::pipe()?;
+    let launch = Launch {
+        words: words.clone(),
+        directory: directory.clone(),
+        variables: environment(std::env::vars_os(), variables, pass),
+        base: Environment::Nothing,
+        stdin: Some(their_stdin.into()),
+        stdout: Some(their_stdout.into()),
+        stderr: Some(their_stderr.into()),
+    };
+    Ok(Started {
+        running: pinion_tools::launch(launch).await?,
+        stdin: Sender::from_owned_fd(OwnedFd::from(stdin))?,
+        stdout: Receiver::from_owned_fd(OwnedFd::from(stdout))?,
+        stderr: Receiver::from_owned_fd(OwnedFd::from(stderr))?,
+    })
+}
+
+/// Our environment without what is ours alone, and what was said to be for the server.
+fn environment(
+    ours: impl Iterator<Item = (OsString, OsString)>,
+    more: &[(OsString, OsString)],
+    pass: &[String],
+) -> Vec<(OsString, OsString)> {
+    let passed = |name: &OsString| {
+        let is_secret =
+            |name: &str| pinion_clip::is_secret(name) && !pass.iter().any(|it| it == name);
+        !name.to_str().is_some_and(is_secret) && !more.iter().any(|(known, _)| known == name)
+    };
+    let ours = ours.filter(|(name, _)| passed(name));
+    ours.chain(more.iter().cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_stay_here_unless_said_otherwise() {
+        let pairs = |pairs: &[(&str, &str)]| -> Vec<(OsString, OsString)> {
+            let pairs = pairs.iter();
+            pairs
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect()
+        };
+        let ours = pairs(&[
+            ("PATH", "/bin"),
+            ("OPENAI_API_KEY", "kept"),
+            ("GITHUB_TOKEN", "passed"),
+            ("MODE", "ours"),
+        ]);
+        let more = pairs(&[("MODE", "theirs"), ("SOME_TOKEN", "given")]);
+        let seen = environment(ours.into_iter(), &more, &["GITHUB_TOKEN".to_owned()]);
+        let expected = pairs(&[
+            ("PATH", "/bin"),
+            ("GITHUB_TOKEN", "passed"),
+            ("MODE", "theirs"),
+            ("SOME_TOKEN", "given"),
+        ]);
+        assert_eq!(seen, expected);
+    }
+}

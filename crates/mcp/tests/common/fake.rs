@@ -1,0 +1,146 @@
+//! Made-up clips.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, stream};
+use pinion_clip::manifest::Manifest;
+use pinion_mcp::{ClipSummary, Clips, Outputs};
+use pinion_status::{Code, Failure};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+/// A hub with two clips: `todo`, which does all sorts of things, and `quiet`, which lists no commands.
+#[derive(Debug)]
+pub struct Fake {
+    /// Calls that have begun and not ended.
+    pub live: Arc<AtomicUsize>,
+    pub begun: Arc<AtomicUsize>,
+    changes: watch::Sender<u64>,
+    more: Mutex<Vec<&'static str>>,
+}
+
+impl Fake {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            live: Arc::default(),
+            begun: Arc::default(),
+            changes: watch::Sender::new(0),
+            more: Mutex::default(),
+        })
+    }
+
+    /// `todo` learns a command.
+    pub fn learn(&self, command: &'static str) {
+        self.more.lock().unwrap().push(command);
+        self.changes.send_modify(|version| *version += 1);
+    }
+
+    /// Something changes that is no business of `todo`.
+    pub fn stir(&self) {
+        self.changes.send_modify(|version| *version += 1);
+    }
+
+    pub fn live(&self) -> usize {
+        self.live.load(Ordering::SeqCst)
+    }
+
+    pub async fn wait_for_live(&self, count: usize) {
+        while self.live() != count {
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+    }
+
+    fn todo(&self) -> Manifest {
+        let title = json!({"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]});
+        let mut commands = vec![
+            json!({"name": "add", "description": "Adds a thing to do", "input": title.to_string(), "output": "{\"type\":\"object\"}"}),
+            json!({"name": "note add", "input": "{ text: string }"}),
+            json!({"name": "count"}),
+            json!({"name": "echo"}),
+            json!({"name": "fail"}),
+            json!({"name": "wait"}),
+        ];
+        let more = self.more.lock().unwrap();
+        commands.extend(more.iter().map(|name| json!({ "name": name })));
+        Manifest::read(
+            &json!({"name": "todo", "domain": "work", "description": "Things to do", "commands": commands}),
+        )
+    }
+}
+
+/// Counts a call for as long as it lives.
+struct Live(Arc<AtomicUsize>);
+
+impl Live {
+    fn is_there(&self) {}
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Clips for Fake {
+    fn list(&self) -> BoxFuture<'_, Result<Vec<ClipSummary>, Failure>> {
+        let summary = |name: &str, manifest: &Manifest| ClipSummary {
+            name: name.to_owned(),
+            provider: "local".to_owned(),
+            domain: manifest.domain.clone(),
+            commands: manifest.commands.iter().map(|it| it.name.clone()).collect(),
+            token_protected: false,
+        };
+        let clips = vec![
+            summary("todo", &self.todo()),
+            summary("quiet", &Manifest::default()),
+        ];
+        Box::pin(async move { Ok(clips) })
+    }
+
+    fn manifest<'a>(&'a self, clip: &'a str) -> BoxFuture<'a, Result<Manifest, Failure>> {
+        Box::pin(async move {
+            match clip {
+                "todo" => Ok(self.todo()),
+                "quiet" => Ok(Manifest::default()),
+                other => Err(Failure::no_clip(other)),
+            }
+        })
+    }
+
+    fn invoke(&self, clip: &str, command: &str, input: Bytes) -> Outputs {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        self.live.fetch_add(1, Ordering::SeqCst);
+        let live = Live(self.live.clone());
+        let given: Value = serde_json::from_slice(&input).unwrap();
+        let answers: Vec<Result<Bytes, Failure>> = match (clip, command) {
+            ("todo", "add") => vec![Ok(json!({"added": given["title"]}).to_string().into())],
+            // As it may come from a hub that does not care for line breaks.
+            ("todo", "note add") => vec![Ok(Bytes::from_static(b"{\n  \"ok\": true\n}"))],
+            ("todo", "echo") => vec![Ok(input)],
+            ("todo", "count") => (1..=given["to"].as_u64().unwrap_or(3))
+                .map(|number| Ok(format!("\"{number} \"").into()))
+                .collect(),
+            ("todo", "fail") => vec![Err(Failure::new(Code::Unavailable, "it rained"))],
+            ("todo", "wait") => {
+                let first = stream::iter([Ok(Bytes::from_static(b"\"waiting\""))]);
+                let waiting = first.chain(stream::pending());
+                return Box::pin(waiting.inspect(move |_| live.is_there()));
+            }
+            _ => vec![Err(Failure::no_clip(clip))],
+        };
+        // A moment passes, as it does with real ones.
+        let answers = stream::iter(answers).then(|answer| async move {
+            tokio::task::yield_now().await;
+            answer
+        });
+        Box::pin(answers.inspect(move |_| live.is_there()))
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.changes.subscribe())
+    }
+}

@@ -1,0 +1,652 @@
+//! The gateway over HTTP: who is let in, sessions, streams, and requests that stand for themselves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot be set up should fail"
+)]
+
+mod common;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use common::fake::Fake;
+use pinion_llm::{FetchRequest, FetchResponse, Fetcher, Frame, SseParser};
+use pinion_mcp::{Admission, Exposes, Gateway, HttpServer};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+const TOKEN: &str = "secret";
+const BOTH: &str = "application/json, text/event-stream";
+
+/// A server, and a client of it.
+struct Place {
+    address: SocketAddr,
+    fake: Arc<Fake>,
+    fetcher: Fetcher,
+    ending: CancellationToken,
+    _end: DropGuard,
+}
+
+impl Place {
+    async fn todo() -> Self {
+        Self::new(Exposes::Clip("todo".into()), Admission::with_token(TOKEN)).await
+    }
+
+    async fn new(exposes: Exposes, admission: Admission) -> Self {
+        let fake = Fake::new();
+        let gateway = Gateway::new(fake.clone(), exposes);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let ending = CancellationToken::new();
+        let server = HttpServer::new(gateway.into(), admission);
+        tokio::spawn(server.serve(listener, ending.clone()));
+        Self {
+            address,
+            fake,
+            fetcher: Fetcher::default(),
+            _end: ending.clone().drop_guard(),
+            ending,
+        }
+    }
+
+    async fn fetch(&self, method: &str, headers: &[(&str, &str)], body: Option<String>) -> Reply {
+        self.fetch_at("/mcp", method, headers, body).await
+    }
+
+    async fn fetch_at(
+        &self,
+        path: &str,
+        method: &str,
+        headers: &[(&str, &str)],
+        body: Option<String>,
+    ) -> Reply {
+        let headers = headers.iter();
+        let request = FetchRequest {
+            method: method.to_owned(),
+            url: format!("http://{}{path}", self.address),
+            headers: headers
+                .filter(|(_, value)| *value != "-")
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            body: body.map(Bytes::from),
+            ..FetchRequest::default()
+        };
+        Reply {
+            response: self.fetcher.fetch(request).await.unwrap(),
+            parser: SseParser::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Sends a message, with more headers than the usual ones.
+    async fn post(&self, more: &[(&str, &str)], message: &Value) -> Reply {
+        let mut headers = vec![
+            ("content-type", "application/json"),
+            ("accept", BOTH),
+            ("authorization", "Bearer secret"),
+        ];
+        headers.retain(|(name, _)| !more.iter().any(|(other, _)| other == name));
+        headers.extend(more);
+        self.fetch("POST", &headers, Some(message.to_string()))
+            .await
+    }
+
+    async fn begin(&self) -> String {
+        self.begin_with("2025-11-25").await
+    }
+
+    async fn begin_with(&self, version: &str) -> String {
+        let hello = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let reply = self.post(&[], &ask(0, "initialize", &hello)).await;
+        assert_eq!(reply.status(), 200);
+        let session = reply.header("mcp-session-id").unwrap().to_owned();
+        let answer = reply.json().await;
+        assert_eq!(answer["result"]["protocolVersion"], version);
+        let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let told = self.post(&[("mcp-session-id", &session)], &told).await;
+        assert_eq!((told.status(), told.text().await.as_str()), (202, ""));
+        session
+    }
+
+    async fn listen(&self, session: &str, last: Option<&str>) -> Reply {
+        let mut headers = vec![
+            ("accept", "text/event-stream"),
+            ("authorization", "Bearer secret"),
+            ("mcp-session-id", session),
+        ];
+        headers.extend(last.map(|last| ("last-event-id", last)));
+        self.fetch("GET", &headers, None).await
+    }
+}
+
+struct Reply {
+    response: FetchResponse,
+    parser: SseParser,
+    /// Ids and messages that were not taken yet.
+    events: Vec<(String, Value)>,
+}
+
+impl Reply {
+    fn status(&self) -> u16 {
+        self.response.status
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let found = self
+            .response
+            .headers
+            .iter()
+            .find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    async fn text(mut self) -> String {
+        let mut text = Vec::new();
+        while let Some(piece) = self.response.chunk().await.unwrap() {
+            text.extend_from_slice(&piece);
+        }
+        String::from_utf8(text).unwrap()
+    }
+
+    async fn json(self) -> Value {
+        assert_eq!(self.header("content-type"), Some("application/json"));
+        serde_json::from_str(&self.text().await).unwrap()
+    }
+
+    /// The next event: its id and its message; `None` at the end.
+    async fn event(&mut self) -> Option<(String, Value)> {
+        assert_eq!(self.header("content-type"), Some("text/event-stream"));
+        while self.events.is_empty() {
+            let piece = tokio::time::timeout(Duration::from_secs(20), self.response.chunk());
+            let piece = piece.await.expect("an event in time").unwrap()?;
+            // The parser leaves ids out; they are on the first line of an event, which comes in one piece.
+            let text = String::from_utf8(piece.to_vec()).unwrap();
+            let mut ids = text
+                .split("\n\n")
+                .map(|event| event.strip_prefix("id: ").and_then(|it| it.lines().next()))
+                .map(|id| id.unwrap_or_default().to_owned());
+            let events = &mut self.events;
+            let keep = |frame: Frame<'_>| {
+                let message = serde_json::from_str(frame.data).unwrap_or_default();
+                events.push((ids.next().unwrap_or_default(), message));
+            };
+            self.parser.push(&piece, keep).unwrap();
+        }
+        Some(self.events.remove(0))
+    }
+
+    async fn message(&mut self) -> Value {
+        self.event().await.expect("a message").1
+    }
+}
+
+fn ask(id: impl Into<Value>, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params})
+}
+
+fn call(id: impl Into<Value>, tool: &str, arguments: &Value) -> Value {
+    ask(
+        id,
+        "tools/call",
+        &json!({"name": tool, "arguments": arguments}),
+    )
+}
+
+/// A call whose parts are told.
+fn told(id: u64, tool: &str, arguments: &Value) -> Value {
+    ask(
+        id,
+        "tools/call",
+        &json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": id}}),
+    )
+}
+
+fn cancelled(id: u64) -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
+}
+
+fn modern(mut message: Value) -> Value {
+    let meta = &mut message["params"]["_meta"];
+    meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
+    meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    message
+}
+
+#[tokio::test]
+async fn only_those_who_may_are_let_in() {
+    let place = Place::todo().await;
+    let ping = ask(1, "ping", &json!({}));
+    for (headers, status) in [
+        (&[("authorization", "-")][..], 401),
+        (&[("authorization", "Bearer wrong")], 401),
+        (&[("origin", "http://evil.example")], 403),
+        (&[("origin", "null")], 403),
+        (&[("host", "evil.example")], 403),
+        (&[("content-type", "text/plain")], 415),
+        (&[("accept", "text/html")], 406),
+        (&[], 400),
+        (&[("mcp-session-id", "nonsense")], 404),
+    ] {
+        let reply = place.post(headers, &ping).await;
+        assert_eq!(reply.status(), status, "{headers:?}");
+        assert_eq!(reply.header("www-authenticate").is_some(), status == 401);
+        assert!(reply.json().await["error"]["message"].is_string());
+    }
+    let elsewhere = place.fetch_at("/", "POST", &[], None).await;
+    assert_eq!(elsewhere.status(), 404);
+    let put = place
+        .fetch("PUT", &[("authorization", "Bearer secret")], None)
+        .await;
+    assert_eq!(
+        (put.status(), put.header("allow")),
+        (405, Some("POST, GET, DELETE, OPTIONS"))
+    );
+    assert_eq!(place.fake.live(), 0);
+}
+
+#[tokio::test]
+async fn pages_of_a_known_origin_are_let_in() {
+    let admission = Admission::with_token(TOKEN).and_origin("http://localhost:6274");
+    let place = Place::new(Exposes::Hub, admission).await;
+    let origin = ("origin", "http://localhost:6274");
+    let asked = place.fetch("OPTIONS", &[origin], None).await;
+    assert_eq!(asked.status(), 204);
+    assert_eq!(asked.header("access-control-allow-origin"), Some(origin.1));
+    assert!(
+        asked
+            .header("access-control-allow-headers")
+            .unwrap()
+            .contains("Mcp-Session-Id")
+    );
+    let refused = place
+        .fetch("OPTIONS", &[("origin", "http://evil.example")], None)
+        .await;
+    assert_eq!(refused.status(), 403);
+    assert_eq!(refused.header("access-control-allow-origin"), None);
+    let reply = place
+        .post(
+            &[origin, ("authorization", "-")],
+            &ask(1, "ping", &json!({})),
+        )
+        .await;
+    assert_eq!(reply.status(), 401);
+}
+
+#[tokio::test]
+async fn a_conversation_over_http() {
+    let place = Place::todo().await;
+    let session = place.begin().await;
+    let headers = [
+        ("mcp-session-id", session.as_str()),
+        ("mcp-protocol-version", "2025-11-25"),
+    ];
+    let listed = place
+        .post(&headers, &ask(1, "tools/list", &json!({})))
+        .await
+        .json()
+        .await;
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 6);
+    let added = place
+        .post(&headers, &call("x", "add", &json!({"title": "milk"})))
+        .await
+        .json()
+        .await;
+    assert_eq!(
+        added["result"]["structuredContent"],
+        json!({"added": "milk"})
+    );
+    assert_eq!(added["id"], "x");
+    let unknown = place
+        .post(&headers, &ask(2, "prompts/list", &json!({})))
+        .await;
+    assert_eq!(unknown.status(), 200);
+    assert_eq!(unknown.json().await["error"]["code"], -32601);
+    let only_events = [headers[0], ("accept", "text/event-stream")];
+    let mut pinged = place.post(&only_events, &ask(3, "ping", &json!({}))).await;
+    assert_eq!(pinged.message().await["id"], 3);
+    let wrong = [headers[0], ("mcp-protocol-version", "1999-01-01")];
+    let refused = place.post(&wrong, &ask(4, "ping", &json!({}))).await;
+    assert_eq!(refused.status(), 400);
+    let answered = place
+        .post(&headers, &json!({"jsonrpc": "2.0", "id": 1, "result": {}}))
+        .await;
+    assert_eq!(answered.status(), 202);
+    let again = place
+        .post(
+            &headers,
+            &ask(5, "initialize", &json!({"protocolVersion": "2025-11-25"})),
+        )
+        .await;
+    assert_eq!(again.status(), 400);
+
+    let gone = [("authorization", "Bearer secret"), headers[0]];
+    assert_eq!(place.fetch("DELETE", &gone, None).await.status(), 204);
+    assert_eq!(place.fetch("DELETE", &gone, None).await.status(), 404);
+    assert_eq!(
+        place
+            .post(&headers, &ask(6, "ping", &json!({})))
+            .await
+            .status(),
+        404
+    );
+    assert_eq!(place.listen(&session, None).await.status(), 404);
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_refused() {
+    let place = Place::todo().await;
+    let usual = [
+        ("content-type", "application/json"),
+        ("accept", BOTH),
+        ("authorization", "Bearer secret"),
+    ];
+    for (body, code) in [
+        ("nonsense", -32700),
+        ("5", -32600),
+        (
+            "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
+            -32600,
+        ),
+    ] {
+        let reply = place.fetch("POST", &usual, Some(body.to_owned())).await;
+        assert_eq!(reply.status(), 400, "{body}");
+        assert_eq!(reply.json().await["error"]["code"], code, "{body}");
+    }
+    let long = format!("\"{}\"", "x".repeat(17 * 1024 * 1024));
+    let reply = place.fetch("POST", &usual, Some(long)).await;
+    assert_eq!(reply.status(), 413);
+}
+
+#[tokio::test]
+async fn parts_of_a_result_come_as_events() {
+    let place = Place::todo().await;
+    let session = place.begin().await;
+    let headers = [("mcp-session-id", session.as_str())];
+    let mut reply = place
+        .post(&headers, &told(7, "count", &json!({"to": 40})))
+        .await;
+    assert_eq!(reply.header("x-accel-buffering"), Some("no"));
+    let (first, primer) = reply.event().await.unwrap();
+    assert!(first.ends_with("-0") && primer.is_null());
+    for number in 1..=40 {
+        let (id, message) = reply.event().await.unwrap();
+        assert!(id.ends_with(&format!("-{number}")));
+        assert_eq!(message["params"]["message"], format!("{number} "));
+    }
+    assert_eq!(reply.message().await["id"], 7);
+    assert!(reply.event().await.is_none());
+
+    // Who does not take events gets the result alone; clients of older revisions get no primer.
+    let json_only = [headers[0], ("accept", "application/json")];
+    let whole = place
+        .post(&json_only, &told(8, "count", &json!({"to": 2})))
+        .await
+        .json()
+        .await;
+    assert_eq!(whole["result"]["content"][0]["text"], "1 2 ");
+    let older = place.begin_with("2025-06-18").await;
+    let mut reply = place
+        .post(
+            &[("mcp-session-id", &older)],
+            &told(9, "count", &json!({"to": 1})),
+        )
+        .await;
+    assert_eq!(reply.message().await["params"]["message"], "1 ");
+}
+
+#[tokio::test]
+async fn a_call_is_taken_back_in_its_session_only() {
+    let place = Place::todo().await;
+    let (ours, theirs) = (place.begin().await, place.begin().await);
+    let mut waiting = place
+        .post(&[("mcp-session-id", &ours)], &told(1, "wait", &json!({})))
+        .await;
+    waiting.event().await.unwrap();
+    assert_eq!(waiting.message().await["params"]["message"], "waiting");
+    let reply = place
+        .post(&[("mcp-session-id", &theirs)], &cancelled(1))
+        .await;
+    assert_eq!(reply.status(), 202);
+    assert_eq!(place.fake.live(), 1);
+    place
+        .post(&[("mcp-session-id", &ours)], &cancelled(1))
+        .await;
+    place.fake.wait_for_live(0).await;
+    assert!(waiting.event().await.is_none());
+    // The end of a session takes back everything in it.
+    let mut waiting = place
+        .post(&[("mcp-session-id", &ours)], &told(2, "wait", &json!({})))
+        .await;
+    waiting.event().await.unwrap();
+    place.fake.wait_for_live(1).await;
+    let gone = [
+        ("authorization", "Bearer secret"),
+        ("mcp-session-id", ours.as_str()),
+    ];
+    place.fetch("DELETE", &gone, None).await;
+    place.fake.wait_for_live(0).await;
+}
+
+#[tokio::test]
+async fn a_stream_is_resumed_where_it_was_left() {
+    let place = Place::todo().await;
+    let session = place.begin().await;
+    let headers = [("mcp-session-id", session.as_str())];
+    let mut reply = place
+        .post(&headers, &told(1, "count", &json!({"to": 60})))
+        .await;
+    let mut last = String::new();
+    for _ in 0..4 {
+        last = reply.event().await.unwrap().0;
+    }
+    assert!(last.ends_with("-3"), "{last}");
+    drop(reply);
+    let mut resumed = place.listen(&session, Some(&last)).await;
+    assert_eq!(resumed.status(), 200);
+    let mut expected = 4;
+    let answer = loop {
+        let message = resumed.message().await;
+        if message.is_null() {
+            continue;
+        }
+        if message["method"].is_null() {
+            break message;
+        }
+        assert_eq!(message["params"]["progress"], expected);
+        expected += 1;
+    };
+    assert_eq!((&answer["id"], expected), (&json!(1), 61));
+    assert!(resumed.event().await.is_none());
+    // Its last events may have been lost, so they can be had again.
+    let mut again = place.listen(&session, Some(&last)).await;
+    while let Some((_, message)) = again.event().await {
+        last = message["id"].to_string();
+    }
+    assert_eq!(last, "1");
+    for unknown in ["99-1", "nonsense", "x-1", ""] {
+        assert_eq!(place.listen(&session, Some(unknown)).await.status(), 400);
+    }
+}
+
+#[tokio::test]
+async fn a_lost_client_finds_its_answer_when_it_returns() {
+    let place = Place::todo().await;
+    let session = place.begin().await;
+    let headers = [("mcp-session-id", session.as_str())];
+    // Waits long enough for the answer to become a stream, with nothing in it but the primer and one part.
+    let mut reply = place.post(&headers, &told(1, "wait", &json!({}))).await;
+    let (primer, _) = reply.event().await.unwrap();
+    reply.event().await.unwrap();
+    drop(reply);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(
+        place.fake.live(),
+        1,
+        "losing the connection is not taking it back"
+    );
+    let mut resumed = place.listen(&session, Some(&primer)).await;
+    let first = resumed.event().await.unwrap();
+    let first = if first.1.is_null() {
+        resumed.event().await.unwrap()
+    } else {
+        first
+    };
+    assert_eq!(first.1["params"]["message"], "waiting");
+    place.post(&headers, &cancelled(1)).await;
+    assert!(resumed.event().await.is_none());
+}
+
+#[tokio::test]
+async fn changes_of_the_tools_are_told_to_those_who_listen() {
+    let place = Place::todo().await;
+    let session = place.begin().await;
+    let mut heard = place.listen(&session, None).await;
+    assert_eq!(heard.status(), 200);
+    let probe = place.fake.clone();
+    // The server learns what there is when it begins to look; until then nothing is new.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    probe.learn("fly");
+    assert_eq!(
+        heard.message().await["method"],
+        "notifications/tools/list_changed"
+    );
+    // A second listener takes over.
+    let mut second = place.listen(&session, None).await;
+    assert!(heard.event().await.is_none());
+    probe.learn("swim");
+    assert_eq!(
+        second.message().await["method"],
+        "notifications/tools/list_changed"
+    );
+    let other = [
+        ("authorization", "Bearer secret"),
+        ("mcp-session-id", session.as_str()),
+        ("accept", "application/json"),
+    ];
+    assert_eq!(place.fetch("GET", &other, None).await.status(), 406);
+    assert_eq!(place.fetch("GET", &other[..1], None).await.status(), 405);
+}
+
+#[tokio::test]
+async fn requests_may_stand_for_themselves() {
+    let place = Place::todo().await;
+    let headers = |method| {
+        [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", method),
+        ]
+    };
+    let discover = modern(ask(1, "server/discover", &json!({})));
+    let found = place.post(&headers("server/discover"), &discover).await;
+    assert_eq!(
+        (found.status(), found.header("mcp-session-id")),
+        (200, None)
+    );
+    assert_eq!(
+        found.json().await["result"]["supportedVersions"][0],
+        "2026-07-28"
+    );
+
+    let add = modern(call(2, "add", &json!({"title": "x"})));
+    let named = |name| {
+        [
+            headers("tools/call")[0],
+            headers("tools/call")[1],
+            ("mcp-name", name),
+        ]
+    };
+    let added = place.post(&named("add"), &add).await.json().await;
+    assert_eq!(added["result"]["resultType"], "complete");
+    let wrapped = place.post(&named("=?base64?YWRk?="), &add).await;
+    assert_eq!(wrapped.status(), 200);
+    for wrong in [
+        &named("echo")[..],
+        &headers("tools/call"),
+        &headers("tools/list"),
+        &[("mcp-method", "tools/call"), ("mcp-name", "add")],
+        &[
+            ("mcp-protocol-version", "2025-11-25"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "add"),
+        ],
+    ] {
+        let refused = place.post(wrong, &add).await;
+        assert_eq!(refused.status(), 400, "{wrong:?}");
+        assert_eq!(refused.json().await["error"]["code"], -32020, "{wrong:?}");
+    }
+    let silent = place
+        .post(&headers("ping"), &ask(3, "ping", &json!({})))
+        .await;
+    assert_eq!(silent.status(), 400);
+    let unknown = modern(ask(4, "prompts/list", &json!({})));
+    let unknown = place.post(&headers("prompts/list"), &unknown).await;
+    assert_eq!(unknown.status(), 404);
+    assert_eq!(unknown.json().await["error"]["code"], -32601);
+    let mut other = modern(ask(5, "tools/list", &json!({})));
+    other["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2099-01-01".into();
+    let other = place
+        .post(
+            &[
+                ("mcp-protocol-version", "2099-01-01"),
+                ("mcp-method", "tools/list"),
+            ],
+            &other,
+        )
+        .await;
+    assert_eq!(other.status(), 400);
+    assert_eq!(other.json().await["error"]["code"], -32022);
+
+    let mut waiting = place
+        .post(&named("wait"), &modern(told(6, "wait", &json!({}))))
+        .await;
+    let (id, message) = waiting.event().await.unwrap();
+    assert_eq!(
+        (id.as_str(), &message["params"]["message"]),
+        ("", &json!("waiting"))
+    );
+    assert_eq!(place.fake.live(), 1);
+    drop(waiting);
+    place.fake.wait_for_live(0).await;
+}
+
+#[tokio::test]
+async fn a_silent_call_is_taken_back_with_its_connection() {
+    let place = Place::todo().await;
+    let headers = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "wait"),
+        ("accept", "application/json"),
+    ];
+    let wait = modern(call(1, "wait", &json!({})));
+    let asked = place.post(&headers, &wait);
+    let gone = async {
+        place.fake.wait_for_live(1).await;
+    };
+    tokio::select! {
+        _ = asked => panic!("an answer"),
+        () = gone => {}
+    }
+    place.fake.wait_for_live(0).await;
+}
+
+#[tokio::test]
+async fn the_end_of_the_server_ends_everything() {
+    let place = Place::todo().await;
+    let session = place.begin().await;
+    let mut waiting = place
+        .post(
+            &[("mcp-session-id", &session)],
+            &told(1, "wait", &json!({})),
+        )
+        .await;
+    waiting.event().await.unwrap();
+    place.fake.wait_for_live(1).await;
+    place.ending.cancel();
+    place.fake.wait_for_live(0).await;
+}
