@@ -15,9 +15,9 @@ use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 
+use super::address::Address;
 use super::{ClientOptions, HttpVersion, secure};
 use crate::body::Body;
-use crate::client::exchange::Address;
 
 const STREAM_WINDOW: u32 = 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;

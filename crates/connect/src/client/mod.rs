@@ -1,5 +1,6 @@
 //! The client: calls to one server, over connections that are opened when needed and opened again when lost.
 
+mod address;
 mod exchange;
 mod line;
 mod secure;
@@ -17,7 +18,7 @@ pub use secure::Roots;
 pub use stream::{Receiver, Sender};
 
 use crate::protocol::{Codec, Protocol};
-use exchange::Address;
+use address::Address;
 use line::Lines;
 
 /// How a client speaks.

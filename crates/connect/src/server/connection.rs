@@ -44,8 +44,12 @@ pub(crate) async fn serve<S: Service>(
 ) {
     let limits = &shared.options.limits;
     let activity = Arc::new(Activity::new());
-    let opening = open(&shared, stream, &activity);
-    let Ok(Some((socket, spoken))) = tokio::time::timeout(limits.head_time, opening).await else {
+    let opening = tokio::time::timeout(limits.head_time, open(&shared, stream, &activity));
+    let opened = tokio::select! {
+        opened = opening => opened,
+        () = stop.cancelled() => return,
+    };
+    let Ok(Some((socket, spoken))) = opened else {
         return;
     };
     let peer = Peer {

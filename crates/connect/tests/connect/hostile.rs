@@ -302,3 +302,47 @@ async fn bytes_of_any_kind_leave_the_server_alive() {
     }
     alive(&server).await;
 }
+
+/// Says to the test below that it runs in a process that may open few files.
+const FEW: &str = "PINION_TEST_FEW_DESCRIPTORS";
+
+#[test]
+fn a_server_that_ran_out_of_descriptors_goes_on_when_there_are_some() {
+    if std::env::var_os(FEW).is_some() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        return runtime.unwrap().block_on(run_out_of_descriptors());
+    }
+    let name = "hostile::a_server_that_ran_out_of_descriptors_goes_on_when_there_are_some";
+    let child = std::process::Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -n 64 && exec \"$0\" --exact \"$1\" --nocapture",
+        ])
+        .arg(std::env::current_exe().unwrap())
+        .arg(name)
+        .env(FEW, "1")
+        .output()
+        .unwrap();
+    assert!(
+        child.status.success(),
+        "{}",
+        String::from_utf8_lossy(&child.stderr)
+    );
+}
+
+async fn run_out_of_descriptors() {
+    let server = hub::start(hub::options()).await;
+    let mut sockets = Vec::new();
+    while let Ok(socket) = TcpStream::connect(server.address).await {
+        sockets.push(socket);
+        assert!(sockets.len() < 100, "there is no limit");
+        tokio::task::yield_now().await;
+    }
+    // One end of each connection is ours, so some must be waiting to be accepted, without a descriptor for them.
+    tokio::time::sleep(Duration::from_millis(120)).await;
+    assert!(sockets.len() > 20);
+    drop(sockets);
+    alive(&server).await;
+}

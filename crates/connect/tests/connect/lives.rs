@@ -1,6 +1,5 @@
 //! How calls end: by themselves, by the caller, by the clock, by the server.
 
-use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
@@ -236,6 +235,37 @@ async fn a_reader_that_stops_stops_the_handler() {
 }
 
 #[tokio::test]
+async fn answers_may_come_from_another_task_until_the_call_is_over() {
+    let server = hub::start(hub::options()).await;
+    let client = client(&server, ClientOptions::default());
+    let left = |hub: &Hub| {
+        let seen = hub.seen.lock().unwrap();
+        seen.as_ref()
+            .is_some_and(|failure| failure.code == Code::Canceled)
+    };
+    // The caller says its last word, and the handler ends.
+    let (sender, mut receiver) = client
+        .bidi::<InvokeResponse, InvokeResponse>(&method("RuntimeStream"), None)
+        .await
+        .unwrap();
+    for _ in 0..2000 {
+        assert_eq!(receiver.next().await, Ok(Some(InvokeResponse::default())));
+    }
+    sender.finish();
+    while receiver.next().await.unwrap().is_some() {}
+    server.hub.until(left).await;
+    // The caller leaves.
+    *server.hub.seen.lock().unwrap() = None;
+    let (sender, mut receiver) = client
+        .bidi::<InvokeResponse, InvokeResponse>(&method("RuntimeStream"), None)
+        .await
+        .unwrap();
+    assert_eq!(receiver.next().await, Ok(Some(InvokeResponse::default())));
+    drop((sender, receiver));
+    server.hub.until(left).await;
+}
+
+#[tokio::test]
 async fn a_panic_costs_one_call() {
     let server = hub::start(hub::options()).await;
     let client = client(&server, ClientOptions::default());
@@ -303,11 +333,9 @@ async fn a_server_that_stops_lets_calls_end_and_takes_no_more() {
     for http in [HttpVersion::One, HttpVersion::Two] {
         let (hub, url, stop, task) = stoppable(Duration::from_secs(20)).await;
         let client = pinion_connect::Client::new(&url, options(http)).unwrap();
-        let limit = [("connect-timeout-ms", http::HeaderValue::from_static("300"))];
         let mut patient = options(http);
-        for (name, value) in limit {
-            patient.headers.insert(name, value);
-        }
+        let limit = http::HeaderValue::from_static("300");
+        patient.headers.insert("connect-timeout-ms", limit);
         let patient = pinion_connect::Client::new(&url, patient).unwrap();
         let going = tokio::spawn(async move {
             let request = invoke("feed", "slow", "");
@@ -379,10 +407,7 @@ async fn idle_connections_are_closed_and_busy_ones_kept() {
     assert_eq!(server.hub.running(), 1);
     drop(receiver);
     server.hub.until(|hub| hub.running() == 0).await;
-    let _: () = tokio::select! {
-        () = pending() => (),
-        () = tokio::time::sleep(Duration::from_millis(300)) => (),
-    };
+    tokio::time::sleep(Duration::from_millis(300)).await;
     // The connection is gone, the client opens another.
     let echo = invoke("echo", "once", "1");
     let answer: InvokeResponse = client.unary(&method("Invoke"), &echo, None).await.unwrap();
