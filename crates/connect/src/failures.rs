@@ -8,8 +8,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use pinion_status::{Code, Failure};
 use serde::Deserialize;
 
-pub(crate) const GRPC_STATUS: &str = "grpc-status";
-pub(crate) const GRPC_MESSAGE: &str = "grpc-message";
+static GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+static GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
 /// The body of a unary Connect answer that failed.
 pub(crate) fn unary(failure: &Failure) -> Vec<u8> {
@@ -54,10 +54,10 @@ pub(crate) fn end_of_stream(failure: Option<&Failure>, trailers: &HeaderMap) -> 
 /// The status of a gRPC call, to be sent as trailers.
 pub(crate) fn grpc(failure: Option<&Failure>, trailers: &mut HeaderMap) {
     let number = failure.map_or(0, |failure| u16::from(failure.code.number()));
-    trailers.insert(GRPC_STATUS, HeaderValue::from(number));
+    trailers.insert(&GRPC_STATUS, HeaderValue::from(number));
     let Some(failure) = failure else { return };
     if let Ok(message) = HeaderValue::try_from(percent_encode(&failure.message)) {
-        trailers.insert(GRPC_MESSAGE, message);
+        trailers.insert(&GRPC_MESSAGE, message);
     }
 }
 
@@ -179,12 +179,12 @@ pub(crate) fn read_end(payload: &[u8]) -> Result<(), Failure> {
 
 /// What the trailers of a gRPC call say; `None` if they say nothing.
 pub(crate) fn read_grpc(trailers: &HeaderMap) -> Option<Result<(), Failure>> {
-    let status = trailers.get(GRPC_STATUS)?;
+    let status = trailers.get(&GRPC_STATUS)?;
     let number = status
         .to_str()
         .ok()
         .and_then(|text| text.trim().parse().ok());
-    let message = trailers.get(GRPC_MESSAGE).map(HeaderValue::as_bytes);
+    let message = trailers.get(&GRPC_MESSAGE).map(HeaderValue::as_bytes);
     Some(
         match number.map_or(Some(Code::Unknown), Code::from_number) {
             None => Ok(()),
@@ -268,7 +268,7 @@ mod tests {
             );
             let mut trailers = HeaderMap::new();
             grpc(Some(&failure), &mut trailers);
-            assert!(trailers[GRPC_MESSAGE].to_str().is_ok());
+            assert!(trailers[&GRPC_MESSAGE].to_str().is_ok());
             assert_eq!(read_grpc(&trailers), Some(Err(failure.clone())));
             let trailers = read_grpc_web(&grpc_web(&trailers).into());
             assert_eq!(read_grpc(&trailers), Some(Err(failure)));

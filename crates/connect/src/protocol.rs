@@ -1,7 +1,8 @@
 //! Which protocol and which codec a request speaks, told by its content type.
 
 use bytes::Bytes;
-use http::HeaderValue;
+use http::header::CONTENT_ENCODING;
+use http::{HeaderName, HeaderValue};
 use pinion_proto::{Binary, Strictness};
 use pinion_status::{Code, Failure};
 
@@ -37,6 +38,11 @@ pub(crate) struct Speech {
     pub(crate) enveloped: bool,
 }
 
+static CONNECT_ENCODING: HeaderName = HeaderName::from_static("connect-content-encoding");
+static GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+
+/// Room made for a message of unknown length.
+const FIRST_ROOM: usize = 256;
 /// Messages from this length on may hold payloads that are worth a piece of their own.
 const LARGE: usize = 16 * 1024;
 
@@ -89,11 +95,11 @@ impl Speech {
     }
 
     /// The header that names the compression of messages.
-    pub(crate) fn encoding_header(self) -> &'static str {
+    pub(crate) fn encoding_header(self) -> &'static HeaderName {
         match (self.protocol, self.enveloped) {
-            (Protocol::Connect, false) => "content-encoding",
-            (Protocol::Connect, true) => "connect-content-encoding",
-            _ => "grpc-encoding",
+            (Protocol::Connect, false) => &CONTENT_ENCODING,
+            (Protocol::Connect, true) => &CONNECT_ENCODING,
+            _ => &GRPC_ENCODING,
         }
     }
 }
@@ -102,7 +108,10 @@ impl Codec {
     /// Appends a message. One with large payloads is given back in pieces instead, so that they are not copied.
     pub(crate) fn put<T: Binary>(self, message: &T, out: &mut Vec<u8>) -> Vec<Bytes> {
         match self {
-            Self::Json => message.encode_json(out),
+            Self::Json => {
+                out.reserve(FIRST_ROOM);
+                message.encode_json(out);
+            }
             Self::Proto if message.encoded_len() >= LARGE => return message.to_pieces(Vec::new()),
             Self::Proto => message.encode(out),
         }

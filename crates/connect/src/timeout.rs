@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use pinion_status::{Code, Failure};
 
 use crate::protocol::Protocol;
 
-const CONNECT: &str = "connect-timeout-ms";
-const GRPC: &str = "grpc-timeout";
+static CONNECT: HeaderName = HeaderName::from_static("connect-timeout-ms");
+static GRPC: HeaderName = HeaderName::from_static("grpc-timeout");
 
 /// Reads the limit a request asks for.
 pub(crate) fn read(headers: &HeaderMap, protocol: Protocol) -> Result<Option<Duration>, Failure> {
@@ -26,7 +26,7 @@ pub(crate) fn read(headers: &HeaderMap, protocol: Protocol) -> Result<Option<Dur
 }
 
 /// The header that asks for this limit.
-pub(crate) fn write(limit: Duration, protocol: Protocol) -> (&'static str, HeaderValue) {
+pub(crate) fn write(limit: Duration, protocol: Protocol) -> (&'static HeaderName, HeaderValue) {
     let millis = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
     let value = match protocol {
         Protocol::Connect => HeaderValue::from(millis.min(9_999_999_999)),
@@ -45,10 +45,10 @@ pub fn timed_out(limit: Duration) -> Failure {
     )
 }
 
-fn header(protocol: Protocol) -> &'static str {
+fn header(protocol: Protocol) -> &'static HeaderName {
     match protocol {
-        Protocol::Connect => CONNECT,
-        Protocol::Grpc | Protocol::GrpcWeb => GRPC,
+        Protocol::Connect => &CONNECT,
+        Protocol::Grpc | Protocol::GrpcWeb => &GRPC,
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn of(
-        name: &'static str,
+        name: &'static HeaderName,
         value: &str,
         protocol: Protocol,
     ) -> Result<Option<Duration>, Failure> {
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn limits_are_read_and_garbage_is_refused() {
-        let connect = |value| of(CONNECT, value, Protocol::Connect);
+        let connect = |value| of(&CONNECT, value, Protocol::Connect);
         assert_eq!(connect("2000"), Ok(Some(Duration::from_secs(2))));
         assert_eq!(connect("0"), Ok(Some(Duration::ZERO)));
         assert!(connect("9999999999").is_ok());
@@ -102,7 +102,7 @@ mod tests {
                 "{bad}"
             );
         }
-        let grpc = |value| of(GRPC, value, Protocol::Grpc);
+        let grpc = |value| of(&GRPC, value, Protocol::Grpc);
         assert_eq!(grpc("250m"), Ok(Some(Duration::from_millis(250))));
         assert_eq!(grpc("2H"), Ok(Some(Duration::from_secs(7200))));
         assert_eq!(

@@ -26,7 +26,8 @@ use crate::{failures, timeout};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("identity,gzip");
-const ACCEPT_POST: HeaderName = HeaderName::from_static("accept-post");
+static GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
+static ACCEPT_POST: HeaderName = HeaderName::from_static("accept-post");
 
 /// Answers one request.
 pub(crate) async fn answer<S: Service>(
@@ -99,7 +100,7 @@ async fn call<S: Service>(
         let mut response = bare(StatusCode::UNSUPPORTED_MEDIA_TYPE);
         response
             .headers_mut()
-            .insert(ACCEPT_POST, HeaderValue::from_static(ACCEPTED));
+            .insert(&ACCEPT_POST, HeaderValue::from_static(ACCEPTED));
         return response;
     };
     let old = parts.version < Version::HTTP_2;
@@ -325,7 +326,7 @@ fn open(
         headers.insert(CONTENT_TYPE, content_type);
     }
     if speech.protocol != Protocol::Connect {
-        headers.insert("grpc-accept-encoding", ACCEPT_ENCODING);
+        headers.insert(&GRPC_ACCEPT_ENCODING, ACCEPT_ENCODING);
     }
     headers.extend(more);
 }

@@ -1,15 +1,17 @@
 //! Clients that mean no good, or were badly made: each costs itself, and nobody else.
 
 use std::io::Write;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use pinion_connect::ServerOptions;
+use pinion_connect::{ClientOptions, ServerOptions};
+use pinion_proto::hub::InvokeResponse;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::calls::invoke;
+use crate::calls::{client, invoke, method};
 use crate::hub::{self, Serving};
 use crate::raw::{self, Answer};
 
@@ -300,6 +302,24 @@ async fn bytes_of_any_kind_leave_the_server_alive() {
                 .is_ok()
         );
     }
+    alive(&server).await;
+}
+
+#[tokio::test]
+async fn calls_that_are_reset_as_soon_as_they_are_made_leave_nothing_behind() {
+    let server = hub::start(hub::options()).await;
+    let client = client(&server, ClientOptions::default());
+    let slow = invoke("feed", "slow", "");
+    let name = method("Invoke");
+    for _ in 0..2000 {
+        tokio::select! {
+            biased;
+            _ = client.unary::<_, InvokeResponse>(&name, &slow, None) => {}
+            () = async { for _ in 0..4 { tokio::task::yield_now().await } } => {}
+        }
+    }
+    server.hub.until(|hub| hub.running() == 0).await;
+    assert!(server.hub.begun.load(SeqCst) > 0);
     alive(&server).await;
 }
 
