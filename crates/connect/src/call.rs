@@ -82,6 +82,8 @@ pub struct Requests {
     pub(crate) inbound: Inbound,
     pub(crate) codec: Codec,
     pub(crate) count: Count,
+    /// Set while the request must be complete before its first message is looked at; the answer is held back by it.
+    pub(crate) held: Option<Outbox>,
     /// The one message, while it is not yet known whether it is the only one.
     pub(crate) first: Option<Bytes>,
 }
@@ -119,6 +121,11 @@ impl Requests {
 
     /// The next message as it stands on the wire, in the codec of the call.
     pub async fn next_raw(&mut self) -> Result<Option<Bytes>, Failure> {
+        if let Some(answer) = &self.held {
+            self.inbound.complete().await?;
+            answer.release();
+            self.held = None;
+        }
         match self.count {
             Count::Done => Ok(None),
             Count::Many => self.enveloped().await,

@@ -40,6 +40,8 @@ struct State {
     abandoned: bool,
     /// The stream they belong to is to be torn down.
     broken_off: bool,
+    /// The answer must not begin before the request is complete.
+    held: bool,
     /// Waits for something to take.
     taker: Option<Waker>,
     /// Waits for room.
@@ -69,6 +71,7 @@ impl Outbox {
             finished: false,
             abandoned: false,
             broken_off: false,
+            held: false,
             taker: None,
             producer: None,
         };
@@ -124,6 +127,30 @@ impl Outbox {
             Some(taker) => taker.clone_from(context.waker()),
             none => *none = Some(context.waker().clone()),
         }
+        Poll::Pending
+    }
+
+    /// Holds the beginning of the answer back until [`Outbox::release`].
+    pub(crate) fn hold(&self) {
+        self.lock().held = true;
+    }
+
+    /// Lets the answer begin.
+    pub(crate) fn release(&self) {
+        let mut state = self.lock();
+        state.held = false;
+        if let Some(waker) = state.taker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Waits until the answer may begin; one that was given is not held.
+    pub(crate) fn poll_open(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if !state.held || state.messages > 0 {
+            return Poll::Ready(());
+        }
+        state.taker = Some(context.waker().clone());
         Poll::Pending
     }
 

@@ -118,13 +118,7 @@ async fn call<S: Service>(
 
     let single = unary || kind == Kind::ServerStream || kind == Kind::Either;
     let patience = (single || old).then_some(options.limits.body_time);
-    let mut inbound = Inbound::new(body, gzip, options.limits.message, patience, Side::Request);
-    if old && kind == Kind::BidiOrSingle {
-        let whole = bounded(inbound.complete(), deadline).await;
-        if let Err(failure) = whole {
-            return fail(speech, unary, content_type, failure);
-        }
-    }
+    let inbound = Inbound::new(body, gzip, options.limits.message, patience, Side::Request);
     let (framing, count) = match (unary, speech.enveloped, single) {
         (true, false, _) => (Framing::Bare, Count::Bare),
         (true, true, _) => (Framing::Single, Count::One),
@@ -132,6 +126,10 @@ async fn call<S: Service>(
         (false, _, false) => (Framing::Stream, Count::Many),
     };
     let outbox = Outbox::new(framing);
+    let held = (old && kind == Kind::BidiOrSingle).then(|| {
+        outbox.hold();
+        outbox.clone()
+    });
     let call = Call {
         context: Context {
             protocol: speech.protocol,
@@ -149,6 +147,7 @@ async fn call<S: Service>(
             inbound,
             codec: speech.codec,
             count,
+            held,
             first: None,
         },
         answers: Answers {
@@ -165,7 +164,8 @@ async fn call<S: Service>(
     stream(streaming, outbox, speech, content_type).await
 }
 
-/// Starts a stream: its handler gets one chance to fail or to set headers before they go out.
+/// Starts a stream: its handler gets one chance to fail or to set headers before they go out. Where the request must be complete
+/// first, they wait for that.
 async fn stream(
     streaming: Streaming,
     outbox: Outbox,
@@ -175,7 +175,10 @@ async fn stream(
     let mut streaming = Box::new(streaming);
     poll_fn(|context| {
         streaming.advance(context);
-        Poll::Ready(())
+        match streaming.is_running() {
+            true => outbox.poll_open(context),
+            false => Poll::Ready(()),
+        }
     })
     .await;
     let headers = outbox.take_headers();

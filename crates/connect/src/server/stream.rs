@@ -82,6 +82,10 @@ impl Streaming {
         }
     }
 
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running(_))
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over)
     }

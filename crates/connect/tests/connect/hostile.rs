@@ -264,6 +264,33 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_not_complete_is_not_answered_and_not_needed_to_be_refused() {
+    let server = hub::start(hub::options()).await;
+    let whole = raw::envelope(0, &hub::json(&invoke("feed", "monitor", "")));
+    let head = raw::head(
+        "POST",
+        "/pinix.v2.HubService/InvokeStream",
+        &[STREAM],
+        whole.len() + 8,
+    );
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
+    socket.write_all(&[head, whole].concat()).await.unwrap();
+    server.hub.until(|hub| hub.running() == 1).await;
+    let early = tokio::time::timeout(Duration::from_millis(100), socket.read_u8()).await;
+    assert!(
+        early.is_err(),
+        "the answer began before the request was complete"
+    );
+    socket.write_all(&raw::envelope(0, b"{ }")).await.unwrap();
+    let answer = raw::read(&mut socket).await;
+    assert_eq!(raw::envelopes(&answer.body).len(), 3);
+    // A handler that does not want to know the request need not wait for it.
+    let head = raw::head("POST", "/pinix.v2.HubService/Refuse", &[STREAM], 1_000_000);
+    let answer = raw::parse(&send(&server, &head).await);
+    assert_eq!(failure(&answer).0, "permission_denied");
+}
+
+#[tokio::test]
 async fn connections_beyond_the_limit_wait_for_their_turn() {
     let mut options = strict();
     options.limits.connections = 2;

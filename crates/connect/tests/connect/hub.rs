@@ -79,7 +79,7 @@ impl Service for Hub {
         match name {
             "ListClips" | "AddClip" | "Panic" => Some(Kind::Unary),
             "Invoke" => Some(Kind::Either),
-            "InvokeStream" => Some(Kind::BidiOrSingle),
+            "InvokeStream" | "Refuse" => Some(Kind::BidiOrSingle),
             "GetLogs" => Some(Kind::ServerStream),
             "ProviderStream" | "RuntimeStream" => Some(Kind::Bidi),
             _ => None,
@@ -99,6 +99,7 @@ impl Service for Hub {
             }
             "InvokeStream" => self.invoke_stream(&mut call).await,
             "GetLogs" => self.flood(&mut call).await,
+            "Refuse" => Err(Failure::new(Code::PermissionDenied, "not you")),
             "RuntimeStream" => return detached(self, call).await,
             _ => echo(&mut call).await,
         };
