@@ -127,7 +127,9 @@ impl Watch<'_> {
     async fn over<C: Future>(self, connection: C, close: fn(Pin<&mut C>), pings: Pings) {
         let mut connection = std::pin::pin!(connection);
         let left = || self.activity.left(self.limits, pings);
-        let mut timer = std::pin::pin!(tokio::time::sleep(left()));
+        // Often enough to notice a head that does not end on a connection that was idle before.
+        let nap = |left: Duration| left.min(self.limits.head_time);
+        let mut timer = std::pin::pin!(tokio::time::sleep(nap(left())));
         let mut stopped = std::pin::pin!(self.stop.cancelled());
         let mut closing = false;
         loop {
@@ -142,7 +144,7 @@ impl Watch<'_> {
                     let left = left();
                     let now = tokio::time::Instant::now();
                     if !left.is_zero() {
-                        timer.as_mut().reset(now + left);
+                        timer.as_mut().reset(now + nap(left));
                     } else if pings == Pings::Yes && !closing {
                         closing = true;
                         close(connection.as_mut());

@@ -77,6 +77,16 @@ async fn those_who_say_nothing_or_never_finish_are_shown_out() {
         let answer = send(&server, words.as_bytes()).await;
         assert!(!answer.starts_with(b"HTTP/1.1 200"), "{words}");
     }
+    // Nor may one that asked for something before take its time.
+    let asked = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\nGET / HTTP/1.1\r\nhost: loc";
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
+    let (first, second) = asked.split_at(35);
+    socket.write_all(first.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4096];
+    assert!(socket.read(&mut answer).await.unwrap() > 0);
+    socket.write_all(second.as_bytes()).await.unwrap();
+    let closed = tokio::time::timeout(Duration::from_secs(20), socket.read(&mut answer)).await;
+    assert!(closed.is_ok(), "the server waits for the rest of a head");
     // One byte at a time does not help.
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let mut answer = Vec::new();
