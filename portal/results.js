@@ -30,6 +30,7 @@ export function block(text, kind = "text") {
   }
   if (text.length <= FOLD_ABOVE) {
     paint(box, text, kind);
+    actions.classList.add("over");
     return h("div.block-frame", box, actions);
   }
   box.id = freshId("block");

@@ -80,7 +80,7 @@ export class Results {
     if (!this.text || this.text.length > LONGEST_TEXT) {
       const node = document.createTextNode("");
       const box = h("pre.block", { data: { kind: "text" }, tabindex: "0" }, node);
-      const frame = h("div.part", h("div.block-frame", box, h("div.block-actions", copyButton(() => node.data))));
+      const frame = h("div.part", h("div.block-frame", box, h("div.block-actions.over", copyButton(() => node.data))));
       this.output.append(frame);
       this.text = node;
     }

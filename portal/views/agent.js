@@ -21,9 +21,11 @@ export async function showAgent(page) {
   const submit = (event) => {
     event.preventDefault();
     const message = input.value.trim();
-    if (!message || talk.running) return;
+    if (!message) return;
+    if (talk.running && !talk.maySteer) return;
     input.value = "";
-    talk.say(message);
+    if (talk.running) talk.steer(message);
+    else talk.say(message);
   };
   const form = h("form.prompt", { on: { submit } },
     h("label.offscreen", { for: input.id }, "Message"), input,
@@ -34,7 +36,8 @@ export async function showAgent(page) {
     form.requestSubmit();
   });
   talk.changed = () => {
-    send.disabled = talk.running;
+    send.disabled = talk.running && !talk.maySteer;
+    send.textContent = talk.running && talk.maySteer ? "Steer" : "Send";
     stop.disabled = !talk.running;
     fresh.disabled = talk.running || !talk.timeline.childElementCount;
   };
@@ -61,10 +64,30 @@ class Conversation {
   state = h("p.hint", { role: "status" });
   #call = null;
   #open = null;
+  #failure = null;
   #calls = new Map();
 
   stop() {
     this.#call?.abort();
+  }
+
+  /** Whether something can be said into the run that is going on. */
+  get maySteer() {
+    return this.running && this.topic !== null && this.page.clips.find(ALIAS)?.commands?.some(({ name }) => name === "steer");
+  }
+
+  /** Says something into the run that is going on. */
+  async steer(message) {
+    this.#close();
+    this.#add(h("div.turn.user", h("span.speaker", "You, while it works"), h("p.said", message)));
+    try {
+      for await (const response of hub.invoke(ALIAS, "steer", { topic_id: this.topic, message })) {
+        if (response.error) throw new RpcError(response.error.code || "internal", response.error.message);
+      }
+    } catch (error) {
+      if (error.code === "unauthenticated") this.page.fail(error);
+      else this.#add(problem(error));
+    }
   }
 
   async say(message) {
@@ -72,6 +95,7 @@ class Conversation {
     this.running = true;
     this.changed();
     this.#calls.clear();
+    this.#failure = null;
     this.#add(h("div.turn.user", h("span.speaker", "You"), h("p.said", message)));
     const started = performance.now();
     const tick = setInterval(() => (this.state.textContent = `Working, ${elapsed(performance.now() - started)}`), 500);
@@ -88,7 +112,7 @@ class Conversation {
       ended = isAbort(error) ? "Stopped" : "Failed";
       if (isAbort(error)) this.#add(h("p.event-note", "You stopped the run."));
       else if (error.code === "unauthenticated") this.page.fail(error);
-      else this.#add(problem(error));
+      else if (error.message !== this.#failure) this.#add(problem(error));
     } finally {
       clearInterval(tick);
       this.#close();
@@ -100,7 +124,10 @@ class Conversation {
   }
 
   #take(event) {
-    if (typeof event?.topic_id === "string") this.topic = event.topic_id;
+    if (typeof event?.topic_id === "string" && event.topic_id !== this.topic) {
+      this.topic = event.topic_id;
+      this.changed();
+    }
     switch (event?.type) {
       case "text":
       case "thinking":
@@ -114,11 +141,12 @@ class Conversation {
         break;
       case "usage":
         this.#close();
-        this.#add(h("p.event-note", `${number(event.prompt_tokens ?? 0)} tokens read, ${number(event.completion_tokens ?? 0)} written`));
+        this.#add(h("p.event-note", used(event)));
         break;
       case "error":
         this.#close();
-        this.#add(problem({ code: event.code ?? "error", message: String(event.error ?? "The run failed.") }));
+        this.#failure = String(event.error ?? "The run failed.");
+        this.#add(problem({ code: event.code ?? "error", message: this.#failure }));
         break;
       case "done":
         this.#close();
@@ -161,13 +189,13 @@ class Conversation {
     this.#add(element);
   }
 
-  #toolResult({ id, content }) {
+  #toolResult({ id, content, is_error: isError }) {
     this.#close();
     const text = typeof content === "string" ? content : JSON.stringify(content, null, 2) ?? "";
     const call = this.#calls.get(id);
     if (!call) return this.#add(h("details.turn.tool", h("summary", "Result"), block(text, typeof content === "string" ? "text" : "json")));
-    call.element.dataset.state = "done";
-    fill(call.result, h("p.hint", "Result"), block(text, typeof content === "string" ? "text" : "json"));
+    call.element.dataset.state = isError ? "failed" : "done";
+    fill(call.result, h("p.hint", isError ? "Failed" : "Result"), block(text, typeof content === "string" ? "text" : "json"));
     return undefined;
   }
 
@@ -181,6 +209,11 @@ class Conversation {
     const { scrollingElement: page } = document;
     if (this.timeline.isConnected && page.scrollHeight - page.scrollTop - page.clientHeight < 160) page.scrollTop = page.scrollHeight;
   }
+}
+
+function used({ prompt_tokens: read = 0, completion_tokens: written = 0, cost }) {
+  const tokens = `${number(read)} tokens read, ${number(written)} written`;
+  return cost > 0 ? `${tokens}, $${cost.toFixed(4)}` : tokens;
 }
 
 function brief(text) {

@@ -23,6 +23,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 
 const FILES: &str = "/portal/";
 const INDEX: &str = "index.html";
+const ICON: &str = "icon.svg";
 
 /// The file that a request for a page means, if it means one: its own files, and the start page for every other path that does
 /// not look like a file.
@@ -33,6 +34,8 @@ pub(crate) fn page(parts: &Parts) -> Option<Response<Body>> {
     let path = parts.uri.path();
     let name = match path.strip_prefix(FILES) {
         Some(name) if !name.is_empty() => name,
+        // Browsers ask for it whatever page they show, those of clips too.
+        _ if path == "/favicon.ico" => ICON,
         _ if path
             .rsplit('/')
             .next()
@@ -104,7 +107,6 @@ mod tests {
             assert_eq!(kind(&response), "text/html; charset=utf-8", "{path}");
         }
         for path in [
-            "/favicon.ico",
             "/portal/missing.js",
             "/portal/views/none",
             "/portal/../portal.css",
@@ -122,6 +124,7 @@ mod tests {
             ("/portal/views/clips.js", "text/javascript; charset=utf-8"),
             ("/portal/portal.css", "text/css; charset=utf-8"),
             ("/portal/icon.svg", "image/svg+xml"),
+            ("/favicon.ico", "image/svg+xml"),
         ] {
             let response = ask("GET", path, None).expect(path);
             assert_eq!(kind(&response), expected);

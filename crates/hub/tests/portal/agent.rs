@@ -1,5 +1,7 @@
 //! The page of the agent, with a clip that plays it.
 
+use pinion_testkit::browser::Key;
+
 use crate::stage::{NOT_SIGNED_IN, Stage, picture, probe, visit};
 
 #[test]
@@ -13,21 +15,42 @@ fn the_agent_is_asked_followed_up_and_stopped() {
     page.wait_for("!document.querySelector('main').innerText.includes('nobody to talk to')");
 
     page.fill(".prompt textarea", "list my entries");
-    page.press(pinion_testkit::browser::Key::Enter);
+    page.press(Key::Enter);
     page.wait_for_text(".turn.user", "list my entries");
     page.wait_for_text("main", "Done in");
     page.wait_for_text(".turn.agent", "In topic-1 you said: list my entries");
     page.wait_for_text(".turn.tool[data-state=done]", "todo_list");
     page.wait_for_text(".turn.agent .block", "code <img src=x onerror=");
-    page.wait_for_text(".event-note", "1,200 tokens read, 7 written");
+    page.wait_for_text(".event-note", "1,200 tokens read, 7 written, $0.0125");
     page.click(".turn.tool summary");
     page.wait_for_text(".turn.tool", "nothing to do");
+    page.wait_for_text(".turn.tool[data-state=failed]", "rm");
     picture(&page, "agent");
+
+    // A run can be told something while it goes on.
+    page.fill(".prompt textarea", "listen");
+    page.press(Key::Enter);
+    page.wait_for_text(".prompt", "Steer");
+    page.fill(".prompt textarea", "go on then");
+    page.press(Key::Enter);
+    page.wait_for_text(".turn.user", "go on then");
+    page.wait_for_text(".turn.agent", "listen");
+    page.wait_for_text(".prompt", "Send");
+
+    // A failure is told once.
+    page.fill(".prompt textarea", "fail");
+    page.press(Key::Enter);
+    page.wait_for_text("main", "Failed in");
+    assert_eq!(page.count(".timeline .problem"), 1);
+    let before = page.count(".turn.agent");
 
     // The next message goes into the same topic, and a run can be stopped.
     page.fill(".prompt textarea", "wait");
     page.click_text("Send");
-    page.wait_for("document.querySelectorAll('.turn.agent').length === 2");
+    page.wait_for(&format!(
+        "document.querySelectorAll('.turn.agent').length === {}",
+        before + 1
+    ));
     page.wait_for_text(
         ".turn.agent:last-of-type, .turn.agent",
         "In topic-1 you said:",

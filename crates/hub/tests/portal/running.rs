@@ -20,7 +20,7 @@ fn clips_are_listed_and_searched() {
         "probe",
         "local/probe",
         "v0.3.0",
-        "12 commands",
+        "13 commands",
         "Open web UI",
     ] {
         assert!(row.contains(part), "{part} in {row}");
@@ -49,6 +49,10 @@ fn clips_are_listed_and_searched() {
     page.wait_for_element(".clip-row[data-alias=another]");
     stage.hub.call("RemoveClip", r#"{"clipName":"another"}"#);
     page.wait_for("!document.querySelector('.clip-row[data-alias=another]')");
+
+    // A clip's own page is let in by the same session.
+    page.open(&format!("http://{}/clips/probe/", stage.hub.address));
+    page.wait_for_text("h1", "The probe's own page");
     stage.assert_clean(&page, &[NOT_SIGNED_IN]);
 }
 

@@ -4,6 +4,7 @@ import json, os, sys, threading, time
 
 output = threading.Lock()
 cancelled = {}
+steered = {}
 here = os.environ["PINIX_DATA_DIR"]
 EVIL = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -65,18 +66,31 @@ def serve(id, command, given, gone):
     elif command == "complain":
         log(given.get("level", "info"), given["text"])
         answer("logged")
+    elif command == "steer":
+        steered[given["topic_id"]].set()
+        answer({"status": "queued"})
     elif command == "chat":
         topic = given.get("topic_id") or "topic-1"
+        steered[topic] = threading.Event()
+        part({"type": "start", "topic_id": topic})
+        if given["message"] == "fail":
+            part({"type": "error", "error": "the model is ill"})
+            end(error={"code": "INTERNAL", "message": "the model is ill"})
+            return
         part({"type": "thinking", "content": "Let me "})
         part({"type": "thinking", "content": "think."})
         part({"type": "tool_call", "id": "c1", "name": "todo_list", "arguments": {"open": True}})
         part({"type": "tool_result", "id": "c1", "content": "nothing to do"})
+        part({"type": "tool_call", "id": "c2", "name": "rm", "arguments": {}})
+        part({"type": "tool_result", "id": "c2", "content": "refused", "is_error": True})
         part({"type": "text", "content": "In " + topic + " you said: "})
         if given["message"] == "wait":
             gone.wait()
+        if given["message"] == "listen":
+            steered[topic].wait()
         part({"type": "text", "content": given["message"] + "\n```\ncode " + EVIL + "\n```\n"})
-        part({"type": "usage", "prompt_tokens": 1200, "completion_tokens": 7})
-        part({"type": "done", "topic_id": topic})
+        part({"type": "usage", "prompt_tokens": 1200, "completion_tokens": 7, "cost": 0.0125})
+        part({"type": "done"})
         end()
     else:
         fail("NOT_FOUND", "unknown command " + command)
