@@ -21,6 +21,9 @@ pub(crate) enum Action {
     Help(Topic),
     Version,
     Command(Command),
+    Hub(Vec<String>),
+    Clip(Vec<String>),
+    Invoke(Vec<String>),
     Pinocchio(Verb),
     Run(Box<Flags>),
 }

@@ -53,6 +53,9 @@ pub(crate) enum Command {
 const WORDS: &[&str] = &[
     "run-command",
     "commands",
+    "hub",
+    "clip",
+    "invoke",
     "sessions",
     "models",
     "install",
@@ -98,6 +101,9 @@ pub(crate) fn parse(program: Program, arguments: &[String]) -> Result<Option<Act
             ))));
         }
         "commands" => return Ok(Some(Action::Pinocchio(Prompting::Commands(rest.to_vec())))),
+        "hub" => return Ok(Some(Action::Hub(rest.to_vec()))),
+        "clip" => return Ok(Some(Action::Clip(rest.to_vec()))),
+        "invoke" => return Ok(Some(Action::Invoke(rest.to_vec()))),
         "sessions" if wants_help => return Ok(Some(Action::Help(Topic::Sessions))),
         "trust" if wants_help => return Ok(Some(Action::Help(Topic::Trust))),
         "extensions" if wants_help => return Ok(Some(Action::Help(Topic::Extensions))),

@@ -43,6 +43,19 @@ impl Failure {
         }
     }
 
+    /// The user does not want the answer any more.
+    pub fn interrupted() -> Self {
+        Self {
+            code: 130,
+            message: String::new(),
+        }
+    }
+
+    /// It failed, and there is nobody to tell.
+    pub fn quiet() -> Self {
+        Self::failed("")
+    }
+
     /// What happened, for somebody who has more than a terminal to show it on.
     pub fn into_words(self) -> String {
         match self.message.strip_prefix("Error: ") {

@@ -43,6 +43,9 @@ Usage:
   pinion [-p] [flags] [@FILE…] MESSAGE…      print the answer
   pinion run-command FILE.yaml [options]     run a prompt kept in a file (Pinocchio's protocol)
   pinion commands list                       the prompts in your repositories
+  pinion hub serve|status|stop|token         a hub where clips and their callers meet
+  pinion clip add|list|show|logs|data|new …  the clips of a hub
+  pinion invoke ALIAS COMMAND [--key value]  call a clip
   pinion sessions list|show|export           what was said before
   pinion models [SEARCH]                     the models there are
   pinion install|remove|update|list          packages of extensions, skills and prompt templates

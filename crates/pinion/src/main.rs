@@ -3,12 +3,15 @@
 mod approvals;
 mod choices;
 mod cli;
+mod clip;
 mod commands;
 mod descriptors;
 mod engine;
 mod extensions;
 mod failure;
 mod help;
+mod hub;
+mod invoke;
 mod modes;
 mod nearest;
 mod pinocchio;
@@ -19,6 +22,7 @@ mod runtime;
 mod signals;
 mod stdin;
 mod surroundings;
+mod verb;
 
 use std::process::ExitCode;
 
@@ -47,6 +51,9 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
         Action::Help(topic) => commands::help(topic),
         Action::Version => commands::version(),
         Action::Command(command) => commands::run(command),
+        Action::Hub(arguments) => hub::run(&arguments),
+        Action::Clip(arguments) => clip::run(&arguments),
+        Action::Invoke(arguments) => invoke::run_words(&arguments),
         Action::Pinocchio(verb) => pinocchio::run(program, verb),
         Action::Run(mut flags) => {
             flags.decide_unknown(program)?;

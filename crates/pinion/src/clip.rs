@@ -1,0 +1,43 @@
+//! `pinion clip …`: what is installed on a hub, what it keeps, and what it says.
+
+mod add;
+mod bindings;
+mod data;
+mod help;
+mod list;
+mod logs;
+mod new;
+mod schema;
+mod show;
+mod source;
+
+use std::process::ExitCode;
+
+pub(crate) use self::schema::fields;
+pub(crate) use self::show::{described, manifest};
+use crate::failure::Failure;
+use crate::verb::Group;
+
+const GROUP: Group = Group {
+    name: "clip",
+    help: help::GROUP,
+    verbs: &[
+        &add::ADD,
+        &list::VERB,
+        &show::VERB,
+        &add::REMOVE,
+        &add::UPDATE,
+        &logs::VERB,
+        &data::VERB,
+        &new::VERB,
+        &bindings::BIND,
+        &bindings::UNBIND,
+        &bindings::BINDINGS,
+    ],
+    otherwise: None,
+};
+
+/// Runs the command after `clip`.
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
+    GROUP.run(arguments)
+}

@@ -1,0 +1,191 @@
+//! `clip add`, `clip remove`, `clip update`: what is installed.
+
+use std::process::ExitCode;
+
+use pinion_proto::Message;
+use pinion_proto::hub::{
+    AddClipRequest, AddClipResponse, ClipInfo, RemoveClipRequest, RemoveClipResponse,
+};
+use serde_json::json;
+
+use super::{help, list, source};
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::hub::caller::{self, Caller, Shape};
+use crate::hub::show::plain;
+use crate::verb::{Flag, Line, Verb};
+
+pub(super) const ADD: Verb = Verb {
+    name: "clip add",
+    flags: &[
+        caller::FLAGS,
+        &[
+            Flag::valued("--alias"),
+            Flag::valued("--provider"),
+            Flag::valued("--token"),
+            Flag::valued("--registry"),
+            Flag::valued("--path"),
+        ],
+    ],
+    raw_after: usize::MAX,
+    help: help::ADD,
+    run: add,
+};
+
+pub(super) const REMOVE: Verb = Verb {
+    name: "clip remove",
+    flags: &[caller::FLAGS, &[Flag::bare("--purge")]],
+    raw_after: usize::MAX,
+    help: help::REMOVE,
+    run: remove,
+};
+
+pub(super) const UPDATE: Verb = Verb {
+    name: "clip update",
+    flags: &[
+        caller::FLAGS,
+        &[
+            Flag::bare("--all"),
+            Flag::valued("--version"),
+            Flag::valued("--registry"),
+        ],
+    ],
+    raw_after: usize::MAX,
+    help: help::UPDATE,
+    run: update,
+};
+
+async fn install(caller: &Caller, request: &AddClipRequest) -> Result<ClipInfo, Failure> {
+    let added: AddClipResponse = caller.ask("AddClip", request).await?;
+    Ok(added.clip.unwrap_or_default())
+}
+
+fn text(line: &Line, flag: &str) -> pinion_proto::Text {
+    line.value(flag).unwrap_or_default().to_owned().into()
+}
+
+fn add(line: &Line) -> Result<ExitCode, Failure> {
+    let [typed] = line.exactly()?;
+    let request = AddClipRequest {
+        source: source::resolve(line, typed)?.into(),
+        provider: text(line, "--provider"),
+        clip_token: text(line, "--token"),
+        requested_alias: text(line, "--alias"),
+        ..AddClipRequest::default()
+    };
+    let caller = Caller::of(line)?;
+    let clip = caller::wait(install(&caller, &request))?;
+    match Shape::of(line) {
+        Shape::Json => out(&format!("{}\n", clip.to_json())),
+        Shape::Table => out(&format!("Added {}.\n", told(&clip))),
+    }
+}
+
+fn told(clip: &ClipInfo) -> String {
+    let what = format!("{} {}", plain(&clip.package), plain(&clip.version));
+    match clip.commands.is_empty() {
+        true => format!("{} ({})", plain(&clip.name), what.trim()),
+        false => {
+            let commands = plain(&list::commands(clip));
+            format!("{} ({}): {commands}", plain(&clip.name), what.trim())
+        }
+    }
+}
+
+fn remove(line: &Line) -> Result<ExitCode, Failure> {
+    let [alias] = line.exactly()?;
+    let request = RemoveClipRequest {
+        clip_name: alias.to_owned().into(),
+        purge: line.has("--purge"),
+    };
+    let caller = Caller::of(line)?;
+    let removed: RemoveClipResponse =
+        caller::wait(async { caller.ask("RemoveClip", &request).await })?;
+    match (Shape::of(line), request.purge) {
+        (Shape::Json, _) => out(&format!(
+            "{}\n",
+            json!({"removed": removed.clip_name.as_str()})
+        )),
+        (Shape::Table, true) => out(&format!("Removed {alias} and its data.\n")),
+        (Shape::Table, false) => out(&format!("Removed {alias}; its data is kept.\n")),
+    }
+}
+
+fn update(line: &Line) -> Result<ExitCode, Failure> {
+    let wanted: Option<&str> = match (line.words.as_slice(), line.has("--all")) {
+        ([alias], false) => Some(alias),
+        ([], true) => None,
+        _ => return Err(line.wrong("say which clip, or --all")),
+    };
+    if wanted.is_none() && line.has("--version") {
+        return Err(line.wrong("--version is for one clip"));
+    }
+    let caller = Caller::of(line)?;
+    let mut failures = 0;
+    let updated = caller::wait(async {
+        let mut updated = Vec::new();
+        for clip in list::clips(&caller).await? {
+            let is_wanted = wanted.is_none_or(|alias| clip.name == *alias);
+            if !is_wanted || (wanted.is_none() && !clip.package.starts_with('@')) {
+                continue;
+            }
+            match update_one(line, &caller, &clip).await {
+                Ok(now) => updated.push((clip, now)),
+                Err(failure) if wanted.is_some() => return Err(failure),
+                Err(failure) => {
+                    failures += 1;
+                    eprintln!("{}: {failure}", clip.name);
+                }
+            }
+        }
+        Ok(updated)
+    })?;
+    if let (Some(alias), true) = (wanted, updated.is_empty()) {
+        return Err(Failure::failed(format!(
+            "Error: clip \"{alias}\" not found"
+        )));
+    }
+    for (before, now) in &updated {
+        tell(line, before, now)?;
+    }
+    Ok(if failures == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn tell(line: &Line, before: &ClipInfo, now: &ClipInfo) -> Result<ExitCode, Failure> {
+    let (alias, old, new) = (
+        plain(&now.name),
+        plain(&before.version),
+        plain(&now.version),
+    );
+    if Shape::of(line) == Shape::Json {
+        let told = json!({"name": alias, "before": old, "version": new});
+        return out(&format!("{told}\n"));
+    }
+    match old == new {
+        true => out(&format!("{alias} is up to date ({new}).\n")),
+        false => out(&format!("{alias}: {old} is now {new}.\n")),
+    }
+}
+
+async fn update_one(line: &Line, caller: &Caller, clip: &ClipInfo) -> Result<ClipInfo, Failure> {
+    if !clip.package.starts_with('@') {
+        let alias = plain(&clip.name);
+        return Err(Failure::failed(format!(
+            "Error: {alias} did not come from a registry. `pinion clip add SOURCE --alias {alias}` puts another version in its place."
+        )));
+    }
+    let package = match line.value("--version") {
+        Some(version) => format!("{}@{version}", clip.package),
+        None => clip.package.to_string(),
+    };
+    let request = AddClipRequest {
+        source: source::resolve(line, &package)?.into(),
+        requested_alias: clip.name.clone(),
+        ..AddClipRequest::default()
+    };
+    install(caller, &request).await
+}

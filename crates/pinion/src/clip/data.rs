@@ -1,0 +1,141 @@
+//! `clip data`: the files a clip keeps.
+
+use std::io::{IsTerminal, Read, Write};
+use std::process::ExitCode;
+
+use pinion_connect::{Code, Failure as Refusal};
+use pinion_proto::Message;
+use pinion_proto::hub::{DataRequest, DataResponse};
+use serde_json::json;
+
+use super::help;
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::hub::caller::{self, Caller, Shape};
+use crate::hub::show::{json_list, plain, table};
+use crate::verb::{Flag, Line, Verb};
+
+const OPERATIONS: [&str; 5] = ["read", "write", "list", "delete", "stat"];
+
+pub(super) const VERB: Verb = Verb {
+    name: "clip data",
+    flags: &[
+        caller::FLAGS,
+        &[
+            Flag::valued("--content"),
+            Flag::valued("--file"),
+            Flag::valued("--encoding"),
+            Flag::valued("--mime"),
+        ],
+    ],
+    raw_after: usize::MAX,
+    help: help::DATA,
+    run,
+};
+
+fn run(line: &Line) -> Result<ExitCode, Failure> {
+    let (alias, operation, path) = match line.words.as_slice() {
+        [alias, operation] if operation == "list" => (alias, operation.as_str(), ""),
+        [alias, operation, path] => (alias, operation.as_str(), path.as_str()),
+        [_, operation] if OPERATIONS.contains(&operation.as_str()) => {
+            return Err(line.wrong(&format!("{operation} needs a path")));
+        }
+        _ => return Err(line.wrong("say which clip, what to do and where")),
+    };
+    if !OPERATIONS.contains(&operation) {
+        let hint = crate::nearest::nearest(operation, OPERATIONS.into_iter());
+        let hint = hint.map_or_else(
+            || "there are read, write, list, delete and stat".into(),
+            |it| format!("did you mean {it}"),
+        );
+        return Err(line.wrong(&format!("unknown operation {operation}, {hint}")));
+    }
+    let request = DataRequest {
+        clip_name: alias.clone().into(),
+        operation: operation.to_owned().into(),
+        path: path.to_owned().into(),
+        content: match operation {
+            "write" => content(line)?.into(),
+            _ => Vec::new().into(),
+        },
+        mime: line.value("--mime").unwrap_or_default().to_owned().into(),
+        ..DataRequest::default()
+    };
+    let caller = Caller::of(line)?;
+    let answer: DataResponse = caller::wait(async { caller.ask("Data", &request).await })?;
+    if let Some(error) = &answer.error {
+        let refusal = Refusal::new(Code::Unknown, error.message.to_string());
+        return Err(caller.explain(refusal));
+    }
+    tell(line, operation, &answer)
+}
+
+fn tell(line: &Line, operation: &str, answer: &DataResponse) -> Result<ExitCode, Failure> {
+    let shape = Shape::of(line);
+    match (operation, shape) {
+        ("read", _) => match std::io::stdout().write_all(&answer.content) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(ExitCode::SUCCESS),
+        },
+        ("list", Shape::Json) => out(&json_list(&answer.entries)),
+        ("list", Shape::Table) => {
+            let rows = answer.entries.iter().map(|entry| {
+                let size = match entry.r#type.as_str() {
+                    "directory" => String::new(),
+                    _ => entry.size.to_string(),
+                };
+                vec![entry.name.to_string(), size, entry.mime.to_string()]
+            });
+            out(&table(
+                &["NAME", "BYTES", "TYPE"],
+                &rows.collect::<Vec<_>>(),
+            ))
+        }
+        ("stat", _) => {
+            let stat = answer.stat.clone().unwrap_or_default();
+            match shape {
+                Shape::Json => out(&format!("{}\n", stat.to_json())),
+                Shape::Table => out(&format!(
+                    "{} bytes, {}, changed {}\n",
+                    stat.size,
+                    plain(&stat.mime),
+                    plain(&stat.modified)
+                )),
+            }
+        }
+        (_, Shape::Json) => out(&format!("{}\n", json!({"uri": answer.uri.as_str()}))),
+        (_, Shape::Table) => out(&format!("{}\n", plain(&answer.uri))),
+    }
+}
+
+/// What is to be written: `--content`, `--file`, or standard input.
+fn content(line: &Line) -> Result<Vec<u8>, Failure> {
+    let bytes = match (line.value("--content"), line.value("--file")) {
+        (Some(_), Some(_)) => return Err(line.wrong("--content and --file exclude each other")),
+        (Some(content), None) => content.as_bytes().to_vec(),
+        (None, Some(path)) if path != "-" => std::fs::read(path)
+            .map_err(|error| Failure::failed(format!("Error: {path}: {error}")))?,
+        (None, _) => {
+            if std::io::stdin().is_terminal() {
+                eprintln!("Reading the content from the terminal; Ctrl-D ends it.");
+            }
+            let mut bytes = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut bytes)?;
+            bytes
+        }
+    };
+    match line.value("--encoding") {
+        None | Some("utf-8" | "utf8") => Ok(bytes),
+        Some("base64") => {
+            use base64::Engine;
+            let text: Vec<u8> = bytes
+                .into_iter()
+                .filter(|it| !it.is_ascii_whitespace())
+                .collect();
+            base64::engine::general_purpose::STANDARD
+                .decode(text)
+                .map_err(|error| line.wrong(&format!("the content is not base64: {error}")))
+        }
+        Some(other) => Err(line.wrong(&format!("--encoding is utf-8 or base64, not {other:?}"))),
+    }
+}

@@ -1,0 +1,84 @@
+//! `clip list`: what there is.
+
+use std::process::ExitCode;
+
+use pinion_proto::hub::{ClipInfo, ClipStatus, ListClipsRequest, ListClipsResponse};
+
+use super::help;
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::hub::caller::{self, Caller, Shape};
+use crate::hub::show::{json_list, table};
+use crate::verb::{Line, Verb};
+
+/// A column of commands is not wider than this.
+const WIDE: usize = 48;
+
+pub(super) const VERB: Verb = Verb {
+    name: "clip list",
+    flags: &[caller::FLAGS],
+    raw_after: usize::MAX,
+    help: help::LIST,
+    run,
+};
+
+/// All clips that the caller may see.
+pub(super) async fn clips(caller: &Caller) -> Result<Vec<ClipInfo>, Failure> {
+    let request = ListClipsRequest::default();
+    let listed: ListClipsResponse = caller.ask("ListClips", &request).await?;
+    Ok(listed.clips)
+}
+
+fn run(line: &Line) -> Result<ExitCode, Failure> {
+    line.exactly::<0>()?;
+    let caller = Caller::of(line)?;
+    let clips = caller::wait(clips(&caller))?;
+    if Shape::of(line) == Shape::Json {
+        return out(&json_list(&clips));
+    }
+    if clips.is_empty() {
+        eprintln!(
+            "No clips yet. `pinion clip new hello` writes one, `pinion clip add ./hello` installs it."
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rows: Vec<Vec<String>> = clips.iter().map(row).collect();
+    let headings = [
+        "ALIAS", "STATUS", "PACKAGE", "VERSION", "PROVIDER", "COMMANDS",
+    ];
+    out(&table(&headings, &rows))
+}
+
+fn row(clip: &ClipInfo) -> Vec<String> {
+    vec![
+        clip.name.to_string(),
+        status(clip.status).to_owned(),
+        clip.package.to_string(),
+        clip.version.to_string(),
+        clip.provider.to_string(),
+        shortened(&commands(clip)),
+    ]
+}
+
+/// The names of its commands.
+pub(super) fn commands(clip: &ClipInfo) -> String {
+    let names: Vec<&str> = clip.commands.iter().map(|it| it.name.as_str()).collect();
+    names.join(", ")
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(WIDE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// What a clip is doing, in a word.
+pub(super) fn status(status: ClipStatus) -> &'static str {
+    match status {
+        ClipStatus::Running => "running",
+        ClipStatus::Sleeping => "sleeping",
+        ClipStatus::Error => "failed",
+        _ => "-",
+    }
+}

@@ -1,0 +1,77 @@
+//! `clip logs`: what a clip, or the hub itself, has said.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use pinion_proto::Message;
+use pinion_proto::hub::{GetLogsRequest, LogEntry};
+
+use super::help;
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::hub::caller::{self, Caller};
+use crate::hub::show::plain;
+use crate::verb::{Flag, Line, Verb};
+
+const DEFAULT_TAIL: i32 = 50;
+
+pub(super) const VERB: Verb = Verb {
+    name: "clip logs",
+    flags: &[
+        caller::FLAGS,
+        &[
+            Flag::valued("--tail").or("-n"),
+            Flag::bare("--follow").or("-f"),
+            Flag::bare("--system"),
+            Flag::valued("--level"),
+        ],
+    ],
+    raw_after: usize::MAX,
+    help: help::LOGS,
+    run,
+};
+
+fn run(line: &Line) -> Result<ExitCode, Failure> {
+    let alias = match (line.words.as_slice(), line.has("--system")) {
+        ([alias], false) => alias.clone(),
+        ([], true) => String::new(),
+        _ => return Err(line.wrong("say which clip, or --system for the hub itself")),
+    };
+    let tail = line.parsed("--tail", "a number of lines")?;
+    let request = GetLogsRequest {
+        clip_name: alias.into(),
+        tail: tail.unwrap_or(DEFAULT_TAIL),
+        follow: line.has("--follow"),
+        min_level: line.value("--level").unwrap_or_default().to_owned().into(),
+        system: line.has("--system"),
+        ..GetLogsRequest::default()
+    };
+    let caller = Caller::of(line)?;
+    let json = line.has("--json");
+    caller::wait(async {
+        let mut entries = caller.follow("GetLogs", &request).await?;
+        loop {
+            let entry: Option<LogEntry> = entries.next().await.map_err(|it| caller.explain(it))?;
+            let Some(entry) = entry else {
+                return Ok(ExitCode::SUCCESS);
+            };
+            match json {
+                true => out(&format!("{}\n", entry.to_json()))?,
+                false => out(&told(&entry))?,
+            };
+        }
+    })
+}
+
+fn told(entry: &LogEntry) -> String {
+    let time = Timestamp::from_millisecond(entry.timestamp_unix_ms).unwrap_or_default();
+    let time = time.to_zoned(TimeZone::system());
+    let time = time.strftime("%Y-%m-%d %H:%M:%S%.3f");
+    let message = match std::io::stdout().is_terminal() {
+        true => plain(&entry.message),
+        false => entry.message.to_string(),
+    };
+    format!("{time} {:5} {message}\n", entry.level.as_str())
+}

@@ -1,0 +1,88 @@
+//! What a command takes, read from the JSON Schema in its manifest.
+
+use serde_json::Value;
+
+/// One member of an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Field {
+    /// Its name.
+    pub name: String,
+    /// The type of its values, as far as the schema tells.
+    pub kind: String,
+    /// Whether it must be there.
+    pub required: bool,
+    /// What it is for.
+    pub description: String,
+}
+
+/// The members an input may have, those that must be there first. What is no schema of an object has none.
+pub(crate) fn fields(schema: &str) -> Vec<Field> {
+    let schema: Value = serde_json::from_str(schema).unwrap_or_default();
+    let required: Vec<&str> = schema["required"]
+        .as_array()
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let mut fields: Vec<Field> = properties
+        .map(|(name, property)| Field {
+            name: name.clone(),
+            kind: kind(property),
+            required: required.contains(&name.as_str()),
+            description: property["description"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        })
+        .collect();
+    let place = |field: &Field| required.iter().position(|name| *name == field.name);
+    fields.sort_by_key(|field| place(field).unwrap_or(usize::MAX));
+    fields
+}
+
+fn kind(property: &Value) -> String {
+    if let Some(values) = property["enum"].as_array() {
+        let values: Vec<String> = values
+            .iter()
+            .map(|value| {
+                value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned)
+            })
+            .collect();
+        return values.join("|");
+    }
+    match &property["type"] {
+        Value::String(kind) => kind.clone(),
+        Value::Array(kinds) => {
+            let kinds: Vec<&str> = kinds.iter().filter_map(Value::as_str).collect();
+            kinds.join("|")
+        }
+        _ => "value".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn required_fields_come_first_in_the_order_of_the_schema() {
+        let schema = r#"{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["integer","null"],"description":"B"},"c":{"enum":["x",1]}},"required":["c","b"]}"#;
+        let read = fields(schema);
+        let names: Vec<(&str, &str, bool)> = read
+            .iter()
+            .map(|field| (field.name.as_str(), field.kind.as_str(), field.required))
+            .collect();
+        assert_eq!(
+            names,
+            [
+                ("c", "x|1", true),
+                ("b", "integer|null", true),
+                ("a", "string", false)
+            ]
+        );
+        for nothing in ["", "{", "[]", "\"text\"", "{ text: string }"] {
+            assert!(fields(nothing).is_empty(), "{nothing}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `clip show`: what a clip says of itself.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use pinion_proto::Message;
+use pinion_proto::hub::{ClipManifest, CommandInfo, GetManifestRequest, GetManifestResponse};
+
+use super::help;
+use super::schema::fields;
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::hub::caller::{self, Caller, Shape};
+use crate::hub::show::{plain, strong};
+use crate::verb::{Line, Verb};
+
+pub(super) const VERB: Verb = Verb {
+    name: "clip show",
+    flags: &[caller::FLAGS],
+    raw_after: usize::MAX,
+    help: help::SHOW,
+    run,
+};
+
+/// The manifest of a clip.
+pub(crate) async fn manifest(caller: &Caller, alias: &str) -> Result<ClipManifest, Failure> {
+    let request = GetManifestRequest {
+        clip_name: alias.to_owned().into(),
+    };
+    let answer: GetManifestResponse = caller.ask("GetClipManifest", &request).await?;
+    Ok(answer.manifest.unwrap_or_default())
+}
+
+fn run(line: &Line) -> Result<ExitCode, Failure> {
+    let [alias] = line.exactly()?;
+    let caller = Caller::of(line)?;
+    let manifest = caller::wait(manifest(&caller, alias))?;
+    match Shape::of(line) {
+        Shape::Json => out(&format!("{}\n", manifest.to_json())),
+        Shape::Table => out(&described(&manifest)),
+    }
+}
+
+/// A manifest for people.
+pub(crate) fn described(manifest: &ClipManifest) -> String {
+    let heading = format!(
+        "{}  {} {}",
+        plain(&manifest.name),
+        plain(&manifest.package),
+        plain(&manifest.version)
+    );
+    let mut text = strong(heading.trim_end()) + "\n";
+    if !manifest.description.is_empty() {
+        text += &format!("{}\n", plain(&manifest.description));
+    }
+    if !manifest.commands.is_empty() {
+        text += "\nCommands:\n";
+    }
+    for command in &manifest.commands {
+        describe(&mut text, command);
+    }
+    if !manifest.dependency_slots.is_empty() {
+        text += "\nSlots:\n";
+    }
+    for (slot, wanted) in &manifest.dependency_slots {
+        let wanted = format!("{} {}", plain(&wanted.package), plain(&wanted.version));
+        let _ = writeln!(text, "  {:12} {}", plain(slot), wanted.trim_end());
+    }
+    if !manifest.patterns.is_empty() {
+        text += "\nHow it is used:\n";
+    }
+    for pattern in &manifest.patterns {
+        let _ = writeln!(text, "  {}", plain(pattern));
+    }
+    text
+}
+
+fn describe(text: &mut String, command: &CommandInfo) {
+    let line = format!(
+        "  {:12} {}",
+        plain(&command.name),
+        plain(&command.description)
+    );
+    *text += &(line.trim_end().to_owned() + "\n");
+    for field in fields(&command.input) {
+        let must = if field.required { ", required" } else { "" };
+        let line = format!(
+            "    --{} {}{must}  {}",
+            plain(&field.name),
+            plain(&field.kind),
+            plain(&field.description)
+        );
+        *text += &(line.trim_end().to_owned() + "\n");
+    }
+}

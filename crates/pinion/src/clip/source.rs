@@ -1,0 +1,103 @@
+//! What people type as the source of a clip, as the hub wants it.
+
+use std::path::{Path, PathBuf};
+
+use pinion_access::client::ClientConfig;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::hub::{failed, place};
+use crate::verb::Line;
+
+/// The variable that names a registry.
+const REGISTRY: &str = "PINIX_REGISTRY";
+
+/// The source as the hub wants it: paths are absolute, packages say where their registry is.
+pub(super) fn resolve(line: &Line, typed: &str) -> Result<String, Failure> {
+    let path = line.value("--path");
+    if let Some(name) = typed.strip_prefix("local/") {
+        return match (name.split_once(':'), path) {
+            (Some((name, path)), _) => Ok(local(name, &absolute(path)?)),
+            (None, Some(path)) => Ok(local(name, &absolute(path)?)),
+            (None, None) => Err(line.wrong(&format!("{typed} needs --path with its directory"))),
+        };
+    }
+    if path.is_some() {
+        return Err(line.wrong("--path goes with local/NAME"));
+    }
+    if typed.starts_with('@') {
+        return Ok(match registry(line)? {
+            Some(registry) => format!("registry:{}#{typed}", registry.trim_end_matches('/')),
+            None => typed.to_owned(),
+        });
+    }
+    let elsewhere = ["registry:", "npm/", "github/", "mcp:"];
+    if elsewhere.iter().any(|prefix| typed.starts_with(prefix)) {
+        return Ok(typed.to_owned());
+    }
+    let file = absolute(typed)?;
+    if !file.exists() {
+        return Err(Failure::failed(format!(
+            "Error: there is no {typed}. A clip comes from ./DIRECTORY, ./ARCHIVE.tgz, @scope/name, npm/NAME, github/USER/REPOSITORY or registry:URL#@scope/name."
+        )));
+    }
+    Ok(local(&name_of(&file), &file))
+}
+
+/// The registry to look in, if one is named anywhere.
+pub(super) fn registry(line: &Line) -> Result<Option<String>, Failure> {
+    let set = || {
+        std::env::var(REGISTRY)
+            .ok()
+            .filter(|it| !it.trim().is_empty())
+    };
+    match line.value("--registry").map(str::to_owned).or_else(set) {
+        Some(registry) => Ok(Some(registry)),
+        None => Ok(ClientConfig::load(&place::root(line)?)
+            .map_err(failed)?
+            .registry),
+    }
+}
+
+fn local(name: &str, path: &Path) -> String {
+    format!("local/{name}:{}", path.display())
+}
+
+fn absolute(path: &str) -> Result<PathBuf, Failure> {
+    let path = match path.strip_prefix("~/") {
+        Some(rest) => pinion_config::Dirs::from_env()?.home.join(rest),
+        None => PathBuf::from(path),
+    };
+    Ok(path
+        .canonicalize()
+        .or_else(|_| std::path::absolute(&path))?)
+}
+
+/// What a directory or an archive calls itself, else what its file is called.
+fn name_of(path: &Path) -> String {
+    let said = ["clip.json", "package.json"].iter().find_map(|file| {
+        let text = std::fs::read(path.join(file)).ok()?;
+        let read: Value = serde_json::from_slice(&text).ok()?;
+        let name = read["name"].as_str()?;
+        Some(name.rsplit('/').next()?.to_owned())
+    });
+    let file = || {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let ends = [".tar.gz", ".tgz"].iter();
+        ends.fold(name.as_ref(), |name, end| {
+            name.strip_suffix(end).unwrap_or(name)
+        })
+        .to_owned()
+    };
+    let letters = |name: String| -> String {
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+        name.chars()
+            .map(|letter| if fits(letter) { letter } else { '-' })
+            .collect()
+    };
+    let name = letters(said.filter(|name| !name.is_empty()).unwrap_or_else(file));
+    match name.trim_matches(['-', '.']) {
+        "" => "clip".to_owned(),
+        name => name.to_owned(),
+    }
+}

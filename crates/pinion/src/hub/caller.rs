@@ -1,0 +1,172 @@
+//! Calls to a hub from the command line: which hub, with which token, and what failures mean to whoever typed.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pinion_access::client::{CLI_VARIABLE, ClientConfig, Wanted};
+use pinion_connect::{Client, ClientOptions, Code, Failure as Refusal, Receiver};
+use pinion_proto::Binary;
+
+use super::seat::{Holder, pid_file};
+use super::{duration, failed, place};
+use crate::failure::Failure;
+use crate::verb::{Flag, Line};
+
+/// The flags of every command that calls a hub.
+pub(crate) const FLAGS: &[Flag] = &[
+    Flag::valued("--server"),
+    Flag::valued("--auth-token"),
+    Flag::valued("--root"),
+    Flag::valued("--timeout"),
+    Flag::bare("--json"),
+];
+
+/// Where clips are told that their hub is.
+const ADDRESS_VARIABLE: &str = "PINIX_URL";
+const DEFAULT_ADDRESS: &str = "http://127.0.0.1:9000";
+const SERVICE: &str = "pinix.v2.HubService";
+
+/// How answers are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// To people.
+    Table,
+    /// To programs.
+    Json,
+}
+
+impl Shape {
+    /// What the command line asks for, or whoever reads needs.
+    pub fn of(line: &Line) -> Self {
+        match line.has("--json") || !std::io::stdout().is_terminal() {
+            true => Self::Json,
+            false => Self::Table,
+        }
+    }
+}
+
+/// Somebody who calls a hub.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    client: Client,
+    url: String,
+    has_token: bool,
+    timeout: Option<Duration>,
+}
+
+impl Caller {
+    /// The hub the command line means, and the token for it.
+    pub fn of(line: &Line) -> Result<Self, Failure> {
+        let root = place::root(line)?;
+        let holder = Holder::at(&pid_file(&root));
+        let url = address(line, &root, holder.as_ref())?;
+        let wanted = Wanted {
+            root: &root,
+            flag: line.value("--auth-token"),
+            variable: CLI_VARIABLE,
+            hub: &url,
+            local_hub: holder.as_ref().map(|holder| holder.url.as_str()),
+        };
+        let chosen = wanted
+            .choose(|name| std::env::var(name).ok())
+            .map_err(failed)?;
+        let token = chosen.map(|chosen| chosen.token.reveal().to_owned());
+        let timeout = line.value("--timeout");
+        let timeout = timeout.map(|text| duration(line, "--timeout", text));
+        let has_token = token.is_some();
+        let options = ClientOptions {
+            token,
+            ..ClientOptions::default()
+        };
+        Ok(Self {
+            client: Client::new(&url, options).map_err(failed)?,
+            url,
+            has_token,
+            timeout: timeout.transpose()?.filter(|time| !time.is_zero()),
+        })
+    }
+
+    /// Where the hub is.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// One question, one answer.
+    pub async fn ask<Req: Binary, Resp: Binary>(
+        &self,
+        method: &str,
+        request: &Req,
+    ) -> Result<Resp, Failure> {
+        let method = format!("{SERVICE}/{method}");
+        let answer = self.client.unary(&method, request, self.timeout).await;
+        answer.map_err(|refusal| self.explain(refusal))
+    }
+
+    /// One question, answers as they come.
+    pub async fn follow<Req: Binary, Resp: Binary>(
+        &self,
+        method: &str,
+        request: &Req,
+    ) -> Result<Receiver<Resp>, Failure> {
+        let method = format!("{SERVICE}/{method}");
+        let answer = self.client.server_stream(&method, request, self.timeout);
+        answer.await.map_err(|refusal| self.explain(refusal))
+    }
+
+    /// What a refusal means to whoever typed the command.
+    pub fn explain(&self, refusal: Refusal) -> Failure {
+        let Refusal { code, message, .. } = &refusal;
+        let url = &self.url;
+        let words = match code {
+            Code::Unavailable if message.starts_with("no connection to") => format!(
+                "no hub answers at {url} ({message}). Start one with `pinion hub serve`, or name another with --server."
+            ),
+            Code::Unauthenticated if !self.has_token => format!(
+                "the hub at {url} needs a token. Give one with --auth-token or {CLI_VARIABLE}; `pinion hub token create` makes one."
+            ),
+            Code::Unauthenticated => format!(
+                "the hub at {url} does not accept this token: {message}. `pinion hub token create` makes another."
+            ),
+            _ => message.to_string(),
+        };
+        Failure::failed(format!("Error: {words}"))
+    }
+}
+
+fn address(line: &Line, root: &PathBuf, holder: Option<&Holder>) -> Result<String, Failure> {
+    if let Some(server) = line.value("--server") {
+        return Ok(with_scheme(server));
+    }
+    let set = std::env::var(ADDRESS_VARIABLE).ok();
+    if let Some(set) = set.filter(|set| !set.trim().is_empty()) {
+        return Ok(with_scheme(&set));
+    }
+    let config = ClientConfig::load(root).map_err(failed)?;
+    Ok(match (config.hub, holder) {
+        (Some(hub), _) => with_scheme(&hub),
+        (None, Some(holder)) => holder.url.clone(),
+        (None, None) => DEFAULT_ADDRESS.to_owned(),
+    })
+}
+
+fn with_scheme(address: &str) -> String {
+    let address = address.trim().trim_end_matches('/');
+    match address.contains("://") {
+        true => address.to_owned(),
+        false => format!("http://{address}"),
+    }
+}
+
+/// Waits for what was asked, unless it is interrupted: then the question is taken back.
+pub(crate) fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = crate::runtime::build()?;
+    let done = runtime.block_on(async {
+        tokio::select! {
+            done = work => done,
+            _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
+        }
+    });
+    runtime.shutdown_background();
+    done
+}

@@ -1,0 +1,148 @@
+//! What `--help` says about the hub.
+
+pub(super) const GROUP: &str = "\
+A hub: clips, providers and their callers meet in it.
+
+Usage:
+  pinion hub [serve] [flags]             run a hub in the foreground
+  pinion hub status                      whether one is running, and where
+  pinion hub stop                        end it
+  pinion hub info                        what a hub says of itself
+  pinion hub token create|list|revoke    who may call it
+
+Each has --help. The hub's files are in ~/.pinion/hub; --root or PINION_HUB_DIR name another place.
+Clips are looked after with `pinion clip`, called with `pinion invoke`.
+
+Examples:
+  pinion hub serve
+  pinion hub serve --port 0 --root ./hub
+  pinion hub status
+";
+
+pub(super) const SERVE: &str = "\
+Runs a hub in the foreground until it gets SIGTERM or SIGINT.
+
+Usage:
+  pinion hub serve [flags]
+
+Where:
+  --port PORT            9000; 0 takes any that is free
+  --bind ADDRESS         127.0.0.1; others need TLS or --insecure-bind
+  --insecure-bind        listen on other addresses without TLS
+  --tls-cert FILE, --tls-key FILE   speak TLS, with these in PEM
+  --root DIR             where everything is kept: ~/.pinion/hub, or PINION_HUB_DIR
+  --pid FILE             where to say which process it is: pinixd.pid in that directory
+
+Who may call:
+  --auth token           everybody needs a token (this is what happens without the flag)
+  --auth manage          without one: list and call, but change nothing
+  --auth none            everybody on this machine may do everything; loopback only
+  --super-token TOKEN    one more token that may do everything, of 16 letters at least; other users of the
+                         machine see it: prefer --super-token-file FILE or PINION_SUPER_TOKEN
+  --origin URL           web pages of others that may call; may be repeated; * is all of them
+
+What it does:
+  --hub-only             run no clips of its own
+  --call-timeout TIME    how long a single answer may take: 5m; 0 is as long as it takes
+  --silence TIME         how long a stream may say nothing: 5m; 0 is as long as it likes
+  --bun FILE             the bun that runs TypeScript clips, if it is not on the path
+  --log-level LEVEL      what is shown on stderr: debug, info, warn, error
+
+On stdout there is one line, \"Listening on URL\". SIGHUP reads the tokens again. Nothing it has started outlives it.
+
+Examples:
+  pinion hub serve
+  pinion hub serve --port 0 --root ./hub --log-level warn
+  pinion hub serve --bind 0.0.0.0 --tls-cert hub.pem --tls-key hub.key
+";
+
+pub(super) const STATUS: &str = "\
+Says whether a hub is running, and where. The exit code is 1 if none is.
+
+Usage:
+  pinion hub status [--root DIR | --pid FILE] [--json]
+
+Examples:
+  pinion hub status
+  pinion hub status --json | jq -r .hubURL
+";
+
+pub(super) const STOP: &str = "\
+Ends the hub: it stops taking calls, ends its clips and exits. After 15 s it is killed.
+
+Usage:
+  pinion hub stop [--root DIR | --pid FILE]
+
+Examples:
+  pinion hub stop
+";
+
+pub(super) const INFO: &str = "\
+What a hub says of itself. Needs no token.
+
+Usage:
+  pinion hub info [--server URL] [--json]
+
+Examples:
+  pinion hub info
+  pinion hub info --server https://hub.example.org
+";
+
+pub(super) const TOKEN: &str = "\
+Who may call the hub.
+
+Usage:
+  pinion hub token create --scope @NAME [--manage] [--ttl 90d] [--label TEXT]
+  pinion hub token create --kind clip --alias ALIAS
+  pinion hub token create --kind super
+  pinion hub token list
+  pinion hub token revoke ID
+
+They work on the hub's files, whether it runs or not; --root names another place than ~/.pinion/hub.
+
+Examples:
+  pinion hub token create --scope @ann --ttl 30d --label \"Ann's laptop\"
+  pinion hub token revoke k3v9q2mz
+";
+
+pub(super) const TOKEN_CREATE: &str = "\
+Makes a token. It is shown once; only its hash is kept.
+
+Usage:
+  pinion hub token create [flags]
+
+  --kind hub             for a user: call what they see (this is what happens without the flag)
+  --kind clip            for a program that is a clip
+  --kind super           may do everything
+  --scope @NAME          who the user is
+  --alias ALIAS          which clip it is
+  --manage               the user may also install, remove and bind
+  --ttl TIME             how long it is good: 12h, 90d, 2w; for ever without it
+  --label TEXT           what it is for, shown in lists
+  --root DIR, --json
+
+Examples:
+  pinion hub token create --scope @ann --manage --ttl 90d
+  PINIX_TOKEN=$(pinion hub token create --scope @ci | jq -r .token)
+";
+
+pub(super) const TOKEN_LIST: &str = "\
+Lists tokens: what they are called, whose they are, until when they are good. Not the tokens themselves.
+
+Usage:
+  pinion hub token list [--root DIR] [--json]
+
+Examples:
+  pinion hub token list
+  pinion hub token list --json | jq -r '.[].id'
+";
+
+pub(super) const TOKEN_REVOKE: &str = "\
+Ends a token for good. A running hub heeds it within a second; what was begun with it ends within five.
+
+Usage:
+  pinion hub token revoke ID [--root DIR]
+
+Examples:
+  pinion hub token revoke k3v9q2mz
+";

@@ -1,0 +1,206 @@
+//! `hub serve`: the hub itself, until it is told to stop.
+
+mod options;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use pinion_access::{Entrance, TokenStore};
+use pinion_clip::logs::{Followed, Level};
+use pinion_connect::{Server, ServerOptions};
+use pinion_hub::{Hub, Opened, PREFIXES};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use self::options::Options;
+use super::seat::Seat;
+use super::{failed, help};
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::verb::{Line, Verb};
+
+/// How long calls that go on have to end.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often it is written down which tokens were used.
+const NOTE_USE: Duration = Duration::from_secs(300);
+/// How long the last lines of the log may take to be read.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+pub(super) const VERB: Verb = Verb {
+    name: "hub serve",
+    flags: &[options::FLAGS],
+    raw_after: usize::MAX,
+    help: help::SERVE,
+    run,
+};
+
+fn run(line: &Line) -> Result<ExitCode, Failure> {
+    let options = Options::read(line)?;
+    crate::descriptors::allow_many();
+    let mut seat = Seat::take(&options.root, &options.pid)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let served = runtime.block_on(serve(options, &mut seat));
+    pinion_tools::kill_all();
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failure> {
+    let mut signals = Signals::listen()?;
+    let listener = listen(&options).await?;
+    let port = listener.local_addr()?.port();
+    let url = options.url(port);
+    let settings = options.settings.clone();
+    let (root, programs) = (&options.root, options.programs.clone());
+    let opened = pinion_hub::open(root, &url, settings, options.auth, programs).map_err(failed)?;
+    let Opened { hub, entrance, .. } = &opened;
+    let tokens = hub.gate().store().clone();
+    let given = options.super_token.take();
+    let _given = given.map(|token| tokens.accept_super(token)).transpose();
+    let _given = _given.map_err(failed)?;
+    let server = Server::new(hub.clone(), server_options(&options, &listener));
+    seat.tell(port, &url)?;
+    let read = copy_log(hub.clone(), options.level);
+    if entrance.is_new {
+        eprint!("{}", first_words(&url, entrance));
+    }
+    out(&format!("Listening on {url}\n"))?;
+    let noting = tokio::spawn(note_use(tokens.clone()));
+    server.run(listener, signals.stop(&tokens), GRACE).await;
+    noting.abort();
+    tokio::select! {
+        () = end(hub, tokens) => {}
+        () = signals.again() => return Ok(ExitCode::from(130)),
+    }
+    let _ = read.recv_timeout(LAST_WORDS);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn listen(options: &Options) -> Result<TcpListener, Failure> {
+    let address = options.address;
+    TcpListener::bind(address).await.map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                " Another program listens there; --port 0 takes any that is free."
+            }
+            _ => "",
+        };
+        Failure::failed(format!("Error: cannot listen on {address}: {error}.{hint}"))
+    })
+}
+
+fn server_options(options: &Options, listener: &TcpListener) -> ServerOptions {
+    let mut server = ServerOptions::at(PREFIXES);
+    server.origins = options.origins.clone();
+    server.tls.clone_from(&options.tls);
+    let local = listener.local_addr().is_ok_and(|it| it.ip().is_loopback());
+    match local {
+        true => {
+            let own = options.address.ip().to_string();
+            let mut names = options.origin_hosts();
+            names.push(own);
+            server.loopback_and(names)
+        }
+        false => server,
+    }
+}
+
+/// Ends clips and writes down what is known only in memory.
+async fn end(hub: &Arc<Hub>, tokens: TokenStore) {
+    if let Some(runtime) = hub.runtime() {
+        runtime.shut_down().await;
+    }
+    let written = tokio::task::spawn_blocking(move || tokens.write_use()).await;
+    if let Ok(Err(failure)) = written {
+        let message = format!("the use of tokens was not written down: {failure}");
+        let origin = pinion_clip::logs::Origin::System;
+        hub.log().push(Level::Warn, origin, &message);
+    }
+    hub.log().close();
+}
+
+async fn note_use(tokens: TokenStore) {
+    loop {
+        tokio::time::sleep(NOTE_USE).await;
+        let tokens = tokens.clone();
+        // What could not be written is tried again; the end of the hub says so if it never works.
+        let _ = tokio::task::spawn_blocking(move || tokens.write_use()).await;
+    }
+}
+
+/// Shows on stderr what happens, from a thread that may wait for its reader. Says when the log has ended.
+fn copy_log(hub: Arc<Hub>, least: Level) -> mpsc::Receiver<()> {
+    let (ended, wait) = mpsc::channel();
+    let mut follower = hub.log().follow(0);
+    let handle = tokio::runtime::Handle::current();
+    std::thread::spawn(move || {
+        handle.block_on(async {
+            while let Some(followed) = follower.next().await {
+                match followed {
+                    Followed::Line(line) if line.level >= least => {
+                        eprintln!("{} {:5} {}", line.time, line.level.name(), line.message);
+                    }
+                    Followed::Line(_) => {}
+                    Followed::Missed(count) => eprintln!("{count} lines of the log are left out"),
+                }
+            }
+        });
+        let _ = ended.send(());
+    });
+    wait
+}
+
+/// How to get in, said once.
+fn first_words(url: &str, entrance: &Entrance) -> String {
+    let path: &Path = &entrance.path;
+    let path = path.display();
+    format!(
+        "This hub is new. Commands on this machine find their token in {path}; nobody else can read it.\n\
+         \x20 pinion clip list                               what the hub can do\n\
+         \x20 {url}/                         the portal; it asks for the token in that file\n\
+         \x20 pinion hub token create --kind hub --scope @me a token for somebody else\n"
+    )
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits until the hub is to stop; reads the tokens again whenever that is wanted.
+    async fn stop(&mut self, tokens: &TokenStore) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hang_up.recv() => {
+                    let tokens = tokens.clone();
+                    let _ = tokio::task::spawn_blocking(move || tokens.refresh()).await;
+                }
+            }
+        }
+    }
+
+    /// Somebody is in a hurry.
+    async fn again(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

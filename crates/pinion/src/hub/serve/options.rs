@@ -1,0 +1,216 @@
+//! What the command line says about a hub that is to run.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pinion_access::{Mode as Auth, Token};
+use pinion_clip::Programs;
+use pinion_clip::logs::Level;
+use pinion_connect::{Origins, Tls};
+use pinion_hub::{Mode, Settings};
+
+use crate::failure::Failure;
+use crate::hub::duration;
+use crate::hub::place;
+use crate::hub::seat;
+use crate::verb::{Flag, Line};
+
+pub(super) const FLAGS: &[Flag] = &[
+    Flag::valued("--port"),
+    Flag::valued("--bind"),
+    Flag::bare("--insecure-bind"),
+    Flag::valued("--tls-cert"),
+    Flag::valued("--tls-key"),
+    Flag::bare("--hub-only"),
+    Flag::valued("--auth"),
+    Flag::valued("--super-token"),
+    Flag::valued("--super-token-file"),
+    Flag::valued("--root"),
+    Flag::valued("--origin"),
+    Flag::valued("--call-timeout"),
+    Flag::valued("--silence"),
+    Flag::valued("--log-level"),
+    Flag::valued("--pid"),
+    Flag::valued("--bun"),
+];
+
+const DEFAULT_PORT: u16 = 9000;
+/// A super token may also be given here, where other users of the machine do not see it.
+const SUPER_TOKEN: &str = "PINION_SUPER_TOKEN";
+
+/// What the command line says.
+pub(super) struct Options {
+    pub root: PathBuf,
+    pub pid: PathBuf,
+    pub address: SocketAddr,
+    pub tls: Option<Tls>,
+    pub auth: Auth,
+    pub super_token: Option<Token>,
+    pub origins: Origins,
+    pub settings: Settings,
+    pub level: Level,
+    pub programs: Programs,
+}
+
+impl Options {
+    pub fn read(line: &Line) -> Result<Self, Failure> {
+        line.exactly::<0>()?;
+        let root = place::root(line)?;
+        let pid = line.value("--pid").map(PathBuf::from);
+        let pid = std::path::absolute(pid.unwrap_or_else(|| seat::pid_file(&root)))?;
+        let origins: Vec<&str> = line.values("--origin").collect();
+        let origins = match origins.contains(&"*") {
+            true => Origins::Any,
+            false => Origins::Listed(origins.iter().map(|it| plain_origin(it)).collect()),
+        };
+        let defaults = Settings::default();
+        let settings = Settings {
+            mode: match line.has("--hub-only") {
+                true => Mode::HubOnly,
+                false => Mode::Full,
+            },
+            patience: patience(line, "--call-timeout", defaults.patience)?,
+            silence: patience(line, "--silence", defaults.silence)?,
+            any_origin: origins == Origins::Any,
+            ..defaults
+        };
+        let options = Self {
+            pid,
+            address: address(line)?,
+            tls: tls(line)?,
+            auth: auth(line)?,
+            super_token: super_token(line)?,
+            origins,
+            settings,
+            level: level(line)?,
+            programs: Programs {
+                bun: line.value("--bun").map(PathBuf::from),
+                ..Programs::default()
+            },
+            root,
+        };
+        options.check(line)?;
+        Ok(options)
+    }
+
+    /// Refuses what would leave the hub open.
+    fn check(&self, line: &Line) -> Result<(), Failure> {
+        let bind = self.address.ip();
+        if bind.is_loopback() {
+            return Ok(());
+        }
+        if self.auth == Auth::OpenLocal {
+            return Err(Failure::usage(format!(
+                "Error: --auth none lets everybody on this machine do everything; it works on a loopback address, not on {bind}."
+            )));
+        }
+        if self.tls.is_none() && !line.has("--insecure-bind") {
+            return Err(Failure::usage(format!(
+                "Error: on {bind} tokens would go over the network in plain text. Add --tls-cert and --tls-key, or --insecure-bind if something in front of the hub speaks TLS."
+            )));
+        }
+        Ok(())
+    }
+
+    /// Where the hub is to be found once it listens on `port`.
+    pub fn url(&self, port: u16) -> String {
+        let host = match self.address.ip() {
+            ip if !ip.is_unspecified() => ip,
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(_) => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
+        };
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", SocketAddr::new(host, port))
+    }
+
+    /// The names of hosts in the origins that may call.
+    pub fn origin_hosts(&self) -> Vec<String> {
+        let Origins::Listed(origins) = &self.origins else {
+            return Vec::new();
+        };
+        let authorities = origins.iter().filter_map(|origin| origin.split_once("://"));
+        let hosts = authorities.map(|(_, authority)| match authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+            _ => authority,
+        });
+        hosts.map(str::to_owned).collect()
+    }
+}
+
+fn address(line: &Line) -> Result<SocketAddr, Failure> {
+    let port = line.parsed("--port", "a number up to 65535")?;
+    let bind = match line.value("--bind") {
+        Some("localhost") | None => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        Some(text) => text.trim_matches(['[', ']']).parse().map_err(|_| {
+            line.wrong(&format!(
+                "--bind needs an address such as 127.0.0.1, not {text:?}"
+            ))
+        })?,
+    };
+    Ok(SocketAddr::new(bind, port.unwrap_or(DEFAULT_PORT)))
+}
+
+fn tls(line: &Line) -> Result<Option<Tls>, Failure> {
+    let read = |path: &str| {
+        std::fs::read(path).map_err(|error| Failure::failed(format!("Error: {path}: {error}")))
+    };
+    match (line.value("--tls-cert"), line.value("--tls-key")) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => {
+            let tls = Tls::from_pem(&read(certificate)?, &read(key)?);
+            Ok(Some(tls.map_err(crate::hub::failed)?))
+        }
+        _ => Err(line.wrong("--tls-cert and --tls-key go together")),
+    }
+}
+
+fn auth(line: &Line) -> Result<Auth, Failure> {
+    let auth = line.value("--auth").map(str::parse).transpose();
+    let auth = auth.map_err(|failure: pinion_connect::Failure| line.wrong(&failure.message))?;
+    Ok(auth.unwrap_or_default())
+}
+
+fn super_token(line: &Line) -> Result<Option<Token>, Failure> {
+    let given = match (
+        line.value("--super-token"),
+        line.value("--super-token-file"),
+    ) {
+        (Some(token), _) => Some(token.to_owned()),
+        (None, Some(path)) => Some(
+            std::fs::read_to_string(path)
+                .map_err(|error| Failure::failed(format!("Error: {path}: {error}")))?,
+        ),
+        (None, None) => std::env::var(SUPER_TOKEN).ok().filter(|it| !it.is_empty()),
+    };
+    let chosen = given.map(|token| Token::chosen(&token)).transpose();
+    chosen.map_err(crate::hub::failed)
+}
+
+fn patience(
+    line: &Line,
+    flag: &str,
+    otherwise: Option<Duration>,
+) -> Result<Option<Duration>, Failure> {
+    match line.value(flag) {
+        None => Ok(otherwise),
+        Some(text) => Ok(Some(duration(line, flag, text)?).filter(|time| !time.is_zero())),
+    }
+}
+
+fn level(line: &Line) -> Result<Level, Failure> {
+    match line.value("--log-level") {
+        None | Some("info") => Ok(Level::Info),
+        Some("debug") => Ok(Level::Debug),
+        Some("warn" | "warning") => Ok(Level::Warn),
+        Some("error") => Ok(Level::Error),
+        Some(other) => Err(line.wrong(&format!(
+            "--log-level is debug, info, warn or error, not {other:?}"
+        ))),
+    }
+}
+
+/// An origin as browsers send it.
+fn plain_origin(origin: &str) -> String {
+    origin.trim().trim_end_matches('/').to_ascii_lowercase()
+}

@@ -1,0 +1,158 @@
+//! `hub status`, `hub stop`, `hub info`: how a hub stands, and its end.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use pinion_proto::Message;
+use pinion_proto::hub::{HubInfoRequest, HubInfoResponse};
+use serde_json::json;
+
+use super::caller::{self, Caller, Shape};
+use super::seat::{Holder, pid_file};
+use super::show::plain;
+use super::{help, place};
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::verb::{Flag, Line, Verb};
+
+const PLACE: &[Flag] = &[
+    Flag::valued("--root"),
+    Flag::valued("--pid"),
+    Flag::bare("--json"),
+];
+
+/// Calls have their grace, then clips have theirs.
+const PATIENCE: Duration = Duration::from_secs(15);
+const LOOK: Duration = Duration::from_millis(20);
+
+pub(super) const STATUS: Verb = Verb {
+    name: "hub status",
+    flags: &[PLACE],
+    raw_after: usize::MAX,
+    help: help::STATUS,
+    run: status,
+};
+
+pub(super) const STOP: Verb = Verb {
+    name: "hub stop",
+    flags: &[PLACE],
+    raw_after: usize::MAX,
+    help: help::STOP,
+    run: stop,
+};
+
+pub(super) const INFO: Verb = Verb {
+    name: "hub info",
+    flags: &[caller::FLAGS],
+    raw_after: usize::MAX,
+    help: help::INFO,
+    run: info,
+};
+
+fn seat(line: &Line) -> Result<PathBuf, Failure> {
+    line.exactly::<0>()?;
+    Ok(match line.value("--pid") {
+        Some(path) => PathBuf::from(path),
+        None => pid_file(&place::root(line)?),
+    })
+}
+
+fn not_running() -> Failure {
+    Failure::failed("Error: no hub is running here. Start one with `pinion hub serve`.")
+}
+
+fn status(line: &Line) -> Result<ExitCode, Failure> {
+    let holder = Holder::at(&seat(line)?);
+    match (holder, Shape::of(line)) {
+        (Some(holder), Shape::Table) => out(&format!(
+            "A hub is running: {}, process {}, since {}.\n",
+            holder.url, holder.pid, holder.started
+        )),
+        (Some(holder), Shape::Json) => {
+            let told = json!({
+                "running": true,
+                "pid": holder.pid,
+                "hubURL": holder.url,
+                "startedAt": holder.started,
+            });
+            out(&format!("{told}\n"))
+        }
+        (None, shape) => {
+            if shape == Shape::Json {
+                out("{\"running\":false}\n")?;
+            }
+            Err(not_running())
+        }
+    }
+}
+
+#[allow(unsafe_code)]
+fn send(pid: u32, signal: libc::c_int) -> bool {
+    let pid = libc::pid_t::try_from(pid).unwrap_or_default();
+    // SAFETY: no memory is touched. Zero and negative numbers, which mean groups, are kept out.
+    pid > 0 && unsafe { libc::kill(pid, signal) } == 0
+}
+
+fn stop(line: &Line) -> Result<ExitCode, Failure> {
+    let path = seat(line)?;
+    let holder = Holder::at(&path).ok_or_else(not_running)?;
+    if !send(holder.pid, libc::SIGTERM) {
+        let error = std::io::Error::last_os_error();
+        let pid = holder.pid;
+        return Err(Failure::failed(format!(
+            "Error: process {pid} cannot be told to end: {error}"
+        )));
+    }
+    if !has_gone(&path, &holder, PATIENCE) {
+        eprintln!(
+            "The hub did not end within {} s and is killed.",
+            PATIENCE.as_secs()
+        );
+        send(holder.pid, libc::SIGKILL);
+        has_gone(&path, &holder, PATIENCE);
+    }
+    match Shape::of(line) {
+        Shape::Table => out(&format!("The hub at {} has ended.\n", holder.url)),
+        Shape::Json => out(&format!("{}\n", json!({"stopped": holder.pid}))),
+    }
+}
+
+fn has_gone(path: &std::path::Path, holder: &Holder, patience: Duration) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < patience {
+        // The seat is free a moment before the process is gone.
+        let seated = Holder::at(path).is_some_and(|now| now.pid == holder.pid);
+        if !seated && !send(holder.pid, 0) {
+            return true;
+        }
+        std::thread::sleep(LOOK);
+    }
+    false
+}
+
+fn info(line: &Line) -> Result<ExitCode, Failure> {
+    line.exactly::<0>()?;
+    let caller = Caller::of(line)?;
+    let told: HubInfoResponse =
+        caller::wait(async { caller.ask("HubInfo", &HubInfoRequest::default()).await })?;
+    if Shape::of(line) == Shape::Json {
+        return out(&format!("{}\n", told.to_json()));
+    }
+    let needs = if told.auth_required { "yes" } else { "no" };
+    let started = jiff::Timestamp::from_millisecond(told.started_at_unix_ms).unwrap_or_default();
+    let mut text = format!(
+        "{} {} at {}\n  mode          {}\n  protocol      {}\n  started       {started}\n  token needed  {needs}\n",
+        plain(&told.name),
+        plain(&told.version),
+        caller.url(),
+        plain(&told.mode),
+        plain(&told.protocol),
+    );
+    if !told.scope.is_empty() {
+        text += &format!("  you are       {}\n", plain(&told.scope));
+    }
+    let features: Vec<String> = told.features.iter().map(|it| plain(it)).collect();
+    text += &format!("  features      {}\n", features.join(", "));
+    out(&text)
+}

@@ -1,0 +1,155 @@
+//! `pinion invoke`: one call of a clip's command.
+
+pub(crate) mod arguments;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use bytes::Bytes;
+use pinion_connect::{Code, Failure as Refusal};
+use pinion_proto::hub::{HubError, InvokeRequest, InvokeResponse};
+
+use self::arguments::{Input, Words};
+use crate::clip::manifest;
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::hub::caller::{self, Caller};
+use crate::verb::{Flag, Line, Verb};
+
+/// The flags that stand before the alias.
+pub(crate) const FLAGS: &[Flag] = &[Flag::valued("--clip-token"), Flag::bare("--stream")];
+
+const VERB: Verb = Verb {
+    name: "invoke",
+    flags: &[caller::FLAGS, FLAGS],
+    raw_after: 1,
+    help: HELP,
+    run,
+};
+
+const HELP: &str = "\
+Calls a command of a clip and prints what it answers.
+
+Usage:
+  pinion invoke [flags] ALIAS COMMAND [--key value…] [word…]
+  pinion invoke [flags] ALIAS COMMAND '{\"key\":\"value\"}'
+  pinion invoke [flags] ALIAS COMMAND -
+
+What follows the command is its input:
+  --key value, --key=value   a member; true, false, numbers, {…} and […] are what they look like
+  --key                      true, at the end or before another --key
+  --key a --key b            a list
+  word                       fills the members that the command needs, in their order
+  '{…}' or '[…]' alone       the whole input
+  -                          the whole input from standard input; text that is no JSON becomes the member stdin
+  --                         after it, --json, --stream and --help are members too
+
+Flags, before the alias:
+  --stream             print parts of the answer as they come, one per line
+  --json               print texts in quotes too (--stream and --json may also stand at the end)
+  --clip-token TOKEN   the secret of a guarded clip
+  --timeout TIME       how long to wait: 30s, 5m
+  --server URL         the hub: the one that runs here, else client.json's, else http://127.0.0.1:9000
+  --auth-token TOKEN   who you are: PINIX_TOKEN, else client.json's, else that of the hub that runs here
+  --root DIR           where the hub's files are
+
+A text is printed without quotes, everything else as JSON. The exit code is 1 if the call fails, and the message is
+on stderr. Ctrl-C takes the call back.
+
+Examples:
+  pinion invoke todo add --title \"Buy milk\" --tags home --tags shop
+  pinion invoke todo list --json | jq '.[0]'
+  pinion invoke --stream counter count --to 3
+  cat page.html | pinion invoke reader summary -
+";
+
+/// Runs what follows `invoke`.
+pub(crate) fn run_words(arguments: &[String]) -> Result<ExitCode, Failure> {
+    VERB.run(arguments)
+}
+
+/// Whether `word` asks for help about a command.
+fn is_help(word: &str) -> bool {
+    matches!(word, "--help" | "-h")
+}
+
+fn run(line: &Line) -> Result<ExitCode, Failure> {
+    let [alias] = line.exactly()?;
+    let words = Words::read(&line.raw).map_err(|problem| line.wrong(&problem))?;
+    let caller = Caller::of(line)?;
+    if words.command.is_none() || words.wants_help {
+        return describe(line, &caller, alias, &words);
+    }
+    call(line, &caller, alias, words)
+}
+
+/// What a clip, or one of its commands, takes.
+fn describe(line: &Line, caller: &Caller, alias: &str, words: &Words) -> Result<ExitCode, Failure> {
+    if !words.wants_help {
+        return Err(line.wrong(&format!("say which command of {alias}")));
+    }
+    let mut manifest = caller::wait(manifest(caller, alias))?;
+    if let Some(command) = &words.command {
+        manifest.commands.retain(|it| it.name == *command.as_str());
+    }
+    out(&crate::clip::described(&manifest))
+}
+
+/// Makes the call.
+fn call(line: &Line, caller: &Caller, alias: &str, words: Words) -> Result<ExitCode, Failure> {
+    let stream = line.has("--stream") || words.stream;
+    let json = line.has("--json") || words.json;
+    caller::wait(async {
+        let Input { command, input } = match words.needs_manifest() {
+            true => {
+                let manifest = manifest(caller, alias).await?;
+                words.input(&manifest.commands)
+            }
+            false => words.input(&[]),
+        }
+        .map_err(|problem| line.wrong(&problem))?;
+        let request = InvokeRequest {
+            clip_name: alias.to_owned().into(),
+            command: command.into(),
+            input: input.into(),
+            clip_token: line
+                .value("--clip-token")
+                .unwrap_or_default()
+                .to_owned()
+                .into(),
+        };
+        if !stream {
+            let answer: InvokeResponse = caller.ask("Invoke", &request).await?;
+            return print(caller, answer, json);
+        }
+        let mut answers = caller.follow("Invoke", &request).await?;
+        while let Some(answer) = answers.next().await.map_err(|it| caller.explain(it))? {
+            print(caller, answer, json)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Prints one output. A reader that has gone away does not want the rest.
+fn print(caller: &Caller, answer: InvokeResponse, json: bool) -> Result<ExitCode, Failure> {
+    if let Some(HubError { code, message }) = answer.error {
+        let code = Code::all().find(|known| *code == *known.as_str());
+        let refusal = Refusal::new(code.unwrap_or(Code::Unknown), message.to_string());
+        return Err(caller.explain(refusal));
+    }
+    let mut text = shown(&answer.output, json);
+    text.push(b'\n');
+    match std::io::stdout().write_all(&text) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::quiet()),
+        Err(error) => Err(error.into()),
+        Ok(()) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// An output as it is printed: texts without quotes, unless JSON is wanted.
+fn shown(output: &Bytes, json: bool) -> Vec<u8> {
+    match serde_json::from_slice::<String>(output) {
+        Ok(text) if !json => text.into_bytes(),
+        _ => output.to_vec(),
+    }
+}

@@ -1,0 +1,282 @@
+//! Commands of two words, `pinion hub serve`: which flags they take, what their help says, and what runs them.
+
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::nearest::nearest;
+
+/// Whether a flag has a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takes {
+    Nothing,
+    Value,
+}
+
+/// A flag.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Flag {
+    name: &'static str,
+    short: &'static str,
+    takes: Takes,
+}
+
+impl Flag {
+    /// A flag that is there or not.
+    pub const fn bare(name: &'static str) -> Self {
+        Self {
+            name,
+            short: "",
+            takes: Takes::Nothing,
+        }
+    }
+
+    /// A flag with a value.
+    pub const fn valued(name: &'static str) -> Self {
+        Self {
+            name,
+            short: "",
+            takes: Takes::Value,
+        }
+    }
+
+    /// The same flag, which also has a letter.
+    pub const fn or(mut self, short: &'static str) -> Self {
+        self.short = short;
+        self
+    }
+}
+
+/// A command.
+#[derive(Debug)]
+pub(crate) struct Verb {
+    /// How it is called, without the name of the program.
+    pub name: &'static str,
+    /// The flags it takes, in groups that commands share.
+    pub flags: &'static [&'static [Flag]],
+    /// After so many words all that follows is taken as it is, flags included.
+    pub raw_after: usize,
+    /// What `--help` says.
+    pub help: &'static str,
+    /// Does it.
+    pub run: fn(&Line) -> Result<ExitCode, Failure>,
+}
+
+impl Verb {
+    /// Reads the rest of the command line and does what it says.
+    pub fn run(&'static self, arguments: &[String]) -> Result<ExitCode, Failure> {
+        match Line::read(self, arguments)? {
+            Some(line) => (self.run)(&line),
+            None => out(self.help),
+        }
+    }
+
+    /// The last word of its name.
+    fn word(&self) -> &'static str {
+        self.name.rsplit(' ').next().unwrap_or(self.name)
+    }
+
+    fn flag(&self, written: &str) -> Option<Flag> {
+        let mut flags = self.flags.iter().flat_map(|group| group.iter().copied());
+        flags.find(|flag| flag.name == written || (!flag.short.is_empty() && flag.short == written))
+    }
+}
+
+/// Commands with the same first word.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// The first word.
+    pub name: &'static str,
+    /// What `--help` says.
+    pub help: &'static str,
+    /// The commands.
+    pub verbs: &'static [&'static Verb],
+    /// What is meant where no command is named.
+    pub otherwise: Option<&'static Verb>,
+}
+
+impl Group {
+    /// Finds the command that `arguments` name, and runs it.
+    pub fn run(&self, arguments: &[String]) -> Result<ExitCode, Failure> {
+        let word = arguments.first().map(String::as_str);
+        match (word, self.otherwise) {
+            (Some("--help" | "-h" | "help"), _) | (None, None) => out(self.help),
+            (None, Some(verb)) => verb.run(arguments),
+            (Some(flag), Some(verb)) if flag.starts_with('-') => verb.run(arguments),
+            (Some(word), _) => match self.verbs.iter().find(|verb| verb.word() == word) {
+                Some(verb) => verb.run(&arguments[1..]),
+                None => Err(self.unknown(word)),
+            },
+        }
+    }
+
+    fn unknown(&self, word: &str) -> Failure {
+        let Self { name, .. } = self;
+        let hint = match nearest(word, self.verbs.iter().map(|verb| verb.word())) {
+            Some(nearest) => format!("Did you mean `pinion {name} {nearest}`?"),
+            None => format!("`pinion {name} --help` lists the commands."),
+        };
+        Failure::usage(format!("Error: unknown command {name} {word}. {hint}"))
+    }
+}
+
+/// A command line that was read.
+#[derive(Debug)]
+pub(crate) struct Line {
+    verb: &'static Verb,
+    flags: Vec<(&'static str, String)>,
+    /// What is no flag.
+    pub words: Vec<String>,
+    /// What was taken as it is.
+    pub raw: Vec<String>,
+}
+
+impl Line {
+    /// Reads flags and words; `None` when help is asked for.
+    fn read(verb: &'static Verb, arguments: &[String]) -> Result<Option<Self>, Failure> {
+        let mut line = Self {
+            verb,
+            flags: Vec::new(),
+            words: Vec::new(),
+            raw: Vec::new(),
+        };
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            if line.words.len() >= verb.raw_after {
+                line.raw.push(argument.clone());
+                continue;
+            }
+            match argument.as_str() {
+                "--help" | "-h" => return Ok(None),
+                "--" => {
+                    line.words.extend(rest.by_ref().cloned());
+                }
+                flag if flag.starts_with('-') && flag.len() > 1 => {
+                    let (name, attached) = match flag.split_once('=') {
+                        Some((name, value)) => (name, Some(value.to_owned())),
+                        None => (flag, None),
+                    };
+                    let known = verb.flag(name).ok_or_else(|| line.unknown(name))?;
+                    let value = match (known.takes, attached) {
+                        (Takes::Nothing, None) => String::new(),
+                        (Takes::Nothing, Some(_)) => {
+                            return Err(line.wrong(&format!("{name} takes no value")));
+                        }
+                        (Takes::Value, Some(value)) => value,
+                        (Takes::Value, None) => rest
+                            .next()
+                            .cloned()
+                            .ok_or_else(|| line.wrong(&format!("{name} needs a value after it")))?,
+                    };
+                    line.flags.push((known.name, value));
+                }
+                _ => line.words.push(argument.clone()),
+            }
+        }
+        Ok(Some(line))
+    }
+
+    fn unknown(&self, flag: &str) -> Failure {
+        let known = self.verb.flags.iter().flat_map(|group| group.iter());
+        match nearest(flag, known.map(|flag| flag.name)) {
+            Some(nearest) => self.wrong(&format!("unknown option {flag}, did you mean {nearest}")),
+            None => self.wrong(&format!("unknown option {flag}")),
+        }
+    }
+
+    /// That the command line is wrong, and where to read how it would be right.
+    pub fn wrong(&self, what: &str) -> Failure {
+        let end = if what.contains("did you mean") {
+            '?'
+        } else {
+            '.'
+        };
+        let name = self.verb.name;
+        Failure::usage(format!("Error: {what}{end} See `pinion {name} --help`."))
+    }
+
+    /// Whether a flag is there.
+    pub fn has(&self, flag: &str) -> bool {
+        self.flags.iter().any(|(name, _)| *name == flag)
+    }
+
+    /// The value of a flag; the last one counts.
+    pub fn value(&self, flag: &str) -> Option<&str> {
+        let mut named = self.flags.iter().rev().filter(|(name, _)| *name == flag);
+        named.next().map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a flag that may be repeated.
+    pub fn values(&self, flag: &str) -> impl Iterator<Item = &str> {
+        let named = self.flags.iter().filter(move |(name, _)| *name == flag);
+        named.map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a flag as something else than text.
+    pub fn parsed<T: FromStr>(&self, flag: &str, what: &str) -> Result<Option<T>, Failure> {
+        let read = |text: &str| {
+            let wrong = |_| self.wrong(&format!("{flag} needs {what}, not {text:?}"));
+            text.parse().map_err(wrong)
+        };
+        self.value(flag).map(read).transpose()
+    }
+
+    /// The words, if there are as many as there must be.
+    pub fn exactly<const COUNT: usize>(&self) -> Result<[&str; COUNT], Failure> {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        words
+            .try_into()
+            .map_err(|words: Vec<&str>| match words.len() < COUNT {
+                true => self.wrong("something is missing"),
+                false => self.wrong(&format!("{:?} is one word too many", words[COUNT])),
+            })
+    }
+
+    /// The first word and the one that may follow it.
+    pub fn one_or_two(&self) -> Result<(&str, Option<&str>), Failure> {
+        match self.words.as_slice() {
+            [one] => Ok((one, None)),
+            [one, two] => Ok((one, Some(two))),
+            [] => Err(self.wrong("something is missing")),
+            [_, _, third, ..] => Err(self.wrong(&format!("{third:?} is one word too many"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VERB: Verb = Verb {
+        name: "hub serve",
+        flags: &[&[Flag::valued("--port"), Flag::bare("--follow").or("-f")]],
+        raw_after: usize::MAX,
+        help: "help",
+        run: |_| Ok(ExitCode::SUCCESS),
+    };
+
+    fn read(arguments: &[&str]) -> Result<Option<Line>, Failure> {
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        Line::read(&VERB, &arguments)
+    }
+
+    #[test]
+    fn flags_and_words_may_be_mixed() {
+        let line = read(&["a", "--port", "1", "-f", "--port=2", "--", "--x"]);
+        let line = line.unwrap().unwrap();
+        assert_eq!(line.words, ["a", "--x"]);
+        assert_eq!(line.value("--port"), Some("2"));
+        assert_eq!(line.values("--port").collect::<Vec<_>>(), ["1", "2"]);
+        assert!(line.has("--follow"));
+    }
+
+    #[test]
+    fn slips_are_answered_with_what_may_be_meant() {
+        let said = |arguments: &[&str]| read(arguments).unwrap_err().to_string();
+        assert!(said(&["--prot", "1"]).contains("did you mean --port?"));
+        assert!(said(&["--port"]).contains("--port needs a value"));
+        assert!(said(&["--follow=1"]).contains("takes no value"));
+        assert!(read(&["x", "-h"]).unwrap().is_none());
+    }
+}
