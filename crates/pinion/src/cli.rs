@@ -24,6 +24,7 @@ pub(crate) enum Action {
     Hub(Vec<String>),
     Clip(Vec<String>),
     Invoke(Vec<String>),
+    Mcp(Vec<String>),
     Pinocchio(Verb),
     Run(Box<Flags>),
 }

@@ -37,6 +37,16 @@ const GROUP: Group = Group {
     otherwise: None,
 };
 
+/// Lists clips as `pinix` does: a line each, with tabs.
+pub(crate) fn list_in_tabs(arguments: &[String]) -> Result<ExitCode, Failure> {
+    list::IN_TABS.run(arguments)
+}
+
+/// Describes a clip to people, whoever reads.
+pub(crate) fn info(arguments: &[String]) -> Result<ExitCode, Failure> {
+    show::INFO.run(arguments)
+}
+
 /// Runs the command after `clip`.
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
     GROUP.run(arguments)

@@ -46,6 +46,7 @@ Usage:
   pinion hub serve|status|stop|token         a hub where clips and their callers meet
   pinion clip add|list|show|logs|data|new …  the clips of a hub
   pinion invoke ALIAS COMMAND [--key value]  call a clip
+  pinion mcp [CLIP]                          clips as the tools of an MCP client
   pinion sessions list|show|export           what was said before
   pinion models [SEARCH]                     the models there are
   pinion install|remove|update|list          packages of extensions, skills and prompt templates

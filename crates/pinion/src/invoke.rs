@@ -68,6 +68,11 @@ pub(crate) fn run_words(arguments: &[String]) -> Result<ExitCode, Failure> {
     VERB.run(arguments)
 }
 
+/// The same, with text that becomes the member `stdin`.
+pub(crate) fn run_with(arguments: &[String], piped: Option<String>) -> Result<ExitCode, Failure> {
+    VERB.run_with(arguments, piped)
+}
+
 /// Whether `word` asks for help about a command.
 fn is_help(word: &str) -> bool {
     matches!(word, "--help" | "-h")
@@ -75,7 +80,10 @@ fn is_help(word: &str) -> bool {
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let [alias] = line.exactly()?;
-    let words = Words::read(&line.raw).map_err(|problem| line.wrong(&problem))?;
+    let mut words = Words::read(&line.raw).map_err(|problem| line.wrong(&problem))?;
+    if let Some(text) = &line.piped {
+        words.take_text(text.clone());
+    }
     let caller = Caller::of(line)?;
     if words.command.is_none() || words.wants_help {
         return describe(line, &caller, alias, &words);

@@ -12,8 +12,10 @@ mod failure;
 mod help;
 mod hub;
 mod invoke;
+mod mcp;
 mod modes;
 mod nearest;
+mod pinix;
 mod pinocchio;
 mod preferences;
 mod program;
@@ -32,14 +34,20 @@ use crate::program::Program;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
-    let program = Program::from_name(arguments.next());
+    let name = arguments.next();
+    let link = pinix::Link::from_name(name.as_deref());
+    let program = Program::from_name(name);
     let arguments: Vec<String> = arguments
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
     if arguments.first().map(String::as_str) == Some(pinion_tools::GUARDIAN_ARGUMENT) {
         pinion_tools::guardian_main();
     }
-    match run(program, arguments) {
+    let done = match link {
+        Some(link) => pinix::run(link, &arguments),
+        None => run(program, arguments),
+    };
+    match done {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
@@ -54,6 +62,7 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
         Action::Hub(arguments) => hub::run(&arguments),
         Action::Clip(arguments) => clip::run(&arguments),
         Action::Invoke(arguments) => invoke::run_words(&arguments),
+        Action::Mcp(arguments) => mcp::run_words(&arguments),
         Action::Pinocchio(verb) => pinocchio::run(program, verb),
         Action::Run(mut flags) => {
             flags.decide_unknown(program)?;

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read};
 use std::time::Duration;
 
 /// How long a pipe may take to show its first byte when there is a prompt already.
-const FIRST_BYTE: Duration = Duration::from_millis(500);
+pub(crate) const FIRST_BYTE: Duration = Duration::from_millis(500);
 
 /// Whether standard input must be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) fn read_prompt(wanted: Wanted) -> io::Result<Option<String>> {
 }
 
 /// Whether a read would give something, or the end, within `patience`.
-fn is_readable(patience: Duration) -> bool {
+pub(crate) fn is_readable(patience: Duration) -> bool {
     let mut poll = libc::pollfd {
         fd: 0,
         events: libc::POLLIN,

@@ -66,8 +66,17 @@ pub(crate) struct Verb {
 impl Verb {
     /// Reads the rest of the command line and does what it says.
     pub fn run(&'static self, arguments: &[String]) -> Result<ExitCode, Failure> {
+        self.run_with(arguments, None)
+    }
+
+    /// The same, with text that came with the command line.
+    pub fn run_with(
+        &'static self,
+        arguments: &[String],
+        piped: Option<String>,
+    ) -> Result<ExitCode, Failure> {
         match Line::read(self, arguments)? {
-            Some(line) => (self.run)(&line),
+            Some(line) => (self.run)(&Line { piped, ..line }),
             None => out(self.help),
         }
     }
@@ -130,6 +139,8 @@ pub(crate) struct Line {
     pub words: Vec<String>,
     /// What was taken as it is.
     pub raw: Vec<String>,
+    /// Text that came with it.
+    pub piped: Option<String>,
 }
 
 impl Line {
@@ -140,6 +151,7 @@ impl Line {
             flags: Vec::new(),
             words: Vec::new(),
             raw: Vec::new(),
+            piped: None,
         };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {

@@ -8,7 +8,7 @@ use super::help;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, Shape};
-use crate::hub::show::{json_list, table};
+use crate::hub::show::{json_list, plain, table};
 use crate::verb::{Line, Verb};
 
 /// A column of commands is not wider than this.
@@ -20,6 +20,12 @@ pub(super) const VERB: Verb = Verb {
     raw_after: usize::MAX,
     help: help::LIST,
     run,
+};
+
+/// As `pinix` has it: alias, package, version, provider, commands, with tabs between them.
+pub(super) const IN_TABS: Verb = Verb {
+    run: in_tabs,
+    ..VERB
 };
 
 /// All clips that the caller may see.
@@ -47,6 +53,21 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         "ALIAS", "STATUS", "PACKAGE", "VERSION", "PROVIDER", "COMMANDS",
     ];
     out(&table(&headings, &rows))
+}
+
+fn in_tabs(line: &Line) -> Result<ExitCode, Failure> {
+    line.exactly::<0>()?;
+    let caller = Caller::of(line)?;
+    let clips = caller::wait(clips(&caller))?;
+    if line.has("--json") {
+        return out(&json_list(&clips));
+    }
+    let rows = clips.iter().map(|clip| {
+        let names: Vec<String> = clip.commands.iter().map(|it| plain(&it.name)).collect();
+        let cells = [&clip.name, &clip.package, &clip.version, &clip.provider].map(|it| plain(it));
+        format!("{}\t{}\n", cells.join("\t"), names.join(","))
+    });
+    out(&rows.collect::<String>())
 }
 
 fn row(clip: &ClipInfo) -> Vec<String> {

@@ -22,6 +22,9 @@ pub(super) const VERB: Verb = Verb {
     run,
 };
 
+/// The same for people, whoever reads.
+pub(super) const INFO: Verb = Verb { run: info, ..VERB };
+
 /// The manifest of a clip.
 pub(crate) async fn manifest(caller: &Caller, alias: &str) -> Result<ClipManifest, Failure> {
     let request = GetManifestRequest {
@@ -38,6 +41,16 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
     match Shape::of(line) {
         Shape::Json => out(&format!("{}\n", manifest.to_json())),
         Shape::Table => out(&described(&manifest)),
+    }
+}
+
+fn info(line: &Line) -> Result<ExitCode, Failure> {
+    let [alias] = line.exactly()?;
+    let caller = Caller::of(line)?;
+    let manifest = caller::wait(manifest(&caller, alias))?;
+    match line.has("--json") {
+        true => out(&format!("{}\n", manifest.to_json())),
+        false => out(&described(&manifest)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Calls to a hub from the command line: which hub, with which token, and what failures mean to whoever typed.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use pinion_access::client::{CLI_VARIABLE, ClientConfig, Wanted};
@@ -27,6 +27,11 @@ const ADDRESS_VARIABLE: &str = "PINIX_URL";
 const DEFAULT_ADDRESS: &str = "http://127.0.0.1:9000";
 const SERVICE: &str = "pinix.v2.HubService";
 
+/// A method with its service.
+pub(crate) fn path_of(method: &str) -> String {
+    format!("{SERVICE}/{method}")
+}
+
 /// How answers are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -47,11 +52,10 @@ impl Shape {
 }
 
 /// Somebody who calls a hub.
-#[derive(Debug)]
 pub(crate) struct Caller {
     client: Client,
     url: String,
-    has_token: bool,
+    token: Option<String>,
     timeout: Option<Duration>,
 }
 
@@ -74,15 +78,14 @@ impl Caller {
         let token = chosen.map(|chosen| chosen.token.reveal().to_owned());
         let timeout = line.value("--timeout");
         let timeout = timeout.map(|text| duration(line, "--timeout", text));
-        let has_token = token.is_some();
         let options = ClientOptions {
-            token,
+            token: token.clone(),
             ..ClientOptions::default()
         };
         Ok(Self {
             client: Client::new(&url, options).map_err(failed)?,
             url,
-            has_token,
+            token,
             timeout: timeout.transpose()?.filter(|time| !time.is_zero()),
         })
     }
@@ -92,13 +95,23 @@ impl Caller {
         &self.url
     }
 
+    /// What makes the calls.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The token that is shown to the hub.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
     /// One question, one answer.
     pub async fn ask<Req: Binary, Resp: Binary>(
         &self,
         method: &str,
         request: &Req,
     ) -> Result<Resp, Failure> {
-        let method = format!("{SERVICE}/{method}");
+        let method = path_of(method);
         let answer = self.client.unary(&method, request, self.timeout).await;
         answer.map_err(|refusal| self.explain(refusal))
     }
@@ -109,7 +122,7 @@ impl Caller {
         method: &str,
         request: &Req,
     ) -> Result<Receiver<Resp>, Failure> {
-        let method = format!("{SERVICE}/{method}");
+        let method = path_of(method);
         let answer = self.client.server_stream(&method, request, self.timeout);
         answer.await.map_err(|refusal| self.explain(refusal))
     }
@@ -122,7 +135,7 @@ impl Caller {
             Code::Unavailable if message.starts_with("no connection to") => format!(
                 "no hub answers at {url} ({message}). Start one with `pinion hub serve`, or name another with --server."
             ),
-            Code::Unauthenticated if !self.has_token => format!(
+            Code::Unauthenticated if self.token.is_none() => format!(
                 "the hub at {url} needs a token. Give one with --auth-token or {CLI_VARIABLE}; `pinion hub token create` makes one."
             ),
             Code::Unauthenticated => format!(
@@ -134,7 +147,7 @@ impl Caller {
     }
 }
 
-fn address(line: &Line, root: &PathBuf, holder: Option<&Holder>) -> Result<String, Failure> {
+fn address(line: &Line, root: &Path, holder: Option<&Holder>) -> Result<String, Failure> {
     if let Some(server) = line.value("--server") {
         return Ok(with_scheme(server));
     }

@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::options::Options;
+use super::mounts::Mounts;
 use super::seat::Seat;
 use super::{failed, help};
 use crate::commands::out;
@@ -63,6 +64,7 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
     let given = options.super_token.take();
     let _given = given.map(|token| tokens.accept_super(token)).transpose();
     let _given = _given.map_err(failed)?;
+    let mounts = Mounts::open(&options.root, hub);
     let server = Server::new(hub.clone(), server_options(&options, &listener));
     seat.tell(port, &url)?;
     let read = copy_log(hub.clone(), options.level);
@@ -74,7 +76,7 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
     server.run(listener, signals.stop(&tokens), GRACE).await;
     noting.abort();
     tokio::select! {
-        () = end(hub, tokens) => {}
+        () = end(hub, &mounts, tokens) => {}
         () = signals.again() => return Ok(ExitCode::from(130)),
     }
     let _ = read.recv_timeout(LAST_WORDS);
@@ -111,7 +113,8 @@ fn server_options(options: &Options, listener: &TcpListener) -> ServerOptions {
 }
 
 /// Ends clips and writes down what is known only in memory.
-async fn end(hub: &Arc<Hub>, tokens: TokenStore) {
+async fn end(hub: &Arc<Hub>, mounts: &Mounts, tokens: TokenStore) {
+    mounts.stop().await;
     if let Some(runtime) = hub.runtime() {
         runtime.shut_down().await;
     }

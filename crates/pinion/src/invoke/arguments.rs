@@ -75,6 +75,13 @@ impl Words {
         Ok(read)
     }
 
+    /// Takes text as the member `stdin`, unless the input is whole without it.
+    pub fn take_text(&mut self, text: String) {
+        if self.whole.is_none() && !self.stdin {
+            self.members.push((STDIN.to_owned(), Value::String(text)));
+        }
+    }
+
     /// A single argument that is an object or a list is the whole input.
     fn take_whole(&mut self) -> Result<(), String> {
         let alone = self.members.is_empty() && !self.stdin;

@@ -1,0 +1,218 @@
+//! The command lines of `pinix` and `pinixd`, for links of these names: both the grouped form and the flat one before it.
+//!
+//! What they have in common with `pinion hub`, `clip` and `invoke` is done there; here are the words that differ. Any failure is
+//! exit code 1.
+
+mod config;
+mod registry;
+mod start;
+
+use std::ffi::OsStr;
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::program::Program;
+use crate::{clip, hub, invoke, mcp};
+
+/// Which of the two links was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Link {
+    Pinix,
+    Pinixd,
+}
+
+impl Link {
+    /// The link a program was called by, if it is one of these.
+    pub fn from_name(name: Option<&OsStr>) -> Option<Self> {
+        match Path::new(name?).file_name()?.to_str()? {
+            "pinix" => Some(Self::Pinix),
+            "pinixd" => Some(Self::Pinixd),
+            _ => None,
+        }
+    }
+}
+
+/// Does what the command line says.
+pub(crate) fn run(link: Link, arguments: &[String]) -> Result<ExitCode, Failure> {
+    let done = match link {
+        Link::Pinixd => pinixd(arguments),
+        Link::Pinix => pinix(arguments),
+    };
+    // Neither tells a wrong command line from a failure.
+    done.map_err(|failure| failure.for_program(Program::Pinocchio))
+}
+
+fn pinixd(arguments: &[String]) -> Result<ExitCode, Failure> {
+    match arguments.first().map(String::as_str) {
+        Some("--version" | "version") => crate::commands::version(),
+        Some("help") => start::help(),
+        Some("start" | "daemon") => start::foreground(&arguments[1..]),
+        _ => start::foreground(arguments),
+    }
+}
+
+/// The flags before the first word, and the rest.
+struct Words<'a> {
+    global: Vec<String>,
+    secret: Vec<String>,
+    rest: &'a [String],
+}
+
+impl<'a> Words<'a> {
+    fn read(mut rest: &'a [String]) -> Result<Self, Failure> {
+        let (mut global, mut secret) = (Vec::new(), Vec::new());
+        while let Some((word, after)) = rest.split_first() {
+            let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+            let into = match name {
+                "--server" | "--auth-token" => &mut global,
+                "--clip-token" => &mut secret,
+                _ => break,
+            };
+            into.push(word.clone());
+            rest = after;
+            if !word.contains('=') {
+                let (value, after) = rest.split_first().ok_or_else(|| {
+                    Failure::failed(format!("Error: {name} needs a value after it."))
+                })?;
+                into.push(value.clone());
+                rest = after;
+            }
+        }
+        Ok(Self {
+            global,
+            secret,
+            rest,
+        })
+    }
+
+    /// A command of ours with the flags that were given and the words after the first `skip`.
+    fn ours(&self, words: &[&str], skip: usize) -> Vec<String> {
+        let words = words.iter().map(ToString::to_string);
+        let rest = self.rest.iter().skip(skip).cloned();
+        words
+            .chain(self.global.iter().cloned())
+            .chain(rest)
+            .collect()
+    }
+}
+
+fn pinix(arguments: &[String]) -> Result<ExitCode, Failure> {
+    let words = Words::read(arguments)?;
+    let Some(first) = words.rest.first() else {
+        return out(HELP);
+    };
+    match first.as_str() {
+        "help" | "--help" | "-h" => out(HELP),
+        "--version" | "version" => crate::commands::version(),
+        "start" => start::run(&words.rest[1..]),
+        "daemon" => start::foreground(&words.rest[1..]),
+        "stop" | "status" => hub::run(words.rest),
+        "hub" => match words.rest.get(1).map(String::as_str) {
+            None | Some("help" | "--help" | "-h") => out(HELP),
+            Some(word) => {
+                grouped(&words, word, 2).unwrap_or_else(|| Err(unknown(&format!("hub {word}"))))
+            }
+        },
+        "invoke" => call(&words, 1),
+        "data" => clip::run(&words.ours(&["data"], 1)),
+        "config" => config::run(&words.rest[1..]),
+        "registry" => registry::run(&words.rest[1..]),
+        "search" | "publish" => registry::run(words.rest),
+        "schedule" => Err(Failure::failed(
+            "Error: this hub has no scheduler; call `pinix CLIP COMMAND` from cron or a timer instead.",
+        )),
+        "chat" => Err(Failure::failed(
+            "Error: there is no chat here; `pinion` talks to an agent, and the portal has a page for it.",
+        )),
+        "upgrade" => Err(Failure::failed(
+            "Error: this program does not replace itself; install another version the way this one was installed.",
+        )),
+        "login" | "logout" | "whoami" | "org" | "register" | "dist-tag" => Err(hosted(first)),
+        word => match grouped(&words, word, 1) {
+            Some(done) => done,
+            None if word.starts_with('-') => Err(unknown(word)),
+            None => call(&words, 0),
+        },
+    }
+}
+
+/// What needs the accounts of a hosted service.
+fn hosted(word: &str) -> Failure {
+    Failure::failed(format!(
+        "Error: {word} belongs to the hosted service, which this program does not talk to; tokens of a hub are made with `pinion hub token create`."
+    ))
+}
+
+fn unknown(word: &str) -> Failure {
+    Failure::failed(format!(
+        "Error: unknown command {word}. See `pinix --help`."
+    ))
+}
+
+/// The commands that stand behind `hub`, or alone.
+fn grouped(words: &Words<'_>, word: &str, skip: usize) -> Option<Result<ExitCode, Failure>> {
+    let ours = |verb: &str| clip::run(&words.ours(&[verb], skip));
+    Some(match word {
+        "list" => clip::list_in_tabs(&words.ours(&[], skip)),
+        "info" => clip::info(&words.ours(&[], skip)),
+        "add" | "remove" | "update" | "bind" | "unbind" | "bindings" => ours(word),
+        "logs" => match words.rest.iter().skip(skip).any(|it| !it.starts_with('-')) {
+            true => ours("logs"),
+            // Without a clip it is the hub that is meant.
+            false => clip::run(&words.ours(&["logs", "--system"], skip)),
+        },
+        "mcp" => mcp::run_words(&words.ours(&[], skip)),
+        "login" | "logout" | "whoami" if skip == 2 => Err(hosted(word)),
+        _ => return None,
+    })
+}
+
+/// `<clip> <command> …`, with what is on standard input as one more member.
+fn call(words: &Words<'_>, skip: usize) -> Result<ExitCode, Failure> {
+    let mut line = words.global.clone();
+    line.extend(words.secret.iter().cloned());
+    line.extend(words.rest.iter().skip(skip).cloned());
+    let piped = match words.rest.len() > skip + 1 {
+        true => piped()?,
+        false => None,
+    };
+    invoke::run_with(&line, piped)
+}
+
+/// What is on standard input, if it is not a terminal and not open without saying anything.
+fn piped() -> Result<Option<String>, Failure> {
+    let mut stdin = std::io::stdin();
+    if stdin.is_terminal() || !crate::stdin::is_readable(crate::stdin::FIRST_BYTE) {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    stdin.read_to_string(&mut text)?;
+    Ok(Some(text).filter(|text| !text.is_empty()))
+}
+
+const HELP: &str = "\
+pinix: the hub, its clips and calls to them, by the words of Pinix.
+
+Usage:
+  pinix [--server URL] [--auth-token TOKEN] COMMAND …
+
+  start [--foreground] [flags], stop, status     the hub; `pinix start --help` lists the flags
+  hub list, hub info CLIP                        what there is (also: list, info)
+  hub add SOURCE, hub remove CLIP, hub update CLIP
+  hub bind CLIP SLOT [TARGET], hub unbind CLIP SLOT, hub bindings CLIP
+  hub logs [CLIP] [--tail 50] [-f], hub mcp [CLIP]
+  [--clip-token T] invoke CLIP COMMAND [--key value…]   a call (also: CLIP COMMAND …)
+  data CLIP read|write|list|delete|stat [PATH]
+  registry search WORDS, registry publish [PATH]
+  config get|set registry|hub|hub-token [VALUE]
+
+What pinion calls them, with help for each: pinion hub, pinion clip, pinion invoke, pinion mcp.
+
+Examples:
+  pinix start
+  pinix hub add ./todo
+  pinix todo add --title \"Buy milk\"
+";

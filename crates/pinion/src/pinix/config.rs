@@ -1,0 +1,75 @@
+//! `pinix config`: which registry and which hub, kept in `client.json`.
+
+use std::process::ExitCode;
+
+use pinion_access::Token;
+use pinion_access::client::ClientConfig;
+
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::hub::{failed, place};
+use crate::verb::{Flag, Line, Verb};
+
+const VERB: Verb = Verb {
+    name: "config",
+    flags: &[&[Flag::valued("--root")]],
+    raw_after: usize::MAX,
+    help: HELP,
+    run: change,
+};
+
+const HELP: &str = "\
+Which registry and which hub to use, kept in client.json.
+
+Usage:
+  pinix config get registry|hub|hub-token
+  pinix config set registry|hub|hub-token VALUE
+
+An empty value forgets it.
+
+Examples:
+  pinix config set hub http://127.0.0.1:9000
+  pinix config get registry
+";
+
+pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
+    VERB.run(arguments)
+}
+
+fn change(line: &Line) -> Result<ExitCode, Failure> {
+    let root = place::root(line)?;
+    let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["get", name] => {
+            let config = ClientConfig::load(&root).map_err(failed)?;
+            let value = match *name {
+                "registry" => config.registry,
+                "hub" => config.hub,
+                "hub-token" => config.hub_token.map(|token| token.reveal().to_owned()),
+                other => return Err(unknown(other)),
+            };
+            out(&format!("{}\n", value.unwrap_or_default()))
+        }
+        ["set", name @ ("registry" | "hub" | "hub-token"), value] => {
+            std::fs::create_dir_all(&root)?;
+            let filled = || Some((*value).to_owned()).filter(|value| !value.trim().is_empty());
+            let set = ClientConfig::update(&root, |config| match *name {
+                "registry" => config.registry = filled(),
+                "hub" => config.hub = filled(),
+                _ => config.hub_token = Token::given(value),
+            });
+            set.map_err(failed)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["set", name, _] => Err(unknown(name)),
+        _ => Err(Failure::failed(
+            "Error: something is missing. See `pinix config --help`.",
+        )),
+    }
+}
+
+fn unknown(name: &str) -> Failure {
+    Failure::failed(format!(
+        "Error: {name} cannot be configured; there are registry, hub and hub-token."
+    ))
+}

@@ -1,0 +1,143 @@
+//! `pinix registry`: what packages there are, and one more.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use pinion_access::client::{ClientConfig, Credentials};
+use pinion_clip::install::Library;
+use pinion_clip::registry::{Address, Kind, Registry, Search};
+use pinion_clip::{Programs, Token};
+
+use super::hosted;
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::hub::show::plain;
+use crate::hub::{caller, failed, place};
+use crate::verb::{Flag, Line, Verb};
+
+const COMMON: &[Flag] = &[Flag::valued("--registry"), Flag::valued("--root")];
+
+const SEARCH: Verb = Verb {
+    name: "registry search",
+    flags: &[
+        COMMON,
+        &[
+            Flag::valued("--domain"),
+            Flag::valued("--type"),
+            Flag::valued("--limit"),
+        ],
+    ],
+    raw_after: usize::MAX,
+    help: SEARCH_HELP,
+    run: search,
+};
+
+const PUBLISH: Verb = Verb {
+    name: "registry publish",
+    flags: &[COMMON, &[Flag::valued("--tag")]],
+    raw_after: usize::MAX,
+    help: PUBLISH_HELP,
+    run: publish,
+};
+
+const SEARCH_HELP: &str = "\
+Looks for packages in a registry.
+
+Usage:
+  pinix registry search [WORDS…] [--domain NAME] [--type clip|edge-clip] [--limit COUNT] [--registry URL]
+
+Examples:
+  pinix registry search todo
+";
+
+const PUBLISH_HELP: &str = "\
+Puts the clip in a directory into a registry. It is run once, to hear what it can do.
+
+Usage:
+  pinix registry publish [PATH] [--tag NAME] [--registry URL]
+
+Examples:
+  pinix registry publish ./todo --registry /srv/registry
+";
+
+pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
+    let (word, rest) = arguments
+        .split_first()
+        .map_or(("", arguments), |(word, rest)| (word.as_str(), rest));
+    match word {
+        "search" => SEARCH.run(rest),
+        "publish" => PUBLISH.run(rest),
+        "" | "--help" | "-h" => out(&format!("{SEARCH_HELP}\n{PUBLISH_HELP}")),
+        "register" | "login" | "logout" | "whoami" | "dist-tag" => {
+            Err(hosted(&format!("registry {word}")))
+        }
+        other => Err(super::unknown(&format!("registry {other}"))),
+    }
+}
+
+fn registry(line: &Line) -> Result<Registry, Failure> {
+    let root = place::root(line)?;
+    let set = std::env::var("PINIX_REGISTRY").ok();
+    let named = line.value("--registry").map(str::to_owned);
+    let named = named.or(set.filter(|it| !it.trim().is_empty()));
+    let named = match named {
+        Some(named) => Some(named),
+        None => ClientConfig::load(&root).map_err(failed)?.registry,
+    };
+    let Some(named) = named else {
+        return Err(Failure::failed(
+            "Error: no registry is configured. Name one with --registry, PINIX_REGISTRY or `pinix config set registry URL`.",
+        ));
+    };
+    let address: Address = named.parse().map_err(failed)?;
+    let known = Credentials::load(&root).map_err(failed)?;
+    let token = known.get(&named).map(|it| Token::new(it.token.reveal()));
+    Ok(Registry::new(address, token))
+}
+
+fn search(line: &Line) -> Result<ExitCode, Failure> {
+    let words = line.words.join(" ");
+    let kind = match line.value("--type") {
+        None => None,
+        Some("clip") => Some(Kind::Clip),
+        Some("edge-clip") => Some(Kind::Edge),
+        Some(other) => {
+            return Err(line.wrong(&format!("--type is clip or edge-clip, not {other:?}")));
+        }
+    };
+    let search = Search {
+        words: &words,
+        domain: line.value("--domain").unwrap_or_default(),
+        kind,
+        limit: line.parsed("--limit", "a number")?.unwrap_or(0),
+        offset: 0,
+    };
+    let registry = registry(line)?;
+    let found = caller::wait(async { registry.search(&search).await.map_err(failed) })?;
+    let rows = found.iter().map(|it| {
+        let cells = [&it.name, &it.version, &it.domain, &it.description].map(|it| plain(it));
+        cells.join("\t") + "\n"
+    });
+    out(&rows.collect::<String>())
+}
+
+fn publish(line: &Line) -> Result<ExitCode, Failure> {
+    let path = match line.words.as_slice() {
+        [] => ".",
+        [path] => path,
+        _ => return Err(line.wrong("one directory at a time")),
+    };
+    let registry = registry(line)?;
+    let scratch = tempfile::tempdir()?;
+    let library = Library::open(scratch.path(), Programs::default()).map_err(failed)?;
+    caller::wait(async {
+        let directory = Path::new(path).canonicalize();
+        let directory =
+            directory.map_err(|error| Failure::failed(format!("Error: {path}: {error}")))?;
+        let publication = library.publication(&directory, line.value("--tag"));
+        let publication = publication.await.map_err(failed)?;
+        registry.publish(&publication).await.map_err(failed)
+    })?;
+    pinion_tools::kill_all();
+    out(&format!("{path} is published.\n"))
+}

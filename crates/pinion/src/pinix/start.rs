@@ -1,0 +1,190 @@
+//! `pinix start` and `pinixd`: a hub, in the background or not.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::hub::seat::{Holder, pid_file};
+use crate::hub::{self, place};
+use crate::verb::{Flag, Line, Verb};
+
+/// How long a hub may take to begin.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(20);
+
+const VERB: Verb = Verb {
+    name: "hub serve",
+    flags: &[&[
+        Flag::bare("--foreground"),
+        Flag::bare("--no-browser"),
+        Flag::valued("--super-token"),
+        Flag::valued("--config"),
+        Flag::valued("--bun"),
+        Flag::valued("--hub"),
+        Flag::valued("--hub-token"),
+        Flag::bare("--hub-only"),
+        Flag::valued("--port"),
+        Flag::valued("--pid"),
+        Flag::valued("--log-level"),
+        Flag::valued("--root"),
+        Flag::valued("--bind"),
+        Flag::valued("--auth"),
+    ]],
+    raw_after: usize::MAX,
+    help: HELP,
+    run: start,
+};
+
+const FOREGROUND: Verb = Verb { run: serve, ..VERB };
+
+const HELP: &str = "\
+Starts a hub.
+
+Usage:
+  pinix start [flags]      in the background; --foreground stays
+  pinixd [flags]           in the foreground
+
+  --port PORT              9000; 0 takes any that is free
+  --hub-only               run no clips of its own
+  --super-token TOKEN      one more token that may do everything
+  --config FILE            a config.json; its directory is that of the hub
+  --root DIR               that directory: ~/.pinion/hub, or PINION_HUB_DIR
+  --pid FILE, --bun FILE, --bind ADDRESS, --auth MODE, --log-level LEVEL
+
+`pinion hub serve --help` says more. The hub listens on 127.0.0.1 and asks everybody for a token.
+
+Examples:
+  pinix start --port 9100
+  pinixd --hub-only
+";
+
+pub(super) fn help() -> Result<ExitCode, Failure> {
+    out(HELP)
+}
+
+/// Runs a hub here.
+pub(super) fn foreground(arguments: &[String]) -> Result<ExitCode, Failure> {
+    FOREGROUND.run(arguments)
+}
+
+/// Starts a hub in the background, or here if that is wanted.
+pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
+    VERB.run(arguments)
+}
+
+/// The same in our words.
+fn ours(line: &Line) -> Result<Vec<String>, Failure> {
+    line.exactly::<0>()?;
+    if line.has("--hub") && line.has("--hub-only") {
+        return Err(Failure::failed(
+            "Error: --hub and --hub-only exclude each other.",
+        ));
+    }
+    if line.has("--hub") {
+        return Err(Failure::failed(
+            "Error: a hub that lends its clips to another one is started with `pinion hub serve --join URL`.",
+        ));
+    }
+    let mut words = vec!["serve".to_owned()];
+    for flag in [
+        "--super-token",
+        "--bun",
+        "--port",
+        "--pid",
+        "--log-level",
+        "--bind",
+        "--auth",
+    ] {
+        if let Some(value) = line.value(flag) {
+            words.push(format!("{flag}={value}"));
+        }
+    }
+    if line.has("--hub-only") {
+        words.push("--hub-only".to_owned());
+    }
+    if line.has("--root") || line.has("--config") {
+        words.push(format!("--root={}", root(line)?.display()));
+    }
+    Ok(words)
+}
+
+fn root(line: &Line) -> Result<PathBuf, Failure> {
+    match line.value("--config") {
+        Some(config) if !line.has("--root") => {
+            let config = std::path::absolute(config)?;
+            Ok(config.parent().unwrap_or(Path::new("/")).to_owned())
+        }
+        _ => place::root(line),
+    }
+}
+
+fn serve(line: &Line) -> Result<ExitCode, Failure> {
+    hub::run(&ours(line)?)
+}
+
+fn start(line: &Line) -> Result<ExitCode, Failure> {
+    if line.has("--foreground") {
+        return serve(line);
+    }
+    let words = ours(line)?;
+    let root = root(line)?;
+    let pid = line
+        .value("--pid")
+        .map_or_else(|| pid_file(&root), PathBuf::from);
+    if let Some(holder) = Holder::at(&pid) {
+        return Err(Failure::failed(format!(
+            "Error: a hub is running already: {}, process {}.",
+            holder.url, holder.pid
+        )));
+    }
+    let (said, path) = place_for_words(&root)?;
+    let mut child = Command::new(std::env::current_exe()?)
+        .arg("hub")
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(said)
+        .process_group(0)
+        .spawn()?;
+    let start = Instant::now();
+    loop {
+        let holder = Holder::at(&pid).filter(|holder| holder.pid == child.id());
+        if let Some(Holder { pid, url, .. }) = holder {
+            eprint!("{}", std::fs::read_to_string(&path).unwrap_or_default());
+            return out(&format!("The hub has started: {url}, process {pid}.\n"));
+        }
+        if child.try_wait()?.is_some() {
+            let said = std::fs::read_to_string(&path).unwrap_or_default();
+            return Err(Failure::failed(said.trim_end().to_owned()));
+        }
+        if start.elapsed() > PATIENCE {
+            // A hub that never began is not left behind.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(Failure::failed(format!(
+                "Error: the hub did not begin within {} s. What it said is in {}.",
+                PATIENCE.as_secs(),
+                path.display()
+            )));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// The file that takes what a hub in the background says.
+fn place_for_words(root: &Path) -> Result<(File, PathBuf), Failure> {
+    let logs = root.join("logs");
+    std::fs::create_dir_all(&logs)?;
+    let path = logs.join("pinixd.err");
+    let mut options = OpenOptions::new();
+    let file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&path)?;
+    Ok((file, path))
+}
