@@ -51,7 +51,7 @@ const fn client(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 10] = [
+const TIERS: [Tier; 11] = [
     Tier {
         name: "interop",
         tests: &[
@@ -122,6 +122,15 @@ const TIERS: [Tier; 10] = [
         }],
         prepare: |effort| programs(effort, &[CHROMIUM, BASH, PYTHON]),
     },
+    Tier {
+        name: "MCP",
+        tests: &[Tests {
+            package: "pinion-mcp",
+            target: "interop_mcp",
+            test: None,
+        }],
+        prepare: mcp,
+    },
 ];
 
 /// A program from the distribution.
@@ -159,6 +168,13 @@ const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22.20.5"];
 
 /// The implementation of protobuf that reads our frames.
 const PROTOBUF: &str = "protobuf==7.36.2";
+
+/// The official packages for MCP: those that begin with a greeting, and those that need not.
+const MCP: [&str; 2] = [
+    "@modelcontextprotocol/sdk@1.32.2",
+    "@modelcontextprotocol/client@2.4.0",
+];
+const MCP_PYTHON: &str = "mcp==2.3.0";
 
 /// The tiers that can run.
 #[derive(Debug, Default)]
@@ -297,15 +313,33 @@ fn typescript(effort: Effort) -> Result<Environment, String> {
     Ok(vec![("PINION_TYPESCRIPT_DIR", directory)])
 }
 
-/// Python's protobuf, in an environment of its own in the target directory.
+/// Python's protobuf.
 fn protobuf(effort: Effort) -> Result<Environment, String> {
-    let directory = target().join("client-tools").join(PROTOBUF);
+    let python = python_with(effort, PROTOBUF, "google.protobuf")?;
+    Ok(vec![("PINION_PROTOBUF_PYTHON", python)])
+}
+
+/// Packages for MCP from npm and PyPI.
+fn mcp(effort: Effort) -> Result<Environment, String> {
+    let python = python_with(effort, MCP_PYTHON, "mcp")?;
+    programs(effort, &[NODE, NPM])?;
+    let directory = target().join("client-tools").join(MCP_PYTHON).join("npm");
+    npm_install(&directory, &MCP)?;
+    Ok(vec![
+        ("PINION_MCP_PYTHON", python),
+        ("PINION_MCP_PACKAGES", directory),
+    ])
+}
+
+/// An interpreter of Python that has this package, in an environment of its own in the target directory.
+fn python_with(effort: Effort, package: &str, module: &str) -> Result<PathBuf, String> {
+    let directory = target().join("client-tools").join(package);
     let python = directory.join("bin/python");
     let interpreter = python.to_string_lossy();
-    let is_there = || shell::output(&[&interpreter, "-c", "import google.protobuf"]).is_some();
-    if !is_there() {
+    let import = format!("import {module}");
+    if shell::output(&[&interpreter, "-c", &import]).is_none() {
         if effort == Effort::UsePresent {
-            return Err(format!("{PROTOBUF} for Python is not installed"));
+            return Err(format!("{package} for Python is not installed"));
         }
         programs(effort, &[PYTHON])?;
         let place = directory.to_string_lossy();
@@ -315,9 +349,9 @@ fn protobuf(effort: Effort) -> Result<Environment, String> {
             apt_install("python3-venv")?;
             run(&environment)?;
         }
-        run(&[&interpreter, "-m", "pip", "install", "--quiet", PROTOBUF])?;
+        run(&[&interpreter, "-m", "pip", "install", "--quiet", package])?;
     }
-    Ok(vec![("PINION_PROTOBUF_PYTHON", python)])
+    Ok(python)
 }
 
 /// Installs packages into a directory of their own, unless that was done before.

@@ -124,6 +124,8 @@ impl Clips for Fake {
             ("todo", "count") => (1..=given["to"].as_u64().unwrap_or(3))
                 .map(|number| Ok(format!("\"{number} \"").into()))
                 .collect(),
+            // This one does not count.
+            ("todo", "live") => vec![Ok((self.live() - 1).to_string().into())],
             ("todo", "fail") => vec![Err(Failure::new(Code::Unavailable, "it rained"))],
             ("todo", "wait") => {
                 let first = stream::iter([Ok(Bytes::from_static(b"\"waiting\""))]);
@@ -132,11 +134,20 @@ impl Clips for Fake {
             }
             _ => vec![Err(Failure::no_clip(clip))],
         };
-        // A moment passes, as it does with real ones.
-        let answers = stream::iter(answers).then(|answer| async move {
+        // A moment passes, as it does with real ones; before the end too.
+        let pause = std::time::Duration::from_millis(given["pause"].as_u64().unwrap_or(0));
+        let moment = move || async move {
             tokio::task::yield_now().await;
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+        };
+        let answers = stream::iter(answers).then(move |answer| async move {
+            moment().await;
             answer
         });
+        let end = stream::once(moment()).filter_map(|()| std::future::ready(None));
+        let answers = answers.chain(end);
         Box::pin(answers.inspect(move |_| live.is_there()))
     }
 
