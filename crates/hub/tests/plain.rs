@@ -1,0 +1,185 @@
+//! The portal's files, sessions and tokens over real HTTP, byte by byte and without a browser.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{Answer, Running, request};
+use pinion_access::Mode;
+use serde_json::{Value, json};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+const LIST: &str = "/pinix.v2.HubService/ListClips";
+
+fn ask(hub: &Running, line: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let (method, path) = line.split_once(' ').unwrap();
+    request(hub.address, method, path, headers, body.as_bytes())
+}
+
+fn failure(answer: &Answer) -> (u16, String) {
+    assert!(answer.body.ends_with(b"}\n"), "{answer:?}");
+    let body: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert!(body["error"]["message"].is_string(), "{body}");
+    let code = body["error"]["code"].as_str().unwrap().to_owned();
+    (answer.status, code)
+}
+
+fn sign_in(hub: &Running) -> String {
+    let body = json!({"token": hub.token}).to_string();
+    let answer = ask(hub, "POST /auth/session", &[JSON], &body);
+    assert_eq!((answer.status, answer.body.len()), (204, 0));
+    let cookie = answer.header("set-cookie").unwrap();
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+#[test]
+fn files_are_there_for_everybody_and_tell_nothing() {
+    let hub = Running::start(Mode::Secured);
+    let page = ask(&hub, "GET /", &[], "");
+    assert_eq!(page.status, 200);
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert_eq!(page.header("cache-control"), Some("no-cache"));
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"));
+    assert!(!String::from_utf8_lossy(&page.body).contains(&hub.token));
+    assert_eq!(ask(&hub, "GET /some/where", &[], "").body, page.body);
+
+    let head = ask(&hub, "HEAD /portal/app.js", &[], "");
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    let etag = head.header("etag").unwrap();
+    let known = ask(&hub, "GET /portal/app.js", &[("if-none-match", etag)], "");
+    assert_eq!((known.status, known.body.len()), (304, 0));
+
+    for line in [
+        "GET /portal/none.js",
+        "GET /etc/passwd.txt",
+        "POST /",
+        "DELETE /portal/app.js",
+    ] {
+        assert_eq!(
+            failure(&ask(&hub, line, &[], "")),
+            (404, "not_found".into()),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_session_calls_methods_from_our_own_pages_only() {
+    let hub = Running::start(Mode::Secured);
+    let cookie = sign_in(&hub);
+    let with = |more: &[(&str, &str)]| {
+        let mut headers = vec![JSON, ("cookie", cookie.as_str())];
+        headers.extend(more);
+        ask(&hub, &format!("POST {LIST}"), &headers, "{}").status
+    };
+    let own = format!("http://{}", hub.address);
+    assert_eq!(with(&[]), 200);
+    assert_eq!(
+        with(&[("origin", &own), ("sec-fetch-site", "same-origin")]),
+        200
+    );
+    assert_eq!(with(&[("sec-fetch-site", "cross-site")]), 401);
+    assert_eq!(with(&[("sec-fetch-site", "same-site")]), 401);
+    assert_eq!(with(&[("origin", "http://evil.example")]), 403);
+    // Other ports of this machine are others.
+    assert_eq!(with(&[("origin", "http://127.0.0.1:1")]), 403);
+
+    let over = ask(
+        &hub,
+        "DELETE /auth/session",
+        &[JSON, ("cookie", &cookie)],
+        "",
+    );
+    assert_eq!(over.status, 204);
+    assert_eq!(with(&[]), 401);
+}
+
+#[test]
+fn what_a_page_of_others_can_send_changes_nothing() {
+    let hub = Running::start(Mode::Secured);
+    let cookie = sign_in(&hub);
+    let token = json!({"kind": "super"}).to_string();
+    for kind in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+    ] {
+        let headers = [("content-type", kind), ("cookie", cookie.as_str())];
+        assert_eq!(
+            failure(&ask(&hub, "POST /auth/tokens", &headers, &token)),
+            (400, "invalid_argument".into())
+        );
+        let call = ask(&hub, &format!("POST {LIST}"), &headers, "{}");
+        assert_eq!(call.status, 415, "{kind}");
+    }
+    let headers = [
+        JSON,
+        ("cookie", cookie.as_str()),
+        ("sec-fetch-site", "cross-site"),
+    ];
+    assert_eq!(
+        failure(&ask(&hub, "POST /auth/tokens", &headers, &token)),
+        (401, "unauthenticated".into())
+    );
+    let listed = ask(&hub, "GET /auth/tokens", &[("cookie", cookie.as_str())], "");
+    let listed: Value = serde_json::from_slice(&listed.body).unwrap();
+    assert_eq!(listed["tokens"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_revoked_token_takes_its_session_along() {
+    let hub = Running::start(Mode::Secured);
+    let bearer = format!("Bearer {}", hub.token);
+    let made = ask(
+        &hub,
+        "POST /auth/tokens",
+        &[JSON, ("authorization", &bearer)],
+        r#"{"kind":"super","label":"b"}"#,
+    );
+    assert_eq!(made.status, 201);
+    let made: Value = serde_json::from_slice(&made.body).unwrap();
+    let body = json!({"token": made["token"]}).to_string();
+    let session = ask(&hub, "POST /auth/session", &[JSON], &body);
+    let cookie = session
+        .header("set-cookie")
+        .unwrap()
+        .split(';')
+        .next()
+        .unwrap();
+    let who = || ask(&hub, "GET /auth/session", &[("cookie", cookie)], "");
+    assert_eq!(who().status, 200);
+    let line = format!("DELETE /auth/tokens/{}", made["id"].as_str().unwrap());
+    assert_eq!(
+        ask(&hub, &line, &[JSON, ("authorization", &bearer)], "").status,
+        204
+    );
+    let refused = who();
+    assert_eq!(failure(&refused), (401, "unauthenticated".into()));
+    assert_eq!(refused.header("www-authenticate"), Some("Bearer"));
+}
+
+#[test]
+fn long_and_odd_requests_are_refused() {
+    let hub = Running::start(Mode::Secured);
+    let long = format!(r#"{{"token":"{}"}}"#, "x".repeat(20_000));
+    assert_eq!(
+        failure(&ask(&hub, "POST /auth/session", &[JSON], &long)).0,
+        400
+    );
+    for (line, status) in [
+        ("GET /auth/nothing", 404),
+        ("GET /auth/", 404),
+        ("PUT /auth/session", 404),
+        ("DELETE /auth/tokens", 404),
+        ("DELETE /auth/tokens/", 401),
+        ("GET /auth/tokens/x", 404),
+        ("GET /auth/tokens", 401),
+    ] {
+        assert_eq!(failure(&ask(&hub, line, &[JSON], "")).0, status, "{line}");
+    }
+    assert_eq!(ask(&hub, "GET /healthz", &[], "").body, b"ok\n");
+}
