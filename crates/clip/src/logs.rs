@@ -3,16 +3,16 @@
 //! The last lines are kept in memory, for those who ask and those who follow; all go to a file that is rotated once.
 //! Nobody who follows can hold up the clip or make it cost memory: who falls behind is told how much was missed.
 
+mod file;
+
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use tokio::sync::Notify;
+
+use file::{LogFile, parse, read_back};
 
 /// The most lines kept in memory.
 const KEPT_LINES: usize = 1000;
@@ -20,11 +20,6 @@ const KEPT_LINES: usize = 1000;
 const KEPT_BYTES: usize = 1024 * 1024;
 /// A longer line is cut.
 pub const MAX_LINE: usize = 64 * 1024;
-/// A file is not made longer than this.
-const MAX_FILE: u64 = 1024 * 1024;
-/// How much of an earlier file is read back.
-const READ_BACK: u64 = 256 * 1024;
-const STAMP: &str = "%Y-%m-%dT%H:%M:%S%.3f%:z";
 
 /// How much a line matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -313,96 +308,15 @@ impl Follower {
     }
 }
 
-#[derive(Debug)]
-enum LogFile {
-    None,
-    Unopened(PathBuf),
-    Open {
-        path: PathBuf,
-        file: File,
-        length: u64,
-    },
-}
-
-impl LogFile {
-    /// A log that cannot be written is kept in memory only: a clip does not fail for it.
-    fn open(path: PathBuf) -> Self {
-        if let Some(parent) = path.parent() {
-            let _ = fs::create_dir_all(parent);
-        }
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(&path);
-        match file {
-            Ok(file) => Self::Open {
-                length: file.metadata().map_or(0, |metadata| metadata.len()),
-                path,
-                file,
-            },
-            Err(_) => Self::None,
-        }
-    }
-
-    fn write(&mut self, time: Timestamp, level: Level, origin: Origin, message: &str) {
-        let Self::Open { path, file, length } = self else {
-            return;
-        };
-        let line = print(time, level, origin, message);
-        if *length > 0 && *length + line.len() as u64 > MAX_FILE {
-            let mut old = path.clone().into_os_string();
-            old.push(".1");
-            let _ = fs::rename(&*path, old);
-            *self = Self::open(path.clone());
-            return self.write(time, level, origin, message);
-        }
-        if file.write_all(line.as_bytes()).is_ok() {
-            *length += line.len() as u64;
-        }
-    }
-}
-
-/// `[time] line` for error output, `[time] [origin level] line` for the rest.
-fn print(time: Timestamp, level: Level, origin: Origin, message: &str) -> String {
-    let time = time.to_zoned(TimeZone::system()).strftime(STAMP);
-    let message = message.replace('\n', "\\n");
-    match origin {
-        Origin::Stderr => format!("[{time}] {message}\n"),
-        origin => format!("[{time}] [{} {}] {message}\n", origin.name(), level.name()),
-    }
-}
-
-fn parse(line: &str) -> Option<(Timestamp, Level, Origin, &str)> {
-    let (time, message) = line.strip_prefix('[')?.split_once("] ")?;
-    let time: Timestamp = time.parse().ok()?;
-    let said = message.strip_prefix('[').and_then(|rest| {
-        let (label, message) = rest.split_once("] ")?;
-        let (origin, level) = label.split_once(' ')?;
-        let origin = ORIGINS
-            .into_iter()
-            .find(|known| *known != Origin::Stderr && known.name() == origin)?;
-        Some((time, Level::named(level)?, origin, message))
-    });
-    Some(said.unwrap_or((time, Level::of_line(message), Origin::Stderr, message)))
-}
-
-fn read_back(path: &std::path::Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(READ_BACK)))?;
-    let mut bytes = Vec::new();
-    file.take(READ_BACK).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_LINE)]
 }
 
 #[cfg(test)]
 mod tests {
+    use super::file::MAX_FILE;
     use super::*;
+    use std::fs;
 
     fn messages(entries: &[LogEntry]) -> Vec<&str> {
         entries.iter().map(|entry| &*entry.message).collect()

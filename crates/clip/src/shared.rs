@@ -3,10 +3,12 @@
 //! A call waits until a process can take it, is pending once its line is on its way, and ends once: with an answer, by its
 //! deadline, because nobody wants it any more, or with its process. Nothing here waits or reads; `process` does.
 
+mod departed;
+mod ending;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{Notify, oneshot, watch};
@@ -21,9 +23,9 @@ use crate::manifest::{Identity, Manifest};
 use crate::outward::Outward;
 use crate::process::outbox::Outbox;
 use crate::{ClipError, Code};
+use departed::Departed;
 
-/// How many ended calls are remembered, so that late lines for them are told from nonsense.
-const REMEMBERED: usize = 1024;
+pub(crate) use ending::{Crashes, End};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -108,75 +110,6 @@ pub(crate) struct State {
     pub(crate) idle_since: Instant,
     /// It shall end once it has nothing to do, because its surroundings have changed.
     pub(crate) stale: bool,
-}
-
-/// Calls that ended without their process being done with them.
-#[derive(Debug, Default)]
-struct Departed {
-    /// Whether each passed its deadline.
-    calls: HashMap<Box<str>, bool>,
-    order: VecDeque<Box<str>>,
-    zombies: usize,
-}
-
-impl Departed {
-    fn add(&mut self, id: &str, expired: bool) {
-        self.calls.insert(id.into(), expired);
-        self.order.push_back(id.into());
-        self.zombies += usize::from(expired);
-        while self.calls.len() > REMEMBERED {
-            let Some(oldest) = self.order.pop_front() else {
-                return;
-            };
-            self.calls.remove(&oldest);
-        }
-        // Answered ones leave holes.
-        if self.order.len() > REMEMBERED * 2 {
-            let calls = &self.calls;
-            self.order.retain(|id| calls.contains_key(id));
-        }
-    }
-
-    fn answered(&mut self, id: &str) {
-        let expired = self.calls.remove(id).unwrap_or(false);
-        self.zombies -= usize::from(expired).min(self.zombies);
-    }
-}
-
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    /// By itself, with code 0.
-    InPeace,
-    /// Because we wished it to.
-    Stopped,
-    /// In any other way.
-    Crashed,
-}
-
-/// Crashes close to each other.
-#[derive(Debug, Default)]
-pub(crate) struct Crashes {
-    last: Option<Instant>,
-    count: u32,
-}
-
-impl Crashes {
-    pub(crate) fn add(&mut self, now: Instant, window: Duration) {
-        let again = self
-            .last
-            .is_some_and(|last| now.duration_since(last) < window);
-        self.count = if again { self.count + 1 } else { 1 };
-        self.last = Some(now);
-    }
-
-    /// When the next process may start: the first crash costs nothing, from the second on each doubles the delay.
-    pub(crate) fn next_start(&self, limits: &Limits) -> Option<Instant> {
-        let last = self.last.filter(|_| self.count > 1)?;
-        let doubled = 2_u32.saturating_pow((self.count - 2).min(16));
-        let delay = limits.backoff.saturating_mul(doubled);
-        Some(last + delay.min(limits.longest_backoff))
-    }
 }
 
 /// How an answer ends.
@@ -451,139 +384,6 @@ impl Shared {
                 self.work.notify_one();
             }
         }
-    }
-
-    /// The process shall end once it has nothing to do.
-    pub(crate) fn renew(&self) {
-        let mut state = self.state();
-        state.stale = state.stage != Stage::Asleep;
-        drop(state);
-        self.work.notify_one();
-    }
-
-    /// The process must end. The first reason counts.
-    pub(crate) fn condemn(&self, code: Code, manner: Wish, message: String) {
-        self.state().doom.get_or_insert(Doom {
-            error: ClipError::new(code, message),
-            manner,
-        });
-        self.work.notify_one();
-    }
-
-    /// Ends all pending calls, and those that wait for a process that never got ready.
-    pub(crate) fn fail_all(&self, error: &ClipError) {
-        let mut state = self.state();
-        let ready = state.was_ready;
-        state.stage = Stage::Ending;
-        let pending = std::mem::take(&mut state.pending);
-        let waiting = if ready {
-            VecDeque::new()
-        } else {
-            state.fail_probes(error);
-            std::mem::take(&mut state.waiting)
-        };
-        drop(state);
-        for call in pending.values().chain(&waiting) {
-            call.finish(Err(CallError::Unanswered(error.clone())));
-        }
-        self.room.notify_one();
-    }
-
-    /// The process is gone: calls it never touched are kept for the next one if it left in peace, the rest end.
-    pub(crate) fn settle(&self, end: End, error: &ClipError) {
-        let mut state = self.state();
-        let mut pending: Vec<Arc<Call>> =
-            std::mem::take(&mut state.pending).into_values().collect();
-        pending.sort_by_key(|call| call.id.parse::<u64>().unwrap_or(u64::MAX));
-        for call in pending.into_iter().rev() {
-            if end == End::InPeace && call.may_resend() {
-                state.waiting.push_front(call);
-            } else {
-                call.finish(Err(CallError::Unanswered(error.clone())));
-            }
-        }
-        if !state.was_ready && end != End::Stopped {
-            state.waiting.retain(|call| {
-                let kept = end == End::InPeace && (call.resent() || call.may_resend());
-                if !kept {
-                    call.finish(Err(CallError::Unanswered(error.clone())));
-                }
-                kept
-            });
-        }
-        state.fail_probes(error);
-        state.stage = Stage::Asleep;
-        state.outbox = None;
-        state.exited = false;
-        state.heard = false;
-        state.was_ready = false;
-        state.registered = false;
-        state.doom = None;
-        state.deaf = false;
-        state.stale = false;
-        state.departed = Departed::default();
-        if !state.retired {
-            state.wish = Wish::None;
-        }
-        drop(state);
-        self.over.notify_waiters();
-    }
-
-    /// Whether a process is wanted. If not, the task that asks must end: the next call starts another.
-    pub(crate) fn is_wanted(&self) -> bool {
-        let mut state = self.state();
-        if state.retired {
-            let error = ClipError::no_clip(self.alias());
-            for call in state.waiting.drain(..) {
-                call.finish(Err(CallError::Unanswered(error.clone())));
-            }
-            state.fail_probes(&error);
-        }
-        state.waiting.retain(|call| !call.is_over());
-        state.probes.retain(|probe| !probe.is_closed());
-        state.supervised = !state.waiting.is_empty() || !state.probes.is_empty();
-        if !state.supervised {
-            state.armed = None;
-            drop(state);
-            self.over.notify_waiters();
-            return false;
-        }
-        true
-    }
-
-    /// Whether there is a process, or a task that may start one.
-    pub(crate) fn is_alive(&self) -> bool {
-        let state = self.state();
-        state.stage != Stage::Asleep || state.supervised
-    }
-
-    /// Wishes for the end of the process; whether there is one.
-    pub(crate) fn stop(&self, wish: Wish) -> bool {
-        let mut state = self.state();
-        state.wish = state.wish.max(wish);
-        let alive = state.stage != Stage::Asleep;
-        // Nobody would take back a wish about a process that is just being started.
-        if !alive && !state.retired {
-            state.wish = Wish::None;
-        }
-        drop(state);
-        self.work.notify_one();
-        self.room.notify_one();
-        alive
-    }
-
-    /// No more calls, ever.
-    pub(crate) fn retire(&self, wish: Wish) -> bool {
-        let waiting = {
-            let mut state = self.state();
-            state.retired = true;
-            std::mem::take(&mut state.waiting)
-        };
-        let error = ClipError::no_clip(self.alias());
-        for call in waiting {
-            call.finish(Err(CallError::Unanswered(error.clone())));
-        }
-        self.stop(wish)
     }
 }
 

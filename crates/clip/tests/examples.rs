@@ -8,8 +8,12 @@
 
 mod common;
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use common::{Place, ask, call, part};
-use pinion_clip::Code;
+use pinion_clip::logs::ClipLog;
+use pinion_clip::{Clip, Code, Programs};
 use serde_json::json;
 
 /// The first block of `language` in the documentation that contains `name`.
@@ -24,19 +28,9 @@ fn example(language: &str, name: &str) -> String {
         .to_owned()
 }
 
-/// Whether a program the example needs is there; without it there is nothing to try.
-fn is_there(program: &str) -> bool {
-    let found = std::process::Command::new(program)
-        .arg("--version")
-        .output();
-    found.is_ok_and(|output| output.status.success())
-}
-
 #[tokio::test]
+#[ignore = "needs bash and jq; cargo xtask test brings them"]
 async fn the_clip_in_bash() {
-    if !is_there("jq") {
-        return;
-    }
     let place = Place::new();
     place.write("clip.json", &example("json", "greeter.sh"));
     place.write("greeter.sh", &example("bash", "greeter.sh"));
@@ -52,10 +46,8 @@ async fn the_clip_in_bash() {
 }
 
 #[tokio::test]
+#[ignore = "needs python3; cargo xtask test brings it"]
 async fn the_clip_in_python() {
-    if !is_there("python3") {
-        return;
-    }
     let place = Place::new();
     place.write(
         "clip.json",
@@ -68,6 +60,75 @@ async fn the_clip_in_python() {
         assert_eq!(part(&mut stream).await.unwrap().unwrap(), number);
     }
     assert!(part(&mut stream).await.is_none());
+    let unknown = ask(&clip, "part", &json!({})).await.unwrap_err();
+    assert_eq!(unknown.code, Code::NotFound);
+}
+
+/// The list of tasks on what runs it: a program that is told, and none of the other kind.
+async fn list_of_tasks(programs: Programs, clip_json: &str) {
+    let place = Place::new();
+    place.write("clip.json", clip_json);
+    place.write("todo.mts", &example("typescript", "todo.mts"));
+    let mut config = place.config();
+    config.programs = programs;
+    let log = Arc::new(ClipLog::in_memory());
+    let clip = Clip::new(config, log, place.outward.clone());
+    assert_eq!(clip.inspect().await.unwrap().commands.len(), 2);
+    for (number, text) in ["buy milk", "sell \"honey\""].iter().enumerate() {
+        let count = ask(&clip, "add", &json!({ "text": text })).await;
+        assert_eq!(count.unwrap(), number + 1);
+    }
+    let tasks = ask(&clip, "list", &json!({})).await.unwrap();
+    assert_eq!(tasks, json!(["buy milk", "sell \"honey\""]));
+    let unknown = ask(&clip, "part", &json!({})).await.unwrap_err();
+    assert_eq!(unknown.code, Code::NotFound);
+}
+
+fn prepared(variable: &str) -> Option<PathBuf> {
+    let path = std::env::var_os(variable);
+    Some(
+        path.unwrap_or_else(|| panic!("{variable} names the program to run"))
+            .into(),
+    )
+}
+
+#[tokio::test]
+#[ignore = "needs bun; cargo xtask test --all brings it"]
+async fn the_clip_in_typescript_on_bun() {
+    let programs = Programs {
+        bun: prepared("PINION_BUN"),
+        ..Programs::default()
+    };
+    list_of_tasks(programs, r#"{"main": "todo.mts"}"#).await;
+}
+
+#[tokio::test]
+#[ignore = "needs a node that runs TypeScript; cargo xtask test --all brings it"]
+async fn the_clip_in_typescript_on_node() {
+    let programs = Programs {
+        node: prepared("PINION_NODE"),
+        ..Programs::default()
+    };
+    list_of_tasks(programs, r#"{"runtime": "node", "main": "todo.mts"}"#).await;
+}
+
+#[tokio::test]
+async fn the_clip_in_rust() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bin/shout.rs");
+    let program = std::fs::read_to_string(path).unwrap();
+    let (_, shown) = program.split_once('\n').unwrap();
+    assert_eq!(
+        example("rust", "shout.rs"),
+        shown,
+        "it is the one that runs"
+    );
+    let place = Place::new();
+    place.write("clip.json", r#"{"runtime": "exec", "main": "shout"}"#);
+    let built = env!("CARGO_BIN_EXE_clip-shout");
+    std::os::unix::fs::symlink(built, place.directory().join("shout")).unwrap();
+    let clip = place.clip();
+    let loud = ask(&clip, "shout", &json!({"text": "h\u{e9}llo"})).await;
+    assert_eq!(loud.unwrap(), "H\u{c9}LLO");
     let unknown = ask(&clip, "part", &json!({})).await.unwrap_err();
     assert_eq!(unknown.code, Code::NotFound);
 }

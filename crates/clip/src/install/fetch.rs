@@ -166,7 +166,12 @@ async fn from_npm(
     let doing = format!("fetching {package} from npm");
     let printed = run(npm(programs, &words)?, &download.path, Vec::new(), &doing).await?;
     let said: Value = serde_json::from_slice(&printed).unwrap_or_default();
-    let version = said.get(0).and_then(|packed| packed["version"].as_str());
+    // One entry in a list, or under its name.
+    let packed = match &said {
+        Value::Object(entries) => entries.values().next(),
+        list => list.get(0),
+    };
+    let version = packed.and_then(|packed| packed.get("version")?.as_str());
     let version = version.map(str::to_owned).ok_or_else(|| {
         let message = format!("npm does not say which version of {package} it fetched");
         ClipError::new(Code::Internal, message)
