@@ -6,6 +6,7 @@
 
 mod agent;
 mod home;
+mod http;
 mod lines;
 mod measure;
 mod model;

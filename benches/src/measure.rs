@@ -4,6 +4,7 @@
 mod dialects;
 mod extensions;
 mod flow;
+mod hub;
 mod latency;
 mod open;
 mod pause;
@@ -64,6 +65,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("dialects", dialects::run),
     ("extensions", extensions::run),
     ("pinocchio", pinocchio::run),
+    ("hub", hub::run),
 ];
 
 impl Bench {

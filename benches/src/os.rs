@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 /// Nanoseconds of the monotonic clock, which all processes of a machine share.
@@ -53,6 +53,50 @@ pub fn find(bytes: &[u8], byte: u8) -> Option<usize> {
     // SAFETY: the pointer and the length belong to one slice.
     let found = unsafe { libc::memchr(bytes.as_ptr().cast(), i32::from(byte), bytes.len()) };
     (!found.is_null()).then(|| found as usize - bytes.as_ptr() as usize)
+}
+
+/// Which of many descriptors can be read.
+#[derive(Debug)]
+pub struct Readiness(OwnedFd);
+
+impl Readiness {
+    /// Of none so far.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: the call takes no pointers.
+        let made = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if made < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was made just now and belongs to nobody else.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(made) }))
+    }
+
+    /// Of this one too, under this number.
+    pub fn watch(&self, descriptor: &impl AsRawFd, number: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event {
+            events: libc::EPOLLIN as u32,
+            u64: number,
+        };
+        let (queue, watched) = (self.0.as_raw_fd(), descriptor.as_raw_fd());
+        // SAFETY: the event is borrowed for the time of the call.
+        match unsafe { libc::epoll_ctl(queue, libc::EPOLL_CTL_ADD, watched, &raw mut event) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Waits until there is one, and tells the numbers of all there are.
+    pub fn wait(&self, wait: Duration) -> io::Result<Vec<u64>> {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 256];
+        let wait = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: room for 256 events, borrowed for the time of the call.
+        let ready = unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), 256, wait) };
+        match usize::try_from(ready) {
+            Err(_) => Err(io::Error::last_os_error()),
+            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
+            Ok(count) => Ok(events[..count].iter().map(|event| event.u64).collect()),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -50,6 +50,10 @@ pub fn run(arguments: &[&str]) -> Outcome {
         Ok(script) => drop(command.env("PI", script)),
         Err(reason) => eprintln!("\nwithout the reference agent: {reason}"),
     }
+    match connect_echo(&place) {
+        Ok(program) => drop(command.env("CONNECT_ECHO", program)),
+        Err(reason) => eprintln!("\nwithout the Connect library's echo server: {reason}"),
+    }
     if let Ok(seconds) = fs::read_to_string(place.join("clean-build-seconds")) {
         command.env("CLEAN_BUILD_SECONDS", seconds);
     }
@@ -59,6 +63,18 @@ pub fn run(arguments: &[&str]) -> Outcome {
     }
     command.args(&wanted.passed_on);
     run_command(&mut command, "pinion-bench")
+}
+
+/// Builds the Connect library's echo server, which is no part of the workspace.
+fn connect_echo(place: &Path) -> Result<PathBuf, String> {
+    let built = place.join("connect-echo");
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .args(["build", "--release", "--locked", "--target-dir"])
+        .arg(&built)
+        .current_dir(root().join("benches/connect-echo"));
+    run_command(&mut command, "the build of connect-echo")?;
+    Ok(built.join("release/connect-echo"))
 }
 
 fn build(profile: &str, packages: &[&str]) -> Outcome {
