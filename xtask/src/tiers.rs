@@ -59,7 +59,7 @@ const fn clip_example(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 15] = [
+const TIERS: [Tier; 16] = [
     Tier {
         name: "interop",
         tests: &[
@@ -149,6 +149,15 @@ const TIERS: [Tier; 15] = [
         prepare: postgres_server,
     },
     Tier {
+        name: "hub clients",
+        tests: &[Tests {
+            package: "pinion-hub",
+            target: "stock",
+            test: None,
+        }],
+        prepare: hub_clients,
+    },
+    Tier {
         name: "portal",
         tests: &[Tests {
             package: "pinion-hub",
@@ -182,6 +191,7 @@ const BASH: Installed = program(["bash", "--version"], "bash");
 const JQ: Installed = program(["jq", "--version"], "jq");
 const CHROMIUM: Installed = program(["chromium", "--version"], "chromium");
 const GIT: Installed = program(["git", "--version"], "git");
+const CURL: Installed = program(["curl", "--version"], "curl");
 const GO: Installed = program(["go", "version"], "golang-go");
 
 const fn program(asked: [&'static str; 2], package: &'static str) -> Installed {
@@ -220,6 +230,15 @@ const MCP: [&str; 2] = [
     "@modelcontextprotocol/client@2.4.0",
 ];
 const MCP_PYTHON: &str = "mcp==2.3.0";
+
+/// Clients of the hub that others wrote.
+const HUB_CLIENTS: [&str; 4] = [
+    "@connectrpc/connect@2.1.2",
+    "@connectrpc/connect-node@2.1.2",
+    "@connectrpc/connect-web@2.1.2",
+    "@bufbuild/protobuf@2.17.0",
+];
+const GRPC: &str = "grpcio==1.85.1";
 
 /// The tiers that can run.
 #[derive(Debug, Default)]
@@ -380,15 +399,9 @@ fn typescript_runtimes(effort: Effort) -> Result<Environment, String> {
     ])
 }
 
-/// Python's protobuf.
-fn protobuf(effort: Effort) -> Result<Environment, String> {
-    let python = python_with(effort, PROTOBUF, "google.protobuf")?;
-    Ok(vec![("PINION_PROTOBUF_PYTHON", python)])
-}
-
 /// Packages for MCP from npm and PyPI.
 fn mcp(effort: Effort) -> Result<Environment, String> {
-    let python = python_with(effort, MCP_PYTHON, "mcp")?;
+    let python = python_packages(effort, MCP_PYTHON, "import mcp", &[MCP_PYTHON])?;
     programs(effort, &[NODE, NPM])?;
     let directory = target().join("client-tools").join(MCP_PYTHON).join("npm");
     npm_install(&directory, &MCP)?;
@@ -398,26 +411,55 @@ fn mcp(effort: Effort) -> Result<Environment, String> {
     ])
 }
 
-/// An interpreter of Python that has this package, in an environment of its own in the target directory.
-fn python_with(effort: Effort, package: &str, module: &str) -> Result<PathBuf, String> {
-    let directory = target().join("client-tools").join(package);
+/// Clients of the hub from npm and PyPI, in the target directory.
+fn hub_clients(effort: Effort) -> Result<Environment, String> {
+    programs(effort, &[NODE, NPM, CURL])?;
+    let python = python_packages(
+        effort,
+        GRPC,
+        "import grpc, google.protobuf",
+        &[GRPC, PROTOBUF],
+    )?;
+    let directory = target().join("client-tools").join("hub-clients");
+    npm_install(&directory, &HUB_CLIENTS)?;
+    Ok(vec![
+        ("PINION_HUB_CLIENTS_DIR", directory),
+        ("PINION_GRPC_PYTHON", python),
+    ])
+}
+
+/// Python's protobuf, in an environment of its own in the target directory.
+fn protobuf(effort: Effort) -> Result<Environment, String> {
+    let python = python_packages(effort, PROTOBUF, "import google.protobuf", &[PROTOBUF])?;
+    Ok(vec![("PINION_PROTOBUF_PYTHON", python)])
+}
+
+/// An interpreter of Python with packages of its own, in the target directory.
+fn python_packages(
+    effort: Effort,
+    name: &str,
+    check: &str,
+    packages: &[&str],
+) -> Result<PathBuf, String> {
+    let directory = target().join("client-tools").join(name);
     let python = directory.join("bin/python");
     let interpreter = python.to_string_lossy();
-    let import = format!("import {module}");
-    if shell::output(&[&interpreter, "-c", &import]).is_none() {
-        if effort == Effort::UsePresent {
-            return Err(format!("{package} for Python is not installed"));
-        }
-        programs(effort, &[PYTHON])?;
-        let place = directory.to_string_lossy();
-        let environment = ["python3", "-m", "venv", "--clear", &place];
-        if run(&environment).is_err() {
-            // Debian's python3 leaves out what makes environments.
-            apt_install("python3-venv")?;
-            run(&environment)?;
-        }
-        run(&[&interpreter, "-m", "pip", "install", "--quiet", package])?;
+    if shell::output(&[&interpreter, "-c", check]).is_some() {
+        return Ok(python);
     }
+    if effort == Effort::UsePresent {
+        return Err(format!("{name} for Python is not installed"));
+    }
+    programs(effort, &[PYTHON])?;
+    let place = directory.to_string_lossy();
+    let environment = ["python3", "-m", "venv", "--clear", &place];
+    if run(&environment).is_err() {
+        // Debian's python3 leaves out what makes environments.
+        apt_install("python3-venv")?;
+        run(&environment)?;
+    }
+    let install = [&*interpreter, "-m", "pip", "install", "--quiet"];
+    run(&[&install, packages].concat())?;
     Ok(python)
 }
 

@@ -25,7 +25,7 @@ pub type Input = Pin<Box<dyn Stream<Item = Result<Bytes, Failure>> + Send>>;
 pub struct Call {
     /// Which command.
     pub command: String,
-    /// Its input as JSON text; `{}` if the caller gave none.
+    /// Its input as JSON text, `{}` if the caller gave none; with `more`, the first part of it, which may be empty.
     pub input: Bytes,
     /// Further input, for commands that read while they answer.
     pub more: Option<Input>,

@@ -4,28 +4,10 @@
 
 mod common;
 
-use common::{Answer, Running, python_clip, request};
+use common::{Answer, CLIP, Running, python_clip, request};
 use pinion_access::Mode;
 use pinion_hub::Settings;
 use serde_json::{Value, json};
-
-const CLIP: &str = r#"
-import json, sys, time
-def say(**message): print(json.dumps(message, separators=(",", ":")), flush=True)
-say(type="register", manifest={"package": "@acme/todo", "domain": "productivity", "commands": [
-    {"name": "add"}, {"name": "boom"}, {"name": "list", "input": {"type": "object"}}, {"name": "monitor"}, {"name": "slow"}]})
-for line in sys.stdin:
-    message = json.loads(line)
-    if message["type"] != "invoke": continue
-    id, command = message["id"], message["command"]
-    if command == "add": say(type="result", id=id, output={"id": "t1", "title": message["input"]["title"]})
-    elif command == "list": say(type="result", id=id, output={"items": []})
-    elif command == "boom": say(type="error", id=id, error="boom: handler failed")
-    elif command == "monitor":
-        say(type="chunk", id=id, output={"tick": 1})
-        say(type="chunk", id=id, output={"tick": 2})
-        say(type="done", id=id)
-"#;
 
 /// The recorded hub lets everybody in, which ours does only when told to.
 fn hub() -> Running {
@@ -187,7 +169,7 @@ fn manifests_under_both_names() {
     assert_eq!(manifest["name"], "todo");
     assert_eq!(manifest["package"], "local/todo");
     assert_eq!(
-        manifest["commands"][2],
+        manifest["commands"][3],
         json!({"name": "list", "input": "{\"type\":\"object\"}"})
     );
 }

@@ -77,7 +77,11 @@ impl Hub {
             FirstInvoke::Open(request) => (request, Some(input(call.requests))),
             FirstInvoke::Chunk => return Err(not_a_start()),
         };
+        let nothing_yet = more.is_some() && request.input.is_empty();
         let (target, mut wanted) = prepare(caller, request, &call.context)?;
+        if nothing_yet {
+            wanted.input = Bytes::new();
+        }
         wanted.more = more;
         let outputs = self.invoke(&target, wanted);
         let relayed = relay(outputs, call.answers, call.context.codec).await;

@@ -22,6 +22,34 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+/// The clip that the recorded exchanges speak of.
+pub const CLIP: &str = r#"
+import json, sys, threading, time
+lock = threading.Lock()
+def say(**message):
+    with lock: print(json.dumps(message, separators=(",", ":")), flush=True)
+def tick(id):
+    for count in range(500):
+        say(type="chunk", id=id, output=count)
+        time.sleep(0.02)
+    say(type="done", id=id)
+print("ready", file=sys.stderr)
+say(type="register", manifest={"package": "@acme/todo", "domain": "productivity", "commands": [
+    {"name": "add"}, {"name": "boom"}, {"name": "ever"}, {"name": "list", "input": {"type": "object"}}, {"name": "monitor"}, {"name": "slow"}]})
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] != "invoke": continue
+    id, command = message["id"], message["command"]
+    if command == "add": say(type="result", id=id, output={"id": "t1", "title": message["input"]["title"]})
+    elif command == "list": say(type="result", id=id, output={"items": []})
+    elif command == "boom": say(type="error", id=id, error="boom: handler failed")
+    elif command == "ever": threading.Thread(target=tick, args=(id,), daemon=True).start()
+    elif command == "monitor":
+        say(type="chunk", id=id, output={"tick": 1})
+        say(type="chunk", id=id, output={"tick": 2})
+        say(type="done", id=id)
+"#;
+
 /// A hub that answers on a port of its own until it is dropped.
 pub struct Running {
     pub hub: Arc<Hub>,
