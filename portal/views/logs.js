@@ -66,15 +66,15 @@ function showLogs(page, request) {
     held = [];
     setPaused(false);
     fill(lines);
-    let newest = 0;
+    const seen = new Newest();
     for (;;) {
       const asked = { ...request, minLevel: level.value, follow: follow.checked, tail: Number(tail.value) };
-      if (newest) asked.sinceUnixMs = String(newest + 1);
+      if (seen.time) asked.sinceUnixMs = String(seen.time);
+      seen.again();
       state.textContent = follow.checked ? "Following" : "";
       try {
         for await (const entry of hub.logs(asked, options)) {
-          newest = Math.max(newest, Number(entry.timestampUnixMs ?? 0));
-          take(entry);
+          if (seen.isNew(entry)) take(entry);
         }
         if (!follow.checked) return;
       } catch (error) {
@@ -105,6 +105,32 @@ function showLogs(page, request) {
       pause, clear, h("div.search", filter), state),
     lines);
   read().catch((error) => page.fail(error, main));
+}
+
+/** The last millisecond of which lines were seen, and which: after a lost connection they come again. */
+class Newest {
+  time = 0;
+  #lines = [];
+  #expected = [];
+
+  again() {
+    this.#expected = [...this.#lines];
+  }
+
+  isNew(entry) {
+    const time = Number(entry.timestampUnixMs ?? 0);
+    if (time === this.time && this.#expected[0] === entry.message) {
+      this.#expected.shift();
+      return false;
+    }
+    if (time > this.time) {
+      this.time = time;
+      this.#lines = [];
+      this.#expected = [];
+    }
+    if (time === this.time) this.#lines.push(entry.message);
+    return true;
+  }
 }
 
 function row(entry, matches) {

@@ -5,8 +5,9 @@ use std::fs;
 use serde_json::json;
 
 use crate::stage::{
-    NOT_SIGNED_IN, Stage, control, open_command, picture, probe, run_to_end, visit,
+    NOT_SIGNED_IN, Stage, control, open_command, picture, probe, run_to_end, sign_in, visit,
 };
+use crate::wire::Wire;
 
 #[test]
 #[ignore = "needs Chromium: cargo xtask test --all"]
@@ -175,4 +176,42 @@ fn logs_are_followed_paused_and_filtered() {
     page.wait_for_text("h1", "Providers");
     picture(&page, "providers");
     stage.assert_clean(&page, &[NOT_SIGNED_IN]);
+}
+
+#[test]
+#[ignore = "needs Chromium: cargo xtask test --all"]
+fn a_hub_that_was_away_is_taken_up_again() {
+    let stage = Stage::new();
+    let wire = Wire::to(stage.hub.address);
+    let page = stage.browser.page();
+    page.open(&format!("http://{}/", wire.address));
+    page.wait_for_element("input[type=password]");
+    sign_in(&page, &stage.hub.token);
+    page.wait_for_element(".clip-row");
+    let complain = |text: &str| {
+        let input = json!({"clipName": "probe", "command": "complain", "input": {"text": text}});
+        assert_eq!(stage.hub.call("Invoke", &input.to_string()).0, 200);
+    };
+    complain("first");
+    visit(&page, "clip/probe/logs", ".log");
+    page.wait_for_text(".log-line", "first");
+    wire.cut();
+    page.wait_for("document.body.classList.contains('lost')");
+    page.wait_for_text(".log-tools", "trying again");
+    complain("second");
+    wire.mend();
+    page.wait_for_text(".log-line", "second");
+    page.wait_for("!document.body.classList.contains('lost')");
+    complain("third");
+    page.wait_for_text(".log-line", "third");
+    for text in ["first", "second", "third"] {
+        let lines = format!(
+            "[...document.querySelectorAll('.log-text')].filter((line) => line.textContent === {}).length",
+            json!(text)
+        );
+        assert_eq!(page.evaluate(&lines), json!(1), "{text}");
+    }
+    let mut complaints = page.complaints();
+    complaints.retain(|complaint| complaint != NOT_SIGNED_IN);
+    assert_eq!(complaints, Vec::<String>::new());
 }

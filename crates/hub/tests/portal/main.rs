@@ -18,3 +18,4 @@ mod looks;
 mod modules;
 mod running;
 mod stage;
+mod wire;
