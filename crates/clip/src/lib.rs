@@ -39,6 +39,7 @@ mod secret;
 mod shared;
 pub mod source;
 pub mod version;
+pub mod watch;
 pub mod web;
 
 pub use call::{CallError, ChunkStream, Invocation};
