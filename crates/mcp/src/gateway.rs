@@ -6,7 +6,7 @@ mod changes;
 pub(crate) mod clips;
 mod tools;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -45,6 +45,8 @@ pub struct Gateway {
     clips: Arc<dyn Clips>,
     exposes: Exposes,
     prefix: String,
+    /// The tools as they were told last, so that a call need not ask for them.
+    told: Mutex<Arc<Vec<Tool>>>,
 }
 
 /// Where what belongs to a request goes before its answer.
@@ -72,6 +74,7 @@ impl Gateway {
             clips,
             exposes,
             prefix: String::new(),
+            told: Mutex::default(),
         }
     }
 
@@ -175,11 +178,30 @@ impl Gateway {
     }
 
     /// The tools there are at the moment.
-    pub(crate) async fn tools(&self) -> Result<Vec<Tool>, Failure> {
-        Ok(match &self.exposes {
+    pub(crate) async fn tools(&self) -> Result<Arc<Vec<Tool>>, Failure> {
+        let tools = Arc::new(match &self.exposes {
             Exposes::Hub => HubTool::tools(&self.prefix),
             Exposes::Clip(clip) => tools::of_clip(&self.clips.manifest(clip).await?, &self.prefix),
-        })
+        });
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = tools.clone();
+        Ok(tools)
+    }
+
+    /// The command behind a tool.
+    async fn command(&self, tool: &str) -> Result<Option<String>, Failure> {
+        let find = |tools: &[Tool]| {
+            let found = tools.iter().find(|known| known.name == tool);
+            found.map(|known| known.command.clone())
+        };
+        let told = self
+            .told
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        match find(&told) {
+            Some(command) => Ok(Some(command)),
+            None => Ok(find(&self.tools().await?)),
+        }
     }
 
     async fn list(&self, request: &Request, era: Era) -> Answer {

@@ -260,6 +260,10 @@ impl Inner {
                 connection.clone().follow();
                 slot.connection = Some(connection.clone());
                 self.board.set_status(State::Running, String::new());
+                // It may have ended meanwhile, and then has said so already.
+                if let Some(reason) = connection.reason() {
+                    self.board.set_status(State::Error, reason);
+                }
                 Ok(connection)
             }
             Err(failure) => {

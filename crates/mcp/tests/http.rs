@@ -636,6 +636,36 @@ async fn a_silent_call_is_taken_back_with_its_connection() {
 }
 
 #[tokio::test]
+async fn a_slow_reader_slows_the_clip_and_a_lost_one_does_not_hold_it() {
+    let place = Place::new(Exposes::Hub, Admission::with_token(TOKEN)).await;
+    let session = place.begin().await;
+    let flood = json!({"clip": "todo", "command": "flood"});
+    let message = told(1, "invoke_stream", &flood);
+    let mut reply = place.post(&[("mcp-session-id", &session)], &message).await;
+    reply.event().await.unwrap();
+    // The buffers of the sockets are large, but they have an end.
+    let given = place.fake.flooded().await;
+    assert!(given < 5000, "{given} parts of 4 kB were taken");
+    drop(reply);
+    // With nobody there to read, progress is dropped and the answer is kept.
+    place.fake.wait_for_live(0).await;
+    let mut resumed = place.listen(&session, Some("1-1")).await;
+    let mut parts = 0;
+    let answer = loop {
+        let message = resumed.message().await;
+        if message["id"] == 1 {
+            break message;
+        }
+        parts += 1;
+    };
+    assert!(parts <= 65, "{parts} parts were kept");
+    assert_eq!(
+        answer["result"]["structuredContent"]["code"],
+        "resource_exhausted"
+    );
+}
+
+#[tokio::test]
 async fn the_end_of_the_server_ends_everything() {
     let place = Place::todo().await;
     let session = place.begin().await;

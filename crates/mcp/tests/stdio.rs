@@ -554,6 +554,39 @@ async fn when_nobody_reads_the_calls_end() {
 }
 
 #[tokio::test]
+async fn a_slow_reader_slows_the_clip() {
+    let fake = Fake::new();
+    let (theirs, mut input) = std::io::pipe().unwrap();
+    let (mut ours, output) = std::io::pipe().unwrap();
+    let gateway = Gateway::new(fake.clone(), Exposes::Hub);
+    let served = tokio::spawn(stdio(Arc::new(gateway), theirs, output));
+    let mut say = |message: Value| writeln!(input, "{message}").unwrap();
+    say(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello("2025-11-25")}));
+    let flood = json!({"clip": "todo", "command": "flood"});
+    say(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "invoke_stream", "arguments": flood, "_meta": {"progressToken": 1}}}));
+    // The pipe, what is being written, and what waits for that.
+    let given = fake.flooded().await;
+    assert!(given < 100, "{given} parts of 4 kB were taken");
+    // Read on, it ends where an answer must.
+    let read = tokio::task::spawn_blocking(move || {
+        let mut lines = BufReader::new(&mut ours).lines();
+        lines.find_map(|line| {
+            let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            (line["id"] == 1).then_some(line)
+        })
+    });
+    let answer = read.await.unwrap().unwrap();
+    assert_eq!(
+        answer["result"]["structuredContent"]["code"],
+        "resource_exhausted"
+    );
+    assert_eq!(fake.live(), 0);
+    drop(input);
+    let _ = served.await.unwrap();
+}
+
+#[tokio::test]
 async fn changes_of_the_tools_are_told() {
     let fake = Fake::new();
     let mut client = todo(&fake);

@@ -92,7 +92,8 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
             .map_err(|refusal| caller.explain(refusal))?;
         match line.value("--http") {
             None => {
-                pinion_mcp::stdio(gateway, std::io::stdin(), std::io::stdout()).await?;
+                let output = pinion_jsonl::stdio::claim_stdout()?;
+                pinion_mcp::stdio(gateway, std::io::stdin(), output).await?;
                 Ok(ExitCode::SUCCESS)
             }
             Some(address) => over_http(line, &caller, gateway, address).await,

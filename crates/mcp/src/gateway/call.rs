@@ -112,18 +112,14 @@ impl Gateway {
                 };
                 self.call_hub(tool, arguments, progress).await
             }
-            Exposes::Clip(clip) => {
-                let tools = self.tools().await;
-                let found = tools.map(|tools| tools.into_iter().find(|it| it.name == params.name));
-                match found {
-                    Ok(Some(tool)) => {
-                        let outputs = self.clips.invoke(clip, &tool.command, input(arguments));
-                        whole(outputs, progress).await.map(|output| direct(&output))
-                    }
-                    Ok(None) => return Err(no_tool(&params.name)),
-                    Err(failure) => Err(failure),
+            Exposes::Clip(clip) => match self.command(&params.name).await {
+                Ok(Some(command)) => {
+                    let outputs = self.clips.invoke(clip, &command, input(arguments));
+                    whole(outputs, progress).await.map(|output| direct(&output))
                 }
-            }
+                Ok(None) => return Err(no_tool(&params.name)),
+                Err(failure) => Err(failure),
+            },
         };
         let given = given.unwrap_or_else(|failure| Given::failed(&failure));
         self.finish(context.era, &given)

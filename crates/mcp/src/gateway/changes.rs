@@ -1,5 +1,7 @@
 //! Telling clients that the tools have changed.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
@@ -16,7 +18,7 @@ const LIST_CHANGED: &str = "notifications/tools/list_changed";
 struct Changes {
     /// `None` if there is nothing to wait for.
     told: Option<watch::Receiver<u64>>,
-    known: Option<Vec<Tool>>,
+    known: Option<Arc<Vec<Tool>>>,
 }
 
 impl Changes {

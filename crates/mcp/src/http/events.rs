@@ -311,3 +311,6 @@ impl Drop for Reader {
         self.log.changed.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests;

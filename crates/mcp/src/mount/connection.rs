@@ -313,6 +313,17 @@ impl Connection {
         }
     }
 
+    /// Why its program is gone.
+    pub(super) fn reason(&self) -> Option<String> {
+        match &self.way {
+            Way::Process(process) => {
+                let lost = process.lost_at();
+                lost.map(|_| process.reason())
+            }
+            Way::Remote(_) => None,
+        }
+    }
+
     /// Whether being gone is no sign that something is wrong.
     pub(super) fn may_return(&self) -> bool {
         matches!(self.way, Way::Remote(_))

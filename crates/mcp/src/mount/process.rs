@@ -156,6 +156,10 @@ impl Process {
         self.shared.pending().over.as_ref().map(|(at, _)| *at)
     }
 
+    pub(super) fn reason(&self) -> String {
+        self.shared.reason().message.into_owned()
+    }
+
     pub(super) async fn stop(&self) {
         self.stop.cancel();
         self.shared.gone.cancelled().await;

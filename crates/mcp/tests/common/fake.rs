@@ -19,6 +19,8 @@ pub struct Fake {
     /// Calls that have begun and not ended.
     pub live: Arc<AtomicUsize>,
     pub begun: Arc<AtomicUsize>,
+    /// Parts that `flood` has given.
+    pub given: Arc<AtomicUsize>,
     changes: watch::Sender<u64>,
     more: Mutex<Vec<&'static str>>,
 }
@@ -28,6 +30,7 @@ impl Fake {
         Arc::new(Self {
             live: Arc::default(),
             begun: Arc::default(),
+            given: Arc::default(),
             changes: watch::Sender::new(0),
             more: Mutex::default(),
         })
@@ -46,6 +49,19 @@ impl Fake {
 
     pub fn live(&self) -> usize {
         self.live.load(Ordering::SeqCst)
+    }
+
+    /// How many parts `flood` gives before nobody takes any more.
+    pub async fn flooded(&self) -> usize {
+        let mut seen = 0;
+        loop {
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            let given = self.given.load(Ordering::SeqCst);
+            if given > 0 && given == seen {
+                return given;
+            }
+            seen = given;
+        }
     }
 
     pub async fn wait_for_live(&self, count: usize) {
@@ -127,6 +143,15 @@ impl Clips for Fake {
             // This one does not count.
             ("todo", "live") => vec![Ok((self.live() - 1).to_string().into())],
             ("todo", "fail") => vec![Err(Failure::new(Code::Unavailable, "it rained"))],
+            ("todo", "flood") => {
+                let (given, part) = (self.given.clone(), format!("\"{}\"", "x".repeat(4000)));
+                let flood = stream::repeat(Bytes::from(part)).map(move |part| {
+                    live.is_there();
+                    given.fetch_add(1, Ordering::SeqCst);
+                    Ok(part)
+                });
+                return Box::pin(flood);
+            }
             ("todo", "wait") => {
                 let first = stream::iter([Ok(Bytes::from_static(b"\"waiting\""))]);
                 let waiting = first.chain(stream::pending());
