@@ -76,6 +76,7 @@ pub(crate) async fn serve<S: Service>(
     };
     match spoken {
         Spoken::Http1 => {
+            // Never with `pipeline_flush`: it takes the bound off what is buffered of an answer.
             let connection = http1::Builder::new()
                 .max_buf_size(usize::try_from(limits.head).unwrap_or(usize::MAX).max(8192))
                 .serve_connection(io, service);

@@ -46,7 +46,8 @@ pub trait Service: Send + Sync + 'static {
     /// How the method may be called; `None`: there is no such method.
     fn method(&self, name: &str) -> Option<Kind>;
 
-    /// Serves one call; what it returns is how the call ends.
+    /// Serves one call; what it returns is how the call ends. Nothing of the request was read yet but its head: whoever may not
+    /// call should be told before [`Call::requests`] is asked for anything.
     ///
     /// The future is dropped when the caller leaves or its time is up. While the caller does not read what was sent, the future
     /// of a stream is not polled; what must go on regardless belongs into a task of its own, [`Call::requests`] and
