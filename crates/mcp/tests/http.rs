@@ -508,8 +508,6 @@ async fn changes_of_the_tools_are_told_to_those_who_listen() {
     let mut heard = place.listen(&session, None).await;
     assert_eq!(heard.status(), 200);
     let probe = place.fake.clone();
-    // The server learns what there is when it begins to look; until then nothing is new.
-    tokio::time::sleep(Duration::from_millis(100)).await;
     probe.learn("fly");
     assert_eq!(
         heard.message().await["method"],

@@ -39,6 +39,11 @@ impl Changes {
         };
         if self.known.is_none() {
             self.known = Some(gateway.tools().await.unwrap_or_default());
+            // What changed meanwhile may be in there, while a client was told what was before.
+            if told.has_changed().unwrap_or(false) {
+                told.mark_unchanged();
+                return;
+            }
         }
         while told.changed().await.is_ok() {
             // A clip that is gone has no tools.
