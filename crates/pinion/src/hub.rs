@@ -2,6 +2,7 @@
 
 pub(crate) mod caller;
 mod help;
+mod import;
 mod mounts;
 pub(crate) mod place;
 pub(crate) mod seat;

@@ -45,6 +45,7 @@ What it does:
   --hub-only             run no clips of its own
   --call-timeout TIME    how long a single answer may take: 5m; 0 is as long as it takes
   --silence TIME         how long a stream may say nothing: 5m; 0 is as long as it likes
+  --import-pinix DIR     take over the clips, data and super token of a Pinix directory; it stays as it is
   --bun FILE             the bun that runs TypeScript clips, if it is not on the path
   --log-level LEVEL      what is shown on stderr: debug, info, warn, error
 
@@ -98,7 +99,8 @@ Usage:
   pinion hub token list
   pinion hub token revoke ID
 
-They work on the hub's files, whether it runs or not; --root names another place than ~/.pinion/hub.
+They work on the hub's files, whether it runs or not; --root names another place than ~/.pinion/hub. With --server
+URL they ask a hub elsewhere, which wants a super token for it (--auth-token).
 
 Examples:
   pinion hub token create --scope @ann --ttl 30d --label \"Ann's laptop\"
@@ -119,7 +121,7 @@ Usage:
   --manage               the user may also install, remove and bind
   --ttl TIME             how long it is good: 12h, 90d, 2w; for ever without it
   --label TEXT           what it is for, shown in lists
-  --root DIR, --json
+  --root DIR, --server URL, --auth-token TOKEN, --json
 
 Examples:
   pinion hub token create --scope @ann --manage --ttl 90d
@@ -130,7 +132,7 @@ pub(super) const TOKEN_LIST: &str = "\
 Lists tokens: what they are called, whose they are, until when they are good. Not the tokens themselves.
 
 Usage:
-  pinion hub token list [--root DIR] [--json]
+  pinion hub token list [--root DIR | --server URL] [--json]
 
 Examples:
   pinion hub token list
@@ -141,7 +143,7 @@ pub(super) const TOKEN_REVOKE: &str = "\
 Ends a token for good. A running hub heeds it within a second; what was begun with it ends within five.
 
 Usage:
-  pinion hub token revoke ID [--root DIR]
+  pinion hub token revoke ID [--root DIR | --server URL]
 
 Examples:
   pinion hub token revoke k3v9q2mz

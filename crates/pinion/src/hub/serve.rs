@@ -59,21 +59,42 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
     let settings = options.settings.clone();
     let (root, programs) = (&options.root, options.programs.clone());
     let opened = pinion_hub::open(root, &url, settings, options.auth, programs).map_err(failed)?;
-    let Opened { hub, entrance, .. } = &opened;
+    let Opened {
+        hub,
+        entrance,
+        left_out,
+    } = &opened;
+    for failure in left_out {
+        eprintln!("{failure}");
+    }
+    let read = copy_log(hub.clone(), options.level);
     let tokens = hub.gate().store().clone();
     let given = options.super_token.take();
-    let _given = given.map(|token| tokens.accept_super(token)).transpose();
-    let _given = _given.map_err(failed)?;
+    let given = given.map(|token| tokens.accept_super(token)).transpose();
+    let _as_long_as_we_run = given.map_err(failed)?;
+    let import = options.import.take();
+    if let Some(pinix) = &import {
+        pinix.take_tokens(&options.root, &tokens)?;
+    }
     let mounts = Mounts::open(&options.root, hub);
     let server = Server::new(hub.clone(), server_options(&options, &listener));
-    seat.tell(port, &url)?;
-    let read = copy_log(hub.clone(), options.level);
     if entrance.is_new {
         eprint!("{}", first_words(&url, entrance));
     }
+    seat.tell(port, &url)?;
     out(&format!("Listening on {url}\n"))?;
     let noting = tokio::spawn(note_use(tokens.clone()));
-    server.run(listener, signals.stop(&tokens), GRACE).await;
+    let importing = async {
+        if let Some(pinix) = import {
+            let token = entrance.token.reveal();
+            pinix.take_clips(hub, &options.root, &url, token).await;
+        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = server.run(listener, signals.stop(&tokens), GRACE) => {}
+        () = importing => {}
+    }
     noting.abort();
     tokio::select! {
         () = end(hub, &mounts, tokens) => {}

@@ -123,12 +123,19 @@ fn has_gone(path: &std::path::Path, holder: &Holder, patience: Duration) -> bool
     while start.elapsed() < patience {
         // The seat is free a moment before the process is gone.
         let seated = Holder::at(path).is_some_and(|now| now.pid == holder.pid);
-        if !seated && !send(holder.pid, 0) {
+        if !seated && is_gone(holder.pid) {
             return true;
         }
         std::thread::sleep(LOOK);
     }
     false
+}
+
+/// Whether a process has ended, even if whoever started it has not asked how.
+fn is_gone(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(')').next().unwrap_or_default();
+    state.trim_start().starts_with('Z') || !send(pid, 0)
 }
 
 fn info(line: &Line) -> Result<ExitCode, Failure> {

@@ -1,19 +1,21 @@
-//! `hub token`: who may call the hub. Works on the hub's files, whether it runs or not.
+//! `hub token`: who may call the hub. Works on the hub's files, whether it runs or not, or on a hub elsewhere.
+
+mod keeper;
 
 use std::process::ExitCode;
 
-use jiff::Timestamp;
-use pinion_access::{Grant, Kind, Minted, NewToken, Record, TokenId, TokenStore, parse_lifetime};
-use serde_json::json;
+use pinion_access::{Grant, Kind, parse_lifetime};
+use serde_json::{Value, json};
 
+use self::keeper::{Keeper, Wish};
 use super::caller::Shape;
+use super::help;
 use super::show::table;
-use super::{failed, help, place};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Flag, Group, Line, Verb};
 
-const PLACE: &[Flag] = &[Flag::valued("--root"), Flag::bare("--json")];
+const PLACE: &[Flag] = super::caller::FLAGS;
 
 const GROUP: Group = Group {
     name: "hub token",
@@ -64,93 +66,78 @@ const REVOKE: Verb = Verb {
     run: revoke,
 };
 
-fn store(line: &Line) -> Result<TokenStore, Failure> {
-    let root = place::root(line)?;
-    if !root.is_dir() {
-        return Err(Failure::failed(format!(
-            "Error: there is no hub in {}. `pinion hub serve` makes one; --root names another place.",
-            root.display()
-        )));
-    }
-    TokenStore::open(&root).map_err(failed)
-}
-
 fn create(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
+    let wrong = |failure: pinion_connect::Failure| line.wrong(&failure.message);
     let kind: Kind = match line.value("--kind") {
         None => Kind::Hub,
-        Some(kind) => kind
-            .parse()
-            .map_err(|failure: pinion_connect::Failure| line.wrong(&failure.message))?,
+        Some(kind) => kind.parse().map_err(wrong)?,
     };
     let manage = line.has("--manage");
     let grant = Grant::from_words(kind, line.value("--scope"), line.value("--alias"), manage);
-    let grant = grant.map_err(|failure| line.wrong(&failure.message))?;
-    let mut new = NewToken::new(grant);
-    if let Some(ttl) = line.value("--ttl") {
-        let lifetime = parse_lifetime(ttl).map_err(|failure| line.wrong(&failure.message))?;
-        new = new.lasting(lifetime);
-    }
-    if let Some(label) = line.value("--label") {
-        new = new.labelled(label);
-    }
-    let Minted { token, record } = store(line)?.mint(new).map_err(failed)?;
+    let lifetime = line.value("--ttl").map(parse_lifetime).transpose();
+    let wish = Wish {
+        grant: grant.map_err(wrong)?,
+        lifetime: lifetime.map_err(wrong)?,
+        label: line.value("--label").unwrap_or_default().to_owned(),
+    };
+    let told = Keeper::of(line)?.make(wish)?;
     match Shape::of(line) {
-        Shape::Json => {
-            let mut told = json!(record);
-            told["token"] = token.reveal().into();
-            out(&format!("{told}\n"))
-        }
+        Shape::Json => out(&format!("{told}\n")),
         Shape::Table => {
-            eprintln!("Token {}. It is shown this once:", record.id);
-            out(&format!("{}\n", token.reveal()))
+            eprintln!("Token {}. It is shown this once:", text(&told, "id"));
+            out(&format!("{}\n", text(&told, "token")))
         }
     }
 }
 
 fn list(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
-    let records = store(line)?.list().map_err(failed)?;
+    let tokens = Keeper::of(line)?.list()?;
     if Shape::of(line) == Shape::Json {
-        return out(&format!("{:#}\n", json!(records)));
+        return out(&format!("{:#}\n", json!(tokens)));
     }
-    let rows: Vec<Vec<String>> = records.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = tokens.iter().map(row).collect();
     let headings = ["ID", "KIND", "FOR", "MAY", "EXPIRES", "LAST USED", "LABEL"];
     out(&table(&headings, &rows))
 }
 
-fn row(record: &Record) -> Vec<String> {
-    let (who, may) = match &record.grant {
-        Grant::Super => (String::new(), "everything"),
-        Grant::Hub {
-            scope,
-            manage: true,
-        } => (scope.to_string(), "call, manage"),
-        Grant::Hub { scope, .. } => (scope.to_string(), "call"),
-        Grant::Clip { alias, .. } => (alias.clone(), "call"),
+fn text<'a>(token: &'a Value, key: &str) -> &'a str {
+    token[key].as_str().unwrap_or_default()
+}
+
+fn row(token: &Value) -> Vec<String> {
+    let kind = text(token, "kind");
+    let may = match (kind, token["manage"].as_bool()) {
+        ("super", _) => "everything",
+        (_, Some(true)) => "call, manage",
+        _ => "call",
     };
-    let time = |millis: Option<i64>, otherwise: &str| match millis.map(Timestamp::from_millisecond)
-    {
-        Some(Ok(time)) => time.strftime("%Y-%m-%d %H:%M").to_string(),
-        _ => otherwise.to_owned(),
+    let who = match text(token, "alias") {
+        "" => text(token, "scope"),
+        alias => alias,
+    };
+    // Times are as RFC 3339 has them; to the minute is enough here.
+    let time = |key: &str, otherwise: &str| match text(token, key) {
+        "" => otherwise.to_owned(),
+        time => time.chars().take(16).collect::<String>().replace('T', " "),
     };
     vec![
-        record.id.to_string(),
-        record.kind().to_string(),
-        who,
+        text(token, "id").to_owned(),
+        kind.to_owned(),
+        who.to_owned(),
         may.to_owned(),
-        time(record.expires, "never"),
-        time(record.last_used, "-"),
-        record.label.clone(),
+        time("expires", "never"),
+        time("lastUsed", "-"),
+        text(token, "label").to_owned(),
     ]
 }
 
 fn revoke(line: &Line) -> Result<ExitCode, Failure> {
     let [id] = line.exactly()?;
-    let record = store(line)?.revoke(&TokenId::from(id));
-    let record = record.map_err(failed)?;
+    Keeper::of(line)?.revoke(id)?;
     match Shape::of(line) {
-        Shape::Json => out(&format!("{}\n", json!(record))),
-        Shape::Table => out(&format!("Token {} is revoked.\n", record.id)),
+        Shape::Json => out(&format!("{}\n", json!({"revoked": id}))),
+        Shape::Table => out(&format!("Token {id} is revoked.\n")),
     }
 }

@@ -11,9 +11,8 @@ use pinion_connect::{Origins, Tls};
 use pinion_hub::{Mode, Settings};
 
 use crate::failure::Failure;
-use crate::hub::duration;
-use crate::hub::place;
-use crate::hub::seat;
+use crate::hub::import::Pinix;
+use crate::hub::{duration, place, seat};
 use crate::verb::{Flag, Line};
 
 pub(super) const FLAGS: &[Flag] = &[
@@ -33,6 +32,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::valued("--log-level"),
     Flag::valued("--pid"),
     Flag::valued("--bun"),
+    Flag::valued("--import-pinix"),
 ];
 
 const DEFAULT_PORT: u16 = 9000;
@@ -51,6 +51,7 @@ pub(super) struct Options {
     pub settings: Settings,
     pub level: Level,
     pub programs: Programs,
+    pub import: Option<Pinix>,
 }
 
 impl Options {
@@ -88,6 +89,10 @@ impl Options {
                 bun: line.value("--bun").map(PathBuf::from),
                 ..Programs::default()
             },
+            import: match line.value("--import-pinix") {
+                Some(directory) => Some(Pinix::read(&std::path::absolute(directory)?)?),
+                None => None,
+            },
             root,
         };
         options.check(line)?;
@@ -96,6 +101,11 @@ impl Options {
 
     /// Refuses what would leave the hub open.
     fn check(&self, line: &Line) -> Result<(), Failure> {
+        if self.import.is_some() && self.tls.is_some() {
+            return Err(
+                line.wrong("--import-pinix goes without TLS: take over first, then start with it")
+            );
+        }
         let bind = self.address.ip();
         if bind.is_loopback() {
             return Ok(());

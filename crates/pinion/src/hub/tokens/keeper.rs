@@ -1,0 +1,146 @@
+//! Who keeps the tokens: the files of a hub, or a hub elsewhere that is asked.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use pinion_access::{Grant, Minted, NewToken, TokenId, TokenStore};
+use pinion_connect::{Code, Failure as Refusal};
+use pinion_llm::{FetchRequest, Fetcher, Redirect};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::hub::caller::{self, Caller};
+use crate::hub::{failed, place};
+use crate::verb::Line;
+
+/// An answer about tokens is not longer.
+const LONGEST: usize = 16 * 1024 * 1024;
+
+/// What a token is to be.
+pub(super) struct Wish {
+    pub grant: Grant,
+    pub lifetime: Option<Duration>,
+    pub label: String,
+}
+
+/// Who keeps the tokens. Tokens are told as JSON, as lists have them.
+pub(super) enum Keeper {
+    /// The files of a hub, whether it runs or not.
+    Files(TokenStore),
+    /// A hub, asked with a super token.
+    Hub(Caller),
+}
+
+impl Keeper {
+    /// The hub that `--server` names, else the files.
+    pub fn of(line: &Line) -> Result<Self, Failure> {
+        if line.has("--server") {
+            return Ok(Self::Hub(Caller::of(line)?));
+        }
+        let root = place::root(line)?;
+        if !root.is_dir() {
+            return Err(Failure::failed(format!(
+                "Error: there is no hub in {}. `pinion hub serve` makes one; --root names another place, --server a hub elsewhere.",
+                root.display()
+            )));
+        }
+        Ok(Self::Files(TokenStore::open(&root).map_err(failed)?))
+    }
+
+    /// Makes a token; what is told of it has the token itself, this once.
+    pub fn make(&self, wish: Wish) -> Result<Value, Failure> {
+        match self {
+            Self::Files(store) => {
+                let mut new = NewToken::new(wish.grant).labelled(wish.label);
+                if let Some(lifetime) = wish.lifetime {
+                    new = new.lasting(lifetime);
+                }
+                let Minted { token, record } = store.mint(new).map_err(failed)?;
+                let mut told = json!(record);
+                told["token"] = token.reveal().into();
+                Ok(told)
+            }
+            Self::Hub(caller) => {
+                let (scope, alias, manage) = match &wish.grant {
+                    Grant::Super => (None, None, false),
+                    Grant::Hub { scope, manage } => (Some(scope), None, *manage),
+                    Grant::Clip { alias, owner } => (owner.as_ref(), Some(alias), false),
+                };
+                let mut asked =
+                    json!({"kind": wish.grant.kind(), "manage": manage, "label": wish.label});
+                if let Some(scope) = scope {
+                    asked["scope"] = json!(scope);
+                }
+                if let Some(alias) = alias {
+                    asked["alias"] = json!(alias);
+                }
+                if let Some(lifetime) = wish.lifetime {
+                    asked["ttlSeconds"] = lifetime.as_secs().into();
+                }
+                ask(caller, "POST", "", Some(&asked))
+            }
+        }
+    }
+
+    /// All tokens, without themselves.
+    pub fn list(&self) -> Result<Vec<Value>, Failure> {
+        let told = match self {
+            Self::Files(store) => json!(store.list().map_err(failed)?),
+            Self::Hub(caller) => ask(caller, "GET", "", None)?["tokens"].take(),
+        };
+        match told {
+            Value::Array(tokens) => Ok(tokens),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Ends a token.
+    pub fn revoke(&self, id: &str) -> Result<(), Failure> {
+        match self {
+            Self::Files(store) => store.revoke(&TokenId::from(id)).map(drop).map_err(failed),
+            Self::Hub(_) if !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => Err(
+                Failure::failed(format!("Error: {id:?} is no id of a token.")),
+            ),
+            Self::Hub(caller) => ask(caller, "DELETE", &format!("/{id}"), None).map(drop),
+        }
+    }
+}
+
+fn ask(caller: &Caller, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
+    let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+    if let Some(token) = caller.token() {
+        headers.push(("authorization".to_owned(), format!("Bearer {token}")));
+    }
+    let request = FetchRequest {
+        method: method.to_owned(),
+        url: format!("{}/auth/tokens{path}", caller.url()),
+        headers,
+        body: body.map(|body| Bytes::from(body.to_string())),
+        redirect: Redirect::Refuse,
+    };
+    caller::wait(async {
+        let lost = |error: pinion_llm::FetchError| {
+            let message = format!("no connection to {}: {error}", caller.url());
+            caller.explain(Refusal::new(Code::Unavailable, message))
+        };
+        let mut response = Fetcher::default().fetch(request).await.map_err(lost)?;
+        let mut text = Vec::new();
+        while let Some(part) = response.chunk().await.map_err(lost)? {
+            text.extend_from_slice(&part);
+            if text.len() > LONGEST {
+                return Err(Failure::failed("Error: the answer does not end."));
+            }
+        }
+        let told: Value = serde_json::from_slice(&text).unwrap_or_default();
+        if (200..300).contains(&response.status) {
+            return Ok(told);
+        }
+        let code = told["error"]["code"].as_str().unwrap_or_default();
+        let code = Code::all().find(|known| known.as_str() == code);
+        let message = match told["error"]["message"].as_str() {
+            Some(message) => message.to_owned(),
+            None => format!("the hub answers with {}", response.status),
+        };
+        Err(caller.explain(Refusal::new(code.unwrap_or(Code::Unknown), message)))
+    })
+}

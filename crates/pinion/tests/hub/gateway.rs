@@ -1,0 +1,126 @@
+//! `pinion mcp`, and MCP servers in `mcp.json`.
+
+use serde_json::{Value, json};
+
+use crate::stage::Home;
+
+/// Says these requests to `pinion mcp …` and gives the answers by id.
+fn conversation(home: &Home, words: &[&str], requests: &[Value]) -> Vec<Value> {
+    let mut lines = vec![json!({
+        "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+    })];
+    lines.push(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    for (id, request) in requests.iter().enumerate() {
+        let mut request = request.clone();
+        request["jsonrpc"] = json!("2.0");
+        request["id"] = json!(id + 1);
+        lines.push(request);
+    }
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let mut child = home
+        .command("pinion", words)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, input.as_bytes()).unwrap();
+    let reader = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut answers = vec![Value::Null; requests.len() + 1];
+    for line in std::io::BufRead::lines(reader) {
+        let answer: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        if let Some(id) = answer["id"].as_u64() {
+            answers[usize::try_from(id).unwrap()] = answer;
+        }
+        if answers.iter().all(|answer| !answer.is_null()) {
+            break;
+        }
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    answers
+}
+
+fn call(tool: &str, arguments: Value) -> Value {
+    json!({"method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+}
+
+#[test]
+fn clips_are_tools() {
+    let home = Home::new();
+    let _hub = home.serve_probe();
+    let requests = [
+        json!({"method": "tools/list"}),
+        call("list", json!({})),
+        call(
+            "invoke",
+            json!({"clip": "probe", "command": "echo", "input": {"a": [1]}}),
+        ),
+        call("invoke", json!({"clip": "probe", "command": "fail"})),
+    ];
+    let answers = conversation(&home, &["mcp"], &requests);
+    let tools = answers[1]["result"]["tools"].as_array().unwrap();
+    let names: Vec<&Value> = tools.iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["list", "info", "invoke", "invoke_stream"]);
+    assert!(answers[2].to_string().contains("probe"), "{}", answers[2]);
+    assert_eq!(
+        answers[3]["result"]["structuredContent"]["result"],
+        json!({"a": [1]})
+    );
+    assert_eq!(answers[4]["result"]["isError"], true);
+    let requests = [json!({"method": "tools/list"}), call("x_text", json!({}))];
+    let answers = conversation(&home, &["mcp", "probe", "--tool-prefix", "x_"], &requests);
+    let tools = answers[1]["result"]["tools"].as_array().unwrap();
+    assert!(tools.iter().any(
+        |tool| tool["name"] == "x_echo" && tool["inputSchema"]["required"] == json!(["title"])
+    ));
+    assert_eq!(
+        answers[2]["result"]["content"][0]["text"],
+        "line one\n\"two\""
+    );
+    let said = home.run(&["mcp", "nobody"]).failed(1);
+    assert!(said.contains("nobody"), "{said}");
+}
+
+#[test]
+fn mcp_servers_are_clips() {
+    let home = Home::new();
+    home.write("server.py", SERVER);
+    let path = home.path("server.py");
+    let servers = json!({"mcpServers": {"Adder": {"command": "python3", "args": [path]}}});
+    home.write(".pinion/hub/mcp.json", &servers.to_string());
+    let mut hub = home.serve();
+    let sum = home
+        .run(&["invoke", "adder", "add", "--a", "2", "--b", "40"])
+        .fine();
+    assert_eq!(sum, "42\n");
+    let shown = home.run(&["clip", "show", "adder"]).json();
+    assert_eq!(shown["commands"][0]["name"], "add");
+    hub.stop();
+    home.write(".pinion/hub/mcp.json", "{\"mcpServers\": [");
+    let hub = home.serve();
+    assert!(!home.run(&["clip", "list"]).fine().contains("adder"));
+    home.until("the complaint", || hub.said().contains("mcp.json"));
+}
+
+const SERVER: &str = r#"
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    if id is None:
+        continue
+    if method == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "adder", "version": "1"}}
+    elif method == "tools/list":
+        number = {"type": "number"}
+        result = {"tools": [{"name": "add", "description": "Adds", "inputSchema": {"type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"]}}]}
+    elif method == "tools/call":
+        given = message["params"]["arguments"]
+        result = {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
+"#;

@@ -1,0 +1,15 @@
+//! The hub through the binary: what people type, what they see, and what is left when something is killed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+mod calls;
+mod clips;
+mod gateway;
+mod links;
+mod serving;
+mod stage;
+mod terminal;
