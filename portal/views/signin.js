@@ -35,8 +35,9 @@ export function showSignIn({ main, info, text, done }) {
       failed,
       h("div.actions", button),
       h("details", { open: !text }, h("summary", "Where is my token?"),
-        h("p", "On the machine the hub runs on, this prints it:"),
-        h("pre.block", "pinion hub token"),
-        h("p", "It is also in the file the hub named when it first started. Somebody else's hub: ask them for a token of your own."))));
+        h("p", "In a file only its owner can read; the hub named it when it first started. Unless it was told otherwise:"),
+        h("pre.block", "cat ~/.pinion/hub/local.token"),
+        h("p", "A token of your own, or for somebody else:"),
+        h("pre.block", "pinion hub token create --scope @you"))));
   input.focus();
 }

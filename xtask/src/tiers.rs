@@ -159,11 +159,14 @@ const TIERS: [Tier; 16] = [
     },
     Tier {
         name: "portal",
-        tests: &[Tests {
-            package: "pinion-hub",
-            target: "portal",
-            test: None,
-        }],
+        tests: &[
+            Tests {
+                package: "pinion-hub",
+                target: "portal",
+                test: None,
+            },
+            target_of("portal"),
+        ],
         prepare: |effort| programs(effort, &[CHROMIUM, BASH, PYTHON]),
     },
     Tier {
