@@ -1,12 +1,13 @@
 //! What the hub knows, as messages of the wire, and back.
 
-use pinion_clip::data::{DataAnswer, Entry, EntryKind};
+use pinion_clip::data::{DataAnswer, DataOperation, Entry, EntryKind, Stat};
 use pinion_clip::logs::{Level, LogEntry};
 use pinion_clip::manifest::{Command, Dependency, Manifest, Schedule};
 use pinion_clip::{Snapshot, State, Status};
 use pinion_proto::{Text, hub as wire};
-use pinion_status::Failure;
+use pinion_status::{Code, Failure};
 
+use crate::endpoint::Endpoint;
 use crate::table::Route;
 
 pub(crate) fn text(text: &str) -> Text {
@@ -23,17 +24,22 @@ pub(crate) fn hub_error(failure: &Failure) -> wire::HubError {
 
 /// A row of the table.
 pub(crate) fn clip_info(route: &Route) -> wire::ClipInfo {
-    let snapshot = route.endpoint.snapshot();
+    clip_info_of(&route.alias, (&route.provider).into(), &*route.endpoint)
+}
+
+/// The same of something that may not be in the table.
+pub(crate) fn clip_info_of(alias: &str, provider: Text, endpoint: &dyn Endpoint) -> wire::ClipInfo {
+    let snapshot = endpoint.snapshot();
     let manifest = &snapshot.manifest;
     wire::ClipInfo {
-        name: text(&route.alias),
+        name: text(alias),
         package: text(&manifest.package),
         version: text(&manifest.version),
-        provider: (&route.provider).into(),
+        provider,
         domain: text(&manifest.domain),
         commands: manifest.commands.iter().map(command_info).collect(),
         has_web: manifest.has_web,
-        token_protected: route.endpoint.is_guarded(),
+        token_protected: endpoint.is_guarded(),
         dependencies: slots(manifest),
         status: status(&snapshot.status),
         status_message: text(&snapshot.status.message),
@@ -42,7 +48,48 @@ pub(crate) fn clip_info(route: &Route) -> wire::ClipInfo {
     }
 }
 
-fn status(status: &Status) -> wire::ClipStatus {
+/// A clip as it is offered to another hub.
+pub(crate) fn clip_registration(
+    alias: &str,
+    snapshot: &Snapshot,
+    guarded: bool,
+) -> wire::ClipRegistration {
+    let wire::ClipManifest {
+        name,
+        package,
+        version,
+        domain,
+        description,
+        commands,
+        dependencies,
+        has_web,
+        patterns,
+        entities,
+        dependency_slots,
+        groups,
+        schedules,
+    } = clip_manifest(alias, snapshot);
+    wire::ClipRegistration {
+        alias: name,
+        package,
+        version,
+        domain,
+        description,
+        commands,
+        dependencies,
+        has_web,
+        patterns,
+        entities,
+        dependency_slots,
+        groups,
+        schedules,
+        token_protected: guarded,
+        ..wire::ClipRegistration::default()
+    }
+}
+
+/// How a clip stands.
+pub(crate) fn status(status: &Status) -> wire::ClipStatus {
     match status.state {
         State::Running => wire::ClipStatus::Running,
         State::Sleeping => wire::ClipStatus::Sleeping,
@@ -149,6 +196,58 @@ pub(crate) fn data_response(answer: Result<DataAnswer, Failure>) -> wire::DataRe
         Err(failure) => response.error = Some(hub_error(&failure)),
     }
     response
+}
+
+/// The name of an operation on files.
+pub(crate) fn operation_name(operation: &DataOperation) -> &'static str {
+    match operation {
+        DataOperation::Read => "read",
+        DataOperation::Write(_) => "write",
+        DataOperation::List => "list",
+        DataOperation::Delete => "delete",
+        DataOperation::Stat => "stat",
+    }
+}
+
+/// What a peer says became of an operation on files.
+pub(crate) fn data_answer(
+    operation: &str,
+    result: wire::DataResult,
+) -> Result<DataAnswer, Failure> {
+    if let Some(error) = &result.error {
+        return Err(failure(error));
+    }
+    let size = |size: i64| u64::try_from(size).unwrap_or_default();
+    Ok(match operation {
+        "read" => DataAnswer::Content(result.content),
+        "list" => {
+            let entries = result.entries.iter().map(|entry| Entry {
+                name: entry.name.to_string(),
+                path: entry.path.to_string(),
+                r#type: match &*entry.r#type {
+                    "directory" => EntryKind::Directory,
+                    _ => EntryKind::File,
+                },
+                size: size(entry.size),
+                mime: Some(entry.mime.to_string().into()).filter(|_| !entry.mime.is_empty()),
+            });
+            DataAnswer::Entries(entries.collect())
+        }
+        "stat" => {
+            let stat = result.stat.unwrap_or_default();
+            DataAnswer::Stat(Stat {
+                size: size(stat.size),
+                mime: stat.mime.to_string().into(),
+                modified: stat.modified.to_string(),
+            })
+        }
+        _ => DataAnswer::Uri(result.uri.to_string()),
+    })
+}
+
+/// A failure that came inside a message.
+pub(crate) fn failure(error: &wire::HubError) -> Failure {
+    Failure::new(Code::parse(&error.code), error.message.to_string())
 }
 
 fn data_entry(entry: &Entry) -> wire::DataEntry {

@@ -13,6 +13,7 @@ use pinion_clip::logs::ClipLog;
 use pinion_clip::web::{WebAnswer, WebRequest};
 use pinion_clip::{CallError, Snapshot};
 use pinion_status::{Code, Failure};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// The outputs of a call as they come, each a JSON text; a failure is the last item. Dropping it cancels the call.
@@ -69,6 +70,11 @@ pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
 
     /// Calls a command. Returns at once; all that can go wrong is an item of the answer.
     fn invoke(self: Arc<Self>, call: Call) -> Answers;
+
+    /// Tells of every change of what it is and how it stands, if it ever changes.
+    fn watch(&self) -> Option<watch::Receiver<Snapshot>> {
+        None
+    }
 
     /// Whether it has this command; one that lists none takes every command.
     fn accepts(&self, command: &str) -> bool {

@@ -14,6 +14,8 @@ use pinion_status::{Code, Failure};
 use tokio::time::{Instant, Sleep};
 
 use crate::endpoint::{Answers, Call, Endpoint, failed};
+use crate::limits::Limits;
+use crate::provider::Sessions;
 use crate::runtime::{Installed, Runtime};
 use crate::table::{Conflict, Owner, Route, Table};
 
@@ -56,6 +58,8 @@ pub struct Settings {
     pub silence: Option<Duration>,
     /// Whether pages of everybody may call; cookies are of no use then.
     pub any_origin: bool,
+    /// How much and how long providers may.
+    pub limits: Limits,
 }
 
 impl Default for Settings {
@@ -67,6 +71,7 @@ impl Default for Settings {
             patience: Some(Duration::from_secs(300)),
             silence: Some(Duration::from_secs(300)),
             any_origin: false,
+            limits: Limits::default(),
         }
     }
 }
@@ -80,12 +85,16 @@ pub struct Hub {
     gate: Gate,
     log: Arc<ClipLog>,
     runtime: OnceLock<Arc<Runtime>>,
+    limits: Arc<Limits>,
+    sessions: Sessions,
 }
 
 impl Hub {
     /// A hub without clips, behind `gate`, that says in `log` what happens.
     pub fn new(settings: Settings, gate: Gate, log: Arc<ClipLog>) -> Arc<Self> {
         Arc::new(Self {
+            limits: Arc::new(settings.limits.clone()),
+            sessions: Sessions::default(),
             settings,
             started: Timestamp::now(),
             table: Arc::default(),
@@ -123,6 +132,15 @@ impl Hub {
     /// The clips installed here, if it has any of its own.
     pub fn runtime(&self) -> Option<&Arc<Runtime>> {
         self.runtime.get()
+    }
+
+    /// The providers and runtimes that are connected.
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    pub(crate) fn limits(&self) -> &Arc<Limits> {
+        &self.limits
     }
 
     pub(crate) fn say(&self, level: Level, message: &str) {

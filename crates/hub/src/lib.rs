@@ -9,9 +9,13 @@ mod convert;
 mod endpoint;
 mod hub;
 mod inside;
+mod join;
+mod limits;
 mod open;
 mod pages;
 mod portal;
+mod provider;
+mod queue;
 mod runtime;
 mod service;
 mod table;
@@ -19,6 +23,11 @@ mod table;
 pub use endpoint::{Answers, Call, Endpoint, Input, answered, failed};
 pub use hub::{Hub, Mode, Settings};
 pub use inside::Inside;
+pub use join::{
+    Abroad, Accepts, JoinOptions, JoinState, Joined, Offer, Shown, host_name, join, open_runtime,
+    provider_name,
+};
+pub use limits::Limits;
 pub use open::{Opened, open};
 pub use runtime::{Equip, Installed, Runtime};
 pub use service::PREFIXES;

@@ -14,6 +14,7 @@ use pinion_clip::logs::ClipLog;
 use pinion_clip::web::{WebAnswer, WebFiles, WebRequest};
 use pinion_clip::{CallError, Clip, ClipConfig, Invocation, Outward, Snapshot};
 use pinion_status::{Code, Failure};
+use tokio::sync::watch;
 
 use crate::endpoint::{Answers, Call, Endpoint, Input, failed};
 
@@ -30,6 +31,7 @@ pub struct Runtime {
     outward: Arc<dyn Outward>,
     equip: Equip,
     clips: Mutex<BTreeMap<String, Arc<Installed>>>,
+    changes: watch::Sender<u64>,
 }
 
 impl std::fmt::Debug for Runtime {
@@ -50,6 +52,7 @@ impl Runtime {
             outward,
             equip,
             clips: Mutex::default(),
+            changes: watch::Sender::new(0),
         };
         let mut unreadable = Vec::new();
         for (alias, record) in runtime.library.records()? {
@@ -78,6 +81,15 @@ impl Runtime {
         self.clips().values().cloned().collect()
     }
 
+    /// Told when a clip was installed or removed.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|version| *version += 1);
+    }
+
     /// The clip of this alias.
     pub fn get(&self, alias: &str) -> Option<Arc<Installed>> {
         self.clips().get(alias).cloned()
@@ -97,6 +109,7 @@ impl Runtime {
         });
         let alias = installed.record.name.clone();
         self.clips().insert(alias, installed.clone());
+        self.changed();
         Ok(installed)
     }
 }
@@ -134,6 +147,7 @@ impl Runtime {
     pub async fn remove(&self, alias: &str, purge: Purge) -> Result<(), Failure> {
         let removed = self.clips().remove(alias);
         if let Some(removed) = removed {
+            self.changed();
             removed.clip.retire().await;
         }
         let (library, alias) = (self.library.clone(), alias.to_owned());
@@ -213,6 +227,10 @@ impl Installed {
 impl Endpoint for Installed {
     fn snapshot(&self) -> Snapshot {
         self.clip.snapshot()
+    }
+
+    fn watch(&self) -> Option<watch::Receiver<Snapshot>> {
+        Some(self.clip.watch())
     }
 
     fn is_guarded(&self) -> bool {

@@ -27,7 +27,7 @@ impl Service for Hub {
         Some(match Method::from_name(name)? {
             Method::Invoke => Kind::Either,
             Method::InvokeStream => Kind::BidiOrSingle,
-            Method::ProviderStream | Method::RuntimeStream => return None,
+            Method::ProviderStream | Method::RuntimeStream => Kind::Bidi,
             Method::GetLogs => Kind::ServerStream,
             _ => Kind::Unary,
         })
@@ -52,6 +52,8 @@ impl Service for Hub {
                 let lease = self.gate().watch(&caller);
                 until_revoked(lease, self.invoke_fed(&caller, call)).await
             }
+            Method::ProviderStream => self.provider_stream(caller, call).await,
+            Method::RuntimeStream => self.runtime_stream(caller, call).await,
             Method::GetLogs => {
                 let lease = self.gate().watch(&caller);
                 until_revoked(lease, self.get_logs(&caller, call)).await

@@ -60,8 +60,9 @@ pub struct Table {
 #[derive(Debug, Default)]
 struct State {
     routes: BTreeMap<String, Arc<Route>>,
-    /// Aliases that are being installed, and for whom.
-    reserved: BTreeMap<String, Owner>,
+    /// Aliases that are being installed, for whom, and by which reservation.
+    reserved: BTreeMap<String, (Owner, u64)>,
+    reservations: u64,
     /// Aliases whose provider was lost, and until when it may come back.
     returning: BTreeMap<String, Instant>,
 }
@@ -97,11 +98,22 @@ impl Table {
     ///
     /// Routes of the same owner are replaced.
     pub fn insert(&self, routes: Vec<Route>, conflict: Conflict) -> Result<Vec<String>, Failure> {
+        self.insert_instead(routes, conflict, None)
+    }
+
+    /// The same, where what `earlier` has is no obstacle.
+    pub(crate) fn insert_instead(
+        &self,
+        routes: Vec<Route>,
+        conflict: Conflict,
+        earlier: Option<&Owner>,
+    ) -> Result<Vec<String>, Failure> {
         let mut state = self.write();
         let mut granted: Vec<Route> = Vec::with_capacity(routes.len());
         for mut route in routes {
             let taken = |alias: &str| {
-                state.is_held(alias, &route.owner) || granted.iter().any(|it| it.alias == alias)
+                state.is_held(alias, &route.owner, earlier)
+                    || granted.iter().any(|it| it.alias == alias)
             };
             route.alias = match conflict {
                 Conflict::Refuse => alias::choose(Some(&route.alias), "", taken)?,
@@ -137,7 +149,7 @@ impl Table {
         let mut state = self.write();
         let now = Instant::now();
         state.returning.retain(|_, until| *until > now);
-        state.reserved.retain(|_, holder| holder != owner);
+        state.reserved.retain(|_, (holder, _)| holder != owner);
         let gone: Vec<String> = state
             .routes
             .extract_if(.., |_, route| route.owner == *owner)
@@ -172,11 +184,16 @@ impl Table {
                     .is_some_and(|route| !upgrade || route.owner != *owner)
         };
         let alias = alias::choose(requested, source, taken)?;
-        state.reserved.insert(alias.clone(), owner.clone());
+        state.reservations += 1;
+        let number = state.reservations;
+        state
+            .reserved
+            .insert(alias.clone(), (owner.clone(), number));
         drop(state);
         Ok(Reservation {
             table: self.clone(),
             alias,
+            number,
         })
     }
 
@@ -237,14 +254,14 @@ impl Table {
 }
 
 impl State {
-    /// Whether somebody other than `owner` holds `alias`.
-    fn is_held(&self, alias: &str, owner: &Owner) -> bool {
+    /// Whether somebody other than `owner` and `earlier` holds `alias`.
+    fn is_held(&self, alias: &str, owner: &Owner, earlier: Option<&Owner>) -> bool {
         let routed = self.routes.get(alias).map(|route| &route.owner);
-        let reserved = self.reserved.get(alias);
+        let reserved = self.reserved.get(alias).map(|(holder, _)| holder);
         routed
             .into_iter()
             .chain(reserved)
-            .any(|holder| holder != owner)
+            .any(|holder| holder != owner && Some(holder) != earlier)
     }
 }
 
@@ -262,6 +279,7 @@ pub enum Departure {
 pub struct Reservation {
     table: Arc<Table>,
     alias: String,
+    number: u64,
 }
 
 impl Reservation {
@@ -273,7 +291,12 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.table.write().reserved.remove(&self.alias);
+        // Its owner may have gone, and somebody else may have the alias since.
+        let mut state = self.table.write();
+        let holder = state.reserved.get(&self.alias);
+        if holder.is_some_and(|(_, number)| *number == self.number) {
+            state.reserved.remove(&self.alias);
+        }
     }
 }
 

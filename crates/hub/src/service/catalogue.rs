@@ -1,5 +1,8 @@
 //! What there is: the hub, its clips, their manifests and pages, and who provides them.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use pinion_access::{Caller, Method, Scope};
 use pinion_clip::web::WebRequest;
 use pinion_proto::Text;
@@ -30,9 +33,35 @@ impl Hub {
                 .collect(),
             connected_at: self.started().as_millisecond(),
         });
-        own.filter(|_| caller.sees_provider(None))
-            .into_iter()
-            .collect()
+        let own = own.filter(|_| caller.sees_provider(None));
+        let mut all: Vec<ProviderInfo> = own.into_iter().collect();
+        // Two streams of one peer are joined by its name.
+        let mut connected: BTreeMap<Arc<str>, ProviderInfo> = BTreeMap::new();
+        for session in self.sessions().providers() {
+            if caller.sees_provider(session.caller.scope()) {
+                let info = ProviderInfo {
+                    name: (&session.name()).into(),
+                    accepts_manage: session.manages(),
+                    clips: session.aliases().into_iter().map(Text::from).collect(),
+                    connected_at: session.connected.as_millisecond(),
+                };
+                connected.insert(session.name(), info);
+            }
+        }
+        for runtime in self.sessions().runtimes() {
+            if caller.sees_provider(runtime.caller.scope()) {
+                let since = runtime.connected.as_millisecond();
+                let info = connected.entry(runtime.name()).or_insert(ProviderInfo {
+                    name: (&runtime.name()).into(),
+                    connected_at: since,
+                    ..ProviderInfo::default()
+                });
+                info.accepts_manage = true;
+                info.connected_at = info.connected_at.min(since);
+            }
+        }
+        all.extend(connected.into_values());
+        all
     }
 
     pub(super) async fn hub_info(

@@ -3,7 +3,7 @@
 use pinion_access::{Caller, Method};
 use pinion_clip::data::DataOperation;
 use pinion_proto::hub::{DataRequest, DataResponse};
-use pinion_status::Failure;
+use pinion_status::{Code, Failure};
 
 use super::catalogue::named;
 use crate::Hub;
@@ -39,6 +39,12 @@ impl Hub {
             .endpoint
             .data(request.path.to_string(), operation)
             .await;
-        Ok(data_response(answer))
+        match answer {
+            // Nobody has looked at the file.
+            Err(failure) if matches!(failure.code, Code::Unavailable | Code::DeadlineExceeded) => {
+                Err(failure)
+            }
+            answer => Ok(data_response(answer)),
+        }
     }
 }

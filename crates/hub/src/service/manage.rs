@@ -1,6 +1,7 @@
 //! Installing, removing and binding clips.
 
 use pinion_access::{Caller, Method, Scope};
+use pinion_clip::alias;
 use pinion_clip::install::Purge;
 use pinion_clip::logs::Level;
 use pinion_proto::hub::{AddClipRequest, AddClipResponse, RemoveClipRequest, RemoveClipResponse};
@@ -10,8 +11,9 @@ use super::catalogue::named;
 use super::required;
 use crate::Hub;
 use crate::convert::{clip_info, text};
-use crate::hub::{local_route, view};
-use crate::table::{Conflict, Owner};
+use crate::hub::{LOCAL, local_route, view};
+use crate::provider::Manager;
+use crate::table::{Conflict, Owner, Route};
 
 impl Hub {
     pub(super) async fn add_clip(
@@ -24,30 +26,28 @@ impl Hub {
             .into_iter()
             .map(|alias| alias.trim())
             .find(|alias| !alias.is_empty());
-        let runtime = self.runtime().ok_or_else(no_runtime)?;
         if let Some(requested) = requested {
-            let present = self.table().get(requested);
-            caller.may_install(requested, present.as_deref().map(view))?;
+            let alias = alias::normalise(requested).unwrap_or_default();
+            let present = self.table().get(&alias);
+            caller.may_install(&alias, present.as_deref().map(view))?;
         }
-        let reservation = self.table().reserve(requested, &source, &Owner::Local)?;
+        match self.place_of(caller, request.provider.trim())? {
+            Place::Here => {}
+            Place::There(manager) => {
+                let message = format!("{} has \"{}\" install {source}", **caller, manager.name());
+                self.say(Level::Info, &message);
+                let clip = self
+                    .install_at(&manager, &source, requested, &request.clip_token)
+                    .await?;
+                return Ok(AddClipResponse { clip: Some(clip) });
+            }
+        }
         let owner = caller.scope().map_or("", Scope::as_str);
-        let alias = reservation.alias();
-        self.say(
-            Level::Info,
-            &format!("{} installs \"{alias}\" from {source}", **caller),
-        );
-        let installed = runtime
-            .install(alias, &source, &request.clip_token, owner)
-            .await
-            .inspect_err(|failure| {
-                self.say(
-                    Level::Warn,
-                    &format!("\"{alias}\" was not installed: {failure}"),
-                );
-            })?;
-        let route = local_route(installed);
+        self.say(Level::Info, &format!("{} installs {source}", **caller));
+        let route = self
+            .install_here(requested, &source, &request.clip_token, owner)
+            .await?;
         let clip = Some(clip_info(&route));
-        self.table().insert(vec![route], Conflict::Refuse)?;
         Ok(AddClipResponse { clip })
     }
 
@@ -57,29 +57,91 @@ impl Hub {
         request: RemoveClipRequest,
     ) -> Result<RemoveClipResponse, Failure> {
         let route = self.find(caller, Method::RemoveClip, named(&request.clip_name)?)?;
-        let runtime = match (&route.owner, self.runtime()) {
-            (Owner::Local, Some(runtime)) => runtime,
-            _ => {
-                let message = format!(
-                    "provider \"{}\" does not accept manage operations",
-                    route.provider
-                );
-                return Err(Failure::new(Code::PermissionDenied, message));
-            }
-        };
+        if route.owner != Owner::Local || self.runtime().is_none() {
+            self.remove_at(&route, request.purge).await?;
+            let message = format!("{} removed \"{}\"", **caller, route.alias);
+            self.say(Level::Info, &message);
+            return Ok(RemoveClipResponse {
+                clip_name: text(&route.alias),
+            });
+        }
         let purge = if request.purge {
             Purge::Data
         } else {
             Purge::Nothing
         };
-        self.table().remove(&route.alias, &Owner::Local);
-        runtime.remove(&route.alias, purge).await?;
+        self.remove_here(&route.alias, purge).await?;
         self.say(
             Level::Info,
             &format!("{} removed \"{}\"", **caller, route.alias),
         );
         Ok(RemoveClipResponse {
             clip_name: text(&route.alias),
+        })
+    }
+}
+
+/// Where a clip is installed.
+enum Place {
+    Here,
+    There(Manager),
+}
+
+impl Hub {
+    /// Installs a clip on this machine and puts it into the table.
+    pub(crate) async fn install_here(
+        &self,
+        requested: Option<&str>,
+        source: &str,
+        secret: &str,
+        owner: &str,
+    ) -> Result<Route, Failure> {
+        let runtime = self.runtime().ok_or_else(no_runtime)?;
+        let reservation = self.table().reserve(requested, source, &Owner::Local)?;
+        let alias = reservation.alias();
+        let installed = runtime
+            .install(alias, source, secret, owner)
+            .await
+            .inspect_err(|failure| {
+                let message = format!("\"{alias}\" was not installed: {failure}");
+                self.say(Level::Warn, &message);
+            })?;
+        let route = local_route(installed);
+        self.table().insert(vec![route.clone()], Conflict::Refuse)?;
+        Ok(route)
+    }
+
+    /// Removes a clip of this machine.
+    pub(crate) async fn remove_here(&self, alias: &str, purge: Purge) -> Result<(), Failure> {
+        let runtime = self.runtime().ok_or_else(no_runtime)?;
+        self.table().remove(alias, &Owner::Local);
+        runtime.remove(alias, purge).await
+    }
+
+    /// Who installs clips for a request that names this provider, or none.
+    fn place_of(&self, caller: &Caller, provider: &str) -> Result<Place, Failure> {
+        if self.runtime().is_some() && (provider.is_empty() || provider == LOCAL) {
+            return Ok(Place::Here);
+        }
+        let mut managers = self.managers(caller);
+        if provider.is_empty() {
+            if managers.len() > 1 {
+                let message = "provider is required when multiple runtimes are connected";
+                return Err(Failure::invalid(message));
+            }
+            return managers.pop().map(Place::There).ok_or_else(no_runtime);
+        }
+        if let Some(manager) = managers.into_iter().find(|it| *it.name() == *provider) {
+            return Ok(Place::There(manager));
+        }
+        let session = self.sessions().provider(provider);
+        let is_known = session.is_some_and(|it| caller.sees_provider(it.caller.scope()));
+        Err(match is_known {
+            true => Failure::new(
+                Code::PermissionDenied,
+                format!("provider \"{provider}\" does not accept manage operations"),
+            ),
+            false => Failure::new(Code::NotFound, format!("provider \"{provider}\" not found")),
         })
     }
 }

@@ -7,6 +7,8 @@
     reason = "each test file uses its part; a test fails by panicking"
 )]
 
+pub mod provider;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -56,7 +58,7 @@ pub struct Running {
     pub address: SocketAddr,
     pub token: String,
     pub root: TempDir,
-    runtime: tokio::runtime::Runtime,
+    pub runtime: tokio::runtime::Runtime,
     stop: CancellationToken,
 }
 
@@ -67,14 +69,20 @@ impl Running {
     }
 
     pub fn with(mode: Mode, settings: Settings) -> Self {
-        let root = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap(), None, mode, settings)
+    }
+
+    /// In a directory that may hold a hub already, and at an address it may have had.
+    pub fn at(root: TempDir, address: Option<SocketAddr>, mode: Mode, settings: Settings) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .unwrap();
         let listener = runtime
-            .block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))
+            .block_on(tokio::net::TcpListener::bind(
+                address.unwrap_or_else(|| ([127, 0, 0, 1], 0).into()),
+            ))
             .unwrap();
         let address = listener.local_addr().unwrap();
         let url = format!("http://{address}");
@@ -104,19 +112,21 @@ impl Running {
         }
     }
 
+    /// Ends it as a crash would, and gives back its directory.
+    pub fn stop(mut self) -> TempDir {
+        std::mem::replace(&mut self.root, tempfile::tempdir().unwrap())
+    }
+
     /// Calls a method with JSON and gives status and body.
     pub fn call(&self, method: &str, body: &str) -> (u16, Value) {
         self.call_as(Some(&self.token.clone()), method, body)
     }
 
     pub fn call_as(&self, token: Option<&str>, method: &str, body: &str) -> (u16, Value) {
-        let path = format!("/pinix.v2.HubService/{method}");
-        let authorization = token.map(|token| format!("Bearer {token}"));
-        let mut headers = vec![("content-type", "application/json")];
-        headers.extend(authorization.as_deref().map(|it| ("authorization", it)));
-        let answer = request(self.address, "POST", &path, &headers, body.as_bytes());
-        let value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
-        (answer.status, value)
+        match token {
+            Some(token) => post(self.address, token, method, &[], body),
+            None => post(self.address, "", method, &[], body),
+        }
     }
 
     /// Installs the clip that the files in `directory` make, through the service.
@@ -136,6 +146,26 @@ impl Drop for Running {
             self.runtime.block_on(runtime.shut_down());
         }
     }
+}
+
+/// Calls a method with JSON and gives status and body.
+pub fn post(
+    address: SocketAddr,
+    token: &str,
+    method: &str,
+    more: &[(&str, &str)],
+    body: &str,
+) -> (u16, Value) {
+    let path = format!("/pinix.v2.HubService/{method}");
+    let authorization = format!("Bearer {token}");
+    let mut headers = vec![("content-type", "application/json")];
+    headers.extend_from_slice(more);
+    if !token.is_empty() {
+        headers.push(("authorization", &authorization));
+    }
+    let answer = request(address, "POST", &path, &headers, body.as_bytes());
+    let value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
+    (answer.status, value)
 }
 
 /// A clip made of one Python program.

@@ -1,0 +1,128 @@
+//! The world as clips see it that are installed here and offered elsewhere: whatever is not their own is asked of the hub
+//! they are offered to.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use pinion_clip::data::{DataAnswer, DataRequest, DataStore};
+use pinion_clip::manifest::Command;
+use pinion_clip::{Aggregate, CrossCall, Listing, Outward};
+use pinion_connect::Client;
+use pinion_proto::hub::{
+    self as wire, ClipInfo, DataResponse, DataResult, InvokeRequest, InvokeResponse,
+    ListClipsRequest, ListClipsResponse,
+};
+use pinion_status::{Code, Failure};
+
+use super::method;
+use crate::convert::{data_answer, failure, operation_name, text};
+
+/// Another hub, as clips see it.
+#[derive(Debug)]
+pub struct Abroad {
+    client: Client,
+    own: Arc<DataStore>,
+}
+
+impl Abroad {
+    /// The hub that `client` reaches, and what clips here keep.
+    pub fn new(client: Client, own: Arc<DataStore>) -> Self {
+        Self { client, own }
+    }
+}
+
+impl Outward for Abroad {
+    fn invoke<'a>(&'a self, _: &'a str, call: CrossCall) -> BoxFuture<'a, Result<Bytes, Failure>> {
+        Box::pin(async move {
+            let request = InvokeRequest {
+                clip_name: text(&call.clip),
+                command: text(&call.command),
+                input: call.input,
+                clip_token: text(call.clip_token.as_deref().unwrap_or_default()),
+            };
+            // Every hub answers this way, only ours also in one piece.
+            let mut answers = self
+                .client
+                .server_stream::<_, InvokeResponse>(&method("Invoke"), &request, None)
+                .await?;
+            let mut whole = Aggregate::default();
+            while let Some(answer) = answers.next().await? {
+                if let Some(error) = &answer.error {
+                    return Err(failure(error));
+                }
+                whole.push(answer.output)?;
+            }
+            Ok(whole.finish())
+        })
+    }
+
+    fn list_clips<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<Listing>, Failure>> {
+        Box::pin(async move {
+            let request = ListClipsRequest {};
+            let answer: ListClipsResponse = self
+                .client
+                .unary(&method("ListClips"), &request, None)
+                .await?;
+            Ok(answer.clips.iter().map(listing).collect())
+        })
+    }
+
+    fn data<'a>(
+        &'a self,
+        from: &'a str,
+        request: DataRequest,
+    ) -> BoxFuture<'a, Result<DataAnswer, Failure>> {
+        Box::pin(async move {
+            let clip = request.clip.as_deref().unwrap_or(from).to_owned();
+            if clip == from {
+                let own = self.own.clone();
+                let work = move || own.perform(&clip, request.operation, &request.path);
+                return match tokio::task::spawn_blocking(work).await {
+                    Ok(done) => done,
+                    Err(error) => Err(Failure::new(Code::Internal, error.to_string())),
+                };
+            }
+            let operation = operation_name(&request.operation);
+            let content = match request.operation {
+                pinion_clip::data::DataOperation::Write(content) => content,
+                _ => Bytes::new(),
+            };
+            let asked = wire::DataRequest {
+                clip_name: text(&clip),
+                operation: operation.into(),
+                path: request.path.into(),
+                content,
+                ..wire::DataRequest::default()
+            };
+            let answer: DataResponse = self.client.unary(&method("Data"), &asked, None).await?;
+            let result = DataResult {
+                content: answer.content,
+                uri: answer.uri,
+                entries: answer.entries,
+                stat: answer.stat,
+                error: answer.error,
+                ..DataResult::default()
+            };
+            data_answer(operation, result)
+        })
+    }
+}
+
+fn listing(clip: &ClipInfo) -> Listing {
+    let commands = clip.commands.iter().map(|command| Command {
+        name: command.name.to_string(),
+        description: command.description.to_string(),
+        input: command.input.to_string(),
+        output: command.output.to_string(),
+    });
+    Listing {
+        name: clip.name.to_string(),
+        package: clip.package.to_string(),
+        version: clip.version.to_string(),
+        domain: clip.domain.to_string(),
+        description: clip.description.to_string(),
+        patterns: Vec::new(),
+        commands: commands.collect(),
+    }
+}

@@ -1,0 +1,317 @@
+//! Calls that come over a stream, and requests for files: all at a time, each a task of its own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, stream};
+use pinion_access::Principal;
+use pinion_clip::CallError;
+use pinion_clip::data::DataOperation;
+use pinion_clip::web::WebRequest;
+use pinion_proto::Text;
+use pinion_proto::hub::hub_message::Payload as Heard;
+use pinion_proto::hub::provider_message::Payload as Said;
+use pinion_proto::hub::{
+    DataCommand, DataResult, GetClipWebCommand, GetClipWebResult, InvokeCommand, InvokeInput,
+    InvokeResult,
+};
+use pinion_status::{Code, Failure};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::link::Outgoing;
+use super::offer::Offer;
+use crate::convert::{data_response, hub_error, text};
+use crate::endpoint::{Call, Endpoint, Input};
+use crate::limits::Limits;
+use crate::queue::Queue;
+
+/// The calls of one stream. They end with it.
+#[derive(Debug)]
+pub(super) struct Calls {
+    offer: Arc<dyn Offer>,
+    queue: Arc<Queue<Outgoing>>,
+    limits: Arc<Limits>,
+    running: Arc<Mutex<HashMap<Text, Running>>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    cancel: CancellationToken,
+    /// Takes further input, until that is complete.
+    feed: Option<mpsc::Sender<Result<Bytes, Failure>>>,
+}
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        for running in self.running().values() {
+            running.cancel.cancel();
+        }
+    }
+}
+
+impl Calls {
+    pub(super) fn new(
+        offer: Arc<dyn Offer>,
+        queue: Arc<Queue<Outgoing>>,
+        limits: Arc<Limits>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            offer,
+            queue,
+            limits,
+            running: Arc::default(),
+        })
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<Text, Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does what the hub asks for. Returns at once.
+    pub(super) fn hear(&self, heard: Heard) {
+        match heard {
+            Heard::InvokeCommand(command) => self.invoke(command),
+            Heard::InvokeInput(input) => self.feed(input),
+            Heard::InvokeCancel(cancel) => {
+                if let Some(running) = self.running().remove(&cancel.request_id) {
+                    running.cancel.cancel();
+                }
+            }
+            Heard::GetClipWebCommand(command) => {
+                let found = self.find(&command.clip_name);
+                let id = command.request_id.clone();
+                self.start(id, None, |_| web(found, command));
+            }
+            Heard::DataCommand(command) => {
+                let found = self.find(&command.clip_name);
+                let id = command.request_id.clone();
+                self.start(id, None, |_| data(found, command));
+            }
+            Heard::RegisterResponse(_) | Heard::Pong(_) | Heard::ProviderHello(_) => {}
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<Arc<dyn Endpoint>, Failure> {
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(Failure::invalid("clip_name is required"));
+        }
+        self.offer.get(name).ok_or_else(|| Failure::no_clip(name))
+    }
+
+    /// Runs `work`, whose result is the answer to `id`, unless it is cancelled.
+    fn start<F>(
+        &self,
+        id: Text,
+        feed: Option<mpsc::Sender<Result<Bytes, Failure>>>,
+        work: impl FnOnce(Arc<Queue<Outgoing>>) -> F,
+    ) where
+        F: Future<Output = Said> + Send + 'static,
+    {
+        let cancel = CancellationToken::new();
+        {
+            let mut running = self.running();
+            if running.contains_key(&id) {
+                return;
+            }
+            let cancel = cancel.clone();
+            running.insert(id.clone(), Running { cancel, feed });
+        }
+        let (queue, running) = (self.queue.clone(), self.running.clone());
+        let work = work(queue.clone());
+        tokio::spawn(async move {
+            let answering = async {
+                let said = work.await;
+                let size = size_of(&said);
+                queue.put(said.into(), size).await;
+            };
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                () = answering => {}
+            }
+            let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+            running.remove(&id);
+        });
+    }
+
+    fn invoke(&self, command: InvokeCommand) {
+        let id = command.request_id.clone();
+        let found = self.find(&command.clip_name).and_then(|endpoint| {
+            let most = self.limits.calls;
+            if command.command.trim().is_empty() {
+                Err(Failure::invalid("command is required"))
+            } else if self.running().len() >= most {
+                let message = format!("there are {most} calls already");
+                Err(Failure::new(Code::ResourceExhausted, message))
+            } else {
+                Ok(endpoint)
+            }
+        });
+        let (feed, more) = match command.open_input {
+            false => (None, None),
+            true => {
+                let (feed, input) = mpsc::channel(self.limits.chunks);
+                let next = |mut input: mpsc::Receiver<_>| async move {
+                    let part = input.recv().await?;
+                    Some((part, input))
+                };
+                let more: Input = Box::pin(stream::unfold(input, next));
+                (Some(feed), Some(more))
+            }
+        };
+        self.start(id, feed, |queue| answer(queue, found, command, more));
+    }
+
+    fn feed(&self, input: InvokeInput) {
+        let mut running = self.running();
+        let Some(call) = running.get_mut(&input.request_id) else {
+            return;
+        };
+        let Some(feed) = &call.feed else {
+            return;
+        };
+        let fed = match input.data.is_empty() {
+            true => Ok(()),
+            false => feed.try_send(Ok(input.data)),
+        };
+        if matches!(fed, Err(mpsc::error::TrySendError::Full(_))) {
+            // Waiting for this call would be waiting for all of them.
+            call.cancel.cancel();
+            running.remove(&input.request_id);
+            drop(running);
+            let message = "input comes faster than the clip takes it";
+            let failure = Failure::new(Code::ResourceExhausted, message);
+            let said = result(input.request_id, Bytes::new(), Some(&failure), true);
+            self.queue.push(said.into());
+        } else if input.done {
+            call.feed = None;
+        }
+    }
+}
+
+fn size_of(said: &Said) -> usize {
+    256 + match said {
+        Said::InvokeResult(result) => result.output.len(),
+        Said::GetClipWebResult(result) => result.content.len(),
+        Said::DataResult(result) => result.content.len(),
+        _ => 0,
+    }
+}
+
+fn result(id: Text, output: Bytes, failure: Option<&Failure>, done: bool) -> Said {
+    Said::InvokeResult(InvokeResult {
+        request_id: id,
+        output,
+        error: failure.map(hub_error),
+        done,
+    })
+}
+
+/// Calls a clip and passes its outputs on; gives the last message of the answer.
+async fn answer(
+    queue: Arc<Queue<Outgoing>>,
+    found: Result<Arc<dyn Endpoint>, Failure>,
+    command: InvokeCommand,
+    more: Option<Input>,
+) -> Said {
+    let id = command.request_id;
+    let endpoint = match found {
+        Ok(endpoint) => endpoint,
+        Err(failure) => return result(id, Bytes::new(), Some(&failure), true),
+    };
+    let input = match command.input.is_empty() && more.is_none() {
+        true => Bytes::from_static(b"{}"),
+        false => command.input,
+    };
+    // Who calls is known to the other hub, which lets them.
+    let mut call = Call::new(Principal::Guest, command.command.trim(), input);
+    call.more = more;
+    call.secret = Some(command.clip_token.to_string()).filter(|secret| !secret.is_empty());
+    call.deadline = u64::try_from(command.timeout_ms)
+        .ok()
+        .filter(|left| *left > 0)
+        .and_then(|left| Instant::now().checked_add(Duration::from_millis(left)));
+    let mut answers = endpoint.invoke(call);
+    let mut next = answers.next().await;
+    loop {
+        let output = match next {
+            None => return result(id, Bytes::new(), None, true),
+            Some(Err(error)) => {
+                let failure = CallError::into_failure(error);
+                return result(id, Bytes::new(), Some(&failure), true);
+            }
+            Some(Ok(output)) => output,
+        };
+        // The last part of an answer is told as such if that is known.
+        let following = answers.next().now_or_never();
+        if let Some(None) = following {
+            return result(id, output, None, true);
+        }
+        let part = result(id.clone(), output, None, false);
+        let size = size_of(&part);
+        queue.put(part.into(), size).await;
+        next = match following {
+            Some(item) => item,
+            None => answers.next().await,
+        };
+    }
+}
+
+async fn web(found: Result<Arc<dyn Endpoint>, Failure>, command: GetClipWebCommand) -> Said {
+    let request = WebRequest {
+        path: command.path.to_string(),
+        if_none_match: command.if_none_match.to_string(),
+        offset: u64::try_from(command.offset).unwrap_or_default(),
+        length: u64::try_from(command.length).unwrap_or_default(),
+    };
+    let file = match found {
+        Ok(endpoint) => endpoint.web(request).await,
+        Err(failure) => Err(failure),
+    };
+    let mut answer = GetClipWebResult {
+        request_id: command.request_id,
+        ..GetClipWebResult::default()
+    };
+    match file {
+        Ok(file) => {
+            answer.content = file.content;
+            answer.content_type = text(&file.content_type);
+            answer.etag = text(&file.etag);
+            answer.total_size = i64::try_from(file.total_size).unwrap_or(i64::MAX);
+            answer.not_modified = file.not_modified;
+        }
+        Err(failure) => answer.error = Some(hub_error(&failure)),
+    }
+    Said::GetClipWebResult(answer)
+}
+
+async fn data(found: Result<Arc<dyn Endpoint>, Failure>, command: DataCommand) -> Said {
+    let operation = match command.operation.trim() {
+        "" | "read" => Ok(DataOperation::Read),
+        "write" => Ok(DataOperation::Write(command.content)),
+        "list" => Ok(DataOperation::List),
+        "delete" => Ok(DataOperation::Delete),
+        "stat" => Ok(DataOperation::Stat),
+        other => {
+            let message = format!("there is no operation \"{other}\" on files");
+            Err(Failure::invalid(message))
+        }
+    };
+    let answer = match (found, operation) {
+        (Ok(endpoint), Ok(operation)) => endpoint.data(command.path.to_string(), operation).await,
+        (Err(failure), _) | (_, Err(failure)) => Err(failure),
+    };
+    let answer = data_response(answer);
+    Said::DataResult(DataResult {
+        request_id: command.request_id,
+        content: answer.content,
+        uri: answer.uri,
+        entries: answer.entries,
+        stat: answer.stat,
+        error: answer.error,
+    })
+}

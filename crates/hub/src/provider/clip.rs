@@ -1,0 +1,356 @@
+//! A clip of a provider, as an endpoint.
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{Stream, StreamExt};
+use pinion_clip::data::{DataAnswer, DataOperation};
+use pinion_clip::logs::ClipLog;
+use pinion_clip::manifest::Manifest;
+use pinion_clip::web::{WebAnswer, WebRequest};
+use pinion_clip::{CallError, Snapshot, State, Status};
+use pinion_proto::Text;
+use pinion_proto::hub::hub_message::Payload;
+use pinion_proto::hub::{DataCommand, GetClipWebCommand, InvokeCommand, InvokeInput};
+use pinion_status::{Code, Failure};
+use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
+use tokio::time::Sleep;
+
+use super::flow::{Flow, disconnected};
+use super::heard::Dialect;
+use super::session::{Asked, Session};
+use crate::convert::{data_answer, failure, operation_name, text};
+use crate::endpoint::{Answers, Call, Endpoint, Input, failed};
+
+/// A clip of a provider.
+pub(super) struct RemoteClip {
+    session: Arc<Session>,
+    /// As the provider calls it.
+    pub(super) name: String,
+    guarded: bool,
+    snapshot: watch::Sender<Snapshot>,
+    log: OnceLock<Arc<ClipLog>>,
+}
+
+impl std::fmt::Debug for RemoteClip {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("RemoteClip")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RemoteClip {
+    pub(super) fn new(
+        session: Arc<Session>,
+        name: String,
+        manifest: Manifest,
+        guarded: bool,
+        earlier: Option<&Self>,
+    ) -> Self {
+        let status = earlier.map_or_else(
+            || Status {
+                state: State::Running,
+                message: String::new(),
+            },
+            |it| it.snapshot.borrow().status.clone(),
+        );
+        let log = earlier.and_then(|it| it.log.get().cloned());
+        Self {
+            session,
+            name,
+            guarded,
+            snapshot: watch::Sender::new(Snapshot {
+                status,
+                manifest: manifest.into(),
+            }),
+            log: log.map_or_else(OnceLock::new, OnceLock::from),
+        }
+    }
+
+    pub(super) fn turn(&self, status: Status) {
+        self.snapshot.send_modify(|it| it.status = status);
+    }
+
+    pub(super) fn own_log(&self) -> &Arc<ClipLog> {
+        self.log.get_or_init(|| Arc::new(ClipLog::in_memory()))
+    }
+
+    /// Its provider is gone; those who follow its log are told.
+    pub(super) fn leave(&self) {
+        if let Some(log) = self.log.get() {
+            log.close();
+        }
+    }
+
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(Text) -> (Payload, usize),
+        asked: impl FnOnce(oneshot::Sender<Result<T, Failure>>) -> Asked,
+        limit: Duration,
+    ) -> Result<T, Failure> {
+        let id: Text = uuid::Uuid::new_v4().to_string().into();
+        let (sender, answer) = oneshot::channel();
+        self.session.expect(id.clone(), asked(sender))?;
+        let _forgotten = Forget(&self.session, id.clone());
+        let asking = async {
+            let (payload, size) = command(id);
+            if !self.session.send(payload, size).await {
+                return Err(disconnected());
+            }
+            answer.await.unwrap_or_else(|_| Err(disconnected()))
+        };
+        match tokio::time::timeout(limit, asking).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Failure::new(
+                Code::DeadlineExceeded,
+                format!("the provider of clip \"{}\" did not answer", self.name),
+            )),
+        }
+    }
+
+    fn knows_files(&self) -> Result<(), Failure> {
+        match self.session.dialect() {
+            Dialect::Register => Ok(()),
+            Dialect::Typed => Err(Failure::new(
+                Code::Unimplemented,
+                format!("the provider of clip \"{}\" gives out no files", self.name),
+            )),
+        }
+    }
+}
+
+/// Forgets a request when nobody waits for it any more.
+struct Forget<'a>(&'a Session, Text);
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.0.expected(&self.1);
+    }
+}
+
+impl Endpoint for RemoteClip {
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot.borrow().clone()
+    }
+
+    fn watch(&self) -> Option<watch::Receiver<Snapshot>> {
+        Some(self.snapshot.subscribe())
+    }
+
+    fn accepts(&self, command: &str) -> bool {
+        self.snapshot.borrow().manifest.accepts(command)
+    }
+
+    fn is_guarded(&self) -> bool {
+        self.guarded
+    }
+
+    fn invoke(self: Arc<Self>, call: Call) -> Answers {
+        let session = &self.session;
+        let flow = match session.begin(call.deadline) {
+            Ok(flow) => flow,
+            Err(failure) => return failed(CallError::Unanswered(failure)),
+        };
+        let size = call.input.len();
+        let command = Payload::InvokeCommand(InvokeCommand {
+            request_id: flow.id.clone(),
+            clip_name: text(&self.name),
+            command: call.command.into(),
+            input: call.input,
+            clip_token: call.secret.map(Text::from).unwrap_or_default(),
+            timeout_ms: flow.time_left(),
+            open_input: call.more.is_some(),
+        });
+        let mut answers = RemoteAnswers {
+            sending: None,
+            more: call.more,
+            feeding: None,
+            alarm: flow
+                .deadline
+                .map(|deadline| Box::pin(tokio::time::sleep_until(deadline))),
+            over: false,
+            session: session.clone(),
+            flow,
+        };
+        match session.send_now(command, size) {
+            None => answers.feed(),
+            Some((message, size)) => {
+                let session = session.clone();
+                let sending = async move { session.queue.put(message, size).await };
+                answers.sending = Some(Box::pin(sending));
+            }
+        }
+        Box::pin(answers)
+    }
+
+    fn data(
+        &self,
+        path: String,
+        operation: DataOperation,
+    ) -> BoxFuture<'_, Result<DataAnswer, Failure>> {
+        Box::pin(async move {
+            self.knows_files()?;
+            let name = operation_name(&operation);
+            let content = match operation {
+                DataOperation::Write(content) => content,
+                _ => Bytes::new(),
+            };
+            let size = content.len();
+            let command = |id| {
+                let command = DataCommand {
+                    request_id: id,
+                    clip_name: text(&self.name),
+                    operation: name.into(),
+                    path: path.into(),
+                    content,
+                    ..DataCommand::default()
+                };
+                (Payload::DataCommand(command), size)
+            };
+            let result = self
+                .ask(command, Asked::Data, self.session.limits.data)
+                .await?;
+            data_answer(name, result)
+        })
+    }
+
+    fn web(&self, request: WebRequest) -> BoxFuture<'_, Result<WebAnswer, Failure>> {
+        Box::pin(async move {
+            if !self.snapshot.borrow().manifest.has_web {
+                let message = format!("clip \"{}\" web unavailable", self.name);
+                return Err(Failure::new(Code::NotFound, message));
+            }
+            self.knows_files()?;
+            let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            let command = |id| {
+                let command = GetClipWebCommand {
+                    request_id: id,
+                    clip_name: text(&self.name),
+                    path: request.path.into(),
+                    offset: number(request.offset),
+                    length: number(request.length),
+                    if_none_match: request.if_none_match.into(),
+                };
+                (Payload::GetClipWebCommand(command), 0)
+            };
+            let result = self
+                .ask(command, Asked::Web, self.session.limits.web)
+                .await?;
+            if let Some(error) = &result.error {
+                return Err(failure(error));
+            }
+            Ok(WebAnswer {
+                content: result.content,
+                content_type: result.content_type.to_string().into(),
+                etag: result.etag.to_string(),
+                total_size: u64::try_from(result.total_size).unwrap_or_default(),
+                not_modified: result.not_modified,
+                is_fallback: false,
+            })
+        })
+    }
+
+    fn log(&self) -> Option<Arc<ClipLog>> {
+        Some(self.own_log().clone())
+    }
+}
+
+/// The answer to a call. Dropping it cancels the call.
+struct RemoteAnswers {
+    session: Arc<Session>,
+    flow: Arc<Flow>,
+    /// The command while there is no room for it.
+    sending: Option<BoxFuture<'static, bool>>,
+    /// Further input, until the command is on its way.
+    more: Option<Input>,
+    feeding: Option<AbortHandle>,
+    alarm: Option<Pin<Box<Sleep>>>,
+    over: bool,
+}
+
+impl RemoteAnswers {
+    /// Passes further input on. Not here, because answers are looked at only while somebody reads them.
+    fn feed(&mut self) {
+        if let Some(more) = self.more.take() {
+            let fed = feed(self.session.clone(), self.flow.clone(), more);
+            self.feeding = Some(tokio::spawn(fed).abort_handle());
+        }
+    }
+}
+
+async fn feed(session: Arc<Session>, flow: Arc<Flow>, mut more: Input) {
+    loop {
+        let next = more.next().await;
+        let done = next.is_none();
+        let data = match next.transpose() {
+            Ok(data) => data.unwrap_or_default(),
+            Err(failure) => return session.abandon(&flow, failure),
+        };
+        let size = data.len();
+        let input = InvokeInput {
+            request_id: flow.id.clone(),
+            data,
+            done,
+        };
+        if !session.send(Payload::InvokeInput(input), size).await || done {
+            return;
+        }
+    }
+}
+
+impl Stream for RemoteAnswers {
+    type Item = Result<Bytes, CallError>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let answers = self.get_mut();
+        if answers.over {
+            return Poll::Ready(None);
+        }
+        if let Some(sending) = &mut answers.sending
+            && sending.as_mut().poll(context).is_ready()
+        {
+            answers.sending = None;
+            answers.feed();
+        }
+        if let Poll::Ready(item) = answers.flow.poll(context) {
+            answers.over = !matches!(item, Some(Ok(_)));
+            answers.session.room.notify_one();
+            return Poll::Ready(item);
+        }
+        let alarm = answers.alarm.as_mut();
+        if alarm.is_none_or(|alarm| alarm.as_mut().poll(context).is_pending()) {
+            return Poll::Pending;
+        }
+        answers.over = true;
+        let failure = Failure::new(
+            Code::DeadlineExceeded,
+            "the provider did not answer in time",
+        );
+        answers.session.abandon(&answers.flow, failure.clone());
+        Poll::Ready(Some(Err(CallError::Unanswered(failure))))
+    }
+}
+
+impl Drop for RemoteAnswers {
+    fn drop(&mut self) {
+        if let Some(feeding) = &self.feeding {
+            feeding.abort();
+        }
+        // Over in any case if it was read to its end.
+        if !self.over {
+            let failure = Failure::new(Code::Canceled, "the caller went away");
+            match self.sending {
+                // It was never sent, so nobody need be told.
+                Some(_) => self.session.settle(&self.flow),
+                None => self.session.abandon(&self.flow, failure),
+            }
+        }
+    }
+}

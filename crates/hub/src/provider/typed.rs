@@ -1,0 +1,335 @@
+//! The typed spelling: JSON objects told apart by a `type`, payloads inline. It means what the schema's messages mean, and
+//! is translated to and from them here and nowhere else.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use pinion_proto::hub::hub_message::Payload as Said;
+use pinion_proto::hub::{InvokeCommand, InvokeInput, ProviderHello};
+use pinion_status::{Code, Failure};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::heard::{Heard, Log, Part};
+use super::registration::Registration;
+
+/// A clip and the alias it got.
+#[derive(Debug, Serialize)]
+pub(super) struct Granted {
+    pub(super) package: String,
+    pub(super) suggested: String,
+    pub(super) alias: String,
+}
+
+/// An object of one level, its members as they are written.
+type Members<'a> = HashMap<String, &'a RawValue>;
+
+/// The `type` of a message, if it is one of this spelling.
+pub(super) fn kind(message: &[u8]) -> Result<Option<String>, Failure> {
+    let members = members(message)?;
+    Ok(members
+        .get("type")
+        .and_then(|kind| serde_json::from_str(kind.get()).ok()))
+}
+
+fn members(message: &[u8]) -> Result<Members<'_>, Failure> {
+    serde_json::from_slice(message)
+        .map_err(|error| Failure::invalid(format!("the message is no JSON object: {error}")))
+}
+
+/// Reads a message.
+pub(super) fn read(message: &Bytes) -> Result<Heard, Failure> {
+    let members = members(message)?;
+    let text = |key: &str| -> String {
+        let value = members.get(key).map(|value| value.get());
+        let value = value.and_then(|value| serde_json::from_str::<String>(value).ok());
+        value.unwrap_or_default()
+    };
+    let value = |key: &str| -> Value {
+        let value = members.get(key).map(|value| value.get());
+        let value = value.and_then(|value| serde_json::from_str(value).ok());
+        value.unwrap_or_default()
+    };
+    // An inline payload is a slice of the message it came in.
+    let payload = |key: &str| match members.get(key).map(|value| value.get().trim()) {
+        None => Bytes::new(),
+        Some(text) => message.slice_ref(text.as_bytes()),
+    };
+    let part = |output, error, done| {
+        Heard::Part(Part {
+            id: text("requestId").into(),
+            output,
+            error,
+            done,
+        })
+    };
+    Ok(match text("type").as_str() {
+        "RegisterClips" => Heard::Clips {
+            provider: Some(text("providerName").trim().to_owned()).filter(|it| !it.is_empty()),
+            clips: Ok(value("clips")
+                .as_array()
+                .map(|clips| clips.iter().map(Registration::read).collect())
+                .unwrap_or_default()),
+            manages: value("runtime") == Value::Bool(true),
+        },
+        "UnregisterClips" => Heard::Removed(match value("aliases") {
+            Value::Array(names) => names
+                .iter()
+                .filter_map(|name| name.as_str().map(str::to_owned))
+                .collect(),
+            Value::String(name) => vec![name],
+            _ => Vec::new(),
+        }),
+        "InvokeResponse" => match failure(&value("error")) {
+            None => part(payload("output"), None, true),
+            error => part(Bytes::new(), error, true),
+        },
+        "InvokeStreamChunk" => match failure(&value("error")) {
+            None => part(payload("chunk"), None, false),
+            error => part(Bytes::new(), error, true),
+        },
+        "InvokeStreamEnd" => part(Bytes::new(), failure(&value("error")), true),
+        "Heartbeat" => Heard::Heartbeat,
+        "Log" => Heard::Log(Log {
+            clip: match text("alias").trim() {
+                "" => text("package"),
+                alias => alias.to_owned(),
+            },
+            level: text("level"),
+            message: text("message"),
+            request: text("requestId"),
+        }),
+        _ => Heard::Nothing,
+    })
+}
+
+/// A failure, given as a text or as an object with a code.
+fn failure(error: &Value) -> Option<Failure> {
+    let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+    match error {
+        Value::Null | Value::Bool(false) => None,
+        Value::String(message) => Some(Failure::new(Code::Internal, message.clone())),
+        _ => Some(Failure::new(
+            Code::parse(text("code")),
+            text("message").to_owned(),
+        )),
+    }
+}
+
+/// Writes a message; `None` if this spelling has none for it.
+pub(super) fn write(said: &Said) -> Option<Bytes> {
+    let object = match said {
+        Said::InvokeCommand(command) => return Some(invoke(command)),
+        Said::InvokeInput(input) => return Some(feed(input)),
+        Said::InvokeCancel(cancel) => serde_json::json!({
+            "type": "InvokeCancel", "requestId": *cancel.request_id, "reason": *cancel.reason,
+        }),
+        Said::Pong(beat) => serde_json::json!({
+            "type": "Heartbeat", "pong": {"sentAtUnixMs": beat.sent_at_unix_ms.to_string()},
+        }),
+        Said::ProviderHello(hello) => return Some(self::hello(hello)),
+        _ => return None,
+    };
+    Some(object.to_string().into())
+}
+
+/// The first message, which can be read in both spellings.
+pub(super) fn hello(hello: &ProviderHello) -> Bytes {
+    let object = serde_json::json!({
+        "type": "ProviderHello",
+        "sessionId": *hello.session_id,
+        "providerHello": {
+            "sessionId": *hello.session_id,
+            "heartbeatIntervalMs": hello.heartbeat_interval_ms.to_string(),
+            "heartbeatTimeoutMs": hello.heartbeat_timeout_ms.to_string(),
+            "hubVersion": *hello.hub_version,
+        },
+    });
+    object.to_string().into()
+}
+
+/// Which aliases clips got.
+pub(super) fn registered(clips: &[Granted]) -> Bytes {
+    let object = serde_json::json!({"type": "ClipsRegistered", "clips": clips});
+    object.to_string().into()
+}
+
+/// That clips were not registered; the stream ends behind it.
+pub(super) fn refused(message: &str) -> Bytes {
+    let object = serde_json::json!({
+        "type": "ClipsRegistered", "accepted": false, "message": message, "clips": [],
+    });
+    object.to_string().into()
+}
+
+/// Asks a runtime to install a package.
+pub(super) fn install(id: &str, package: &str, version: &str, alias: &str, secret: &str) -> Bytes {
+    let mut object = serde_json::json!({
+        "type": "RuntimeInstall", "requestId": id, "package": package, "version": version, "alias": alias,
+    });
+    if !secret.is_empty() {
+        object["clipToken"] = secret.into();
+    }
+    object.to_string().into()
+}
+
+/// Asks a runtime to remove a clip.
+pub(super) fn uninstall(id: &str, alias: &str, purge: bool) -> Bytes {
+    let object = serde_json::json!({
+        "type": "RuntimeUninstall", "requestId": id, "alias": alias, "purge": purge,
+    });
+    object.to_string().into()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InvokeRequest<'a> {
+    r#type: &'static str,
+    request_id: &'a str,
+    alias: &'a str,
+    command: &'a str,
+    input: &'a RawValue,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    clip_token: &'a str,
+    #[serde(skip_serializing_if = "is_zero")]
+    timeout_ms: i64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    open_input: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MoreInput<'a> {
+    r#type: &'static str,
+    request_id: &'a str,
+    data: &'a RawValue,
+    done: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks with a reference"
+)]
+fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
+fn invoke(command: &InvokeCommand) -> Bytes {
+    let input = inline(&command.input, "{}");
+    let request = InvokeRequest {
+        r#type: "InvokeRequest",
+        request_id: &command.request_id,
+        alias: &command.clip_name,
+        command: &command.command,
+        input: &input,
+        clip_token: &command.clip_token,
+        timeout_ms: command.timeout_ms,
+        open_input: command.open_input,
+    };
+    serde_json::to_vec(&request).unwrap_or_default().into()
+}
+
+fn feed(input: &InvokeInput) -> Bytes {
+    let data = inline(&input.data, "null");
+    let more = MoreInput {
+        r#type: "InvokeInput",
+        request_id: &input.request_id,
+        data: &data,
+        done: input.done,
+    };
+    serde_json::to_vec(&more).unwrap_or_default().into()
+}
+
+/// A payload as it can stand inside a message; what is not JSON becomes a text.
+fn inline(payload: &[u8], empty: &'static str) -> Box<RawValue> {
+    let text = String::from_utf8_lossy(payload);
+    let text = match text.trim() {
+        "" => empty,
+        text => text,
+    };
+    let raw = RawValue::from_string(text.to_owned());
+    raw.or_else(|_| serde_json::value::to_raw_value(text))
+        .unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// Package and version of a source, for runtimes that are told them apart.
+pub(super) fn package_of(source: &str) -> (&str, &str) {
+    let package = match source.strip_prefix("registry:") {
+        Some(rest) => rest.rsplit_once('#').map_or(rest, |(_, package)| package),
+        None => source,
+    };
+    let name_at = package.find('/').map_or(0, |slash| slash + 1);
+    let Some(scoped) = package.strip_prefix('@') else {
+        return (package, "");
+    };
+    match scoped
+        .get(name_at.saturating_sub(1)..)
+        .and_then(|name| name.find(['@', ':']))
+    {
+        Some(at) => (&package[..name_at + at], &package[name_at + at + 1..]),
+        None => (package, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_told_apart_into_package_and_version() {
+        for (source, package, version) in [
+            ("@acme/todo", "@acme/todo", ""),
+            ("@acme/todo@0.3.0", "@acme/todo", "0.3.0"),
+            ("@acme/todo:beta", "@acme/todo", "beta"),
+            (
+                "registry:https://r.example:80/x#@acme/todo@1",
+                "@acme/todo",
+                "1",
+            ),
+            ("local/todo:/home/me/todo", "local/todo:/home/me/todo", ""),
+            ("github/me/todo#main", "github/me/todo#main", ""),
+            ("@", "@", ""),
+        ] {
+            assert_eq!(package_of(source), (package, version), "{source}");
+        }
+    }
+
+    #[test]
+    fn payloads_are_slices_and_failures_have_two_forms() {
+        let message = Bytes::from_static(
+            br#"{"type":"InvokeResponse","requestId":"r1","output": {"a": [1, 2]} }"#,
+        );
+        let Ok(Heard::Part(part)) = read(&message) else {
+            panic!("no part")
+        };
+        assert_eq!((&*part.id, part.done), ("r1", true));
+        assert_eq!(part.output, br#"{"a": [1, 2]}"#[..]);
+        assert!(message.as_ptr_range().contains(&part.output.as_ptr()));
+        for (text, code, words) in [
+            (r#""boom""#, Code::Internal, "boom"),
+            (
+                r#"{"code":"NOT_FOUND","message":"gone"}"#,
+                Code::NotFound,
+                "gone",
+            ),
+            (r#"{"message":"plain"}"#, Code::Internal, "plain"),
+        ] {
+            let message = format!(r#"{{"type":"InvokeResponse","requestId":"r1","error":{text}}}"#);
+            let Ok(Heard::Part(part)) = read(&message.into()) else {
+                panic!("no part")
+            };
+            assert_eq!(part.error, Some(Failure::new(code, words)), "{text}");
+        }
+    }
+
+    #[test]
+    fn inputs_that_are_no_json_become_texts() {
+        let command = InvokeCommand {
+            input: Bytes::from_static(b"plain \xff"),
+            ..InvokeCommand::default()
+        };
+        let written: Value = serde_json::from_slice(&invoke(&command)).unwrap();
+        assert_eq!(written["input"], "plain \u{fffd}");
+    }
+}

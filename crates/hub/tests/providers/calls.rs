@@ -1,0 +1,273 @@
+//! Calls to clips of providers: order, concurrency, input that follows, readers that are slow.
+
+use std::time::Duration;
+
+use pinion_access::Grant;
+use serde_json::{Value, json};
+
+use super::common::provider::{Came, Stream, Wire};
+use super::{aliases, base64, eventually, follow, hub, hub_with, invoke, output, unbase64};
+
+fn command(stream: &Stream) -> (Value, String) {
+    let command = stream.message_with("invokeCommand")["invokeCommand"].clone();
+    let id = command["requestId"].as_str().unwrap().to_owned();
+    (command, id)
+}
+
+fn result(id: &str, text: &str, done: bool) -> Value {
+    json!({"invokeResult": {"requestId": id, "output": base64(text), "done": done}})
+}
+
+#[test]
+fn results_may_come_in_any_order() {
+    for wire in Wire::ALL {
+        let hub = hub();
+        let stream = Stream::provider(&hub, wire, "one", json!([{"alias": "todo"}]));
+        let calls: Vec<_> = (0..20)
+            .map(|number| (number, invoke(&hub, "todo", &format!("c{number}"))))
+            .collect();
+        let mut asked: Vec<_> = (0..20).map(|_| command(&stream)).collect();
+        asked.reverse();
+        for (command, id) in &asked {
+            stream.send(result(id, &command["command"].to_string(), true));
+        }
+        for (number, call) in calls {
+            let (status, answer) = call.join().unwrap();
+            assert_eq!(
+                (status, output(&answer)),
+                (200, json!(format!("c{number}")))
+            );
+        }
+    }
+}
+
+#[test]
+fn both_dialects_live_in_one_hub() {
+    let hub = hub();
+    let public = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "a"}]));
+    let typed = Stream::typed(&hub, "two", json!([{"alias": "b"}]));
+    let (a, b) = (invoke(&hub, "a", "go"), invoke(&hub, "b", "go"));
+    let request = typed.message();
+    typed.send(json!({"type": "InvokeResponse", "requestId": request["requestId"], "output": "b"}));
+    let (_, id) = command(&public);
+    public.send(result(&id, "\"a\"", true));
+    assert_eq!(output(&a.join().unwrap().1), "a");
+    assert_eq!(output(&b.join().unwrap().1), "b");
+}
+
+#[test]
+fn failures_of_the_clip_are_answers() {
+    let hub = hub();
+    let stream = Stream::provider(&hub, Wire::ConnectJson, "one", json!([{"alias": "todo"}]));
+    let caller = follow(&hub, "todo", "boom");
+    let (_, id) = command(&stream);
+    stream.send(result(&id, "1", false));
+    let error = json!({"code": "FAILED_PRECONDITION", "message": "not now"});
+    stream.send(json!({"invokeResult": {"requestId": id, "error": error}}));
+    stream.send(result(&id, "2", true));
+    assert_eq!(output(&caller.message()), 1);
+    let last = caller.message();
+    assert_eq!(last["error"]["code"], "failed_precondition");
+    assert_eq!(caller.came(), Came::End(Ok(())));
+    let call = invoke(&hub, "todo", "boom");
+    let (_, id) = command(&stream);
+    stream.send(json!({"invokeResult": {"requestId": id, "error": {"message": "boom"}}}));
+    let (status, body) = call.join().unwrap();
+    assert_eq!((status, &body["code"]), (500, &json!("internal")));
+}
+
+#[test]
+fn a_call_that_ends_without_output_gives_an_empty_object() {
+    let hub = hub();
+    let stream = Stream::provider(&hub, Wire::ConnectProto, "one", json!([{"alias": "todo"}]));
+    let call = invoke(&hub, "todo", "go");
+    let (_, id) = command(&stream);
+    // Empty parts say nothing.
+    stream.send(json!({"invokeResult": {"requestId": id}}));
+    stream.send(json!({"invokeResult": {"requestId": id, "done": true}}));
+    assert_eq!(output(&call.join().unwrap().1), json!({}));
+}
+
+#[test]
+fn commands_that_are_not_listed_never_leave_the_hub() {
+    let hub = hub();
+    let clips = json!([{"alias": "todo", "commands": [{"name": "list"}]}]);
+    let stream = Stream::provider(&hub, Wire::Grpc, "one", clips);
+    let (status, body) = invoke(&hub, "todo", "drop").join().unwrap();
+    assert_eq!(status, 404);
+    let expected = "clip \"todo\" does not support command \"drop\"";
+    assert_eq!(body["message"], expected);
+    assert!(stream.is_quiet(Duration::from_millis(50)));
+}
+
+#[test]
+fn ten_thousand_parts_arrive_in_order() {
+    for wire in [Wire::ConnectJson, Wire::Grpc] {
+        let hub = hub();
+        let stream = Stream::provider(&hub, wire, "one", json!([{"alias": "feed"}]));
+        let caller = follow(&hub, "feed", "monitor");
+        let (_, id) = command(&stream);
+        for number in 0..10_000 {
+            stream.send(result(&id, &number.to_string(), false));
+        }
+        stream.send(json!({"invokeResult": {"requestId": id, "done": true}}));
+        for number in 0..10_000 {
+            assert_eq!(output(&caller.message()), number, "{wire:?}");
+        }
+        assert_eq!(caller.came(), Came::End(Ok(())));
+    }
+}
+
+#[test]
+fn further_input_is_passed_on_as_it_comes() {
+    for wire in Wire::ALL {
+        let hub = hub();
+        let stream = Stream::provider(&hub, wire, "one", json!([{"alias": "todo"}]));
+        let mut caller = Stream::open(&hub, "InvokeStream", wire);
+        let start = json!({"clipName": "todo", "command": "talk", "input": base64("0")});
+        caller.send(json!({ "start": start }));
+        let (command, id) = command(&stream);
+        assert_eq!(unbase64(&command["input"]), "0");
+        assert_eq!(command["openInput"], true);
+        for number in 1..4 {
+            caller.send(json!({"chunk": {"data": base64(&number.to_string())}}));
+            let input = stream.message()["invokeInput"].clone();
+            assert_eq!(input["requestId"], id.as_str());
+            assert_eq!(unbase64(&input["data"]), number.to_string());
+            stream.send(result(&id, &number.to_string(), false));
+            assert_eq!(output(&caller.message()), number);
+        }
+        caller.finish();
+        let last = stream.message()["invokeInput"].clone();
+        assert_eq!((&last["done"], last.get("data")), (&json!(true), None));
+        stream.send(result(&id, "9", true));
+        assert_eq!(output(&caller.message()), 9);
+        assert_eq!(caller.came(), Came::End(Ok(())));
+    }
+}
+
+/// A caller that opens a call and never reads its answer.
+fn deaf(hub: &super::Running, stream: &Stream) -> (std::net::TcpStream, String) {
+    use std::io::Write;
+    let body = json!({"clipName": "feed", "command": "pour"}).to_string();
+    let mut socket = std::net::TcpStream::connect(hub.address).unwrap();
+    let head = format!(
+        "POST /pinix.v2.HubService/Invoke HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: application/connect+json\r\ncontent-length: {}\r\n\r\n",
+        hub.token,
+        body.len() + 5
+    );
+    socket.write_all(head.as_bytes()).unwrap();
+    socket.write_all(&[0]).unwrap();
+    let length = (body.len() as u32).to_be_bytes();
+    socket.write_all(&length).unwrap();
+    socket.write_all(body.as_bytes()).unwrap();
+    let (_, id) = command(stream);
+    (socket, id)
+}
+
+#[test]
+fn a_caller_that_does_not_read_holds_up_nobody_for_long() {
+    let hub = hub();
+    let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "feed"}]));
+    let (_socket, id) = deaf(&hub, &stream);
+    let other = invoke(&hub, "feed", "quick");
+    let (_, quick) = command(&stream);
+    let chunk = format!("\"{}\"", "x".repeat(128 * 1024));
+    let part = stream.encode(&result(&id, &chunk, false));
+    for _ in 0..300 {
+        stream.send_raw(&part);
+    }
+    stream.send(result(&quick, "1", true));
+    assert_eq!(other.join().unwrap().0, 200);
+    let cancel = stream.message_with("invokeCancel");
+    assert_eq!(cancel["invokeCancel"]["requestId"], id.as_str());
+}
+
+#[test]
+fn a_caller_that_is_slow_gets_everything_if_nobody_else_waits() {
+    let hub = hub();
+    let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "feed"}]));
+    let (mut socket, id) = deaf(&hub, &stream);
+    let chunk = format!("\"{}\"", "x".repeat(64 * 1024));
+    let part = stream.encode(&result(&id, &chunk, false));
+    for _ in 0..400 {
+        stream.send_raw(&part);
+    }
+    stream.send(json!({"invokeResult": {"requestId": id, "done": true}}));
+    // Longer than others would have been asked to wait.
+    std::thread::sleep(Duration::from_millis(600));
+    let mut bytes = 0;
+    let mut buffer = vec![0; 1 << 20];
+    let wanted = 400 * base64(&chunk).len();
+    while bytes < wanted {
+        use std::io::Read;
+        bytes += socket.read(&mut buffer).unwrap();
+    }
+}
+
+#[test]
+fn a_revoked_token_ends_the_stream() {
+    let hub = super::Running::start(pinion_access::Mode::Secured);
+    let store = hub.hub.gate().store();
+    let grant = Grant::Hub {
+        scope: "@me".parse().unwrap(),
+        manage: false,
+    };
+    let minted = store.mint(pinion_access::NewToken::new(grant)).unwrap();
+    let token = minted.token.reveal().to_owned();
+    let stream = Stream::open_as(&hub, "ProviderStream", Wire::Grpc, Some(&token));
+    stream.message();
+    let clips = json!([{"alias": "mine"}]);
+    stream.send(json!({"register": {"providerName": "p", "clips": clips}}));
+    stream.message();
+    // Clips belong to the scope of the token.
+    let route = hub.hub.table().get("mine").unwrap();
+    assert_eq!(route.scope.as_ref().unwrap().as_str(), "@me");
+    // Without the right to manage there is no stream for runtimes.
+    let runtime = Stream::open_as(&hub, "RuntimeStream", Wire::Grpc, Some(&token));
+    assert_eq!(runtime.end().unwrap_err().0, "permission_denied");
+    let nobody = Stream::open_as(&hub, "ProviderStream", Wire::Grpc, None);
+    assert_eq!(nobody.end().unwrap_err().0, "unauthenticated");
+    store.revoke(&minted.record.id).unwrap();
+    assert_eq!(stream.end().unwrap_err().0, "unauthenticated");
+    eventually("its clips are gone", || aliases(&hub).is_empty());
+}
+
+#[test]
+fn statuses_are_those_of_ones_own_clips() {
+    let hub = hub();
+    let stream = Stream::provider(&hub, Wire::ConnectJson, "one", json!([{"alias": "a"}]));
+    let _other = Stream::provider(&hub, Wire::ConnectJson, "two", json!([{"alias": "b"}]));
+    for name in ["b", "a"] {
+        let changed = json!({"name": name, "status": "CLIP_STATUS_ERROR", "message": "broken"});
+        stream.send(json!({ "clipStatusChanged": changed }));
+    }
+    eventually("it is known", || {
+        let (_, answer) = hub.call("ListClips", "{}");
+        answer["clips"][0]["status"] == "CLIP_STATUS_ERROR"
+    });
+    let (_, answer) = hub.call("ListClips", "{}");
+    assert_eq!(answer["clips"][0]["statusMessage"], "broken");
+    assert_eq!(answer["clips"][1]["status"], "CLIP_STATUS_RUNNING");
+}
+
+#[test]
+fn files_that_nobody_gives_out_run_into_the_limit() {
+    let hub = hub_with(|limits| {
+        limits.web = Duration::from_millis(100);
+        limits.data = Duration::from_millis(100);
+    });
+    let clips = json!([{"alias": "a", "hasWeb": true}, {"alias": "b"}]);
+    let stream = Stream::provider(&hub, Wire::Grpc, "one", clips);
+    let (status, _) = hub.call("GetClipWeb", r#"{"clipName":"a","path":"x"}"#);
+    assert_eq!(status, 504);
+    let (status, _) = hub.call("DataRead", r#"{"clipName":"a","path":"x"}"#);
+    assert_eq!(status, 504);
+    stream.message();
+    stream.message();
+    // A clip without pages is not even asked.
+    let (status, _) = hub.call("GetClipWeb", r#"{"clipName":"b","path":"x"}"#);
+    assert_eq!(status, 404);
+    assert!(stream.is_quiet(Duration::from_millis(50)));
+}
