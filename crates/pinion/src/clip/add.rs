@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use pinion_clip::watch::Watch;
 use pinion_proto::Message;
 use pinion_proto::hub::{
     AddClipRequest, AddClipResponse, ClipInfo, RemoveClipRequest, RemoveClipResponse,
@@ -25,6 +26,7 @@ pub(super) const ADD: Verb = Verb {
             Flag::valued("--token"),
             Flag::valued("--registry"),
             Flag::valued("--path"),
+            Flag::bare("--watch"),
         ],
     ],
     raw_after: usize::MAX,
@@ -73,11 +75,48 @@ fn add(line: &Line) -> Result<ExitCode, Failure> {
         requested_alias: text(line, "--alias"),
         ..AddClipRequest::default()
     };
+    let watched = match (line.has("--watch"), request.source.split_once(":/")) {
+        (false, _) => None,
+        (true, Some((name, path))) if name.starts_with("local/") => Some(format!("/{path}")),
+        (true, _) => return Err(line.wrong("--watch is for directories and archives")),
+    };
     let caller = Caller::of(line)?;
-    let clip = caller::wait(install(&caller, &request))?;
+    caller::wait(async {
+        let watch = watched.map(Watch::new);
+        let clip = install(&caller, &request).await?;
+        added(line, &clip)?;
+        match watch {
+            Some(watch) => keep_adding(line, &caller, request, clip, watch).await,
+            None => Ok(ExitCode::SUCCESS),
+        }
+    })
+}
+
+fn added(line: &Line, clip: &ClipInfo) -> Result<ExitCode, Failure> {
     match Shape::of(line) {
         Shape::Json => out(&format!("{}\n", clip.to_json())),
-        Shape::Table => out(&format!("Added {}.\n", told(&clip))),
+        Shape::Table => out(&format!("Added {}.\n", told(clip))),
+    }
+}
+
+/// Installs a clip anew whenever its directory has changed. What does not work then is said, and the version before stays.
+async fn keep_adding(
+    line: &Line,
+    caller: &Caller,
+    mut request: AddClipRequest,
+    clip: ClipInfo,
+    mut watch: Watch,
+) -> Result<ExitCode, Failure> {
+    request.requested_alias = clip.name;
+    loop {
+        watch.changed().await;
+        match install(caller, &request).await {
+            Ok(clip) => added(line, &clip)?,
+            Err(failure) => {
+                eprintln!("Error: {failure}");
+                ExitCode::FAILURE
+            }
+        };
     }
 }
 

@@ -41,16 +41,18 @@ Sources:
   npm/NAME[@version]                 from npm
   github/USER/REPOSITORY[#branch]
   local/NAME --path DIRECTORY        the same as a directory, under another name
+MCP servers are clips too; they are named in mcp.json in the hub's directory.
 
 Flags:
   --alias ALIAS          what it is called here; else the name in its package
   --provider NAME        the runtime that is to run it
+  --watch                stay, and install it anew whenever its directory changes
   --token SECRET         callers must know this (--clip-token)
   --registry URL         where packages come from: PINIX_REGISTRY, else client.json's
   --server, --auth-token, --root, --timeout, --json   as in `pinion clip --help`
 
 Examples:
-  pinion clip add ./todo
+  pinion clip add ./todo --watch
   pinion clip add ./todo --alias work --token s3cret-for-callers
   pinion clip add @acme/search@1.2.0 --registry https://registry.example.org
 ";

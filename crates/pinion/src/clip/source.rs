@@ -31,7 +31,7 @@ pub(super) fn resolve(line: &Line, typed: &str) -> Result<String, Failure> {
             None => typed.to_owned(),
         });
     }
-    let elsewhere = ["registry:", "npm/", "github/", "mcp:"];
+    let elsewhere = ["registry:", "npm/", "github/"];
     if elsewhere.iter().any(|prefix| typed.starts_with(prefix)) {
         return Ok(typed.to_owned());
     }

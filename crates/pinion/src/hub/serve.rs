@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use pinion_access::{Entrance, TokenStore};
-use pinion_clip::logs::{Followed, Level};
+use pinion_clip::logs::{ClipLog, Followed, Level};
 use pinion_connect::{Server, ServerOptions};
 use pinion_hub::{Hub, Opened, PREFIXES};
 use tokio::net::TcpListener;
@@ -67,7 +67,7 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
     for failure in left_out {
         eprintln!("{failure}");
     }
-    let read = copy_log(hub.clone(), options.level);
+    let read = copy_log(hub.log(), options.level);
     let tokens = hub.gate().store().clone();
     let given = options.super_token.take();
     let given = given.map(|token| tokens.accept_super(token)).transpose();
@@ -158,9 +158,9 @@ async fn note_use(tokens: TokenStore) {
 }
 
 /// Shows on stderr what happens, from a thread that may wait for its reader. Says when the log has ended.
-fn copy_log(hub: Arc<Hub>, least: Level) -> mpsc::Receiver<()> {
+pub(super) fn copy_log(log: &Arc<ClipLog>, least: Level) -> mpsc::Receiver<()> {
     let (ended, wait) = mpsc::channel();
-    let mut follower = hub.log().follow(0);
+    let mut follower = log.follow(0);
     let handle = tokio::runtime::Handle::current();
     std::thread::spawn(move || {
         handle.block_on(async {

@@ -72,6 +72,32 @@ fn a_clip_is_added_from_an_archive_and_under_another_name() {
 }
 
 #[test]
+fn a_watched_clip_is_installed_anew_when_it_changes() {
+    let home = Home::new();
+    let _hub = home.serve();
+    home.write_probe("probe");
+    let mut command = home.command("pinion", &["clip", "add", "./probe", "--watch"]);
+    let file = std::fs::File::create(home.path("added")).unwrap();
+    let mut watching = command.stdout(file).spawn().unwrap();
+    let added = || std::fs::read_to_string(home.path("added")).unwrap();
+    home.until("the first version", || added().contains("1.2.0"));
+    let text = std::fs::read_to_string(home.path("probe/clip.json")).unwrap();
+    home.write("probe/clip.json", "{ half a fi");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    home.write("probe/clip.json", &text.replace("1.2.0", "1.3.0"));
+    home.until("the second version", || added().contains("1.3.0"));
+    assert_eq!(
+        home.run(&["clip", "show", "probe"]).json()["version"],
+        "1.3.0"
+    );
+    assert_eq!(home.names(), ["probe"]);
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    let said = home.run(&["clip", "add", "npm/x", "--watch"]).failed(2);
+    assert!(said.contains("--watch"), "{said}");
+}
+
+#[test]
 fn packages_come_from_a_registry_and_are_updated() {
     let home = Home::new();
     let _hub = home.serve();
