@@ -3,6 +3,7 @@
 pub(crate) mod caller;
 mod help;
 mod import;
+mod join;
 mod mounts;
 pub(crate) mod place;
 pub(crate) mod seat;
@@ -25,6 +26,7 @@ const GROUP: Group = Group {
         &standing::STATUS,
         &standing::STOP,
         &standing::INFO,
+        &join::VERB,
         &tokens::VERB,
     ],
     otherwise: Some(&serve::VERB),

@@ -8,6 +8,7 @@ Usage:
   pinion hub status                      whether one is running, and where
   pinion hub stop                        end it
   pinion hub info                        what a hub says of itself
+  pinion hub join URL                    offer the clips here to a hub elsewhere, without being one
   pinion hub token create|list|revoke    who may call it
 
 Each has --help. The hub's files are in ~/.pinion/hub; --root or PINION_HUB_DIR name another place.
@@ -45,6 +46,8 @@ What it does:
   --hub-only             run no clips of its own
   --call-timeout TIME    how long a single answer may take: 5m; 0 is as long as it takes
   --silence TIME         how long a stream may say nothing: 5m; 0 is as long as it likes
+  --join URL             also offer the clips installed here to another hub, with --hub-token TOKEN, --name NAME and
+                         --accept-installs as in `pinion hub join --help`; --offer-all offers all it has
   --import-pinix DIR     take over the clips, data and super token of a Pinix directory; it stays as it is
   --bun FILE             the bun that runs TypeScript clips, if it is not on the path
   --log-level LEVEL      what is shown on stderr: debug, info, warn, error
@@ -147,4 +150,23 @@ Usage:
 
 Examples:
   pinion hub token revoke k3v9q2mz
+";
+
+pub(super) const JOIN: &str = "\
+Offers the clips installed here to a hub elsewhere, for as long as it runs. What is lost is joined again.
+
+Usage:
+  pinion hub join URL [flags]
+
+  --hub-token TOKEN      who we are there: PINIX_HUB_TOKEN, else client.json's
+  --name NAME            what we are called there; else the name of this machine
+  --accept-installs      whoever may manage that hub may also install and remove clips here
+  --root DIR             where the clips are: ~/.pinion/hub, or PINION_HUB_DIR
+  --bun FILE, --log-level LEVEL
+
+A hub of one's own that also does this is started with `pinion hub serve --join URL`.
+
+Examples:
+  pinion hub join https://hub.example.org --hub-token pnx_…
+  pinion hub serve --join http://192.168.1.5:9000
 ";

@@ -11,11 +11,12 @@ use std::time::Duration;
 use pinion_access::{Entrance, TokenStore};
 use pinion_clip::logs::{ClipLog, Followed, Level};
 use pinion_connect::{Server, ServerOptions};
-use pinion_hub::{Hub, Opened, PREFIXES};
+use pinion_hub::{Hub, Joined, Opened, PREFIXES};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::options::Options;
+pub(super) use self::options::level;
+use self::options::{Join, Options};
 use super::mounts::Mounts;
 use super::seat::Seat;
 use super::{failed, help};
@@ -28,11 +29,11 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How often it is written down which tokens were used.
 const NOTE_USE: Duration = Duration::from_secs(300);
 /// How long the last lines of the log may take to be read.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(200);
 
 pub(super) const VERB: Verb = Verb {
     name: "hub serve",
-    flags: &[options::FLAGS],
+    flags: &[options::FLAGS, super::join::FLAGS],
     raw_after: usize::MAX,
     help: help::SERVE,
     run,
@@ -83,6 +84,8 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
     }
     seat.tell(port, &url)?;
     out(&format!("Listening on {url}\n"))?;
+    let joined = options.join.take().map(|join| enter(hub, join, port));
+    let joined = joined.transpose()?;
     let noting = tokio::spawn(note_use(tokens.clone()));
     let importing = async {
         if let Some(pinix) = import {
@@ -96,12 +99,24 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
         () = importing => {}
     }
     noting.abort();
+    if let Some(joined) = joined {
+        joined.leave().await;
+    }
     tokio::select! {
         () = end(hub, &mounts, tokens) => {}
-        () = signals.again() => return Ok(ExitCode::from(130)),
+        () = signals.end() => return Ok(ExitCode::from(130)),
     }
     let _ = read.recv_timeout(LAST_WORDS);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Offers clips of this hub to another one.
+fn enter(hub: &Arc<Hub>, join: Join, port: u16) -> Result<Joined, Failure> {
+    let mut options = join.options;
+    if !join.is_named {
+        options.name = pinion_hub::provider_name(&pinion_hub::host_name(), port);
+    }
+    pinion_hub::join(options, hub.offer(join.shown), hub.log().clone()).map_err(failed)
 }
 
 async fn listen(options: &Options) -> Result<TcpListener, Failure> {
@@ -191,14 +206,14 @@ fn first_words(url: &str, entrance: &Entrance) -> String {
     )
 }
 
-struct Signals {
+pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
 }
 
 impl Signals {
-    fn listen() -> std::io::Result<Self> {
+    pub fn listen() -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -220,8 +235,8 @@ impl Signals {
         }
     }
 
-    /// Somebody is in a hurry.
-    async fn again(&mut self) {
+    /// Waits until it is to end, or somebody is in a hurry.
+    pub async fn end(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

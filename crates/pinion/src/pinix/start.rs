@@ -49,6 +49,7 @@ Usage:
   pinixd [flags]           in the foreground
 
   --port PORT              9000; 0 takes any that is free
+  --hub URL                offer the clips here to that hub instead of being one; with --hub-token TOKEN
   --hub-only               run no clips of its own
   --super-token TOKEN      one more token that may do everything
   --config FILE            a config.json; its directory is that of the hub
@@ -84,13 +85,18 @@ fn ours(line: &Line) -> Result<Vec<String>, Failure> {
             "Error: --hub and --hub-only exclude each other.",
         ));
     }
-    if line.has("--hub") {
-        return Err(Failure::failed(
-            "Error: a hub that lends its clips to another one is started with `pinion hub serve --join URL`.",
-        ));
+    if let Some(url) = line.value("--hub") {
+        let mut words = vec![
+            "join".to_owned(),
+            url.to_owned(),
+            "--accept-installs".to_owned(),
+        ];
+        words.extend(given(line, &["--hub-token", "--bun", "--log-level"]));
+        words.extend(rooted(line)?);
+        return Ok(words);
     }
     let mut words = vec!["serve".to_owned()];
-    for flag in [
+    let same = [
         "--super-token",
         "--bun",
         "--port",
@@ -98,18 +104,30 @@ fn ours(line: &Line) -> Result<Vec<String>, Failure> {
         "--log-level",
         "--bind",
         "--auth",
-    ] {
-        if let Some(value) = line.value(flag) {
-            words.push(format!("{flag}={value}"));
-        }
-    }
+    ];
+    words.extend(given(line, &same));
     if line.has("--hub-only") {
         words.push("--hub-only".to_owned());
     }
-    if line.has("--root") || line.has("--config") {
-        words.push(format!("--root={}", root(line)?.display()));
-    }
+    words.extend(rooted(line)?);
     Ok(words)
+}
+
+/// Those of these flags that were given, with their values.
+fn given(line: &Line, flags: &[&str]) -> Vec<String> {
+    let given = flags
+        .iter()
+        .filter_map(|flag| Some((flag, line.value(flag)?)));
+    given
+        .map(|(flag, value)| format!("{flag}={value}"))
+        .collect()
+}
+
+fn rooted(line: &Line) -> Result<Option<String>, Failure> {
+    match line.has("--root") || line.has("--config") {
+        true => Ok(Some(format!("--root={}", root(line)?.display()))),
+        false => Ok(None),
+    }
 }
 
 fn root(line: &Line) -> Result<PathBuf, Failure> {
@@ -129,6 +147,11 @@ fn serve(line: &Line) -> Result<ExitCode, Failure> {
 fn start(line: &Line) -> Result<ExitCode, Failure> {
     if line.has("--foreground") {
         return serve(line);
+    }
+    if line.has("--hub") {
+        return Err(Failure::failed(
+            "Error: with --hub it stays in the foreground: use `pinix start --foreground --hub URL` or `pinixd --hub URL`.",
+        ));
     }
     let words = ours(line)?;
     let root = root(line)?;

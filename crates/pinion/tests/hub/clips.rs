@@ -245,7 +245,7 @@ fn logs_are_shown_and_followed() {
         (&entry["level"], &entry["origin"]),
         (&json!("warn"), &json!("stderr"))
     );
-    assert!(said(&["--system"]).contains("installs \"probe\""));
+    assert!(said(&["--system"]).contains("\"probe\""));
     let mut follow = home.command("pinion", &["clip", "logs", "probe", "-f"]);
     let file = std::fs::File::create(home.path("followed")).unwrap();
     let mut follow = follow.stdout(file).spawn().unwrap();
@@ -337,6 +337,7 @@ fn every_command_has_help_with_an_example() {
         "hub status",
         "hub stop",
         "hub info",
+        "hub join",
         "hub token",
         "hub token create",
         "hub token list",

@@ -9,6 +9,7 @@
 mod calls;
 mod clips;
 mod gateway;
+mod joining;
 mod links;
 mod serving;
 mod stage;

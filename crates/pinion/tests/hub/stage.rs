@@ -204,6 +204,7 @@ impl Hub {
         stdout.read_line(&mut line).unwrap();
         let url = line
             .strip_prefix("Listening on ")
+            .or(line.strip_prefix("Joined "))
             .map(|url| url.trim().to_owned());
         let url =
             url.unwrap_or_else(|| panic!("{line:?}: {}", fs::read_to_string(&stderr).unwrap()));

@@ -1,18 +1,18 @@
 //! What the command line says about a hub that is to run.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pinion_access::{Mode as Auth, Token};
 use pinion_clip::Programs;
 use pinion_clip::logs::Level;
 use pinion_connect::{Origins, Tls};
-use pinion_hub::{Mode, Settings};
+use pinion_hub::{JoinOptions, Mode, Settings, Shown};
 
 use crate::failure::Failure;
 use crate::hub::import::Pinix;
-use crate::hub::{duration, place, seat};
+use crate::hub::{duration, join, place, seat};
 use crate::verb::{Flag, Line};
 
 pub(super) const FLAGS: &[Flag] = &[
@@ -33,11 +33,21 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::valued("--pid"),
     Flag::valued("--bun"),
     Flag::valued("--import-pinix"),
+    Flag::valued("--join"),
+    Flag::bare("--offer-all"),
 ];
 
 const DEFAULT_PORT: u16 = 9000;
 /// A super token may also be given here, where other users of the machine do not see it.
 const SUPER_TOKEN: &str = "PINION_SUPER_TOKEN";
+
+/// Which hub is to be joined, and with what.
+pub(super) struct Join {
+    pub options: JoinOptions,
+    pub shown: Shown,
+    /// The name is made of the port, which is known later.
+    pub is_named: bool,
+}
 
 /// What the command line says.
 pub(super) struct Options {
@@ -52,6 +62,7 @@ pub(super) struct Options {
     pub level: Level,
     pub programs: Programs,
     pub import: Option<Pinix>,
+    pub join: Option<Join>,
 }
 
 impl Options {
@@ -89,6 +100,7 @@ impl Options {
                 bun: line.value("--bun").map(PathBuf::from),
                 ..Programs::default()
             },
+            join: join(line, &root)?,
             import: match line.value("--import-pinix") {
                 Some(directory) => Some(Pinix::read(&std::path::absolute(directory)?)?),
                 None => None,
@@ -146,6 +158,26 @@ impl Options {
         });
         hosts.map(str::to_owned).collect()
     }
+}
+
+fn join(line: &Line, root: &Path) -> Result<Option<Join>, Failure> {
+    let Some(url) = line.value("--join") else {
+        let alone = ["--hub-token", "--name", "--accept-installs", "--offer-all"];
+        return match alone.iter().find(|flag| line.has(flag)) {
+            Some(flag) => Err(line.wrong(&format!("{flag} needs --join"))),
+            None => Ok(None),
+        };
+    };
+    let mut options = join::options(line, url, root, 0)?;
+    options.is_hub = true;
+    Ok(Some(Join {
+        options,
+        shown: match line.has("--offer-all") {
+            true => Shown::All,
+            false => Shown::Installed,
+        },
+        is_named: line.has("--name"),
+    }))
 }
 
 fn address(line: &Line) -> Result<SocketAddr, Failure> {
@@ -208,7 +240,7 @@ fn patience(
     }
 }
 
-fn level(line: &Line) -> Result<Level, Failure> {
+pub(in crate::hub) fn level(line: &Line) -> Result<Level, Failure> {
     match line.value("--log-level") {
         None | Some("info") => Ok(Level::Info),
         Some("debug") => Ok(Level::Debug),

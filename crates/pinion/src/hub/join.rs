@@ -1,0 +1,119 @@
+//! `hub join`, and `hub serve --join`: clips of this machine, offered to a hub elsewhere.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use pinion_access::client::{DAEMON_VARIABLE, Wanted};
+use pinion_clip::Programs;
+use pinion_clip::logs::ClipLog;
+use pinion_hub::{
+    Accepts, JoinOptions, JoinState, Joined, host_name, join, open_runtime, provider_name,
+};
+
+use super::seat::{Seat, pid_file};
+use super::serve::{Signals, copy_log, level};
+use super::{failed, help, place};
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::verb::{Flag, Line, Verb};
+
+/// What both commands take.
+pub(super) const FLAGS: &[Flag] = &[
+    Flag::valued("--hub-token"),
+    Flag::valued("--name"),
+    Flag::bare("--accept-installs"),
+];
+
+pub(super) const VERB: Verb = Verb {
+    name: "hub join",
+    flags: &[
+        FLAGS,
+        &[
+            Flag::valued("--root"),
+            Flag::valued("--bun"),
+            Flag::valued("--log-level"),
+        ],
+    ],
+    raw_after: usize::MAX,
+    help: help::JOIN,
+    run,
+};
+
+/// How to join the hub at `url`; `port` tells several of us on one machine apart.
+pub(super) fn options(
+    line: &Line,
+    url: &str,
+    root: &Path,
+    port: u16,
+) -> Result<JoinOptions, Failure> {
+    let wanted = Wanted {
+        root,
+        flag: line.value("--hub-token"),
+        variable: DAEMON_VARIABLE,
+        hub: url,
+        local_hub: None,
+    };
+    let chosen = wanted
+        .choose(|name| std::env::var(name).ok())
+        .map_err(failed)?;
+    let token = chosen.map(|chosen| chosen.token.reveal().to_owned());
+    let name = match line.value("--name") {
+        Some(name) => name.to_owned(),
+        None => provider_name(&host_name(), port),
+    };
+    let mut options = JoinOptions::new(url, token, name);
+    if line.has("--accept-installs") {
+        options.accepts = Accepts::CallsAndInstalls;
+    }
+    Ok(options)
+}
+
+fn run(line: &Line) -> Result<ExitCode, Failure> {
+    let [url] = line.exactly()?;
+    let root = place::root(line)?;
+    // Held, but without an address: there is no hub here that could be called.
+    let _seat = Seat::take(&root, &pid_file(&root))?;
+    let least = level(line)?;
+    let options = options(line, url, &root, 0)?;
+    let programs = Programs {
+        bun: line.value("--bun").map(Into::into),
+        ..Programs::default()
+    };
+    crate::descriptors::allow_many();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let done = runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        let log = Arc::new(ClipLog::at(root.join("logs").join("pinixd.log")));
+        let read = copy_log(&log, least);
+        let (clips, left_out) = open_runtime(&root, &options, programs).map_err(failed)?;
+        for failure in left_out {
+            eprintln!("{failure}");
+        }
+        let (name, url) = (options.name.clone(), options.url.clone());
+        let joined = join(options, clips.clone(), log.clone()).map_err(failed)?;
+        tokio::select! {
+            () = until_joined(&joined) => {
+                out(&format!("Joined {url} as {name}\n"))?;
+                signals.end().await;
+            }
+            () = signals.end() => {}
+        }
+        joined.leave().await;
+        clips.shut_down().await;
+        log.close();
+        let _ = read.recv_timeout(super::serve::LAST_WORDS);
+        Ok(ExitCode::SUCCESS)
+    });
+    pinion_tools::kill_all();
+    runtime.shutdown_background();
+    done
+}
+
+async fn until_joined(joined: &Joined) {
+    let mut state = joined.watch();
+    // Whoever keeps the state outlives us; without it there is nothing to wait for.
+    let _ = state.wait_for(|state| *state == JoinState::Joined).await;
+}

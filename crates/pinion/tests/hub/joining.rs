@@ -1,0 +1,76 @@
+//! Clips of one machine on the hub of another.
+
+use serde_json::json;
+
+use crate::stage::{Home, Hub};
+
+/// A home whose hub has the probe, and a token for those who join another.
+fn lender() -> Home {
+    let home = Home::new();
+    home.serve_probe().stop();
+    home
+}
+
+fn token(host: &Home) -> String {
+    let made = host.run(&["hub", "token", "create", "--scope", "@ann", "--manage"]);
+    made.json()["token"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn clips_are_lent_to_another_hub_by_one_that_is_a_hub_itself() {
+    let (host, guest) = (Home::new(), lender());
+    let hub = host.serve_with(&["--hub-only"]);
+    let token = token(&host);
+    let mut lent =
+        guest.serve_with(&["--join", &hub.url, "--hub-token", &token, "--name", "guest"]);
+    host.until("the clip of the other", || {
+        host.run(&["invoke", "probe", "echo", "x"]).code == 0
+    });
+    assert_eq!(
+        host.run(&["invoke", "probe", "echo", "x"]).json(),
+        json!({"title": "x"})
+    );
+    assert_eq!(
+        host.run(&["invoke", "probe", "count", "2", "--stream"])
+            .fine(),
+        "1\n2\n"
+    );
+    assert_eq!(
+        guest.run(&["invoke", "probe", "echo", "y"]).json(),
+        json!({"title": "y"})
+    );
+    let listed = host.run(&["clip", "list"]).fine();
+    assert!(listed.contains("\"provider\":\"guest\""), "{listed}");
+    lent.stop();
+    let said = host.run(&["invoke", "probe", "echo", "x"]).failed(1);
+    assert!(said.contains("probe"), "{said}");
+}
+
+#[test]
+fn clips_are_lent_without_being_a_hub() {
+    let (host, guest) = (Home::new(), lender());
+    let hub = host.serve_with(&["--hub-only"]);
+    let token = token(&host);
+    for (program, words) in [
+        (
+            "pinion",
+            vec!["hub", "join", &hub.url, "--hub-token", &token],
+        ),
+        ("pinixd", vec!["--hub", &hub.url, "--hub-token", &token]),
+    ] {
+        let command = guest.command(program, &words);
+        let mut joined = Hub::start(command, guest.path("join.err"));
+        host.until("the clip of the other", || {
+            host.run(&["invoke", "probe", "echo", "x"]).code == 0
+        });
+        // It is no hub: nobody is told to call it, and the local token goes nowhere.
+        assert_eq!(guest.run(&["hub", "status"]).code, 1);
+        assert_eq!(guest.run(&["hub", "serve", "--port", "0"]).code, 1);
+        joined.stop();
+        host.until("its end", || {
+            host.run(&["invoke", "probe", "echo", "x"]).code == 1
+        });
+    }
+    let said = guest.run(&["hub", "serve", "--name", "x"]).failed(2);
+    assert!(said.contains("--join"), "{said}");
+}
