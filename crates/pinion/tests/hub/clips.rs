@@ -245,7 +245,7 @@ fn logs_are_shown_and_followed() {
         (&entry["level"], &entry["origin"]),
         (&json!("warn"), &json!("stderr"))
     );
-    assert!(said(&["--system"]).contains("\"probe\""));
+    assert!(said(&["--system"]).contains("installs local/probe:"));
     let mut follow = home.command("pinion", &["clip", "logs", "probe", "-f"]);
     let file = std::fs::File::create(home.path("followed")).unwrap();
     let mut follow = follow.stdout(file).spawn().unwrap();
