@@ -12,7 +12,8 @@ const DIRECT: usize = BATCH;
 /// The outgoing side of a stream of records.
 #[derive(Debug)]
 pub struct Records {
-    descriptor: File,
+    /// Where they are written; without one they are gathered for [`Records::drain`].
+    descriptor: Option<File>,
     batch: Vec<u8>,
     /// What every record begins with, in the place of its `{`; nothing if empty.
     opening: Vec<u8>,
@@ -24,11 +25,26 @@ impl Records {
     /// Records for `descriptor`.
     pub fn new(descriptor: File) -> Self {
         Self {
-            descriptor,
+            descriptor: Some(descriptor),
             batch: Vec::with_capacity(BATCH),
             opening: Vec::new(),
             failed: None,
         }
+    }
+
+    /// Records that are only gathered, for a reader in the same process.
+    pub fn in_memory() -> Self {
+        Self {
+            descriptor: None,
+            batch: Vec::new(),
+            opening: Vec::new(),
+            failed: None,
+        }
+    }
+
+    /// Moves what was gathered to the end of `into`.
+    pub fn drain(&mut self, into: &mut Vec<u8>) {
+        into.append(&mut self.batch);
     }
 
     /// Adds one record made of `slices`. The caller includes the final LF.
@@ -65,7 +81,7 @@ impl Records {
 
     fn push_whole(&mut self, slices: &[&[u8]]) {
         let length: usize = slices.iter().map(|slice| slice.len()).sum();
-        if length >= DIRECT {
+        if length >= DIRECT && self.descriptor.is_some() {
             self.flush();
             self.write_direct(slices);
             return;
@@ -85,8 +101,11 @@ impl Records {
 
     /// Writes what has been gathered; says whether the stream is still good.
     pub fn flush(&mut self) -> bool {
-        if self.failed.is_none() && !self.batch.is_empty() {
-            if let Err(error) = self.descriptor.write_all(&self.batch) {
+        if let Some(descriptor) = &mut self.descriptor
+            && self.failed.is_none()
+            && !self.batch.is_empty()
+        {
+            if let Err(error) = descriptor.write_all(&self.batch) {
                 self.failed = Some(error);
             }
             self.batch.clear();
@@ -100,12 +119,15 @@ impl Records {
     }
 
     fn write_direct(&mut self, slices: &[&[u8]]) {
+        let Some(descriptor) = &mut self.descriptor else {
+            return;
+        };
         let mut vectors: Vec<IoSlice<'_>> =
             slices.iter().map(|slice| IoSlice::new(slice)).collect();
         let mut rest = &mut vectors[..];
         IoSlice::advance_slices(&mut rest, 0);
         while !rest.is_empty() {
-            match self.descriptor.write_vectored(rest) {
+            match descriptor.write_vectored(rest) {
                 Ok(0) => {
                     self.failed = Some(io::ErrorKind::WriteZero.into());
                     return;
@@ -150,6 +172,21 @@ mod tests {
             "",
         ];
         assert!(text.split('\n').eq(expected), "{}", &text[..100]);
+    }
+
+    #[test]
+    fn records_in_memory_are_gathered_in_order() {
+        let mut records = Records::in_memory();
+        let long = vec![b'x'; 2 * DIRECT];
+        records.push(&[b"{\"a\":1}\n"]);
+        records.push(&[&long, b"\n"]);
+        assert!(records.flush());
+        let mut gathered = b"0\n".to_vec();
+        records.drain(&mut gathered);
+        assert_eq!(gathered.len(), 2 + 8 + long.len() + 1);
+        assert!(gathered.starts_with(b"0\n{\"a\":1}\nxxx"));
+        records.drain(&mut gathered);
+        assert_eq!(gathered.len(), 2 + 8 + long.len() + 1);
     }
 
     fn tempfile() -> File {
