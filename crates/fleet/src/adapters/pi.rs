@@ -1,0 +1,200 @@
+//! Lines of pi's json mode, old and new, and so our own.
+//!
+//! A failed answer is told before the child tries again by itself; `agent_end` may be followed by such a try, `agent_settled`
+//! is not. Usage and cost are those of one request, in the `message_end` of its answer.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::adapter::{Adapter, Reading};
+use crate::{
+    ChildEvent, ChildFailure, Effect, FailureKind, Micros, Reason, Step, Text, Tokens, ToolPhase,
+    from_text,
+};
+
+/// Reads pi's and our own lines.
+#[derive(Debug)]
+pub(crate) struct Pi;
+
+#[derive(Deserialize)]
+struct SessionLine<'a> {
+    #[serde(borrow)]
+    id: Option<std::borrow::Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct MessageLine<'a> {
+    #[serde(borrow)]
+    message: Message<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Message<'a> {
+    role: String,
+    #[serde(borrow)]
+    content: &'a RawValue,
+    stop_reason: Option<String>,
+    error_message: Option<String>,
+    #[serde(default)]
+    usage: Usage,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Usage {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+    cost: Cost,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Cost {
+    total: f64,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolLine {
+    tool_name: String,
+}
+
+#[derive(Deserialize)]
+struct CompactionLine {
+    result: Option<CompactionResult>,
+}
+
+#[derive(Deserialize)]
+struct CompactionResult {
+    usage: Option<Usage>,
+}
+
+impl Adapter for Pi {
+    fn needs_whole(&self, kind: &[u8]) -> bool {
+        matches!(
+            kind,
+            b"session"
+                | b"message_end"
+                | b"tool_execution_start"
+                | b"tool_execution_end"
+                | b"compaction_end"
+        )
+    }
+
+    fn read(&mut self, kind: &[u8], line: &[u8], events: &mut Vec<ChildEvent>) -> Reading {
+        let read = match kind {
+            b"message_update" | b"tool_execution_update" => {
+                events.push(ChildEvent::Text(Text::Growing));
+                Ok(())
+            }
+            b"session" => session(line, events),
+            b"message_end" => message(line, events),
+            b"tool_execution_start" => tool(line, ToolPhase::Begins, events),
+            b"tool_execution_end" => tool(line, ToolPhase::Ended, events),
+            b"compaction_end" => compaction(line, events),
+            b"agent_start"
+            | b"turn_start"
+            | b"auto_retry_start"
+            | b"compaction_start"
+            | b"auto_compaction_start" => {
+                events.push(ChildEvent::Started { session: None });
+                Ok(())
+            }
+            b"agent_end" | b"agent_settled" => {
+                events.push(ChildEvent::Idle);
+                Ok(())
+            }
+            _ => return Reading::Other,
+        };
+        match read {
+            Ok(()) => Reading::Event,
+            Err(_) => Reading::Noise,
+        }
+    }
+}
+
+fn session(line: &[u8], events: &mut Vec<ChildEvent>) -> serde_json::Result<()> {
+    let line: SessionLine<'_> = serde_json::from_slice(line)?;
+    let session = line.id.map(std::borrow::Cow::into_owned);
+    events.push(ChildEvent::Started { session });
+    Ok(())
+}
+
+fn tool(line: &[u8], phase: ToolPhase, events: &mut Vec<ChildEvent>) -> serde_json::Result<()> {
+    let line: ToolLine = serde_json::from_slice(line)?;
+    events.push(ChildEvent::Tool {
+        effect: Effect::of_tool(&line.tool_name),
+        name: line.tool_name,
+        phase,
+    });
+    Ok(())
+}
+
+fn message(line: &[u8], events: &mut Vec<ChildEvent>) -> serde_json::Result<()> {
+    let MessageLine { message } = serde_json::from_slice(line)?;
+    if message.role != "assistant" {
+        return Ok(());
+    }
+    let blocks: Vec<Block> = serde_json::from_str(message.content.get())?;
+    let texts = blocks.into_iter().filter(|block| block.kind == "text");
+    let text: Vec<String> = texts.filter_map(|block| block.text).collect();
+    if !text.is_empty() {
+        events.push(ChildEvent::Text(Text::Whole(text.join("\n"))));
+    }
+    let reason = message
+        .stop_reason
+        .as_deref()
+        .map_or(Reason::Unknown, Reason::parse);
+    events.push(ChildEvent::StepFinished(step(reason, &message.usage)));
+    let error = || message.error_message.clone();
+    match reason {
+        Reason::Error => {
+            let error = error().unwrap_or_else(|| "the model failed without a word".into());
+            events.push(ChildEvent::Failed(ChildFailure::new(
+                from_text(&error),
+                error,
+            )));
+        }
+        Reason::Aborted => {
+            let error = error().unwrap_or_else(|| "the request was aborted".into());
+            events.push(ChildEvent::Failed(ChildFailure::new(
+                FailureKind::Aborted,
+                error,
+            )));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A summary costs money too.
+fn compaction(line: &[u8], events: &mut Vec<ChildEvent>) -> serde_json::Result<()> {
+    let line: CompactionLine = serde_json::from_slice(line)?;
+    if let Some(usage) = line.result.and_then(|result| result.usage) {
+        events.push(ChildEvent::StepFinished(step(Reason::Unknown, &usage)));
+    }
+    Ok(())
+}
+
+fn step(reason: Reason, usage: &Usage) -> Step {
+    Step {
+        reason,
+        tokens: Tokens {
+            input: usage.input,
+            output: usage.output,
+            cache_read: usage.cache_read,
+            cache_write: usage.cache_write,
+        },
+        cost: Some(Micros::from_dollars(usage.cost.total)),
+    }
+}

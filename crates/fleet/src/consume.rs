@@ -1,0 +1,352 @@
+//! Reads what a child prints: every byte into its log, every line to its adapter as it arrives.
+//!
+//! A line is only held in memory while its kind is unknown or it has to be read in full; of others the kind is enough, however
+//! long they are. A line past the limit is cut in the log and means nothing. Nothing that a child prints is an error.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::adapter::{Adapter, Reading};
+use crate::{BatchLog, ChildEvent, peek};
+
+/// The longest line that is kept: 64 MiB.
+pub const LINE_LIMIT: usize = pinion_jsonl::DEFAULT_LINE_LIMIT;
+/// What of an unfinished line is looked at for its kind.
+const HEAD: usize = 4096;
+
+/// What was printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Counts {
+    /// Lines, the last one too if it has no end.
+    pub lines: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Lines that meant something.
+    pub events: u64,
+    /// Lines that were no JSON.
+    pub noise: u64,
+    /// Lines at the end without an end.
+    pub truncated: u64,
+    /// Lines past the limit.
+    pub cut: u64,
+}
+
+/// How much of an unfinished line is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    /// All so far: its kind is not known yet.
+    Undecided,
+    /// All of it will be read.
+    Whole,
+    /// Its kind, which says enough; nothing for a line that is no object.
+    Kind,
+}
+
+/// The reader of one attempt.
+#[derive(Debug)]
+pub struct Consumer {
+    adapter: Box<dyn Adapter>,
+    log: BatchLog,
+    limit: usize,
+    /// What is held of the unfinished line.
+    pending: Vec<u8>,
+    held: Held,
+    /// How long the unfinished line is.
+    length: usize,
+    /// The last byte of it that is no space.
+    last: u8,
+    counts: Counts,
+}
+
+impl Consumer {
+    /// A reader that keeps everything in `log`.
+    pub fn new(adapter: Box<dyn Adapter>, log: BatchLog) -> Self {
+        Self::with_limit(adapter, log, LINE_LIMIT)
+    }
+
+    /// The same with another limit for lines.
+    pub fn with_limit(adapter: Box<dyn Adapter>, log: BatchLog, limit: usize) -> Self {
+        Self {
+            adapter,
+            log,
+            limit,
+            pending: Vec::new(),
+            held: Held::Undecided,
+            length: 0,
+            last: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Takes the next bytes; what they mean is added to `events`.
+    pub fn feed(&mut self, bytes: &[u8], now: Duration, events: &mut Vec<ChildEvent>) {
+        self.counts.bytes += bytes.len() as u64;
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', bytes) {
+            let line = &bytes[start..end];
+            if self.length == 0 && line.len() <= self.limit {
+                self.log.push(&bytes[start..=end], 1, now);
+                self.counts.lines += 1;
+                self.whole_line(line, events);
+            } else {
+                self.take(line, now);
+                self.log.push(b"\n", 1, now);
+                self.end_line(events);
+            }
+            start = end + 1;
+        }
+        if start < bytes.len() {
+            self.take(&bytes[start..], now);
+        }
+        self.log.settle(now);
+    }
+
+    /// Nothing more comes.
+    pub fn finish(&mut self, events: &mut Vec<ChildEvent>) {
+        if self.length > 0 {
+            self.counts.truncated += 1;
+            self.end_line(events);
+        }
+        self.log.flush();
+    }
+
+    /// When the log has to be written although nothing comes.
+    pub fn due(&self) -> Option<Duration> {
+        self.log.due()
+    }
+
+    /// Writes to the log what is due.
+    pub fn settle(&mut self, now: Duration) {
+        self.log.settle(now);
+    }
+
+    /// What was printed so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Why the log is not complete, if it is not.
+    pub fn log_failure(&self) -> Option<&std::io::Error> {
+        self.log.failure()
+    }
+
+    /// More of a line that does not end here.
+    fn take(&mut self, bytes: &[u8], now: Duration) {
+        let room = self.limit.saturating_sub(self.length).min(bytes.len());
+        self.log.push(&bytes[..room], 0, now);
+        self.length += bytes.len();
+        if let Some(last) = bytes.iter().rev().find(|byte| !byte.is_ascii_whitespace()) {
+            self.last = *last;
+        }
+        if self.length > self.limit {
+            self.pending = Vec::new();
+            self.held = Held::Kind;
+        } else if self.held != Held::Kind {
+            self.pending.extend_from_slice(bytes);
+        }
+        if self.held == Held::Undecided && self.pending.len() >= HEAD {
+            self.held = self.decide();
+        }
+    }
+
+    fn decide(&mut self) -> Held {
+        if self.pending.trim_ascii_start().first() != Some(&b'{') {
+            self.pending = Vec::new();
+            return Held::Kind;
+        }
+        match peek::member(&self.pending, self.adapter.member()) {
+            Some(kind) if !self.adapter.needs_whole(kind) => {
+                self.pending = kind.to_vec();
+                Held::Kind
+            }
+            // It may stand at the end.
+            None | Some(_) => Held::Whole,
+        }
+    }
+
+    /// The line that was taken in pieces is over.
+    fn end_line(&mut self, events: &mut Vec<ChildEvent>) {
+        self.counts.lines += 1;
+        let pending = std::mem::take(&mut self.pending);
+        let length = std::mem::take(&mut self.length);
+        let last = std::mem::take(&mut self.last);
+        match std::mem::replace(&mut self.held, Held::Undecided) {
+            _ if length > self.limit => self.counts.cut += 1,
+            Held::Undecided | Held::Whole => self.whole_line(&pending, events),
+            Held::Kind => {
+                let is_object = !pending.is_empty() && last == b'}';
+                let reading = match is_object {
+                    true => self.adapter.read(&pending, b"", events),
+                    false => Reading::Noise,
+                };
+                self.count(reading);
+            }
+        }
+    }
+
+    fn whole_line(&mut self, line: &[u8], events: &mut Vec<ChildEvent>) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        if !peek::is_object(line) {
+            // Numbers, texts and lists are JSON too, only not what anybody prints as an event.
+            let other =
+                line.len() < HEAD && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
+            return self.count(if other {
+                Reading::Other
+            } else {
+                Reading::Noise
+            });
+        }
+        let reading = match peek::member(line, self.adapter.member()) {
+            Some(kind) if self.adapter.needs_whole(kind) => self.adapter.read(kind, line, events),
+            Some(kind) => self.adapter.read(kind, b"", events),
+            None => match serde_json::from_slice::<serde::de::IgnoredAny>(line) {
+                Ok(_) => Reading::Other,
+                Err(_) => Reading::Noise,
+            },
+        };
+        self.count(reading);
+    }
+
+    fn count(&mut self, reading: Reading) {
+        match reading {
+            Reading::Event => self.counts.events += 1,
+            Reading::Other => {}
+            Reading::Noise => self.counts.noise += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AgentKind, JsonlRules, Text};
+    use proptest::prelude::*;
+
+    struct Scene {
+        directory: tempfile::TempDir,
+        consumer: Consumer,
+        events: Vec<ChildEvent>,
+    }
+
+    fn scene(limit: usize) -> Scene {
+        let directory = tempfile::tempdir().unwrap();
+        let log = BatchLog::create(&directory.path().join("log")).unwrap();
+        let adapter = AgentKind::Pi.adapter(&JsonlRules::default());
+        Scene {
+            consumer: Consumer::with_limit(adapter, log, limit),
+            directory,
+            events: Vec::new(),
+        }
+    }
+
+    impl Scene {
+        fn feed(&mut self, bytes: &[u8]) {
+            self.consumer.feed(bytes, Duration::ZERO, &mut self.events);
+        }
+
+        fn end(mut self) -> (Vec<u8>, Counts, Vec<ChildEvent>) {
+            self.consumer.finish(&mut self.events);
+            let log = std::fs::read(self.directory.path().join("log")).unwrap();
+            (log, self.consumer.counts(), self.events)
+        }
+    }
+
+    #[test]
+    fn noise_and_a_torn_end_are_kept_and_counted() {
+        let text = b"{\"type\":\"agent_start\"}\r\nwarning: x\n\n{\"type\":\"message_end\"}\n{\"a\":1}\n[1]\n{broken}\n{\"type\":\"agent_end\"}\n{\"type\":\"agent_set";
+        let mut scene = scene(1000);
+        scene.feed(text);
+        let (log, counts, events) = scene.end();
+        assert_eq!(log, text);
+        assert_eq!(
+            counts,
+            Counts {
+                lines: 9,
+                bytes: text.len() as u64,
+                events: 2,
+                noise: 4,
+                truncated: 1,
+                cut: 0
+            }
+        );
+        assert_eq!(
+            events,
+            [ChildEvent::Started { session: None }, ChildEvent::Idle]
+        );
+    }
+
+    #[test]
+    fn an_event_without_its_end_of_line_counts() {
+        let mut scene = scene(1000);
+        scene.feed(b"{\"type\":\"agent_end\"}");
+        let (_, counts, events) = scene.end();
+        assert_eq!((counts.truncated, counts.events), (1, 1));
+        assert_eq!(events, [ChildEvent::Idle]);
+    }
+
+    #[test]
+    fn a_line_past_the_limit_is_cut_and_the_next_is_fine() {
+        let mut scene = scene(10_000);
+        for _ in 0..100 {
+            scene.feed(&[b'x'; 4096]);
+            assert!(scene.consumer.pending.capacity() <= 16_384);
+        }
+        scene.feed(b"\n{\"type\":\"agent_end\"}\n");
+        let (log, counts, events) = scene.end();
+        assert_eq!(log.len(), 10_000 + 1 + 21);
+        assert_eq!((counts.cut, counts.lines, counts.noise), (1, 2, 0));
+        assert_eq!(events, [ChildEvent::Idle]);
+    }
+
+    #[test]
+    fn long_lines_that_need_no_reading_are_not_held() {
+        let mut scene = scene(LINE_LIMIT);
+        let filler = vec![b'y'; 64 * 1024];
+        scene.feed(b"{\"type\":\"message_update\",\"x\":\"");
+        for _ in 0..64 {
+            scene.feed(&filler);
+            assert!(scene.consumer.pending.len() <= HEAD);
+        }
+        scene.feed(b"\"}\n");
+        let (_, counts, events) = scene.end();
+        assert_eq!((counts.events, counts.noise), (1, 0));
+        assert_eq!(events, [ChildEvent::Text(Text::Growing)]);
+    }
+
+    proptest! {
+        #[test]
+        fn chunking_makes_no_difference(
+            lines in proptest::collection::vec(prop_oneof![
+                Just("{\"type\":\"agent_start\"}".to_owned()),
+                Just("{\"type\":\"message_update\",\"delta\":\"x\"}".to_owned()),
+                (0usize..9000).prop_map(|size| format!("{{\"type\":\"message_update\",\"delta\":\"{}\"}}", "z".repeat(size))),
+                (0usize..9000).prop_map(|size| format!("{{\"pad\":\"{}\",\"type\":\"agent_end\"}}", "z".repeat(size))),
+                (0usize..9000).prop_map(|size| "n".repeat(size)),
+                "[ -~]{0,30}",
+            ], 0..12),
+            cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..20),
+            torn in any::<bool>(),
+        ) {
+            let mut text = lines.join("\n").into_bytes();
+            if !torn && !text.is_empty() {
+                text.push(b'\n');
+            }
+            let mut whole = scene(7000);
+            whole.feed(&text);
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
+            cuts.push(0);
+            cuts.push(text.len());
+            cuts.sort_unstable();
+            let mut pieces = scene(7000);
+            for pair in cuts.windows(2) {
+                pieces.feed(&text[pair[0]..pair[1]]);
+            }
+            prop_assert_eq!(pieces.end(), whole.end());
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Reading one value at a time; what is wrong is written down and reading goes on.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pinion_spelling::distance;
+
+use super::Problem;
+use super::node::{Key, Kind, Node};
+use crate::Micros;
+
+/// Reads values and collects what is wrong with them.
+#[derive(Debug)]
+pub(super) struct Fields {
+    pub file: String,
+    /// Where relative names begin.
+    pub directory: PathBuf,
+    pub problems: Vec<Problem>,
+}
+
+impl Fields {
+    /// Writes down that something is wrong.
+    pub fn problem(&mut self, line: u64, message: impl Into<String>) {
+        let problem = Problem {
+            file: self.file.clone(),
+            line,
+            message: message.into(),
+        };
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    fn wrong(&mut self, node: &Node, what: &str, expected: &str) {
+        let found = node.describe();
+        self.problem(
+            node.line,
+            format!("{what} must be {expected}, and this is {found}"),
+        );
+    }
+
+    /// The members of a mapping that may have these keys.
+    pub fn members<'a>(&mut self, node: &'a Node, what: &str, known: &[&str]) -> &'a [(Key, Node)] {
+        let members = self.free_members(node, what);
+        for (key, _) in members {
+            if !known.contains(&key.name.as_str()) {
+                let name = &key.name;
+                let hint = match nearest(name, known.iter().copied()) {
+                    Some(nearest) => format!("did you mean \"{nearest}\"?"),
+                    None => format!("known are {}", known.join(", ")),
+                };
+                self.problem(
+                    key.line,
+                    format!("unknown key \"{name}\" in {what}; {hint}"),
+                );
+            }
+        }
+        members
+    }
+
+    /// The members of a mapping with keys of the user's own.
+    pub fn free_members<'a>(&mut self, node: &'a Node, what: &str) -> &'a [(Key, Node)] {
+        match &node.kind {
+            Kind::Map(members) => members,
+            Kind::Null => &[],
+            _ => {
+                self.wrong(node, what, "a mapping");
+                &[]
+            }
+        }
+    }
+
+    pub fn items<'a>(&mut self, node: &'a Node, what: &str) -> &'a [Node] {
+        match &node.kind {
+            Kind::List(items) => items,
+            Kind::Null => &[],
+            _ => {
+                self.wrong(node, what, "a list");
+                &[]
+            }
+        }
+    }
+
+    pub fn text(&mut self, node: &Node, what: &str) -> Option<String> {
+        match &node.kind {
+            Kind::Text(text) => Some(text.clone()),
+            Kind::Number(number) => Some(number.clone()),
+            Kind::Bool(yes) => Some(yes.to_string()),
+            _ => {
+                self.wrong(node, what, "text");
+                None
+            }
+        }
+    }
+
+    /// A list of texts; one text is a list of one.
+    pub fn texts(&mut self, node: &Node, what: &str) -> Vec<String> {
+        match &node.kind {
+            Kind::List(items) => items
+                .iter()
+                .filter_map(|item| self.text(item, what))
+                .collect(),
+            _ => self.text(node, what).into_iter().collect(),
+        }
+    }
+
+    pub fn count(&mut self, node: &Node, what: &str, least: u64) -> Option<u64> {
+        let count = match &node.kind {
+            Kind::Number(number) => number.parse::<u64>().ok(),
+            _ => None,
+        };
+        if count.is_none_or(|count| count < least) {
+            self.problem(
+                node.line,
+                format!("{what} must be a whole number, {least} or more"),
+            );
+            return None;
+        }
+        count
+    }
+
+    /// `5m`, `90s`, `1h30m`, `500ms`; a bare number is seconds.
+    pub fn time(&mut self, node: &Node, what: &str) -> Option<Duration> {
+        let time = match &node.kind {
+            Kind::Number(number) | Kind::Text(number) => parse_time(number),
+            _ => None,
+        };
+        if time.is_none() {
+            self.problem(
+                node.line,
+                format!("{what} must be a time such as 90s, 5m or 1h30m"),
+            );
+        }
+        time
+    }
+
+    pub fn money(&mut self, node: &Node, what: &str) -> Option<Micros> {
+        let money = match &node.kind {
+            Kind::Number(number) | Kind::Text(number) => Micros::parse(number),
+            _ => None,
+        };
+        if money.is_none() {
+            self.problem(
+                node.line,
+                format!("{what} must be an amount of US dollars such as 1.50"),
+            );
+        }
+        money
+    }
+
+    /// One of a few words.
+    pub fn word<T: Copy>(&mut self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
+        let text = self.text(node, what)?;
+        let found = words.iter().find(|(word, _)| *word == text);
+        if found.is_none() {
+            let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let hint = match nearest(&text, names.iter().copied()) {
+                Some(nearest) => format!("did you mean \"{nearest}\"?"),
+                None => format!("use {}", names.join(", ")),
+            };
+            self.problem(node.line, format!("{what} \"{text}\" is unknown; {hint}"));
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    /// A path, from the directory of the plan.
+    pub fn path(&mut self, node: &Node, what: &str) -> Option<PathBuf> {
+        let text = self.text(node, what)?;
+        Some(self.directory.join(text))
+    }
+
+    /// The text of a file.
+    pub fn file(&mut self, node: &Node, what: &str) -> Option<(PathBuf, String)> {
+        let path = self.path(node, what)?;
+        match std::fs::read(&path) {
+            Ok(bytes) => Some((path, String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) => {
+                let shown = shown(&path, &self.directory);
+                self.problem(node.line, format!("{what} {shown} cannot be read: {error}"));
+                None
+            }
+        }
+    }
+}
+
+/// A path as the plan has it.
+pub(super) fn shown(path: &Path, directory: &Path) -> String {
+    let short = path.strip_prefix(directory).unwrap_or(path);
+    short.display().to_string()
+}
+
+fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .map(|candidate| (distance(text, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= candidate.len().max(3) / 3)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+fn parse_time(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds)
+            .ok()
+            .filter(|time| !time.is_zero());
+    }
+    let mut total = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let number: u64 = rest[..digits].parse().ok()?;
+        rest = &rest[digits..];
+        let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let unit = match &rest[..letters] {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            _ => return None,
+        };
+        rest = &rest[letters..];
+        total = total.checked_add(Duration::from_millis(number.checked_mul(unit)?))?;
+    }
+    Some(total).filter(|time| !time.is_zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        for (text, milliseconds) in [
+            ("60s", 60_000),
+            ("5m", 300_000),
+            ("1h30m", 5_400_000),
+            ("500ms", 500),
+            ("90", 90_000),
+            ("0.5", 500),
+        ] {
+            assert_eq!(
+                parse_time(text),
+                Some(Duration::from_millis(milliseconds)),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "0",
+            "0s",
+            "5 m",
+            "m",
+            "5x",
+            "-5s",
+            "99999999999999999999h",
+            "NaN",
+            "inf",
+        ] {
+            assert_eq!(parse_time(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_time_or_none(text in ".{0,12}") {
+            let _ = parse_time(&text);
+        }
+    }
+}

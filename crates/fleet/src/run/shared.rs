@@ -1,0 +1,265 @@
+//! What the children of a run have in common.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use pinion_status::Failure;
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::{Host, Observer, Options, Stop, StopReason};
+use crate::journal::FleetEvent;
+use crate::plan::JUDGE;
+use crate::{
+    Breaker, Breakers, Chain, Charge, ChildFailure, ChildPlan, ChildStatus, Choice, FailureKind,
+    Journal, Ledger, Micros, Outcome, Plan, Report, RunDir, RunState,
+};
+
+/// The run that all children see.
+pub(super) struct Shared {
+    pub plan: Plan,
+    pub directory: RunDir,
+    pub working_directory: PathBuf,
+    pub host: Arc<dyn Host>,
+    pub stop: Stop,
+    observers: Vec<Box<dyn Observer>>,
+    book: Mutex<Book>,
+    breakers: Mutex<Breakers>,
+    /// Told when a breaker has changed.
+    pub breaker_changed: Notify,
+    ledger: Mutex<Ledger>,
+    begun: Instant,
+    input: OnceLock<Arc<str>>,
+}
+
+/// The journal and what it says.
+struct Book {
+    journal: Journal,
+    state: RunState,
+    failed: Option<Failure>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub fn new(options: Options) -> Result<Arc<Self>, Failure> {
+        let (journal, records) = options.directory.journal()?;
+        let state = RunState::from_records(&records);
+        let mut ledger = Ledger::new(options.plan.budget);
+        for child in &state.children {
+            ledger.charge(&child.planned.name, child.cost(), None);
+        }
+        Ok(Arc::new(Self {
+            breakers: Mutex::new(Breakers::new(options.plan.breaker)),
+            breaker_changed: Notify::new(),
+            plan: options.plan,
+            directory: options.directory,
+            working_directory: options.working_directory,
+            host: options.host,
+            stop: options.stop,
+            observers: options.observers,
+            book: Mutex::new(Book {
+                journal,
+                state,
+                failed: None,
+            }),
+            ledger: Mutex::new(ledger),
+            begun: Instant::now(),
+            input: OnceLock::new(),
+        }))
+    }
+
+    /// Writes an event down, then tells everybody.
+    pub fn tell(&self, event: FleetEvent) {
+        let mut book = lock(&self.book);
+        match book.journal.append(event) {
+            Ok((record, line)) => {
+                book.state.apply(&record);
+                for observer in &self.observers {
+                    observer.notice(&record, &line, &book.state);
+                }
+            }
+            Err(error) if book.failed.is_none() => {
+                let path = self.directory.path().join("events.jsonl");
+                book.failed = Some(Failure::io(path.display(), &error));
+                // What cannot be written down must not go on.
+                self.stop.set(StopReason::Interrupted);
+            }
+            Err(_) => {}
+        }
+    }
+
+    pub fn with_state<T>(&self, look: impl FnOnce(&RunState) -> T) -> T {
+        look(&lock(&self.book).state)
+    }
+
+    pub fn journal_failure(&self) -> Option<Failure> {
+        let book = lock(&self.book);
+        book.failed.clone()
+    }
+
+    pub fn is_finished(&self, child: &str) -> bool {
+        self.with_state(|state| {
+            state
+                .child(child)
+                .is_some_and(|child| child.status == ChildStatus::Finished)
+        })
+    }
+
+    /// How many attempts the child has had, in all the life of the run.
+    pub fn attempts(&self, child: &str) -> u32 {
+        self.with_state(|state| {
+            let last = state.child(child).and_then(|child| child.attempts.last());
+            last.map_or(0, |attempt| attempt.attempt)
+        })
+    }
+
+    /// The child is over, for this time.
+    pub fn ended(
+        &self,
+        child: &str,
+        outcome: Outcome,
+        failure: Option<ChildFailure>,
+        result: Option<String>,
+        output: Option<Value>,
+    ) {
+        self.tell(FleetEvent::ChildEnded {
+            child: child.to_owned(),
+            outcome,
+            failure,
+            result,
+            output,
+        });
+    }
+
+    /// The run ended before the child began.
+    pub fn never_started(&self, child: &str) {
+        let failure = self.stop.failure();
+        self.ended(child, Outcome::Stopped, Some(failure), None, None);
+    }
+
+    /// A child whose task broke is over as well.
+    pub fn account_for_the_lost(&self) {
+        let lost = self.with_state(|state| {
+            let children = state.children.iter().filter(|child| {
+                child.planned.name != JUDGE
+                    && matches!(child.status, ChildStatus::Waiting | ChildStatus::Running)
+            });
+            children
+                .map(|child| child.planned.name.clone())
+                .collect::<Vec<_>>()
+        });
+        for child in lost {
+            let failure = ChildFailure::new(
+                FailureKind::Protocol,
+                "the fleet lost track of it; this is a fault of ours",
+            );
+            self.ended(&child, Outcome::Failed, Some(failure), None, None);
+        }
+    }
+
+    pub fn report(&self) -> Report {
+        let judge = self.plan.judge.as_ref().map(|judge| judge.name.as_str());
+        let field = self
+            .plan
+            .verdict
+            .as_ref()
+            .map(|verdict| verdict.field.as_str());
+        self.with_state(|state| Report::new(state, judge, field))
+    }
+
+    /// How long the run has been going on.
+    pub fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// How much of its time is left.
+    pub fn time_left(&self) -> Duration {
+        self.plan.timeout.saturating_sub(self.now())
+    }
+
+    /// Ends the run when its time is up.
+    pub async fn watch_time(self: Arc<Self>) {
+        tokio::time::sleep_until(self.begun + self.plan.timeout).await;
+        self.stop.set(StopReason::Timeout);
+    }
+
+    /// A child paid. A run whose money is spent is stopped.
+    pub fn charge(&self, child: &ChildPlan, cost: Micros) -> (Charge, Micros, Micros) {
+        let mut ledger = lock(&self.ledger);
+        let charge = ledger.charge(&child.name, cost, child.budget);
+        (charge, ledger.of(&child.name), ledger.total())
+    }
+
+    /// Whether the child, or the run, has nothing left to spend.
+    pub fn is_broke(&self, child: &ChildPlan) -> Option<Charge> {
+        let ledger = lock(&self.ledger);
+        if ledger.is_spent() {
+            return Some(Charge::RunSpent);
+        }
+        let spent = child
+            .budget
+            .is_some_and(|limit| ledger.of(&child.name) >= limit);
+        spent.then_some(Charge::ChildSpent)
+    }
+
+    /// Who may be asked now.
+    pub fn choose(&self, chain: &Chain, from: usize) -> Choice {
+        self.with_breakers(chain.models(), |breakers, now| {
+            chain.choose(breakers, from, now)
+        })
+    }
+
+    /// Whether a later model could be asked now.
+    pub fn has_better(&self, chain: &Chain, index: usize) -> bool {
+        chain.has_better(&mut lock(&self.breakers), index, self.now())
+    }
+
+    /// Does something to the breaker of a model.
+    pub fn with_breaker(&self, model: &str, act: impl FnOnce(&mut Breaker, Duration)) {
+        let models = [model.to_owned()];
+        self.with_breakers(&models, |breakers, now| act(breakers.of(model), now));
+    }
+
+    /// Does something to breakers; what changes by that is told.
+    fn with_breakers<T>(
+        &self,
+        models: &[String],
+        act: impl FnOnce(&mut Breakers, Duration) -> T,
+    ) -> T {
+        let now = self.now();
+        let mut breakers = lock(&self.breakers);
+        let known = self.with_state(|state| state.breakers.clone());
+        let done = act(&mut breakers, now);
+        let mut changed = Vec::new();
+        for model in models {
+            let state = breakers.of(model).state(now);
+            let before = known
+                .get(model)
+                .copied()
+                .unwrap_or(crate::BreakerState::Closed);
+            if state != before {
+                changed.push((model.clone(), state));
+            }
+        }
+        drop(breakers);
+        for (model, state) in changed {
+            self.tell(FleetEvent::Breaker { model, state });
+        }
+        self.breaker_changed.notify_waiters();
+        done
+    }
+
+    /// What came on standard input; read when a prompt first asks for it.
+    pub fn input(&self) -> Arc<str> {
+        let read = || {
+            let bytes = std::fs::read(self.directory.input()).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into()
+        };
+        Arc::clone(self.input.get_or_init(read))
+    }
+}

@@ -1,0 +1,195 @@
+//! Plans: what is read from them, and what is said about their mistakes.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pinion_fleet::{
+    AgentKind, BreakerRules, Failback, Isolation, Micros, Output, Plan, PlanError, read_plan,
+};
+use tempfile::TempDir;
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn read(&self, text: &str) -> Result<Plan, PlanError> {
+        let path = self.write("plan.yaml", text);
+        read_plan(&path, &|model| match model.starts_with("mock/") {
+            true => Ok(()),
+            false => Err(format!("model \"{model}\" is unknown")),
+        })
+    }
+
+    /// Every problem as `line: message`.
+    fn problems(&self, text: &str) -> Vec<String> {
+        let error = self
+            .read(text)
+            .err()
+            .unwrap_or_else(|| panic!("nothing wrong with\n{text}"));
+        let problems = error.problems.iter();
+        problems
+            .map(|problem| format!("{}: {}", problem.line, problem.message))
+            .collect()
+    }
+}
+
+const WHOLE: &str = r#"
+tiers:
+  top:      [mock/large, mock/medium]
+  standard: [mock/medium, mock/small]
+defaults: { agent: pinion, tier: standard, timeout: 5m, inactivity: 60s, retries: 1 }
+budget: { run: 4.00, child: 1.00 }
+parallel: 3
+breaker: { failures: 2, cooldown: 10s }
+children:
+  - { name: security,    prompt: { file: prompts/security.md } }
+  - { name: performance, prompt: { text: "Look at {{ input }}" }, tier: top, budget: 0.25, output: json }
+  - name: other
+    agent: jsonl
+    command: [./agent, --model, "{{ model }}"]
+    prompt: Say {{ name }}
+    timeout: 10m
+    failback: always
+    env: { A: b }
+judge:
+  tier: top
+  prompt: { file: prompts/security.md }
+  verdict: { field: decision, exit: { approve: 0, block: 3 } }
+"#;
+
+#[test]
+fn a_plan_is_read_with_its_defaults() {
+    let place = Place::new();
+    place.write("prompts/security.md", "Find holes in {{ input_path }}.");
+    let plan = place.read(WHOLE).unwrap();
+    assert_eq!((plan.name.as_str(), plan.parallel), ("plan", 3));
+    assert_eq!(plan.timeout, Duration::from_secs(25 * 60));
+    assert_eq!(plan.budget, Some(Micros(4_000_000)));
+    let rules = BreakerRules {
+        failures: 2,
+        cooldown: Duration::from_secs(10),
+        ..BreakerRules::default()
+    };
+    assert_eq!(plan.breaker, rules);
+    let [security, performance, other] = &plan.children[..] else {
+        panic!("three children");
+    };
+    assert_eq!(security.models, ["mock/medium", "mock/small"]);
+    assert_eq!(security.prompt, "Find holes in {{ input_path }}.");
+    assert_eq!(
+        (security.retries, security.budget),
+        (1, Some(Micros(1_000_000)))
+    );
+    assert_eq!(
+        (security.agent, security.isolation),
+        (AgentKind::Pinion, Isolation::Process)
+    );
+    assert_eq!(security.grace, Duration::from_secs(5));
+    assert_eq!(performance.models, ["mock/large", "mock/medium"]);
+    assert_eq!(performance.budget, Some(Micros(250_000)));
+    assert_eq!(performance.output, Output::Json { schema: None });
+    assert_eq!(other.failback, Failback::Always);
+    assert_eq!(other.env, [("A".to_owned(), "b".to_owned())]);
+    assert_eq!(other.timeout, Duration::from_secs(600));
+    let judge = plan.judge.as_ref().unwrap();
+    assert_eq!(
+        (judge.name.as_str(), &judge.output),
+        ("judge", &Output::Json { schema: None })
+    );
+    let verdict = plan.verdict.as_ref().unwrap();
+    assert_eq!(
+        verdict.exit,
+        [("approve".to_owned(), 0), ("block".to_owned(), 3)]
+    );
+    let kept = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&kept).unwrap(), plan);
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_with_their_lines() {
+    let place = Place::new();
+    place.write("prompts/odd.md", "One\ntwo {{ inptu }}\n");
+    let problems = place.problems(
+        r#"tiers:
+  top: [mock/a, anthropc/b]
+defualts: { tier: top }
+paralel: 4
+budget: { run: lots }
+children:
+  - { name: a b, prompt: x, tier: botom }
+  - { name: c, promt: { file: y } }
+  - { name: d, prompt: { file: prompts/missing.md }, retries: -1, timeout: soon }
+  - { name: d, prompt: { file: prompts/odd.md }, agent: pinon }
+  - { name: judge, prompt: x, model: other/z }
+  - { name: e, prompt: x, agent: jsonl, isolation: task }
+"#,
+    );
+    let expected = [
+        ("2: ", "model \"anthropc/b\" is unknown"),
+        ("2: ", "there is no {{ inptu }}"),
+        ("3: ", "did you mean \"defaults\"?"),
+        ("4: ", "did you mean \"parallel\"?"),
+        ("5: ", "US dollars"),
+        ("7: ", "\"a b\" is no name"),
+        ("7: ", "there is no tier \"botom\"; known are top"),
+        ("8: ", "did you mean \"prompt\"?"),
+        ("8: ", "has no prompt"),
+        ("9: ", "prompts/missing.md cannot be read"),
+        ("9: ", "retries must be a whole number"),
+        ("9: ", "timeout must be a time"),
+        ("10: ", "another child called \"d\""),
+        ("10: ", "did you mean \"pinion\"?"),
+        ("11: ", "cannot be called judge"),
+        ("11: ", "model \"other/z\" is unknown"),
+        ("12: ", "needs a command"),
+        ("12: ", "only agent pinion can run as a task"),
+    ];
+    for (line, words) in expected {
+        let found = problems
+            .iter()
+            .any(|problem| problem.starts_with(line) && problem.contains(words));
+        assert!(
+            found,
+            "{line}{words} is missing in\n{}",
+            problems.join("\n")
+        );
+    }
+    assert_eq!(problems.len(), expected.len(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn what_is_no_plan_is_said_to_be_none() {
+    let place = Place::new();
+    assert!(place.problems("a: [")[0].contains("not valid YAML"));
+    assert!(place.problems("")[0].contains("no children"));
+    assert!(place.problems("- 1")[0].contains("must be a mapping"));
+    assert!(place.problems("children: []")[0].contains("at least one"));
+    let missing = read_plan(&place.0.path().join("none.yaml"), &|_| Ok(()));
+    assert!(missing.unwrap_err().to_string().contains("cannot be read"));
+}
+
+#[test]
+fn a_problem_in_a_prompt_names_the_file() {
+    let place = Place::new();
+    place.write("p.md", "\n\n{{ results }}");
+    let error = place
+        .read("children:\n  - { name: a, prompt: { file: p.md } }\n")
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "p.md:3: there is no {{ results }}; known are input, input_path, name, run_dir"
+    );
+}
