@@ -13,8 +13,14 @@ use flate2::write::DeflateEncoder;
 fn main() -> io::Result<()> {
     let out = std::env::var_os("OUT_DIR").map(PathBuf::from);
     let out = out.ok_or_else(|| io::Error::other("cargo sets OUT_DIR"))?;
-    for dialect in ["early", "classic", "modern", "sessions"] {
-        let name = format!("pi-{dialect}.schema.json");
+    for document in [
+        "pi-early",
+        "pi-classic",
+        "pi-modern",
+        "pi-sessions",
+        "fleet-report",
+    ] {
+        let name = format!("{document}.schema.json");
         let source = Path::new("../../docs/schemas").join(&name);
         println!("cargo::rerun-if-changed={}", source.display());
         let packed = File::create(out.join(name + ".deflate"))?;

@@ -45,6 +45,10 @@ pub(crate) enum Command {
     Schema(Vec<String>),
     Turns(Vec<String>),
     Timeline(Vec<String>),
+    /// Many children, one report.
+    Fleet(Vec<String>),
+    /// `run --format`: one conversation in opencode's lines.
+    Opencode(Vec<String>),
     Doctor,
     Completions(String),
 }
@@ -69,6 +73,7 @@ const WORDS: &[&str] = &[
     "schema",
     "turns",
     "timeline",
+    "fleet",
     "doctor",
     "completions",
     "help",
@@ -123,6 +128,15 @@ pub(crate) fn parse(program: Program, arguments: &[String]) -> Result<Option<Act
         "turns" => Command::Turns(rest.to_vec()),
         "timeline" if wants_help => return Ok(Some(Action::Help(Topic::Timeline))),
         "timeline" => Command::Timeline(rest.to_vec()),
+        "fleet" if wants_help => return Ok(Some(Action::Help(Topic::Fleet))),
+        "fleet" => Command::Fleet(rest.to_vec()),
+        // Without a format it is a prompt that begins with this word.
+        "run" if rest.iter().any(|word| word.starts_with("--format")) => {
+            return Ok(Some(match wants_help {
+                true => Action::Help(Topic::Run),
+                false => Action::Command(Command::Opencode(rest.to_vec())),
+            }));
+        }
         "doctor" => Command::Doctor,
         "completions" => match rest {
             [shell] => Command::Completions(shell.clone()),
@@ -175,6 +189,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Turns(arguments) => turns::run(&arguments),
         Command::Timeline(arguments) => timeline::run(&arguments),
+        Command::Fleet(arguments) => crate::fleet::run(&arguments),
+        Command::Opencode(arguments) => crate::modes::opencode(arguments),
         Command::Doctor => doctor::run(),
         Command::Completions(shell) => completions::run(&shell),
     }

@@ -14,6 +14,8 @@ pub(crate) enum Topic {
     Commands,
     Turns,
     Timeline,
+    Fleet,
+    Run,
 }
 
 impl Topic {
@@ -30,6 +32,8 @@ impl Topic {
             Self::Commands => COMMANDS,
             Self::Turns => TURNS,
             Self::Timeline => TIMELINE,
+            Self::Fleet => crate::fleet::HELP,
+            Self::Run => crate::fleet::RUN_HELP,
         }
     }
 }
@@ -56,6 +60,8 @@ Usage:
   pinion schema pi [--dialect NAME]          the JSON Schema of the protocol's lines
   pinion turns list|show|export|check        conversations in a turns database
   pinion timeline list|show|export|check     conversations in a timeline database
+  pinion fleet run PLAN.yaml                 many child agents, one report
+  pinion run --format json                   print the lines opencode prints
   pinion doctor                              check the set-up
   pinion completions bash|zsh|fish           completions for a shell
 
@@ -239,6 +245,7 @@ client writes. It is made from the types that print and read the lines.
 Usage:
   pinion schema pi [--dialect early|classic|modern]    classic if none is named
   pinion schema pi --multi-session                     what several sessions add
+  pinion schema fleet                                  report.json and events.jsonl of `pinion fleet`
 
 Examples:
   pinion schema pi --dialect modern > pi-modern.schema.json

@@ -9,6 +9,7 @@ mod descriptors;
 mod engine;
 mod extensions;
 mod failure;
+mod fleet;
 mod help;
 mod hub;
 mod invoke;

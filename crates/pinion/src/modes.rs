@@ -2,6 +2,7 @@
 
 mod conversation;
 mod json;
+mod opencode;
 mod print;
 mod rpc;
 mod serving;
@@ -19,6 +20,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 pub(crate) use self::json::json;
+pub(crate) use self::opencode::opencode;
 pub(crate) use self::print::print;
 pub(crate) use self::rpc::rpc;
 pub(crate) use self::several::several;
@@ -123,14 +125,14 @@ fn line_of(record: String) -> Vec<u8> {
 }
 
 /// Tells extensions that the session ends, and waits a while for what they still do.
-async fn farewell(extensions: &Extensions) {
+pub(crate) async fn farewell(extensions: &Extensions) {
     let farewell = Hooks::farewell(extensions);
     // Who takes longer is left behind.
     let _ = tokio::time::timeout(FAREWELL, farewell).await;
 }
 
 /// Stops what is going on and waits a moment, so that what was said is saved.
-async fn stop_session(stopper: &Stopper, task: JoinHandle<()>) {
+pub(crate) async fn stop_session(stopper: &Stopper, task: JoinHandle<()>) {
     stopper.stop();
     // A session that does not settle in time is left behind; its file is whole at any moment.
     let _ = tokio::time::timeout(LAST_WORDS, task).await;

@@ -10,8 +10,8 @@ use super::out;
 use crate::failure::Failure;
 use crate::nearest::nearest;
 
-const PROTOCOLS: [&str; 1] = ["pi"];
-const USAGE: &str = "Usage: pinion schema pi [--dialect early|classic|modern | --multi-session]";
+const PROTOCOLS: [&str; 2] = ["pi", "fleet"];
+const USAGE: &str = "Usage: pinion schema pi [--dialect early|classic|modern | --multi-session]\n       pinion schema fleet";
 
 /// A document that can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ enum Document {
     Lines(Dialect),
     /// What `--multi-session` adds to them.
     Sessions,
+    /// The report of a fleet.
+    Fleet,
 }
 
 pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
@@ -31,19 +33,15 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
 fn packed(document: Document) -> &'static [u8] {
     macro_rules! packed {
         ($name:literal) => {
-            include_bytes!(concat!(
-                env!("OUT_DIR"),
-                "/pi-",
-                $name,
-                ".schema.json.deflate"
-            ))
+            include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".schema.json.deflate"))
         };
     }
     match document {
-        Document::Lines(Dialect::Early) => packed!("early"),
-        Document::Lines(Dialect::Classic) => packed!("classic"),
-        Document::Lines(Dialect::Modern) => packed!("modern"),
-        Document::Sessions => packed!("sessions"),
+        Document::Lines(Dialect::Early) => packed!("pi-early"),
+        Document::Lines(Dialect::Classic) => packed!("pi-classic"),
+        Document::Lines(Dialect::Modern) => packed!("pi-modern"),
+        Document::Sessions => packed!("pi-sessions"),
+        Document::Fleet => packed!("fleet-report"),
     }
 }
 
@@ -72,12 +70,13 @@ fn parse(arguments: &[String]) -> Result<Document, Failure> {
         }
     }
     match protocol {
+        Some("fleet") => Ok(Document::Fleet),
         Some(word) if PROTOCOLS.contains(&word) => Ok(document),
         Some(word) => Err(Failure::usage(match nearest(word, PROTOCOLS.into_iter()) {
             Some(nearest) => {
                 format!("Error: there is no protocol \"{word}\". Did you mean {nearest}?")
             }
-            None => format!("Error: there is no protocol \"{word}\"; use pi."),
+            None => format!("Error: there is no protocol \"{word}\"; use pi or fleet."),
         })),
         None => Err(Failure::usage(USAGE)),
     }

@@ -1,0 +1,257 @@
+//! `fleet`: many child agents, one report. Plans and runs are the crate's; here are words, signals and the terminal.
+
+mod arguments;
+mod host;
+mod runs;
+mod table;
+mod task;
+mod view;
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use pinion_config::Dirs;
+use pinion_fleet::{Observer, Options, Plan, Report, RunDir, Stop, StopReason};
+use pinion_jsonl::{Coalesce, Queue, Writer, stdio};
+use pinion_pi::{Additions, Dialect, Out, Projection};
+
+use self::arguments::{Arguments, Printed, Verb};
+use self::host::ProgramHost;
+use self::view::{Lines, Table, Tape};
+use crate::failure::Failure;
+use crate::modes::last_words;
+use crate::signals::Ending;
+use crate::{descriptors, reader, runtime};
+
+/// What `fleet --help` says.
+pub(crate) const HELP: &str = "\
+Many child agents, one report: runs the children of a plan side by side, tries again, fails back to other models, keeps to
+time and money, and always ends with a report. Children are pinion, or any agent that prints lines of JSON.
+
+Usage:
+  pinion fleet run PLAN.yaml < INPUT       run a plan; INPUT is {{ input }} in its prompts
+  pinion fleet resume RUN                  run again what did not finish
+  pinion fleet show [RUN] [--json]         the report of a run; the newest if none is named
+  pinion fleet list [--json]               the runs there are
+  pinion fleet clean [RUN…] [--older-than TIME | --all]
+                                           delete runs; those older than 30d unless told otherwise
+
+  --output report|jsonl|none   what goes to standard output: the report as Markdown at the end (the default), every
+                               event as a line of JSON when it happens, or nothing
+  --run-dir DIR                keep the run here instead of in the agent directory's fleet/
+  --quiet                      say nothing on standard error while it runs
+
+A RUN is an id from `pinion fleet list`, a directory, or `last`.
+Exit codes: 0 all finished, 1 a child failed or the judge said no, 2 the plan is wrong, 5 the money is spent,
+124 the time is up, 130 interrupted.
+
+Examples:
+  git diff main | pinion fleet run review.yaml > review.md
+  git diff main | pinion fleet run review.yaml --output jsonl | jq -r 'select(.type==\"child_ended\") | .child'
+  pinion fleet resume last
+  pinion fleet show last --json | jq .totalCostMicros
+";
+
+/// What `run --help` says.
+pub(crate) const RUN_HELP: &str = "\
+One conversation, printed in the lines of `opencode run --format json`: step_start, text, tool_use, step_finish, error.
+
+Usage:
+  pinion run --format json [-m MODEL] [-f FILE]… [--title NAME] [--dir DIRECTORY] [flags] [MESSAGE…]
+
+The prompt is MESSAGE, or standard input, of any size. Other flags are those of `pinion --help`.
+Exit codes: 0 done, 1 failed, 2 wrong command line.
+
+Examples:
+  pinion run --format json -m offline/demo \"list the files\"
+  git diff | pinion run --format json -m anthropic/claude-sonnet-4-5 -
+";
+
+/// Runs a verb.
+pub(crate) fn run(words: &[String]) -> Result<ExitCode, Failure> {
+    let arguments = Arguments::parse(words)?;
+    let dirs = Dirs::from_env()?;
+    let root = dirs.agent_dir.join("fleet");
+    match &arguments.verb {
+        Verb::Help => crate::commands::help(crate::help::Topic::Fleet),
+        Verb::Show { run, json } => runs::show(&root, run, *json),
+        Verb::List { json } => runs::list(&root, *json),
+        Verb::Clean(which) => runs::clean(&root, which),
+        Verb::Run { plan } => {
+            let host = ProgramHost::new(dirs.clone());
+            let plan = read(Path::new(plan), &host)?;
+            let directory =
+                RunDir::create(&root, arguments.run_dir.as_deref()).map_err(words_of)?;
+            keep_input(&directory)?;
+            execute(&arguments, dirs, host, plan, directory, How::New)
+        }
+        Verb::Resume { run } => {
+            let mut directory = RunDir::find(&root, run).map_err(words_of)?;
+            directory.lock().map_err(words_of)?;
+            let plan = directory.plan().map_err(words_of)?;
+            let host = ProgramHost::new(dirs.clone());
+            execute(&arguments, dirs, host, plan, directory, How::Again)
+        }
+    }
+}
+
+fn words_of(failure: pinion_fleet::Failure) -> Failure {
+    Failure::failed(format!("Error: {}", failure.message))
+}
+
+fn read(path: &Path, host: &ProgramHost) -> Result<Plan, Failure> {
+    pinion_fleet::read_plan(path, &|model| host.check_model(model)).map_err(|error| {
+        let count = error.problems.len();
+        let noun = if count == 1 { "problem" } else { "problems" };
+        Failure::usage(format!(
+            "{error}\nError: {count} {noun} in the plan; nothing was started."
+        ))
+    })
+}
+
+/// Whether a run begins or goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    New,
+    Again,
+}
+
+/// What comes on standard input is kept as it is, however much it is. A terminal gives none.
+fn keep_input(directory: &RunDir) -> Result<(), Failure> {
+    let path = directory.input();
+    let mut file = File::create(&path)
+        .map_err(|error| Failure::failed(format!("Error: {}: {error}", path.display())))?;
+    let mut stdin = io::stdin().lock();
+    if !stdin.is_terminal() {
+        io::copy(&mut stdin, &mut file)?;
+    }
+    Ok(())
+}
+
+fn execute(
+    arguments: &Arguments,
+    dirs: Dirs,
+    host: ProgramHost,
+    plan: Plan,
+    directory: RunDir,
+    how: How,
+) -> Result<ExitCode, Failure> {
+    let mut stdout = stdio::claim_stdout()?;
+    descriptors::allow_many();
+    let runtime = runtime::for_several()?;
+    let mut ending = Ending::listen_to_all(&runtime)?;
+    let stop = Stop::default();
+    let path = directory.path().to_owned();
+    let mut observers: Vec<Box<dyn Observer>> = Vec::new();
+    let mut ticking = None;
+    if !arguments.quiet {
+        if arguments.printed != Printed::Lines && io::stderr().is_terminal() {
+            let table = Table::new();
+            ticking = Some(table.clone());
+            observers.push(Box::new(table));
+        } else {
+            observers.push(Box::new(Lines::new()));
+        }
+        eprintln!("Run {}", path.display());
+    }
+    let tape = match arguments.printed {
+        Printed::Lines => {
+            let queue: Queue<Out> = Queue::new(Coalesce::Never);
+            let projection = Projection::new(Dialect::Modern, Additions::None);
+            let writer = Writer::spawn(stdout.try_clone()?, projection, queue.clone())?;
+            observers.push(Box::new(Tape::new(queue.clone())));
+            Some((queue, writer))
+        }
+        Printed::Report | Printed::Nothing => None,
+    };
+    let options = Options {
+        directory,
+        plan,
+        working_directory: dirs.cwd,
+        host: Arc::new(host),
+        observers,
+        stop: stop.clone(),
+    };
+    let watched = stdout.try_clone()?;
+    let queue = tape.as_ref().map(|(queue, _)| queue.clone());
+    let report = runtime.block_on(async {
+        let run = async {
+            match how {
+                How::New => pinion_fleet::start(options).await,
+                How::Again => pinion_fleet::resume(options).await,
+            }
+        };
+        tokio::pin!(run);
+        let unread = async {
+            match &queue {
+                Some(queue) => tokio::select! {
+                    () = reader::gone(watched) => {}
+                    () = queue.broken() => {}
+                },
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(unread);
+        let mut deaf = false;
+        let mut ticks = tokio::time::interval(table::TICK);
+        loop {
+            tokio::select! {
+                report = &mut run => break report,
+                _ = ending.signalled() => {
+                    // A second signal does not wait for children to end by themselves.
+                    if stop.reason().is_some() {
+                        let _ = tokio::task::spawn_blocking(pinion_tools::kill_all).await;
+                    }
+                    stop.set(StopReason::Interrupted);
+                }
+                () = &mut unread, if !deaf => {
+                    deaf = true;
+                    stop.set(StopReason::Interrupted);
+                }
+                _ = ticks.tick() => {
+                    if let Some(table) = &ticking {
+                        table.draw();
+                    }
+                }
+            }
+        }
+    });
+    pinion_tools::kill_all();
+    if let Some(table) = &ticking {
+        table.finish();
+    }
+    if let Some((queue, writer)) = tape {
+        queue.close();
+        // A reader that is gone has heard all it wanted.
+        let _ = last_words(&runtime, &mut ending, writer);
+    }
+    runtime.shutdown_background();
+    let report = report.map_err(words_of)?;
+    conclude(arguments, &report, &path, &mut stdout)
+}
+
+fn conclude(
+    arguments: &Arguments,
+    report: &Report,
+    path: &Path,
+    stdout: &mut File,
+) -> Result<ExitCode, Failure> {
+    if arguments.printed == Printed::Report {
+        match stdout.write_all(report.markdown().as_bytes()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
+            _ => {}
+        }
+    }
+    if !arguments.quiet {
+        let words = format!(
+            "{}: {}",
+            report.status.as_str(),
+            path.join("report.md").display()
+        );
+        eprintln!("{words}");
+    }
+    Ok(ExitCode::from(report.exit_code.unwrap_or(1)))
+}

@@ -1,0 +1,89 @@
+//! What a fleet needs of this program: models and their prices, itself as a child, sessions as tasks.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use futures_util::future::BoxFuture;
+use pinion_config::Dirs;
+use pinion_fleet::{Ending, Host, Micros, TaskJob, Tokens};
+use pinion_llm::{Registry, RegistryOptions, resolve_model};
+use pinion_message::Usage;
+
+use super::task::Tasks;
+
+/// This program, as a fleet sees it.
+pub(super) struct ProgramHost {
+    dirs: Dirs,
+    registry: OnceLock<Registry>,
+    /// Sessions in this process; made with the first of them.
+    tasks: OnceLock<Arc<Tasks>>,
+}
+
+impl ProgramHost {
+    pub fn new(dirs: Dirs) -> Self {
+        Self {
+            dirs,
+            registry: OnceLock::new(),
+            tasks: OnceLock::new(),
+        }
+    }
+
+    fn registry(&self) -> &Registry {
+        self.registry.get_or_init(|| {
+            let (registry, notices) =
+                Registry::load(&self.dirs.agent_dir, RegistryOptions::default());
+            for notice in notices {
+                eprintln!("Warning: {notice}");
+            }
+            registry
+        })
+    }
+
+    /// What is wrong with a model of ours.
+    pub fn check_model(&self, name: &str) -> Result<(), String> {
+        let resolved =
+            resolve_model(self.registry(), None, name).map_err(|error| error.to_string())?;
+        if resolved.warning.is_some() {
+            return Err(format!(
+                "model \"{name}\" is unknown; `pinion models` lists those there are, models.json adds others"
+            ));
+        }
+        let checked = self.registry().check_credentials(&resolved.model);
+        checked.map_err(|error| {
+            let words = error.to_string();
+            let first = words.lines().next().unwrap_or_default();
+            format!("model \"{name}\" cannot be asked: {first}")
+        })
+    }
+}
+
+impl Host for ProgramHost {
+    fn program(&self) -> PathBuf {
+        // Stays right even if the file is replaced meanwhile, and names the same file for every child.
+        std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into())
+    }
+
+    fn price(&self, model: &str, tokens: &Tokens) -> Option<Micros> {
+        let resolved = resolve_model(self.registry(), None, model).ok()?;
+        let rates = &resolved.model.cost;
+        let mut usage = Usage {
+            input: tokens.input,
+            output: tokens.output,
+            cache_read: tokens.cache_read,
+            cache_write: tokens.cache_write,
+            total_tokens: tokens.total(),
+            ..Usage::default()
+        };
+        usage.price(rates);
+        let cost = Micros::from_dollars(usage.cost.total);
+        // A model without prices is no free model.
+        (cost > Micros::ZERO).then_some(cost)
+    }
+
+    fn task(&self, job: TaskJob) -> BoxFuture<'static, Ending> {
+        let tasks = self
+            .tasks
+            .get_or_init(|| Arc::new(Tasks::new(self.dirs.clone())));
+        Tasks::run(Arc::clone(tasks), job)
+    }
+}

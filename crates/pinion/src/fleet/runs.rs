@@ -1,0 +1,116 @@
+//! `fleet show`, `list` and `clean`: runs of the past.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use pinion_fleet::{ChildStatus, RunDir, RunState, RunStatus};
+use serde_json::json;
+
+use super::arguments::Which;
+use super::words_of;
+use crate::commands::out;
+use crate::failure::Failure;
+
+pub(super) fn show(root: &Path, run: &str, json: bool) -> Result<ExitCode, Failure> {
+    let directory = RunDir::find(root, run).map_err(words_of)?;
+    let report = directory.report().map_err(words_of)?;
+    if json {
+        let text = serde_json::to_string_pretty(&report).unwrap_or_default();
+        return out(&(text + "\n"));
+    }
+    if report.status == RunStatus::Running && !directory.is_running() {
+        eprintln!(
+            "Note: this run was killed; `pinion fleet resume {}` goes on with it.",
+            directory.id()
+        );
+    }
+    out(&report.markdown())
+}
+
+pub(super) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
+    let runs = RunDir::list(root);
+    if runs.is_empty() {
+        eprintln!("No runs yet. `pinion fleet run PLAN.yaml` makes one.");
+    }
+    let mut text = String::new();
+    for directory in runs.into_iter().rev() {
+        let Ok(state) = directory.state() else {
+            continue;
+        };
+        let status = status(&directory, &state);
+        let finished = state
+            .children
+            .iter()
+            .filter(|child| child.status == ChildStatus::Finished)
+            .count();
+        if json {
+            let line = json!({
+                "run": directory.id(),
+                "plan": state.plan,
+                "status": status,
+                "startedAt": state.started,
+                "children": state.children.len(),
+                "finished": finished,
+                "costMicros": state.cost(),
+                "directory": directory.path(),
+            });
+            text.push_str(&format!("{line}\n"));
+        } else {
+            text.push_str(&format!(
+                "{:<24} {:<12} {:>4}/{:<4} {:>10}  {}\n",
+                directory.id(),
+                status,
+                finished,
+                state.children.len(),
+                state.cost().to_string(),
+                state.plan,
+            ));
+        }
+    }
+    out(&text)
+}
+
+fn status(directory: &RunDir, state: &RunState) -> &'static str {
+    match state.ended {
+        Some((status, _)) => status.as_str(),
+        None if directory.is_running() => "running",
+        None => "killed",
+    }
+}
+
+pub(super) fn clean(root: &Path, which: &Which) -> Result<ExitCode, Failure> {
+    let runs = match which {
+        Which::Named(names) => {
+            let found = names.iter().map(|name| RunDir::find(root, name));
+            found.collect::<Result<Vec<_>, _>>().map_err(words_of)?
+        }
+        Which::OlderThan(age) => {
+            let mut runs = RunDir::list(root);
+            runs.retain(|run| is_older(run.path(), *age));
+            runs
+        }
+    };
+    let (mut deleted, mut kept) = (0, 0);
+    for mut run in runs {
+        // Holding the lock while deleting keeps anybody from resuming it meanwhile.
+        if run.lock().is_err() {
+            eprintln!("{} is running and stays.", run.id());
+            kept += 1;
+            continue;
+        }
+        run.delete().map_err(words_of)?;
+        deleted += 1;
+    }
+    eprintln!("{deleted} deleted.");
+    Ok(ExitCode::from(u8::from(kept > 0)))
+}
+
+fn is_older(path: &Path, age: Duration) -> bool {
+    let changed = path
+        .join("events.jsonl")
+        .metadata()
+        .and_then(|data| data.modified());
+    let now = SystemTime::now();
+    changed.is_ok_and(|changed| now.duration_since(changed).unwrap_or_default() >= age)
+}

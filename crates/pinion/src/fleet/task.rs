@@ -1,0 +1,223 @@
+//! Children of `isolation: task`: sessions of this process, whose lines go to the fleet without a pipe.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use pinion_agent::{Listener, Session};
+use pinion_config::{Dirs, FileArguments};
+use pinion_fleet::{Ending, Feed, TaskJob};
+use pinion_jsonl::{Project, Records};
+use pinion_pi::{
+    Additions, Dialect, Out, PiListener, PrintListener, Projection, Prompts, Sink, ask_all,
+};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+
+use crate::cli::{self, Action, Flags};
+use crate::engine::{self, Basis, Conversation, Engine, Shared};
+use crate::extensions::Audience;
+use crate::failure::Failure;
+use crate::modes::{farewell, stop_session};
+use crate::program::Program;
+
+/// How many sessions are made at the same time: files are read for each.
+const MAKERS: usize = 8;
+
+/// What the sessions of all tasks have in common.
+pub(super) struct Tasks {
+    dirs: Dirs,
+    shared: Shared,
+    makers: Semaphore,
+}
+
+impl Tasks {
+    pub fn new(dirs: Dirs) -> Self {
+        Self {
+            shared: Shared::new(&dirs),
+            dirs,
+            makers: Semaphore::new(MAKERS),
+        }
+    }
+
+    /// Runs one child to its end.
+    pub fn run(tasks: Arc<Self>, job: TaskJob) -> BoxFuture<'static, Ending> {
+        Box::pin(async move {
+            let feed = Arc::clone(&job.feed);
+            let ended = Self::live(&tasks, job).await;
+            if let Err(failure) = &ended {
+                // Where a process would say it on standard error.
+                feed.push(|bytes| bytes.extend_from_slice(&refusal(&failure.to_string())));
+            }
+            feed.close();
+            Ending::Code(i32::from(ended.is_err()))
+        })
+    }
+
+    async fn live(tasks: &Arc<Self>, job: TaskJob) -> Result<(), Failure> {
+        let prompts = prompts(&job)?;
+        let family = format!("fleet-{}", uuid::Uuid::new_v4());
+        let sink = TaskSink::new(Arc::clone(&job.feed));
+        let (printer, mut settled) = PrintListener::new();
+        let listeners: Vec<Arc<dyn Listener>> = vec![
+            Arc::new(PiListener::new(sink.clone(), Dialect::Modern)),
+            Arc::clone(&printer) as _,
+        ];
+        let engine = tokio::select! {
+            engine = Self::make(tasks, &job, &family, listeners) => engine?,
+            () = job.stop.cancelled() => return Err(Failure::failed("it was stopped before it began")),
+        };
+        let Engine {
+            config, extensions, ..
+        } = engine;
+        let mut header = config.store.header().json().to_vec();
+        header.push(b'\n');
+        sink.push(Out::Record(header));
+        let (session, task) = Session::spawn(config);
+        let conversation = async {
+            if let Some(extensions) = &extensions {
+                extensions.begin().await;
+            }
+            ask_all(&session, prompts, &mut settled).await
+        };
+        let asked = tokio::select! {
+            asked = conversation => asked.map_err(|error| Failure::failed(error.to_string())),
+            () = job.stop.cancelled() => Ok(0),
+        };
+        if let Some(extensions) = &extensions {
+            farewell(extensions).await;
+        }
+        stop_session(&session.stopper(), task).await;
+        // What its commands left behind ends with it.
+        let killed = move || pinion_tools::kill_family(&family);
+        let _ = tokio::task::spawn_blocking(killed).await;
+        asked.map(drop)
+    }
+
+    /// Puts a session together on a thread beside, so that reading files holds up nobody.
+    async fn make(
+        tasks: &Arc<Self>,
+        job: &TaskJob,
+        family: &str,
+        listeners: Vec<Arc<dyn Listener>>,
+    ) -> Result<Engine, Failure> {
+        let flags = flags(job)?;
+        let Ok(_maker) = tasks.makers.acquire().await else {
+            return Err(Failure::failed("the program ends"));
+        };
+        let runtime = Handle::current();
+        let maker = Arc::clone(tasks);
+        let (directory, family) = (job.directory.clone(), family.to_owned());
+        let made = tokio::task::spawn_blocking(move || {
+            let basis = Basis::at(maker.dirs.at(directory), &flags)?;
+            let mut conversation = Conversation::open(&flags, &basis)?;
+            conversation.family = Some(family);
+            runtime.block_on(engine::build(
+                Program::Pinion,
+                &flags,
+                basis,
+                conversation,
+                listeners,
+                Audience::none(),
+                &maker.shared,
+            ))
+        });
+        made.await.unwrap_or_else(|error| {
+            Err(Failure::failed(format!(
+                "the session could not be made: {error}"
+            )))
+        })
+    }
+}
+
+/// The flags a process would have been started with.
+fn flags(job: &TaskJob) -> Result<Flags, Failure> {
+    let mut words: Vec<String> = ["--mode", "json", "--rpc-dialect", "modern", "--no-session"]
+        .map(str::to_owned)
+        .into();
+    if let Some(model) = &job.model {
+        words.extend(["--model".into(), model.clone()]);
+    }
+    words.extend(job.args.iter().cloned());
+    match cli::parse(Program::Pinion, words)? {
+        Action::Run(mut flags) => {
+            flags.decide_unknown(Program::Pinion)?;
+            Ok(*flags)
+        }
+        _ => Err(Failure::usage("its args ask for something else than a run")),
+    }
+}
+
+fn prompts(job: &TaskJob) -> Result<Prompts, Failure> {
+    let resolve = |path: &str| pinion_tools::resolve_existing_path(path, &job.directory);
+    let mut prepare = crate::commands::prepare_image;
+    let names: Vec<String> = job
+        .files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    let files = FileArguments::read(&names, &resolve, &mut prepare)
+        .map_err(|error| Failure::failed(error.to_string()))?;
+    let mut text = job.prompt.trim().to_owned();
+    if !files.text.is_empty() {
+        text = format!("{text}\n{}", files.text);
+    }
+    Ok(Prompts {
+        texts: vec![text],
+        images: files.images,
+    })
+}
+
+/// The line that tells why there was no session.
+fn refusal(message: &str) -> Vec<u8> {
+    let line = serde_json::json!({"type": "message_end", "message": {
+        "role": "assistant", "content": [], "stopReason": "error", "errorMessage": message,
+    }});
+    format!("{line}\n{{\"type\":\"agent_settled\",\"aborted\":true}}\n").into_bytes()
+}
+
+/// Prints events into the feed as they come.
+#[derive(Clone)]
+struct TaskSink(Arc<Printing>);
+
+struct Printing {
+    feed: Arc<Feed>,
+    press: Mutex<(Projection, Records)>,
+}
+
+impl TaskSink {
+    fn new(feed: Arc<Feed>) -> Self {
+        let press = (
+            Projection::new(Dialect::Modern, Additions::None),
+            Records::in_memory(),
+        );
+        Self(Arc::new(Printing {
+            feed,
+            press: Mutex::new(press),
+        }))
+    }
+}
+
+impl Sink for TaskSink {
+    fn push(&self, out: Out) {
+        let mut press = self.0.press.lock().unwrap_or_else(PoisonError::into_inner);
+        let (projection, records) = &mut *press;
+        projection.project(out, records);
+        self.0.feed.push(|bytes| records.drain(bytes));
+    }
+
+    fn has_room(&self) -> bool {
+        self.0.feed.has_room()
+    }
+
+    fn room(&self) -> impl Future<Output = ()> + Send {
+        self.0.feed.room()
+    }
+
+    fn room_for_answers(&self) -> impl Future<Output = ()> + Send {
+        self.0.feed.room()
+    }
+
+    fn broken(&self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
+}

@@ -1,0 +1,164 @@
+//! What is said while a run goes on: a live table on a terminal, one line per change elsewhere, every event for a program.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use pinion_fleet::{ChildStatus, FleetEvent, Observer, Outcome, Record, RunState};
+use pinion_jsonl::Queue;
+use pinion_pi::Out;
+
+use super::table::{Screen, render};
+
+/// Every event as a line on standard output.
+#[derive(Debug)]
+pub(super) struct Tape {
+    queue: Queue<Out>,
+}
+
+impl Tape {
+    pub fn new(queue: Queue<Out>) -> Self {
+        Self { queue }
+    }
+}
+
+impl Observer for Tape {
+    fn notice(&self, record: &Record, line: &[u8], _state: &RunState) {
+        let is_progress = matches!(
+            record.event,
+            FleetEvent::ChildTool { .. } | FleetEvent::ChildQuiet { .. }
+        );
+        // A reader that is behind can do without; the journal has it.
+        if is_progress && !self.queue.has_room() {
+            return;
+        }
+        let mut line = line.to_vec();
+        line.push(b'\n');
+        self.queue.push(Out::Record(line));
+    }
+}
+
+/// One line per change on standard error.
+#[derive(Debug)]
+pub(super) struct Lines {
+    begun: Instant,
+}
+
+impl Lines {
+    pub fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+        }
+    }
+}
+
+impl Observer for Lines {
+    fn notice(&self, record: &Record, _line: &[u8], state: &RunState) {
+        if let Some(words) = words(&record.event, state) {
+            let seconds = self.begun.elapsed().as_secs_f64();
+            // One write, so that lines of others do not mix with it.
+            let line = format!("{seconds:>7.1}s  {words}\n");
+            let _ = std::io::stderr().write_all(line.as_bytes());
+        }
+    }
+}
+
+/// A change in words; nothing for what is too small to tell.
+fn words(event: &FleetEvent, state: &RunState) -> Option<String> {
+    Some(match event {
+        FleetEvent::RunStarted { plan, children, .. } => {
+            format!("{plan}: {} children", children.len())
+        }
+        FleetEvent::RunResumed { children } => format!("resumed: {} to run", children.len()),
+        FleetEvent::ChildStarted {
+            child,
+            attempt,
+            model,
+            ..
+        } => {
+            let model = model
+                .as_deref()
+                .map_or(String::new(), |model| format!(" on {model}"));
+            let again = if *attempt > 1 {
+                format!(", attempt {attempt}")
+            } else {
+                String::new()
+            };
+            format!("{child}: started{model}{again}")
+        }
+        FleetEvent::ChildTool { child, tool, .. } => format!("{child}: {tool}"),
+        FleetEvent::ChildStep {
+            child,
+            step,
+            tokens,
+            cost_micros,
+            ..
+        } => format!(
+            "{child}: step {step}, {} tokens, {cost_micros}",
+            tokens.total()
+        ),
+        FleetEvent::ChildQuiet { child, seconds, .. } => {
+            format!("{child}: still thinking, silent for {seconds} s")
+        }
+        FleetEvent::AttemptEnded {
+            child,
+            failure: Some(failure),
+            ..
+        } => format!("{child}: {failure}"),
+        FleetEvent::AttemptEnded { .. } => return None,
+        FleetEvent::ChildEnded { child, outcome, .. } => {
+            let cost = state
+                .child(child)
+                .map(|child| child.cost())
+                .unwrap_or_default();
+            let word = match outcome {
+                Outcome::Finished => "finished",
+                Outcome::Failed => "failed",
+                Outcome::Stopped => "stopped",
+            };
+            format!("{child}: {word}, {cost}")
+        }
+        FleetEvent::Breaker { model, state } => {
+            format!("{model}: breaker {state:?}").to_lowercase()
+        }
+        FleetEvent::RunEnded { status, .. } => format!("{}, {}", status.as_str(), state.cost()),
+    })
+}
+
+/// One live row per child, on a terminal.
+#[derive(Clone)]
+pub(super) struct Table {
+    screen: Arc<Mutex<Screen>>,
+}
+
+impl Table {
+    pub fn new() -> Self {
+        Self {
+            screen: Arc::new(Mutex::new(Screen::new())),
+        }
+    }
+
+    /// Draws what has changed.
+    pub fn draw(&self) {
+        let mut screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = render(&mut screen);
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+
+    /// The last picture stays.
+    pub fn finish(&self) {
+        self.draw();
+    }
+}
+
+impl Observer for Table {
+    fn notice(&self, record: &Record, _line: &[u8], state: &RunState) {
+        let mut screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
+        screen.take(record, state);
+    }
+}
+
+/// Whether a child has something to show.
+pub(super) fn is_open(status: ChildStatus) -> bool {
+    matches!(status, ChildStatus::Waiting | ChildStatus::Running)
+}

@@ -1,0 +1,214 @@
+//! The engine's events as opencode's lines.
+//!
+//! Every line is `{"type", "timestamp", "sessionID", "part"}`; a failure has `error` in the place of `part`. A step is one
+//! request to the model and its tools. Texts are told when they are complete, tools when they are done, failures when nothing
+//! more is tried.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use futures_util::future::BoxFuture;
+use pinion_agent::{Event, Listener, ToolRun};
+use pinion_fleet::FailureKind;
+use pinion_jsonl::{Queue, json};
+use pinion_message::{AssistantMessage, Block, StopReason};
+use pinion_pi::Out;
+use serde_json::{Value, json};
+
+/// Puts opencode's lines into the queue of the writer.
+pub(super) struct OpencodeLines {
+    queue: Queue<Out>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    session: String,
+    /// The answer that grows.
+    message: String,
+    /// When it began to.
+    began: u64,
+    parts: u64,
+    messages: u64,
+    /// When tools that run began, by call.
+    tools: Vec<(String, u64)>,
+    /// The last answer, if it failed.
+    failed: Option<(StopReason, String)>,
+}
+
+impl OpencodeLines {
+    pub fn new(queue: Queue<Out>) -> Self {
+        Self {
+            queue,
+            state: Mutex::default(),
+        }
+    }
+
+    /// What the session is called. For before the first event.
+    pub fn set_session(&self, id: &str) {
+        self.state().session = format!("ses_{id}");
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn say(&self, state: &State, kind: &str, name: &str, body: Value) {
+        let line = json!({
+            "type": kind,
+            "timestamp": now(),
+            "sessionID": state.session,
+            name: body,
+        });
+        let mut bytes = Vec::new();
+        json::append(&mut bytes, &line);
+        bytes.push(b'\n');
+        self.queue.push(Out::Record(bytes));
+    }
+
+    fn part(&self, state: &mut State, kind: &str, part_type: &str, members: Value) {
+        state.parts += 1;
+        let mut part = json!({
+            "id": format!("prt_{:08}", state.parts),
+            "messageID": state.message,
+            "sessionID": state.session,
+            "type": part_type,
+        });
+        if let (Value::Object(part), Value::Object(members)) = (&mut part, members) {
+            part.extend(members);
+        }
+        self.say(state, kind, "part", part);
+    }
+
+    fn answered(&self, state: &mut State, answer: &AssistantMessage) {
+        state.failed = match answer.stop_reason {
+            StopReason::Error | StopReason::Aborted => {
+                let words = answer.error_message.clone().unwrap_or_default();
+                Some((answer.stop_reason, words))
+            }
+            _ => None,
+        };
+        for block in &answer.content {
+            if let Block::Text(text) = block
+                && !text.text.is_empty()
+            {
+                let time = json!({"start": state.began, "end": now()});
+                self.part(
+                    state,
+                    "text",
+                    "text",
+                    json!({"text": text.text, "time": time}),
+                );
+            }
+        }
+    }
+
+    fn tool(&self, state: &mut State, run: &ToolRun, output: &[Block], is_error: bool) {
+        let began = state
+            .tools
+            .iter()
+            .position(|(call, _)| **call == *run.call_id);
+        let start = began.map_or_else(now, |at| state.tools.swap_remove(at).1);
+        let texts: Vec<&str> = output.iter().filter_map(Block::as_text).collect();
+        let text = texts.join("\n");
+        let time = json!({"start": start, "end": now()});
+        let state_member = match is_error {
+            false => json!({"status": "completed", "input": run.arguments, "output": text,
+                "metadata": {}, "title": run.name, "time": time}),
+            true => json!({"status": "error", "input": run.arguments, "error": text, "time": time}),
+        };
+        let members = json!({"tool": run.name, "callID": &*run.call_id, "state": state_member});
+        self.part(state, "tool_use", "tool", members);
+    }
+
+    fn finished(&self, state: &mut State, answer: &AssistantMessage) {
+        let reason = match answer.stop_reason {
+            StopReason::ToolUse => "tool-calls",
+            StopReason::Length => "length",
+            // Told as an error, when nothing more is tried.
+            StopReason::Error | StopReason::Aborted => return,
+            _ => "stop",
+        };
+        let usage = &answer.usage;
+        let tokens = json!({
+            "total": usage.total_tokens,
+            "input": usage.input,
+            "output": usage.output,
+            "reasoning": 0,
+            "cache": {"write": usage.cache_write, "read": usage.cache_read},
+        });
+        let members = json!({"reason": reason, "tokens": tokens, "cost": usage.cost.total});
+        self.part(state, "step_finish", "step-finish", members);
+    }
+
+    fn settled(&self, state: &mut State) {
+        let Some((reason, message)) = state.failed.take() else {
+            return;
+        };
+        let kind = match reason {
+            StopReason::Aborted => FailureKind::Aborted,
+            _ => pinion_fleet::from_text(&message),
+        };
+        let (name, data) = match kind {
+            FailureKind::ProviderAuth => ("ProviderAuthError", json!({"message": message})),
+            FailureKind::ContextOverflow => ("ContextOverflowError", json!({"message": message})),
+            FailureKind::Aborted => ("MessageAbortedError", json!({"message": message})),
+            FailureKind::Api { status, retryable } => {
+                let mut data = json!({"message": message, "isRetryable": retryable});
+                if let Some(status) = status {
+                    data["statusCode"] = status.into();
+                }
+                ("APIError", data)
+            }
+            _ => ("UnknownError", json!({"message": message})),
+        };
+        self.say(state, "error", "error", json!({"name": name, "data": data}));
+    }
+}
+
+impl Listener for OpencodeLines {
+    fn notice(&self, _ordinal: u64, event: &Event) {
+        let mut state = self.state();
+        let state = &mut *state;
+        match event {
+            Event::TurnStart => {
+                state.messages += 1;
+                state.message = format!("msg_{:08}", state.messages);
+                state.began = now();
+                self.part(state, "step_start", "step-start", json!({}));
+            }
+            Event::MessageEnd(message) => {
+                if let Some(answer) = message.as_assistant() {
+                    self.answered(state, answer);
+                }
+            }
+            Event::ToolStart(run) => state.tools.push((run.call_id.to_string(), now())),
+            Event::ToolEnd {
+                run,
+                output,
+                is_error,
+                ..
+            } => self.tool(state, run, &output.content, *is_error),
+            Event::TurnEnd { message, .. } => {
+                if let Some(answer) = message.as_assistant() {
+                    self.finished(state, answer);
+                }
+            }
+            Event::Settled { .. } => self.settled(state),
+            _ => {}
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.queue.has_room()
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.queue.room())
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}

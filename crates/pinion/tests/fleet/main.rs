@@ -1,0 +1,22 @@
+//! Fleets through the real binary: plans whose children are shell scripts, ourselves, and tasks.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod consumer;
+mod endings;
+mod example;
+mod money;
+mod plans;
+mod producer;
+mod resilience;
+mod resume;
+mod stage;
+mod tasks;
