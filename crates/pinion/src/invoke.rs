@@ -52,6 +52,7 @@ Flags, before the alias:
   --server URL         the hub: the one that runs here, else client.json's, else http://127.0.0.1:9000
   --auth-token TOKEN   who you are: PINIX_TOKEN, else client.json's, else that of the hub that runs here
   --root DIR           where the hub's files are
+  --ca FILE            a hub with TLS: whose certificates to believe
 
 A text is printed without quotes, everything else as JSON. The exit code is 1 if the call fails, and the message is
 on stderr. Ctrl-C takes the call back.

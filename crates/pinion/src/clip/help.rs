@@ -21,6 +21,7 @@ All but new call a hub: the one that runs here, else the one client.json names, 
   --auth-token TOKEN     who you are: PINIX_TOKEN, else client.json's, else that of the hub that runs here
   --root DIR             where the hub's files are: ~/.pinion/hub, or PINION_HUB_DIR
   --timeout TIME         how long to wait: 30s, 5m
+  --ca FILE              a hub with TLS: believe certificates signed by those in this file, and no others
 
 Examples:
   pinion clip new hello --lang python

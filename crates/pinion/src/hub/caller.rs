@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pinion_access::client::{CLI_VARIABLE, ClientConfig, Wanted};
-use pinion_connect::{Client, ClientOptions, Code, Failure as Refusal, Receiver};
+use pinion_connect::{Client, ClientOptions, Code, Failure as Refusal, Receiver, Roots};
 use pinion_proto::Binary;
 
 use super::seat::{Holder, pid_file};
@@ -19,6 +19,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     Flag::valued("--auth-token"),
     Flag::valued("--root"),
     Flag::valued("--timeout"),
+    Flag::valued("--ca"),
     Flag::bare("--json"),
 ];
 
@@ -80,6 +81,7 @@ impl Caller {
         let timeout = timeout.map(|text| duration(line, "--timeout", text));
         let options = ClientOptions {
             token: token.clone(),
+            roots: roots(line)?,
             ..ClientOptions::default()
         };
         Ok(Self {
@@ -161,6 +163,16 @@ fn address(line: &Line, root: &Path, holder: Option<&Holder>) -> Result<String, 
         (None, Some(holder)) => holder.url.clone(),
         (None, None) => DEFAULT_ADDRESS.to_owned(),
     })
+}
+
+/// Whom to believe that the hub is the hub.
+fn roots(line: &Line) -> Result<Roots, Failure> {
+    let Some(path) = line.value("--ca") else {
+        return Ok(Roots::Platform);
+    };
+    let pem =
+        std::fs::read(path).map_err(|error| Failure::failed(format!("Error: {path}: {error}")))?;
+    Ok(Roots::Pem(pem))
 }
 
 fn with_scheme(address: &str) -> String {

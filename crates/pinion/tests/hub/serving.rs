@@ -289,6 +289,46 @@ fn a_super_token_may_be_given() {
 }
 
 #[test]
+fn it_speaks_tls_and_is_believed_by_those_who_know_its_certificate() {
+    let home = Home::new();
+    let made = std::process::Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+        ])
+        .args(["-subj", "/CN=hub", "-addext", "subjectAltName=IP:127.0.0.1"])
+        .args([
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+            "-keyout",
+            "key.pem",
+            "-out",
+            "cert.pem",
+        ])
+        .current_dir(home.path("."))
+        .output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        eprintln!("not tried: there is no openssl to make a certificate with");
+        return;
+    }
+    let mut hub = home.serve_with(&["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
+    assert!(hub.url.starts_with("https://127.0.0.1:"), "{}", hub.url);
+    home.run(&["clip", "list", "--ca", "cert.pem"]).fine();
+    let said = home.run(&["clip", "list"]).failed(1);
+    assert!(said.contains("ertificate"), "{said}");
+    let plain = hub.url.replace("https:", "http:");
+    home.run(&["clip", "list", "--server", &plain]).failed(1);
+    hub.stop();
+}
+
+#[test]
 fn a_taken_port_is_said() {
     let home = Home::new();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
