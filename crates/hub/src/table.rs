@@ -422,6 +422,40 @@ mod tests {
     }
 
     #[test]
+    fn what_an_earlier_session_had_is_no_obstacle_for_its_successor() {
+        let table = Table::default();
+        let (old, new, other) = (session("1"), session("2"), session("3"));
+        table
+            .insert(vec![route("todo", "", &old)], Conflict::Refuse)
+            .unwrap();
+        table
+            .insert(vec![route("mail", "", &other)], Conflict::Refuse)
+            .unwrap();
+        let both = vec![route("todo", "", &new), route("mail", "", &new)];
+        let refused = table.insert_instead(both, Conflict::Refuse, Some(&old));
+        assert_eq!(refused.unwrap_err().message, "clip \"mail\" already exists");
+        assert_eq!(table.get("todo").unwrap().owner, old);
+        let one = vec![route("todo", "", &new)];
+        table
+            .insert_instead(one, Conflict::Refuse, Some(&old))
+            .unwrap();
+        table.forget(&old, Departure::Lost);
+        assert_eq!(table.get("todo").unwrap().owner, new);
+    }
+
+    #[test]
+    fn an_old_reservation_takes_nothing_from_a_new_one() {
+        let table = Arc::new(Table::default());
+        let (one, two) = (session("1"), session("2"));
+        let old = table.reserve(Some("todo"), "", &one).unwrap();
+        table.forget(&one, Departure::Lost);
+        let _new = table.reserve(Some("todo"), "", &two).unwrap();
+        drop(old);
+        let taken = table.reserve(Some("todo"), "", &one).unwrap_err();
+        assert_eq!(taken.code, Code::AlreadyExists);
+    }
+
+    #[test]
     fn a_reserved_alias_is_nobody_elses() {
         let table = Arc::new(Table::default());
         let (one, two) = (session("1"), session("2"));

@@ -274,7 +274,74 @@ pub(super) fn package_of(source: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    const TYPES: [&str; 8] = [
+        "RegisterClips",
+        "UnregisterClips",
+        "InvokeResponse",
+        "InvokeStreamChunk",
+        "InvokeStreamEnd",
+        "Heartbeat",
+        "Log",
+        "Unknown",
+    ];
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "\\PC{0,12}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-zA-Z]{1,9}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let bytes = Bytes::from(bytes);
+            let _ = kind(&bytes);
+            let _ = read(&bytes);
+        }
+
+        #[test]
+        fn members_of_any_form_are_no_fault(
+            kind in prop::sample::select(&TYPES[..]),
+            members in prop::collection::vec(value(), 9),
+        ) {
+            let keys = [
+                "requestId", "output", "chunk", "error", "clips", "aliases", "alias", "level", "providerName",
+            ];
+            let mut message = serde_json::json!({ "type": kind });
+            for (key, member) in keys.iter().zip(&members) {
+                message[*key] = member.clone();
+            }
+            let heard = read(&message.to_string().into());
+            prop_assert!(heard.is_ok());
+            // An output is passed on as it was written.
+            if let (Ok(Heard::Part(part)), true) = (heard, kind == "InvokeStreamChunk")
+                && part.error.is_none()
+            {
+                let chunk: Value = serde_json::from_slice(&part.output).unwrap();
+                prop_assert_eq!(&chunk, &members[2]);
+            }
+        }
+
+        #[test]
+        fn sources_keep_all_their_parts(source in "(@[a-z]{1,5}/)?[a-z@:/#.0-9]{0,12}") {
+            let (package, version) = package_of(&source);
+            prop_assert!(package.len() + version.len() <= source.len());
+        }
+    }
 
     #[test]
     fn sources_are_told_apart_into_package_and_version() {
