@@ -103,6 +103,10 @@ pub struct EngineSettings {
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
     pub cache_retention: CacheRetention,
     pub block_images: bool,
+    /// The longest answer, in tokens; `None` is the model's own rule.
+    pub max_tokens: Option<u64>,
+    /// How the answer is drawn; `None` is the provider's own rule.
+    pub temperature: Option<f64>,
     /// A call that takes longer is ended.
     pub tool_timeout: Duration,
     /// The level a model that can think starts with when the one before it could not.
@@ -164,6 +168,8 @@ impl Default for EngineSettings {
             thinking_budgets: BTreeMap::new(),
             cache_retention: CacheRetention::default(),
             block_images: false,
+            max_tokens: None,
+            temperature: None,
             tool_timeout: Duration::from_secs(6 * 60 * 60),
             default_thinking_level: ThinkingLevel::Medium,
             steering: Steering::default(),

@@ -298,6 +298,8 @@ impl<'a> Run<'a> {
             timeouts: self.core.settings.timeouts,
             thinking_budgets: self.core.settings.thinking_budgets.clone(),
             cache_retention: self.core.settings.cache_retention,
+            max_tokens: self.core.settings.max_tokens,
+            temperature: self.core.settings.temperature,
             ..RequestOptions::default()
         };
         match authorization {

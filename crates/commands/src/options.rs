@@ -171,6 +171,16 @@ pub const BUILT_INS: &[BuiltIn] = &[
         "tools",
         "Tools the model may use, such as read,grep,bash; none by default",
     ),
+    texts(
+        Pinion,
+        "clips",
+        "Clips of a hub whose commands the model may use, such as todo,browser",
+    ),
+    text(
+        Pinion,
+        "hub",
+        "The hub the clips are on; without --clips, all of its clips",
+    ),
     with(text(AiChat, "ai-engine", "The model"), "gpt-4"),
     choice(
         AiChat,

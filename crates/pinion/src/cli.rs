@@ -9,6 +9,7 @@ use pinion_message::ThinkingLevel;
 use pinion_pi::Dialect;
 
 pub(crate) use self::approvals::ApprovalFlags;
+use crate::clip_tools::ClipFlags;
 use crate::commands::{self, Command};
 use crate::failure::Failure;
 use crate::help::Topic;
@@ -86,6 +87,7 @@ pub(crate) struct Flags {
     pub no_context_files: bool,
     pub trust: Option<bool>,
     pub approvals: ApprovalFlags,
+    pub clips: ClipFlags,
     pub offline: bool,
     pub verbose: bool,
     pub on_eof: OnEof,
@@ -140,6 +142,8 @@ pub(crate) const FLAGS: &[&str] = &[
     "--allow",
     "--deny",
     "--approve-timeout",
+    "--clips",
+    "--hub",
     "--verbose",
     "--offline",
     "--exit-on-eof",
@@ -272,6 +276,12 @@ impl Parser {
             "--allow" | "--deny" | "--approve-timeout" if self.program == Program::Pinion => {
                 self.approvals(flag)?;
             }
+            "--clips" if self.program == Program::Pinion => {
+                self.flags.clips.clips = Some(self.clips(flag)?);
+            }
+            "--hub" if self.program == Program::Pinion => {
+                self.flags.clips.hub = Some(self.value(flag)?);
+            }
             "--no-approve" => self.flags.trust = Some(false),
             "--verbose" => self.flags.verbose = true,
             "--offline" => self.flags.offline = true,
@@ -322,6 +332,16 @@ impl Parser {
             }
         };
         Ok(())
+    }
+
+    fn clips(&mut self, flag: &str) -> Result<Vec<String>, Failure> {
+        let names = list(&self.value(flag)?);
+        match names.is_empty() {
+            true => Err(Failure::usage(format!(
+                "Error: {flag} needs the names of clips after it, such as todo,browser."
+            ))),
+            false => Ok(names),
+        }
     }
 
     fn tools(&mut self, flag: &str) -> Result<Vec<String>, Failure> {

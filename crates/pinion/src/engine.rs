@@ -15,9 +15,10 @@ use std::task::Poll;
 use pinion_agent::{Config, Expanded, Expander, Hooks, Listener, ToolFilter};
 use pinion_config::{Discovery, LazyResources, ResourceFlags};
 use pinion_extensions::Extensions;
+use pinion_llm::Registry;
 use pinion_pi::Dialect;
 use pinion_session::NewEntry;
-use pinion_tools::ToolSettings;
+use pinion_tools::{Tool, ToolSettings};
 use serde_json::{Value, json};
 
 pub(crate) use self::basis::Basis;
@@ -44,6 +45,30 @@ pub(crate) struct Engine {
     pub services: Arc<ProgramServices>,
 }
 
+/// What a session has that neither flags nor files say.
+pub(crate) struct Company {
+    /// Who is told what happens.
+    pub listeners: Vec<Arc<dyn Listener>>,
+    /// Who can be asked.
+    pub audience: Audience,
+    /// More tools.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Models and keys of its own; `None` shares those of the program.
+    pub registry: Option<Registry>,
+}
+
+impl Company {
+    /// These, and nothing else.
+    pub fn new(listeners: Vec<Arc<dyn Listener>>, audience: Audience) -> Self {
+        Self {
+            listeners,
+            audience,
+            tools: Vec::new(),
+            registry: None,
+        }
+    }
+}
+
 /// The tools there are.
 const ALL_TOOLS: &[&str] = &["read", "bash", "edit", "write", "grep", "find", "ls"];
 /// The tools that are on unless flags say otherwise.
@@ -57,10 +82,15 @@ pub(crate) async fn build(
     flags: &Flags,
     basis: Basis,
     conversation: Conversation,
-    listeners: Vec<Arc<dyn Listener>>,
-    audience: Audience,
+    company: Company,
     shared: &Shared,
 ) -> Result<Engine, Failure> {
+    let Company {
+        listeners,
+        audience,
+        tools: mut added_tools,
+        registry,
+    } = company;
     let Basis {
         dirs,
         trust,
@@ -89,7 +119,8 @@ pub(crate) async fn build(
         shell: shell.clone(),
         runtime: tokio::runtime::Handle::current(),
     };
-    let (registry, providers) = (shared.registry(&dirs), shared.providers.clone());
+    let registry = registry.unwrap_or_else(|| shared.registry(&dirs));
+    let providers = shared.providers.clone();
     let services = Arc::new(ProgramServices::new(registry, providers, ground));
     let policy = approvals::policy(&flags.approvals, &settings, &dirs)?;
     let (gate, approvals) = approvals::gate(policy, &audience, &mask);
@@ -131,6 +162,8 @@ pub(crate) async fn build(
     }
     let (model, thinking_level) =
         choose_model(program, flags, &settings, &registry, &scope, &mut store)?;
+    added_tools.extend(shared.clips(&flags.clips).await?);
+    added_tools.extend(extensions.iter().flat_map(Extensions::tools));
     let config = Config {
         store,
         cwd: dirs.cwd.clone(),
@@ -141,10 +174,7 @@ pub(crate) async fn build(
         mask,
         tools,
         active_tools: tool_names(flags),
-        added_tools: extensions
-            .as_ref()
-            .map(Extensions::tools)
-            .unwrap_or_default(),
+        added_tools,
         tool_filter: tool_filter(flags),
         shell,
         system_prompt: prompter,

@@ -111,6 +111,8 @@ Approvals:
   --approve ask|auto|deny  ask about tool calls, make all but denied ones, or only allowed ones
   --allow RULE             a tool, bash(COMMAND) or write(PATH); * is a wildcard; may be repeated
   --deny RULE              the same, and wins; may be repeated
+  --clips LIST             commands of these clips of a hub as tools, such as todo,browser
+  --hub URL                the hub they are on; without --clips, all of its clips
   --approve-timeout SECS   how long to wait for an answer; 300
 
 Behaviour:

@@ -1,9 +1,11 @@
 //! The binary: flags, wiring, exit codes. Everything else lives in the crates it puts together.
 
+mod agent_clip;
 mod approvals;
 mod choices;
 mod cli;
 mod clip;
+mod clip_tools;
 mod commands;
 mod descriptors;
 mod engine;

@@ -25,7 +25,7 @@ pub(crate) use self::print::print;
 pub(crate) use self::rpc::rpc;
 pub(crate) use self::several::several;
 use crate::cli::Flags;
-use crate::engine::{self, Basis, Conversation, Engine, Shared};
+use crate::engine::{self, Basis, Company, Conversation, Engine, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::preferences::SavedPreferences;
@@ -95,8 +95,7 @@ fn the_engine(
         flags,
         basis,
         conversation,
-        listeners,
-        audience,
+        Company::new(listeners, audience),
         shared,
     ))
 }

@@ -165,7 +165,7 @@ fn update(line: &Line) -> Result<ExitCode, Failure> {
         let mut updated = Vec::new();
         for clip in list::clips(&caller).await? {
             let is_wanted = wanted.is_none_or(|alias| clip.name == *alias);
-            if !is_wanted || (wanted.is_none() && !clip.package.starts_with('@')) {
+            if !is_wanted || (wanted.is_none() && !is_of_a_registry(&clip)) {
                 continue;
             }
             match update_one(line, &caller, &clip).await {
@@ -210,8 +210,13 @@ fn tell(line: &Line, before: &ClipInfo, now: &ClipInfo) -> Result<ExitCode, Fail
     }
 }
 
+/// Parts of the hub itself have packages too, and come with it.
+fn is_of_a_registry(clip: &ClipInfo) -> bool {
+    clip.package.starts_with('@') && clip.provider != *"builtin"
+}
+
 async fn update_one(line: &Line, caller: &Caller, clip: &ClipInfo) -> Result<ClipInfo, Failure> {
-    if !clip.package.starts_with('@') {
+    if !is_of_a_registry(clip) {
         let alias = plain(&clip.name);
         return Err(Failure::failed(format!(
             "Error: {alias} did not come from a registry. `pinion clip add SOURCE --alias {alias}` puts another version in its place."

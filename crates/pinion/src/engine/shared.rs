@@ -7,8 +7,12 @@ use std::time::SystemTime;
 use pinion_config::{ContextFile, Dirs, SettingsFile};
 use pinion_llm::{Environment, Providers, Registry, RegistryOptions};
 use pinion_message::Mask;
+use pinion_tools::Tool;
+use tokio::sync::OnceCell;
 
 use super::tell;
+use crate::clip_tools::{self, ClipFlags};
+use crate::failure::Failure;
 use crate::preferences::SavedPreferences;
 
 /// What the sessions of one process have in common, so that each of them is small.
@@ -21,6 +25,8 @@ pub(crate) struct Shared {
     pub preferences: Arc<SavedPreferences>,
     /// The models there are, and the files they were read from.
     registry: Mutex<Option<(Files, Registry)>>,
+    /// The commands of clips, once a session wanted them.
+    clips: OnceCell<Vec<Arc<dyn Tool>>>,
     /// What models are told about projects.
     pub(super) context_files: Once<[ContextFile]>,
     /// What models are told first.
@@ -68,9 +74,26 @@ impl Shared {
             mask: Mask::default(),
             preferences: Arc::new(SavedPreferences::new(SettingsFile::global(dirs))),
             registry: Mutex::new(None),
+            clips: OnceCell::new(),
             context_files: Once::default(),
             prompts: Arc::default(),
         }
+    }
+
+    /// The commands of the clips the flags name; the hub is asked once.
+    pub(super) async fn clips(&self, flags: &ClipFlags) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+        if !flags.is_given() {
+            return Ok(Vec::new());
+        }
+        let asked = self.clips.get_or_try_init(|| clip_tools::of_hub(flags));
+        asked.await.cloned()
+    }
+
+    /// The models there are, with keys that are set for one session alone.
+    pub fn registry_apart(dirs: &Dirs) -> Registry {
+        let (registry, notices) = Registry::load(&dirs.agent_dir, registry_options());
+        tell(&notices);
+        registry
     }
 
     /// The models there are; read again when their files have changed.
@@ -80,8 +103,7 @@ impl Shared {
         match &*known {
             Some((seen, registry)) if *seen == files => registry.clone(),
             _ => {
-                let (registry, notices) = Registry::load(&dirs.agent_dir, registry_options());
-                tell(&notices);
+                let registry = Self::registry_apart(dirs);
                 *known = Some((files, registry.clone()));
                 registry
             }

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::cli::{self, Action, Flags};
-use crate::engine::{self, Basis, Conversation, Engine, Shared};
+use crate::engine::{self, Basis, Company, Conversation, Engine, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::modes::{farewell, stop_session};
@@ -116,8 +116,7 @@ impl Tasks {
                 &flags,
                 basis,
                 conversation,
-                listeners,
-                Audience::none(),
+                Company::new(listeners, Audience::none()),
                 &maker.shared,
             ))
         });

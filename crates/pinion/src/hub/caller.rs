@@ -65,7 +65,7 @@ impl Caller {
     pub fn of(line: &Line) -> Result<Self, Failure> {
         let root = place::root(line)?;
         let holder = Holder::at(&pid_file(&root));
-        let url = address(line, &root, holder.as_ref())?;
+        let url = address(line.value("--server"), &root, holder.as_ref())?;
         let wanted = Wanted {
             root: &root,
             flag: line.value("--auth-token"),
@@ -149,8 +149,13 @@ impl Caller {
     }
 }
 
-fn address(line: &Line, root: &Path, holder: Option<&Holder>) -> Result<String, Failure> {
-    if let Some(server) = line.value("--server") {
+/// The hub that was named, else that of the environment, of `client.json`, of this machine, or the usual one.
+pub(crate) fn address(
+    named: Option<&str>,
+    root: &Path,
+    holder: Option<&Holder>,
+) -> Result<String, Failure> {
+    if let Some(server) = named {
         return Ok(with_scheme(server));
     }
     let set = std::env::var(ADDRESS_VARIABLE).ok();

@@ -50,6 +50,9 @@ What it does:
                          --accept-installs as in `pinion hub join --help`; --offer-all offers all it has
   --import-pinix DIR     take over the clips, data and super token of a Pinix directory; it stays as it is
   --bun FILE             the bun that runs TypeScript clips, if it is not on the path
+  --model MODEL, --provider NAME, --thinking LEVEL   for agents that do not say
+  --agent-dir DIR        where tools of the agent work: the directory it was started in
+  --no-agent             without the clip `agent`
   --log-level LEVEL      what is shown on stderr: debug, info, warn, error
 
 On stdout there is one line, \"Listening on URL\". SIGHUP reads the tokens again. Nothing it has started outlives it.

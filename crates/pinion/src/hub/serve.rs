@@ -20,6 +20,7 @@ use self::options::{Join, Options};
 use super::mounts::Mounts;
 use super::seat::Seat;
 use super::{failed, help};
+use crate::agent_clip::{self, AgentOptions};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::verb::{Line, Verb};
@@ -78,6 +79,9 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
         pinix.take_tokens(&options.root, &tokens)?;
     }
     let mounts = Mounts::open(&options.root, hub);
+    if let Some(agent) = options.agent.take() {
+        add_agent(hub, agent);
+    }
     let server = Server::new(hub.clone(), server_options(&options, &listener));
     if entrance.is_new {
         eprint!("{}", first_words(&url, entrance));
@@ -117,6 +121,17 @@ fn enter(hub: &Arc<Hub>, join: Join, port: u16) -> Result<Joined, Failure> {
         options.name = pinion_hub::provider_name(&pinion_hub::host_name(), port);
     }
     pinion_hub::join(options, hub.offer(join.shown), hub.log().clone()).map_err(failed)
+}
+
+/// A hub whose agent cannot be had is still a hub; its log says why.
+fn add_agent(hub: &Arc<Hub>, options: AgentOptions) {
+    let added = agent_clip::agent_clip(hub, options)
+        .and_then(|agent| hub.add_builtin(agent_clip::ALIAS, agent));
+    if let Err(failure) = added {
+        let message = format!("there is no agent: {failure}");
+        let origin = pinion_clip::logs::Origin::System;
+        hub.log().push(Level::Error, origin, &message);
+    }
 }
 
 async fn listen(options: &Options) -> Result<TcpListener, Failure> {

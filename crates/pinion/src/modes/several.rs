@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use super::serving::Serving;
 use super::{End, FAREWELL, LAST_WORDS, additions, coalesce, conclude, line_of, refuse_files};
 use crate::cli::{Flags, OnEof};
-use crate::engine::{self, Basis, Conversation, Shared};
+use crate::engine::{self, Basis, Company, Conversation, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
@@ -198,8 +198,7 @@ impl House {
             &flags,
             basis,
             conversation,
-            vec![listener],
-            audience,
+            Company::new(vec![listener], audience),
             &house.shared,
         )
         .await?;

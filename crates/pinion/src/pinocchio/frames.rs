@@ -126,7 +126,7 @@ pub(super) fn one_shot(mut job: Job) -> Result<ExitCode, Failure> {
         Err(error) => return Ok(stage.fail(Code::RunnerInitFailed, error)),
     };
     stage.frame(Control::Snapshot);
-    let runner = match job.runner() {
+    let runner = match job.runner(&stage.runtime) {
         Ok(runner) => runner,
         Err(error) => {
             let error = format!("failed to create engine: {error}");
@@ -164,7 +164,7 @@ pub(super) fn requests(mut job: Job) -> Result<ExitCode, Failure> {
         Ok(stores) => stores,
         Err(error) => return Ok(stage.fail(Code::RunnerInitFailed, error)),
     };
-    let runner: Result<Runner, String> = job.runner();
+    let runner: Result<Runner, String> = job.runner(&stage.runtime);
     let binding = match job.options.session_id {
         Some(_) => Binding::to(job.session_id.clone()),
         None => Binding::new(job.session_id.clone()),

@@ -15,11 +15,13 @@ use pinion_message::{Block, Mask};
 use pinion_pinocchio::{Seed, Text, seed_turn, with_prompt};
 use pinion_profiles::{Asked, Factories, Notice, Resolved, Surroundings};
 use serde_json::Value;
+use tokio::runtime::Runtime;
 
 use super::conversation::FINAL;
 use super::models::OneModel;
 use super::options::Options;
 use super::running::Runner;
+use crate::clip_tools;
 use crate::engine::{engine_settings, tool_settings};
 use crate::failure::Failure;
 use crate::surroundings;
@@ -87,7 +89,7 @@ impl Job {
     }
 
     /// The engine that answers; the error says why there is none.
-    pub fn runner(&self) -> Result<Runner, String> {
+    pub fn runner(&self, runtime: &Runtime) -> Result<Runner, String> {
         let Place {
             dirs,
             settings,
@@ -107,6 +109,13 @@ impl Job {
         if let Some(notice) = notice {
             eprintln!("Warning: {notice}");
         }
+        let clips = &self.options.clips;
+        let clips = match clips.is_given() {
+            false => Vec::new(),
+            true => runtime
+                .block_on(clip_tools::of_hub(clips))
+                .map_err(Failure::into_words)?,
+        };
         let models = OneModel::new(chosen, registry, providers, mask.clone());
         let mut engine = engine_settings(settings);
         // A turn is what was said, not a summary of it.
@@ -116,6 +125,7 @@ impl Job {
             thinking_level: models.thinking_level(),
             models: Arc::new(models),
             tools: self.options.tools.clone(),
+            clips,
             shell: tool_settings(dirs, settings, mask),
             settings: engine,
             dirs: dirs.clone(),

@@ -6,6 +6,7 @@ use pinion_commands::BuiltInValues;
 use pinion_jsonl::Coalesce;
 use pinion_pinocchio::PatchMode;
 
+use crate::clip_tools::ClipFlags;
 use crate::failure::Failure;
 
 /// What a run is to show, and how.
@@ -74,6 +75,8 @@ pub(super) struct Options {
     pub images: Vec<String>,
     /// The built-in tools the model may call.
     pub tools: Vec<String>,
+    /// The clips whose commands it may call, too.
+    pub clips: ClipFlags,
     pub detail: Detail,
 }
 
@@ -123,6 +126,10 @@ impl Options {
             debug_events: text("debug-events-jsonl").map(PathBuf::from),
             images: values.list("images"),
             tools: tools(values)?,
+            clips: ClipFlags {
+                clips: Some(values.list("clips")).filter(|names| !names.is_empty()),
+                hub: text("hub").map(str::to_owned),
+            },
             detail: if values.flag("full-output") {
                 Detail::Full
             } else if values.flag("with-metadata") {

@@ -10,7 +10,7 @@ use pinion_agent::{
 use pinion_config::Dirs;
 use pinion_message::{Block, Mask, Message, ThinkingLevel};
 use pinion_session::{NewEntry, NewSession, Store};
-use pinion_tools::ToolSettings;
+use pinion_tools::{Tool, ToolSettings};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -22,6 +22,8 @@ pub(super) struct Runner {
     pub thinking_level: ThinkingLevel,
     /// The built-in tools the model may call.
     pub tools: Vec<String>,
+    /// Commands of clips.
+    pub clips: Vec<Arc<dyn Tool>>,
     pub shell: ToolSettings,
     pub settings: EngineSettings,
     pub dirs: Dirs,
@@ -67,7 +69,7 @@ impl Runner {
             models: Arc::clone(&self.models) as _,
             tools: pinion_tools::builtin(&self.tools, self.shell.clone()),
             active_tools: self.tools.clone(),
-            added_tools: Vec::new(),
+            added_tools: self.clips.clone(),
             tool_filter: ToolFilter::default(),
             shell: self.shell.clone(),
             system_prompt: Arc::new(move |_: &[_]| Arc::clone(&system_prompt)),

@@ -29,7 +29,7 @@ pub(super) fn run(mut job: Job, output: Output) -> Result<ExitCode, Failure> {
     let runtime = runtime::build()?;
     let mut ending = Ending::listen_to_all(&runtime)?;
     let frames = Frames::where_kept(&mut job, &mut stores)?;
-    let runner = match job.runner() {
+    let runner = match job.runner(&runtime) {
         Ok(runner) => runner,
         Err(error) => {
             let error = format!("failed to create engine: {error}");

@@ -10,6 +10,8 @@ use pinion_clip::logs::Level;
 use pinion_connect::{Origins, Tls};
 use pinion_hub::{JoinOptions, Mode, Settings, Shown};
 
+use crate::agent_clip::{self, AgentOptions};
+use crate::cli::Flags;
 use crate::failure::Failure;
 use crate::hub::import::Pinix;
 use crate::hub::{duration, join, place, seat};
@@ -35,6 +37,11 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::valued("--import-pinix"),
     Flag::valued("--join"),
     Flag::bare("--offer-all"),
+    Flag::bare("--no-agent"),
+    Flag::valued("--agent-dir"),
+    Flag::valued("--model"),
+    Flag::valued("--provider"),
+    Flag::valued("--thinking"),
 ];
 
 const DEFAULT_PORT: u16 = 9000;
@@ -63,6 +70,8 @@ pub(super) struct Options {
     pub programs: Programs,
     pub import: Option<Pinix>,
     pub join: Option<Join>,
+    /// What agents are run with; `None` for a hub without the clip `agent`.
+    pub agent: Option<AgentOptions>,
 }
 
 impl Options {
@@ -105,6 +114,7 @@ impl Options {
                 Some(directory) => Some(Pinix::read(&std::path::absolute(directory)?)?),
                 None => None,
             },
+            agent: agent(line, &root)?,
             root,
         };
         options.check(line)?;
@@ -177,6 +187,28 @@ fn join(line: &Line, root: &Path) -> Result<Option<Join>, Failure> {
             false => Shown::Installed,
         },
         is_named: line.has("--name"),
+    }))
+}
+
+fn agent(line: &Line, root: &Path) -> Result<Option<AgentOptions>, Failure> {
+    if line.has("--no-agent") {
+        return Ok(None);
+    }
+    let text = |flag: &str| line.value(flag).map(str::to_owned);
+    let cwd = line.value("--agent-dir").map(PathBuf::from);
+    if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
+        let cwd = cwd.display();
+        return Err(line.wrong(&format!("--agent-dir: there is no directory {cwd}")));
+    }
+    let levels = "off, minimal, low, medium, high or xhigh";
+    let mut flags = Flags::default();
+    flags.model = text("--model");
+    flags.provider = text("--provider");
+    flags.thinking = line.parsed("--thinking", levels)?;
+    Ok(Some(AgentOptions {
+        flags,
+        directory: root.join("data").join(agent_clip::ALIAS),
+        cwd,
     }))
 }
 

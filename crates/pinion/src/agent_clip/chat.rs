@@ -1,0 +1,285 @@
+//! One run: an engine for what is said, from the claim of its topic to its last output.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pinion_access::Principal;
+use pinion_agent::{Answer, Command, Delivery, EngineError, Handle, Prompt, Reply, Session};
+use pinion_hub::Answers;
+use pinion_message::{Message, StopReason};
+use pinion_status::{Code, Failure};
+use serde_json::{Value, json};
+use tokio::runtime::Handle as Runtime;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::AgentClip;
+use super::feed::{Feed, fault};
+use super::keep::now;
+use super::request::{Chat, Said};
+use super::runs::Live;
+use super::topics::{Run, Status, Topic, title_of};
+use crate::engine::Engine;
+
+/// How long a session that was stopped may take to settle.
+const SETTLING: Duration = Duration::from_secs(5);
+
+impl AgentClip {
+    /// Runs what is said; the answer is what happens.
+    pub(super) fn chat(
+        self: Arc<Self>,
+        caller: Principal,
+        chat: Chat,
+        deadline: Option<Instant>,
+    ) -> Answers {
+        let stop = CancellationToken::new();
+        let (feed, answers) = Feed::new(deadline, stop.clone(), chat.detach);
+        tokio::spawn(async move {
+            let end = self.talk(&caller, chat, &feed, stop).await;
+            feed.end(end);
+        });
+        answers
+    }
+
+    async fn talk(
+        self: Arc<Self>,
+        caller: &Principal,
+        chat: Chat,
+        feed: &Arc<Feed>,
+        stop: CancellationToken,
+    ) -> Result<Value, Failure> {
+        let Chat {
+            agent_id,
+            topic_id,
+            message,
+            ..
+        } = chat;
+        let (clip, asker, words) = (Arc::clone(&self), caller.clone(), title_of(&message));
+        let topic = blocking(move || match topic_id {
+            Some(id) => clip.topics.get(&asker, &id),
+            None => {
+                let agent = clip.agents.get(agent_id.as_deref())?;
+                clip.topics.create(&asker, &agent.id, Some(&words))
+            }
+        });
+        let topic = topic.await?;
+        let run = Run {
+            id: uuid::Uuid::new_v4().to_string(),
+            topic_id: topic.id.clone(),
+            status: Status::Running,
+            error: None,
+            started_at: now(),
+            finished_at: None,
+        };
+        let claim = self.runs.begin(run, stop).await?;
+        let live = &claim.live;
+        feed.say(&json!({
+            "type": "start",
+            "topic_id": topic.id,
+            "run_id": live.run.id,
+            "agent_id": topic.agent_id,
+        }));
+        self.record(&topic.id, &live.run, Some(title_of(&message)))
+            .await;
+        let end = self.answer_with(caller, &topic, message, feed, live).await;
+        let mut run = live.run.clone();
+        run.finished_at = Some(now());
+        let result = match end {
+            Ok(()) => {
+                run.status = Status::Done;
+                feed.say(&json!({"type": "done"}));
+                Ok(json!({
+                    "status": "done",
+                    "topic_id": topic.id,
+                    "run_id": run.id,
+                    "agent_id": topic.agent_id,
+                }))
+            }
+            Err(failure) => {
+                run.status = match failure.code {
+                    Code::Canceled => Status::Cancelled,
+                    _ => Status::Error,
+                };
+                run.error = Some(failure.message.to_string());
+                feed.say(&json!({"type": "error", "error": &*failure.message}));
+                Err(failure)
+            }
+        };
+        // Whoever waits for the end finds it written down.
+        self.record(&topic.id, &run, None).await;
+        drop(claim);
+        result
+    }
+
+    /// Writes down how a run stands. What cannot be written is said and forgotten: the run itself is on its way.
+    async fn record(self: &Arc<Self>, topic: &str, run: &Run, title: Option<String>) {
+        let (clip, id, run) = (Arc::clone(self), topic.to_owned(), run.clone());
+        let recorded = blocking(move || {
+            let change = |topic: &mut Topic| {
+                if topic.title.is_empty() {
+                    topic.title = title.unwrap_or_default();
+                }
+                topic.updated_at = now();
+                topic.run = Some(run);
+            };
+            clip.topics.change(&Principal::Super, &id, change)
+        });
+        if let Err(failure) = recorded.await
+            && failure.code != Code::NotFound
+        {
+            self.complain(&format!("topic {topic}: {failure}"));
+        }
+    }
+
+    async fn answer_with(
+        self: &Arc<Self>,
+        caller: &Principal,
+        topic: &Topic,
+        message: String,
+        feed: &Arc<Feed>,
+        live: &Arc<Live>,
+    ) -> Result<(), Failure> {
+        let engine = self.engine(caller, topic, feed).await?;
+        if live.stop.is_cancelled() {
+            return Err(cancelled());
+        }
+        let Engine { config, .. } = engine;
+        let (session, mut task) = Session::spawn(config);
+        live.session.send_replace(Some(session.clone()));
+        let drive = drive(&session, message, live);
+        let driven = drive.await;
+        session.stopper().stop();
+        live.session.send_replace(None);
+        // A session that does not settle in time is left behind; its file is whole at any moment.
+        if tokio::time::timeout(SETTLING, &mut task).await.is_err() {
+            task.abort();
+        }
+        let family = topic.id.clone();
+        // What cannot be killed now ends with the program.
+        let _ = tokio::task::spawn_blocking(move || pinion_tools::kill_family(&family)).await;
+        driven?;
+        if live.stop.is_cancelled() {
+            return Err(cancelled());
+        }
+        match feed.last().as_deref() {
+            Some(Message::Assistant(answer)) if answer.stop_reason == StopReason::Aborted => {
+                Err(cancelled())
+            }
+            Some(Message::Assistant(answer)) if answer.stop_reason == StopReason::Error => {
+                Err(Failure::new(Code::Internal, fault(answer)))
+            }
+            Some(_) => Ok(()),
+            None => Err(Failure::new(Code::Internal, "the model gave no answer")),
+        }
+    }
+
+    /// Puts an engine together, on a thread beside: it reads files.
+    async fn engine(
+        self: &Arc<Self>,
+        caller: &Principal,
+        topic: &Topic,
+        feed: &Arc<Feed>,
+    ) -> Result<Engine, Failure> {
+        let (clip, caller, topic, feed) = (
+            Arc::clone(self),
+            caller.clone(),
+            topic.clone(),
+            Arc::clone(feed),
+        );
+        let runtime = Runtime::current();
+        blocking(move || runtime.block_on(clip.build(&caller, &topic, feed))).await
+    }
+
+    /// Says something into a run.
+    pub(super) async fn say_into(
+        &self,
+        topic: &Topic,
+        said: Said,
+        delivery: Delivery,
+    ) -> Result<Value, Failure> {
+        let idle = || {
+            let message = format!("nothing is going on in topic {}; use chat", topic.id);
+            Failure::new(Code::FailedPrecondition, message)
+        };
+        let live = self.runs.of(&topic.id).ok_or_else(idle)?;
+        let session = live.engine().await.ok_or_else(idle)?;
+        let closed = live.closed.lock().await;
+        if *closed {
+            return Err(idle());
+        }
+        let prompt = Prompt {
+            when_busy: Some(delivery),
+            ..Prompt::new(said.message)
+        };
+        ask(&session, Command::Prompt(prompt))
+            .await
+            .map_err(refused)?;
+        Ok(json!({"topic_id": topic.id, "run_id": live.run.id, "status": "queued"}))
+    }
+}
+
+/// Says what is to be said and waits until nothing more happens, or until somebody stops it.
+async fn drive(session: &Handle, message: String, live: &Live) -> Result<(), Failure> {
+    let prompt = ask(session, Command::Prompt(Prompt::new(message)));
+    prompt.await.map_err(refused)?;
+    loop {
+        tokio::select! {
+            biased;
+            () = live.stop.cancelled() => {
+                // The engine settles whether or not it answers in time.
+                let _ = tokio::time::timeout(SETTLING, ask(session, Command::Abort)).await;
+                return Ok(());
+            }
+            _ = ask(session, Command::WaitForIdle) => {}
+        }
+        let mut closed = live.closed.lock().await;
+        // Something may have been said in the meantime, and then it goes on.
+        match ask(session, Command::GetState).await {
+            Ok(Answer::State(state)) if state.is_streaming || state.is_compacting => {}
+            _ => {
+                *closed = true;
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Asks an engine; its one answer.
+pub(super) async fn ask(session: &Handle, command: Command) -> Result<Answer, EngineError> {
+    let (sender, answer) = oneshot::channel();
+    let reply = Reply::new(move |result| {
+        // Nobody else waits for it.
+        let _ = sender.send(result);
+    });
+    session.send(command, reply).await;
+    answer.await.unwrap_or(Err(EngineError::Dropped))
+}
+
+/// Work that reads files, on a thread for that.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| {
+        let message = format!("this failed unexpectedly: {error}");
+        Err(Failure::new(Code::Internal, message))
+    })
+}
+
+fn refused(error: EngineError) -> Failure {
+    let code = match &error {
+        EngineError::NoModel
+        | EngineError::Credentials(_)
+        | EngineError::NoKeyForModel { .. }
+        | EngineError::ModelNotFound { .. } => Code::FailedPrecondition,
+        EngineError::QueueFull => Code::ResourceExhausted,
+        EngineError::Dropped => Code::Unavailable,
+        _ => Code::Internal,
+    };
+    Failure::new(code, error.to_string())
+}
+
+fn cancelled() -> Failure {
+    Failure::new(Code::Canceled, "the run was cancelled")
+}

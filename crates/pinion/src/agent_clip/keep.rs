@@ -1,0 +1,52 @@
+//! Small files that only their owner can read, replaced as a whole.
+
+use std::io::Write;
+use std::path::Path;
+
+use pinion_status::{Code, Failure};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What a file says; nothing if it is not there.
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Failure::io(path.display(), &error)),
+    };
+    let parsed = serde_json::from_slice(&bytes);
+    parsed.map(Some).map_err(|error| {
+        let message = format!(
+            "{} cannot be read: {error}. Repair or move it away.",
+            path.display()
+        );
+        Failure::new(Code::DataLoss, message)
+    })
+}
+
+/// Puts `content` in the place of a file: all of it or none.
+pub(super) fn replace(path: &Path, content: &impl Serialize) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::io(path.display(), &error);
+    let mut bytes = serde_json::to_vec_pretty(content).map_err(|error| failed(error.into()))?;
+    bytes.push(b'\n');
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
+    file.write_all(&bytes).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// The time as records have it.
+pub(super) fn now() -> String {
+    stamp(jiff::Timestamp::now())
+}
+
+/// A time in milliseconds as records have it.
+pub(super) fn time(millis: i64) -> String {
+    stamp(jiff::Timestamp::from_millisecond(millis).unwrap_or_default())
+}
+
+fn stamp(time: jiff::Timestamp) -> String {
+    format!("{time:.3}")
+}

@@ -1,0 +1,383 @@
+//! What may be asked of the agent, in the older and the newer spelling: `topic get {"id":…}`, `/topics/<id> get`.
+
+use pinion_clip::manifest::canonical_command;
+use pinion_message::ThinkingLevel;
+use pinion_status::{Code, Failure};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// The longest name of a topic or an agent.
+const LONGEST_ID: usize = 64;
+/// The longest message.
+const LONGEST_MESSAGE: usize = 8 * 1024 * 1024;
+
+/// What is asked.
+#[derive(Debug)]
+pub(super) enum Request {
+    Chat(Chat),
+    Steer(Said),
+    FollowUp(Said),
+    Abort(String),
+    State(String),
+    ListSessions,
+    GetSession(String),
+    ListTopics,
+    GetTopic { id: String, limit: usize },
+    CreateTopic(TopicWishes),
+    UpdateTopic { id: String, title: String },
+    DeleteTopic(String),
+    SearchTopics(String),
+    ListAgents,
+    GetAgent(String),
+    CreateAgent(Box<AgentWishes>),
+    UpdateAgent(String, Box<AgentWishes>),
+    DeleteAgent(String),
+    GetRun(String),
+    CancelRun(String),
+    GetConfig,
+    Help,
+}
+
+/// Something said to an agent.
+#[derive(Debug, Deserialize)]
+pub(super) struct Chat {
+    pub agent_id: Option<String>,
+    pub topic_id: Option<String>,
+    pub message: String,
+    #[serde(default)]
+    pub detach: bool,
+}
+
+/// Something said into a run.
+#[derive(Debug, Deserialize)]
+pub(super) struct Said {
+    pub topic_id: String,
+    pub message: String,
+}
+
+/// What a new topic is to be.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct TopicWishes {
+    pub title: Option<String>,
+    pub agent_id: Option<String>,
+}
+
+/// What an agent is to be. What is not said stays as it is.
+#[derive(Default, Deserialize)]
+pub(super) struct AgentWishes {
+    pub name: Option<String>,
+    pub llm_provider: Option<String>,
+    pub llm_model: Option<String>,
+    pub base_url: Option<String>,
+    pub api_key: Option<String>,
+    pub system_prompt: Option<String>,
+    pub thinking: Option<ThinkingLevel>,
+    pub enable_reasoning: Option<bool>,
+    pub temperature: Option<f64>,
+    pub max_tokens: Option<u64>,
+    pub scope: Option<Vec<String>>,
+    pub pinned: Option<Vec<String>>,
+    pub tools: Option<Vec<String>>,
+}
+
+impl std::fmt::Debug for AgentWishes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("AgentWishes")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A command without its input: what is to be done, and with what, where the command names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Chat,
+    Steer,
+    FollowUp,
+    Abort,
+    State,
+    ListSessions,
+    GetSession,
+    ListTopics,
+    GetTopic,
+    CreateTopic,
+    UpdateTopic,
+    DeleteTopic,
+    SearchTopics,
+    ListAgents,
+    GetAgent,
+    CreateAgent,
+    UpdateAgent,
+    DeleteAgent,
+    GetRun,
+    CancelRun,
+    GetConfig,
+    Help,
+    /// Prompts by the clock, which this agent does not have.
+    Event,
+}
+
+fn verb(command: &str) -> Option<(Verb, Option<String>)> {
+    let command = canonical_command(command);
+    let words: Vec<&str> = command.split(' ').collect();
+    let plain = |verb| Some((verb, None));
+    let of = |verb, id: &str| Some((verb, Some(id.to_owned())));
+    match words[..] {
+        ["chat"] => plain(Verb::Chat),
+        ["steer"] => plain(Verb::Steer),
+        ["follow_up" | "follow-up"] => plain(Verb::FollowUp),
+        ["abort"] => plain(Verb::Abort),
+        ["state"] => plain(Verb::State),
+        ["sessions"] | ["sessions", "list"] => plain(Verb::ListSessions),
+        ["sessions", "get"] => plain(Verb::GetSession),
+        ["sessions", id, "get"] => of(Verb::GetSession, id),
+        ["topic" | "topics", "list"] => plain(Verb::ListTopics),
+        ["topic" | "topics", "create"] => plain(Verb::CreateTopic),
+        ["topic" | "topics", "search"] => plain(Verb::SearchTopics),
+        ["topic", "get"] => plain(Verb::GetTopic),
+        ["topic", "rename" | "update"] => plain(Verb::UpdateTopic),
+        ["topic", "delete"] => plain(Verb::DeleteTopic),
+        ["topics", id, "get"] => of(Verb::GetTopic, id),
+        ["topics", id, "update" | "rename"] => of(Verb::UpdateTopic, id),
+        ["topics", id, "delete"] => of(Verb::DeleteTopic, id),
+        ["agent" | "agents", "list"] => plain(Verb::ListAgents),
+        ["agent" | "agents", "create"] => plain(Verb::CreateAgent),
+        ["agent", "get"] => plain(Verb::GetAgent),
+        ["agent", "update"] => plain(Verb::UpdateAgent),
+        ["agent", "delete"] => plain(Verb::DeleteAgent),
+        ["agents", id, "get"] => of(Verb::GetAgent, id),
+        ["agents", id, "update"] => of(Verb::UpdateAgent, id),
+        ["agents", id, "delete"] => of(Verb::DeleteAgent, id),
+        ["run", "get"] | ["get-run"] => plain(Verb::GetRun),
+        ["run", "cancel"] | ["cancel-run"] => plain(Verb::CancelRun),
+        ["config", "get"] => plain(Verb::GetConfig),
+        ["help" | "--help"] => plain(Verb::Help),
+        ["event", ..] | ["events", ..] | ["cancel-event"] => plain(Verb::Event),
+        _ => None,
+    }
+}
+
+/// Whether this command is known, in whichever spelling.
+pub(super) fn is_known(command: &str) -> bool {
+    verb(command).is_some()
+}
+
+impl Request {
+    /// Reads a request; what it does not know in the input is passed over.
+    pub fn read(command: &str, input: &[u8]) -> Result<Self, Failure> {
+        let Some((verb, named)) = verb(command) else {
+            let message = format!("the agent does not support command \"{command}\"");
+            return Err(Failure::new(Code::NotFound, message));
+        };
+        let members = members(input)?;
+        let id = |names: &[&str]| -> Result<String, Failure> {
+            let given = names.iter().find_map(|name| members.get(*name)?.as_str());
+            let id = named.as_deref().or(given).map(str::trim);
+            checked(
+                id.filter(|id| !id.is_empty())
+                    .ok_or_else(|| missing(names[0]))?,
+            )
+        };
+        let text = |name: &str| -> Result<String, Failure> {
+            let text = members.get(name).and_then(Value::as_str).map(str::trim);
+            let text = text.filter(|text| !text.is_empty());
+            text.map(str::to_owned).ok_or_else(|| missing(name))
+        };
+        const TOPIC: [&str; 2] = ["topic_id", "id"];
+        const ITSELF: [&str; 2] = ["id", "topic_id"];
+        const AGENT: [&str; 2] = ["id", "agent_id"];
+        const RUN: [&str; 2] = ["id", "run_id"];
+        Ok(match verb {
+            Verb::Chat => Self::Chat(chat(&members)?),
+            Verb::Steer => Self::Steer(said(&members)?),
+            Verb::FollowUp => Self::FollowUp(said(&members)?),
+            Verb::Abort => Self::Abort(id(&TOPIC)?),
+            Verb::State => Self::State(id(&TOPIC)?),
+            Verb::ListSessions => Self::ListSessions,
+            Verb::GetSession => Self::GetSession(id(&TOPIC)?),
+            Verb::ListTopics => Self::ListTopics,
+            Verb::GetTopic => Self::GetTopic {
+                id: id(&ITSELF)?,
+                limit: limit(&members)?,
+            },
+            Verb::CreateTopic => Self::CreateTopic(parsed(&members)?),
+            Verb::UpdateTopic => Self::UpdateTopic {
+                id: id(&ITSELF)?,
+                title: text("title")?,
+            },
+            Verb::DeleteTopic => Self::DeleteTopic(id(&ITSELF)?),
+            Verb::SearchTopics => Self::SearchTopics(text("query").or_else(|_| text("q"))?),
+            Verb::ListAgents => Self::ListAgents,
+            Verb::GetAgent => Self::GetAgent(id(&AGENT)?),
+            Verb::CreateAgent => Self::CreateAgent(Box::new(parsed(&members)?)),
+            Verb::UpdateAgent => Self::UpdateAgent(id(&AGENT)?, Box::new(parsed(&members)?)),
+            Verb::DeleteAgent => Self::DeleteAgent(id(&AGENT)?),
+            Verb::GetRun => Self::GetRun(id(&RUN)?),
+            Verb::CancelRun => Self::CancelRun(id(&RUN)?),
+            Verb::GetConfig => Self::GetConfig,
+            Verb::Help => Self::Help,
+            Verb::Event => {
+                return Err(Failure::new(
+                    Code::Unimplemented,
+                    "this agent has no events: have something else call `chat` by the clock",
+                ));
+            }
+        })
+    }
+}
+
+fn members(input: &[u8]) -> Result<Map<String, Value>, Failure> {
+    if input.trim_ascii().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_slice(input) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(Value::Null) => Ok(Map::new()),
+        Ok(_) => Err(Failure::invalid("the input must be an object")),
+        Err(error) => Err(Failure::invalid(format!("the input is not JSON: {error}"))),
+    }
+}
+
+fn parsed<T: DeserializeOwned>(members: &Map<String, Value>) -> Result<T, Failure> {
+    T::deserialize(members).map_err(|error| Failure::invalid(format!("the input: {error}")))
+}
+
+fn chat(members: &Map<String, Value>) -> Result<Chat, Failure> {
+    let mut chat: Chat = parsed(members)?;
+    for id in [&mut chat.topic_id, &mut chat.agent_id] {
+        // A form that was left empty means none.
+        *id = id.take().filter(|id| !id.trim().is_empty());
+        if let Some(id) = id {
+            *id = checked(id.trim())?;
+        }
+    }
+    sayable(&chat.message)?;
+    Ok(chat)
+}
+
+fn said(members: &Map<String, Value>) -> Result<Said, Failure> {
+    let mut said: Said = parsed(members)?;
+    said.topic_id = checked(said.topic_id.trim())?;
+    sayable(&said.message)?;
+    Ok(said)
+}
+
+fn sayable(message: &str) -> Result<(), Failure> {
+    if message.trim().is_empty() {
+        return Err(missing("message"));
+    }
+    if message.len() > LONGEST_MESSAGE {
+        return Err(Failure::invalid("the message is longer than 8 MiB"));
+    }
+    Ok(())
+}
+
+fn limit(members: &Map<String, Value>) -> Result<usize, Failure> {
+    match members.get("limit") {
+        None | Some(Value::Null) => Ok(200),
+        Some(limit) => {
+            let limit = limit.as_u64().and_then(|limit| usize::try_from(limit).ok());
+            limit.ok_or_else(|| Failure::invalid("limit must be a number, 0 or more"))
+        }
+    }
+}
+
+/// Ids are names of files, too.
+fn checked(id: &str) -> Result<String, Failure> {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    match !id.is_empty() && id.len() <= LONGEST_ID && id.chars().all(fits) {
+        true => Ok(id.to_owned()),
+        false => Err(Failure::invalid(format!(
+            "{id:?} is no id: letters, digits, - and _, at most {LONGEST_ID} of them"
+        ))),
+    }
+}
+
+fn missing(name: &str) -> Failure {
+    Failure::invalid(format!("{name} is required"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_spellings_mean_the_same() {
+        for (command, verb_and_id) in [
+            ("topic list", (Verb::ListTopics, None)),
+            ("/topics list", (Verb::ListTopics, None)),
+            ("/topics/abc get", (Verb::GetTopic, Some("abc"))),
+            ("/topics/abc update", (Verb::UpdateTopic, Some("abc"))),
+            ("topic rename", (Verb::UpdateTopic, None)),
+            ("/agents create", (Verb::CreateAgent, None)),
+            ("/agents/x-1 delete", (Verb::DeleteAgent, Some("x-1"))),
+            ("agent/list", (Verb::ListAgents, None)),
+            ("get-run", (Verb::GetRun, None)),
+            ("run cancel", (Verb::CancelRun, None)),
+            ("--help", (Verb::Help, None)),
+            ("/events list", (Verb::Event, None)),
+            ("cancel-event", (Verb::Event, None)),
+            ("sessions", (Verb::ListSessions, None)),
+        ] {
+            let (wanted, id) = verb_and_id;
+            assert_eq!(
+                verb(command),
+                Some((wanted, id.map(str::to_owned))),
+                "{command}"
+            );
+        }
+        for unknown in [
+            "",
+            "/",
+            "topic",
+            "topics abc",
+            "agents x y z",
+            "format disk",
+        ] {
+            assert!(!is_known(unknown), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn every_command_of_the_manifest_is_known() {
+        for command in &super::super::manifest::manifest("agent").commands {
+            assert!(is_known(&command.name), "{}", command.name);
+            let schema: Value = serde_json::from_str(&command.input).unwrap();
+            assert_eq!(schema["type"], "object", "{}", command.name);
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_in_words() {
+        for (command, input, words) in [
+            ("chat", "{}", "missing field `message`"),
+            ("chat", r#"{"message":"  "}"#, "message is required"),
+            (
+                "chat",
+                r#"{"message":"x","topic_id":"../../etc"}"#,
+                "is no id",
+            ),
+            ("chat", "[]", "must be an object"),
+            ("chat", "{", "is not JSON"),
+            ("topic get", "{}", "id is required"),
+            ("topic get", r#"{"id":"a","limit":-1}"#, "limit must be"),
+            ("/topics/a.b get", "{}", "is no id"),
+            ("steer", r#"{"message":"x"}"#, "topic_id"),
+            ("agent create", r#"{"thinking":"hard"}"#, "`hard`"),
+            ("event create", "{}", "no events"),
+        ] {
+            let failure = Request::read(command, input.as_bytes()).unwrap_err();
+            assert!(
+                failure.message.contains(words),
+                "{command} {input}: {failure}"
+            );
+        }
+        let request = Request::read("chat", br#"{"message":"x","topic_id":"","later":1}"#).unwrap();
+        assert!(matches!(
+            request,
+            Request::Chat(Chat { topic_id: None, .. })
+        ));
+    }
+}

@@ -1,0 +1,73 @@
+//! The way to clips straight through the hub this program is, with the rights of whoever asked for it.
+
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use pinion_access::Principal;
+use pinion_clip::CallError;
+use pinion_hub::{Answers, Call, Hub, failed};
+use pinion_status::{Code, Failure};
+
+use super::{Offer, Way};
+
+/// Calls in the name of a caller.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    hub: Weak<Hub>,
+    caller: Principal,
+    /// The clips that may be called; `None` is all the caller sees.
+    only: Option<Vec<String>>,
+}
+
+impl Inside {
+    /// Calls of `caller`, to these clips alone.
+    pub fn new(hub: Weak<Hub>, caller: Principal, only: Option<Vec<String>>) -> Self {
+        Self { hub, caller, only }
+    }
+}
+
+impl Way for Inside {
+    fn call(&self, clip: &str, command: &str, input: Bytes) -> Answers {
+        let refused = |failure| failed(CallError::Unanswered(failure));
+        let Some(hub) = self.hub.upgrade() else {
+            return refused(Failure::new(Code::Unavailable, "the hub is shutting down"));
+        };
+        let allowed = |only: &Vec<String>| only.iter().any(|alias| alias == clip);
+        if !self.only.as_ref().is_none_or(allowed) {
+            return refused(Failure::no_clip(clip));
+        }
+        hub.invoke(clip, Call::new(self.caller.clone(), command, input))
+    }
+}
+
+/// The clips `caller` sees that `wanted` names by alias or package; all but `own` if it names none. Those of `first` come first.
+pub(crate) fn offers(
+    hub: &Arc<Hub>,
+    caller: &Principal,
+    own: &str,
+    wanted: &[String],
+    first: &[String],
+) -> Vec<Offer> {
+    let mut found = Vec::new();
+    for route in hub.visible(caller) {
+        let manifest = route.endpoint.snapshot().manifest;
+        let is = |names: &[String]| {
+            let short = manifest.package.rsplit('/').next();
+            let mut names = names.iter().map(|name| name.trim());
+            names.any(|name| name == route.alias || name == manifest.package || Some(name) == short)
+        };
+        let is_wanted = match wanted.is_empty() {
+            true => route.alias != own,
+            false => is(wanted),
+        };
+        if is_wanted {
+            let offer = Offer {
+                alias: route.alias.clone(),
+                commands: manifest.commands.clone(),
+            };
+            found.push((!is(first), offer));
+        }
+    }
+    found.sort_by_key(|(later, _)| *later);
+    found.into_iter().map(|(_, offer)| offer).collect()
+}

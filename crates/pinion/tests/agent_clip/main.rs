@@ -1,0 +1,16 @@
+//! The agent as a clip: the real binary runs a hub, callers speak Connect to it, the built-in model answers.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+#[path = "../support/hub.rs"]
+mod common;
+mod records;
+mod runs;
+mod stage;
+#[path = "../support/mod.rs"]
+mod support;
