@@ -58,6 +58,8 @@ pub struct Settings {
     pub silence: Option<Duration>,
     /// Whether pages of everybody may call; cookies are of no use then.
     pub any_origin: bool,
+    /// Whether web pages of remote providers may act for whoever looks at them, as those of clips installed here may.
+    pub trusts_provider_pages: bool,
     /// How much and how long providers may.
     pub limits: Limits,
 }
@@ -71,6 +73,7 @@ impl Default for Settings {
             patience: Some(Duration::from_secs(300)),
             silence: Some(Duration::from_secs(300)),
             any_origin: false,
+            trusts_provider_pages: false,
             limits: Limits::default(),
         }
     }

@@ -10,9 +10,14 @@ use pinion_clip::web::{ByteRange, WebAnswer, WebRequest, content_range, decode_p
 use pinion_connect::{Body, Peer};
 use pinion_status::{Code, Failure};
 
+use crate::table::Owner;
 use crate::{Hub, portal};
 
 const CLIPS: &str = "/clips/";
+/// Pages of remote providers come from our address and would act with the rights of whoever looks at them. This makes them
+/// strangers to it.
+const SANDBOX: HeaderValue =
+    HeaderValue::from_static("sandbox allow-scripts allow-forms allow-popups allow-downloads");
 
 pub(crate) async fn answer(hub: &Hub, request: Request<Incoming>, peer: Peer) -> Response<Body> {
     let path = request.uri().path();
@@ -149,7 +154,14 @@ async fn clip_page(
         length: range.map_or(0, |range| range.length),
     };
     let page = route.endpoint.web(request).await?;
-    Ok(present(page, range))
+    let mut response = present(page, range);
+    let is_foreign = matches!(route.owner, Owner::Session(_));
+    if is_foreign && !hub.settings().trusts_provider_pages {
+        response
+            .headers_mut()
+            .insert(header::CONTENT_SECURITY_POLICY, SANDBOX);
+    }
+    Ok(response)
 }
 
 /// Relative addresses in a page need the slash at the end of its own.

@@ -200,4 +200,6 @@ fn pages_of_a_clip() {
     std::fs::write(clip.path().join("web/index.html"), "<!doctype html>start").unwrap();
     hub.install("todo", clip.path());
     play(&hub, "c06-clip-web", &[]);
+    let page = request(hub.address, "GET", "/clips/todo/", &[], b"");
+    assert_eq!(page.header("content-security-policy"), None);
 }

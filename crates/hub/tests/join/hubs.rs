@@ -7,7 +7,7 @@ use pinion_clip::Programs;
 use pinion_hub::{Accepts, JoinOptions, Mode as HubMode, Settings, Shown, join, open_runtime};
 use serde_json::{Value, json};
 
-use super::common::{Running, python_clip};
+use super::common::{Running, python_clip, request};
 use super::stage::{
     aliases, decoded, eventually, invoke, join_from, log, options, quick, until_joined,
 };
@@ -98,6 +98,15 @@ fn a_runtime_is_installed_on_from_far_away() {
     );
     assert_eq!(page["content"], "d2Vi", "{page}");
     assert_eq!(page["totalSize"], "9");
+    let authorization = format!("Bearer {}", hub.token);
+    let headers = [("authorization", authorization.as_str())];
+    let page = request(hub.address, "GET", "/clips/todo/a.txt", &headers, b"");
+    assert_eq!(
+        (page.status, page.body.as_slice()),
+        (200, &b"hello web"[..])
+    );
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("sandbox ") && !policy.contains("same-origin"));
     // Removed, with its data.
     let (status, _) = hub.call("RemoveClip", r#"{"clipName":"todo","purge":true}"#);
     assert_eq!(status, 200);
