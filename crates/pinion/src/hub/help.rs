@@ -41,6 +41,7 @@ Who may call:
   --super-token TOKEN    one more token that may do everything, of 16 letters at least; other users of the
                          machine see it: prefer --super-token-file FILE or PINION_SUPER_TOKEN
   --origin URL           web pages of others that may call; may be repeated; * is all of them
+  --trust-provider-pages web pages of remote providers may act for whoever looks at them
 
 What it does:
   --hub-only             run no clips of its own

@@ -98,8 +98,13 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
         }
         std::future::pending().await
     };
+    let stop = async {
+        signals.stop(&tokens).await;
+        // Streams without an end of their own would use up the time that calls have.
+        hub.dismiss_all();
+    };
     tokio::select! {
-        () = server.run(listener, signals.stop(&tokens), GRACE) => {}
+        () = server.run(listener, stop, GRACE) => {}
         () = importing => {}
     }
     noting.abort();

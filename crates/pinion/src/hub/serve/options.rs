@@ -37,6 +37,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::valued("--import-pinix"),
     Flag::valued("--join"),
     Flag::bare("--offer-all"),
+    Flag::bare("--trust-provider-pages"),
     Flag::bare("--no-agent"),
     Flag::valued("--agent-dir"),
     Flag::valued("--model"),
@@ -94,6 +95,7 @@ impl Options {
             patience: patience(line, "--call-timeout", defaults.patience)?,
             silence: patience(line, "--silence", defaults.silence)?,
             any_origin: origins == Origins::Any,
+            trusts_provider_pages: line.has("--trust-provider-pages"),
             ..defaults
         };
         let options = Self {
