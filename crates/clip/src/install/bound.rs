@@ -13,7 +13,7 @@ impl Library {
         bindings::read(&self.package(alias)?)
     }
 
-    /// Fills a slot of an installed clip. A running process has to be told: [`Clip::renew`].
+    /// Fills a slot of an installed clip. A running process has to be told: [`Clip::renew`](crate::Clip::renew).
     pub fn set_binding(&self, alias: &str, slot: &str, binding: Binding) -> Result<(), ClipError> {
         let (slot, binding) = bindings::checked(slot, binding)?;
         self.change_bindings(alias, |bindings| {
