@@ -48,11 +48,12 @@ fn run(command: &mut Command) -> String {
 #[ignore = "needs node and packages from npm: cargo xtask test --all"]
 fn every_transport_of_connect_node_and_connect_web_works() {
     let hub = hub();
+    let url = format!("http://{}", hub.address);
     let packages = std::env::var_os("PINION_HUB_CLIENTS_DIR").expect("PINION_HUB_CLIENTS_DIR");
     let said = run(Command::new("node")
         .arg(script("connect.mjs").canonicalize().unwrap())
         .arg(schema(&hub))
-        .args([&format!("http://{}", hub.address), &hub.token])
+        .args([url.as_str(), &hub.token, "provider"])
         .current_dir(packages));
     assert_eq!(said.lines().count(), 12, "{said}");
 }
@@ -61,15 +62,19 @@ fn every_transport_of_connect_node_and_connect_web_works() {
 #[ignore = "needs python3 and grpcio from PyPI: cargo xtask test --all"]
 fn grpc_for_python_works() {
     let hub = hub();
+    let address = hub.address.to_string();
     let python = std::env::var_os("PINION_GRPC_PYTHON").expect("PINION_GRPC_PYTHON");
     let said = run(Command::new(python)
         .arg(script("grpc_client.py"))
         .arg(schema(&hub))
-        .args([&hub.address.to_string(), &hub.token]));
-    assert_eq!(
-        said,
-        "ok unary\nok server stream\nok bidirectional stream\n"
-    );
+        .args([address.as_str(), &hub.token, "provider"]));
+    let kinds = [
+        "unary",
+        "server stream",
+        "bidirectional stream",
+        "provider stream",
+    ];
+    assert_eq!(said, kinds.map(|kind| format!("ok {kind}\n")).concat());
 }
 
 #[test]
