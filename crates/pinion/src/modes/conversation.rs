@@ -1,17 +1,20 @@
 //! One conversation from its prompts to its last answer, for the modes in which nobody else speaks.
 
+use std::fs::File;
 use std::io::IsTerminal;
 
 use pinion_agent::Session;
 use pinion_config::FileArguments;
+use pinion_jsonl::{Queue, Writer, WriterEnd};
 use pinion_message::StopReason;
-use pinion_pi::{PrintListener, Prompts, ask_all};
+use pinion_pi::{Out, PrintListener, Projection, Prompts, ask_all};
 use tokio::runtime::Runtime;
 
-use super::{farewell, stop_session};
+use super::{LAST_WORDS, farewell, last_words, stop_session};
 use crate::cli::Flags;
 use crate::engine::{Engine, Shared};
 use crate::failure::Failure;
+use crate::reader;
 use crate::signals::Ending;
 use crate::stdin::{Wanted, read_prompt};
 
@@ -38,6 +41,63 @@ pub(super) enum Outcome {
     NothingAsked,
     /// It was ended, with this exit code: by a signal, by an extension, or because nobody reads.
     Ended(u8),
+}
+
+/// Where events become lines.
+pub(super) struct Lines {
+    pub stdout: File,
+    pub projection: Projection,
+    pub queue: Queue<Out>,
+}
+
+/// Runs the conversation while its events are printed, and waits until they have been read.
+pub(super) fn tell(
+    runtime: Runtime,
+    engine: Engine,
+    shared: &Shared,
+    prompts: Prompts,
+    settled: tokio::sync::mpsc::UnboundedReceiver<()>,
+    lines: Lines,
+) -> Result<Outcome, Failure> {
+    let Lines {
+        stdout,
+        projection,
+        queue,
+    } = lines;
+    let watched = stdout.try_clone()?;
+    let writer = Writer::spawn(stdout, projection, queue.clone())?;
+    let mut ending = Ending::listen(&runtime)?;
+    let broken = async {
+        tokio::select! {
+            () = reader::gone(watched) => {}
+            () = queue.broken() => {}
+        }
+    };
+    let outcome = converse(
+        &runtime,
+        &mut ending,
+        engine,
+        shared,
+        prompts,
+        settled,
+        broken,
+    );
+    queue.close();
+    let end = match outcome {
+        Ok(Outcome::Ended(code)) => {
+            writer.join_within(LAST_WORDS);
+            Err(code)
+        }
+        _ => last_words(&runtime, &mut ending, writer),
+    };
+    runtime.shutdown_background();
+    match (outcome?, end) {
+        (_, Err(code)) => Ok(Outcome::Ended(code)),
+        (_, Ok(WriterEnd::Broken(error))) => {
+            Err(Failure::failed(format!("Error: standard output: {error}")))
+        }
+        (outcome, Ok(WriterEnd::Complete)) => Ok(outcome),
+    }
 }
 
 /// Runs the conversation.

@@ -4,18 +4,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pinion_agent::Listener;
-use pinion_jsonl::{Queue, Writer, WriterEnd, stdio};
+use pinion_jsonl::{Queue, stdio};
 use pinion_pi::{Out, PiListener, PrintListener};
 
-use super::conversation::{Outcome, converse, failed_answer, prompts};
-use super::{LAST_WORDS, coalesce, last_words, projection, the_engine};
+use super::conversation::{Lines, Outcome, failed_answer, prompts, tell};
+use super::{coalesce, projection, the_engine};
 use crate::cli::Flags;
 use crate::engine::{Basis, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
-use crate::signals::Ending;
-use crate::{reader, runtime};
+use crate::runtime;
 
 /// Prints every event of one conversation as a line of JSON.
 pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failure> {
@@ -43,41 +42,17 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
     let mut header = engine.config.store.header().json().to_vec();
     header.push(b'\n');
     queue.push(Out::Record(header));
-    let watched = stdout.try_clone()?;
-    let writer = Writer::spawn(stdout, projection(dialect, &engine), queue.clone())?;
-    let mut ending = Ending::listen(&runtime)?;
-    let broken = async {
-        tokio::select! {
-            () = reader::gone(watched) => {}
-            () = queue.broken() => {}
-        }
+    let projection = projection(dialect, &engine);
+    let lines = Lines {
+        stdout,
+        projection,
+        queue,
     };
-    let outcome = converse(
-        &runtime,
-        &mut ending,
-        engine,
-        &shared,
-        prompts,
-        settled,
-        broken,
-    );
-    queue.close();
-    let end = match outcome {
-        Ok(Outcome::Ended(code)) => {
-            writer.join_within(LAST_WORDS);
-            Err(code)
-        }
-        _ => last_words(&runtime, &mut ending, writer),
-    };
-    runtime.shutdown_background();
-    match (outcome?, end) {
-        (_, Err(code)) => Ok(ExitCode::from(code)),
-        (_, Ok(WriterEnd::Broken(error))) => {
-            Err(Failure::failed(format!("Error: standard output: {error}")))
-        }
+    match tell(runtime, engine, &shared, prompts, settled, lines)? {
+        Outcome::Ended(code) => Ok(ExitCode::from(code)),
         // pi ends with 0 whatever became of the answer, which is in the events.
-        (_, Ok(WriterEnd::Complete)) if program == Program::Pi => Ok(ExitCode::SUCCESS),
-        (Outcome::NothingAsked, Ok(WriterEnd::Complete)) => Ok(ExitCode::SUCCESS),
-        (_, Ok(WriterEnd::Complete)) => failed_answer(&printer).map_or(Ok(ExitCode::SUCCESS), Err),
+        _ if program == Program::Pi => Ok(ExitCode::SUCCESS),
+        Outcome::NothingAsked => Ok(ExitCode::SUCCESS),
+        Outcome::Answered => failed_answer(&printer).map_or(Ok(ExitCode::SUCCESS), Err),
     }
 }

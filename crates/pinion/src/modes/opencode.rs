@@ -6,19 +6,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pinion_agent::Listener;
-use pinion_jsonl::{Coalesce, Queue, Writer, WriterEnd, stdio};
+use pinion_jsonl::{Coalesce, Queue, stdio};
 use pinion_pi::{Additions, Dialect, Out, PrintListener, Projection};
 
 use self::lines::OpencodeLines;
-use super::conversation::{Outcome, converse, failed_answer, prompts};
-use super::{LAST_WORDS, last_words, the_engine};
+use super::conversation::{Lines, Outcome, failed_answer, prompts, tell};
+use super::the_engine;
 use crate::cli::{self, Action, Flags};
 use crate::engine::{Basis, Shared};
 use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
-use crate::signals::Ending;
-use crate::{reader, runtime};
+use crate::runtime;
 
 /// Runs one conversation and prints opencode's lines.
 pub(crate) fn opencode(words: Vec<String>) -> Result<ExitCode, Failure> {
@@ -44,41 +43,16 @@ pub(crate) fn opencode(words: Vec<String>) -> Result<ExitCode, Failure> {
         &shared,
     )?;
     lines.set_session(engine.config.store.id());
-    let watched = stdout.try_clone()?;
     let projection = Projection::new(Dialect::Modern, Additions::None);
-    let writer = Writer::spawn(stdout, projection, queue.clone())?;
-    let mut ending = Ending::listen(&runtime)?;
-    let broken = async {
-        tokio::select! {
-            () = reader::gone(watched) => {}
-            () = queue.broken() => {}
-        }
+    let lines = Lines {
+        stdout,
+        projection,
+        queue,
     };
-    let outcome = converse(
-        &runtime,
-        &mut ending,
-        engine,
-        &shared,
-        prompts,
-        settled,
-        broken,
-    );
-    queue.close();
-    let end = match outcome {
-        Ok(Outcome::Ended(code)) => {
-            writer.join_within(LAST_WORDS);
-            Err(code)
-        }
-        _ => last_words(&runtime, &mut ending, writer),
-    };
-    runtime.shutdown_background();
-    match (outcome?, end) {
-        (_, Err(code)) => Ok(ExitCode::from(code)),
-        (_, Ok(WriterEnd::Broken(error))) => {
-            Err(Failure::failed(format!("Error: standard output: {error}")))
-        }
-        (Outcome::NothingAsked, Ok(WriterEnd::Complete)) => Ok(ExitCode::SUCCESS),
-        (_, Ok(WriterEnd::Complete)) => failed_answer(&printer).map_or(Ok(ExitCode::SUCCESS), Err),
+    match tell(runtime, engine, &shared, prompts, settled, lines)? {
+        Outcome::Ended(code) => Ok(ExitCode::from(code)),
+        Outcome::NothingAsked => Ok(ExitCode::SUCCESS),
+        Outcome::Answered => failed_answer(&printer).map_or(Ok(ExitCode::SUCCESS), Err),
     }
 }
 
