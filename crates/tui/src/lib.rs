@@ -1,0 +1,10 @@
+//! The terminal chat: what people see of a session, and how they talk to it.
+//!
+//! It is one more subscriber of the engine's events and one more sender of its commands. It keeps no truth of
+//! its own, reads no settings and opens no session: whoever starts it hands in a [`Host`].
+
+mod host;
+mod theme;
+
+pub use host::{Abilities, Host, Incoming, Scope};
+pub use theme::{Background, Colours, Theme};
