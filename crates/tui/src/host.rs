@@ -45,6 +45,8 @@ pub enum Incoming {
     Event(Event),
     /// A record of the dialog protocol: somebody asks or shows something. JSON as a client would get it.
     Record(String),
+    /// A line that something printed beside the conversation: a warning, the console of an extension.
+    Printed(String),
     /// The program is to end, with this exit code.
     End(u8),
 }

@@ -3,8 +3,13 @@
 //! It is one more subscriber of the engine's events and one more sender of its commands. It keeps no truth of
 //! its own, reads no settings and opens no session: whoever starts it hands in a [`Host`].
 
+mod feed;
 mod host;
+#[allow(dead_code, unused_imports, reason = "the chat uses it")]
+mod terminal;
 mod theme;
 
+pub use feed::{Feed, FeedReader, feed};
 pub use host::{Abilities, Host, Incoming, Scope};
+pub use terminal::{Terminal, named_background};
 pub use theme::{Background, Colours, Theme};

@@ -1,0 +1,117 @@
+//! Writes frames on a thread of its own.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+/// How long a terminal may take to read the last frame.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Bytes that become one write.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Page {
+    pub fn push(&self, bytes: &[u8]) {
+        self.with(|page| page.extend_from_slice(bytes));
+    }
+
+    pub fn take(&self) -> Vec<u8> {
+        self.with(std::mem::take)
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.push(bytes);
+        Ok(bytes.len())
+    }
+
+    /// Goes out when the frame is complete.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Pages that are not written yet.
+    waiting: AtomicUsize,
+    broken: AtomicBool,
+    written: Notify,
+}
+
+/// Takes pages to the terminal.
+#[derive(Debug)]
+pub(super) struct Output {
+    pages: mpsc::Sender<Vec<u8>>,
+    state: Arc<State>,
+}
+
+impl Output {
+    /// Starts the thread.
+    pub fn start(mut file: File) -> io::Result<Self> {
+        let (pages, receiver) = mpsc::channel::<Vec<u8>>();
+        let state = Arc::new(State::default());
+        let told = Arc::clone(&state);
+        let write = move || {
+            for page in receiver {
+                if file.write_all(&page).is_err() {
+                    told.broken.store(true, Ordering::Release);
+                }
+                told.waiting.fetch_sub(1, Ordering::AcqRel);
+                told.written.notify_one();
+            }
+        };
+        std::thread::Builder::new()
+            .name("terminal".to_owned())
+            .spawn(write)?;
+        Ok(Self { pages, state })
+    }
+
+    pub fn send(&self, page: Vec<u8>) {
+        self.state.waiting.fetch_add(1, Ordering::AcqRel);
+        if self.pages.send(page).is_err() {
+            self.state.waiting.fetch_sub(1, Ordering::AcqRel);
+            self.state.broken.store(true, Ordering::Release);
+        }
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.state.waiting.load(Ordering::Acquire) == 0
+    }
+
+    /// Waits until everything is written.
+    pub async fn idle(&self) -> io::Result<()> {
+        loop {
+            let written = self.state.written.notified();
+            if self.state.broken.load(Ordering::Acquire) {
+                return Err(io::Error::from(io::ErrorKind::BrokenPipe));
+            }
+            if self.is_idle() {
+                return Ok(());
+            }
+            written.await;
+        }
+    }
+
+    /// Waits a moment until everything is written; whether it is.
+    pub fn finish(&self) -> bool {
+        let until = Instant::now() + PATIENCE;
+        while !self.is_idle() {
+            if Instant::now() > until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        !self.state.broken.load(Ordering::Acquire)
+    }
+}
