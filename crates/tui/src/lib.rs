@@ -3,6 +3,8 @@
 //! It is one more subscriber of the engine's events and one more sender of its commands. It keeps no truth of
 //! its own, reads no settings and opens no session: whoever starts it hands in a [`Host`].
 
+#[allow(dead_code, unused_imports, reason = "the chat that uses it follows")]
+mod editor;
 mod feed;
 mod host;
 #[allow(dead_code, unused_imports, reason = "the chat uses it")]

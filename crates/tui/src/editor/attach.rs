@@ -1,0 +1,175 @@
+//! Which files a text refers to with `@`.
+
+use std::path::{Path, PathBuf};
+
+/// References that are looked up; a pasted log may have thousands of words that look like one.
+const LOOKED_UP: usize = 200;
+
+/// What often follows a path in a sentence without being part of it.
+const PUNCTUATION: [char; 14] = [
+    '.', ',', ';', ':', '!', '?', ')', ']', '}', '>', '\'', '"', '`', '*',
+];
+
+/// The files a text refers to as `@path` or `@"path with spaces"`, each once, in order. What is not there or
+/// not a file is left out.
+pub(crate) fn references(text: &str, cwd: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut looked_up = 0;
+    let mut rest = text;
+    let mut before = None;
+    while let Some(at) = rest.find('@') {
+        before = rest[..at].chars().next_back().or(before);
+        rest = &rest[at + 1..];
+        if !before.is_none_or(starts_reference) {
+            before = Some('@');
+            continue;
+        }
+        before = Some('@');
+        if looked_up == LOOKED_UP {
+            break;
+        }
+        looked_up += 1;
+        let Some((path, taken)) = existing(rest, cwd) else {
+            continue;
+        };
+        if !found.contains(&path) {
+            found.push(path);
+        }
+        before = rest[..taken].chars().next_back();
+        rest = &rest[taken..];
+    }
+    found
+}
+
+/// Whether a reference may follow this character: `name@host` is none.
+pub(crate) fn starts_reference(before: char) -> bool {
+    !(before.is_alphanumeric() || matches!(before, '@' | '_' | '-' | '.' | '/' | '+' | '%' | '\\'))
+}
+
+/// The file at the start of what follows an `@`, and how much of the text names it.
+fn existing(text: &str, cwd: &Path) -> Option<(PathBuf, usize)> {
+    if let Some(quoted) = text.strip_prefix('"') {
+        let (name, taken) = unquoted(quoted)?;
+        return file(&name, cwd).map(|path| (path, taken + 1));
+    }
+    let word = text.split(char::is_whitespace).next()?;
+    let mut name = word;
+    loop {
+        if let Some(path) = file(name, cwd) {
+            return Some((path, name.len()));
+        }
+        name = name.strip_suffix(PUNCTUATION)?;
+    }
+}
+
+/// What stands before the closing quote, and how much of the text that took, with the quote.
+fn unquoted(text: &str) -> Option<(String, usize)> {
+    let mut name = String::new();
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return Some((name, at + 1)),
+            '\n' => return None,
+            '\\' => match characters.next()?.1 {
+                escaped @ ('"' | '\\') => name.push(escaped),
+                other => {
+                    name.push('\\');
+                    name.push(other);
+                }
+            },
+            _ => name.push(character),
+        }
+    }
+    None
+}
+
+fn file(name: &str, cwd: &Path) -> Option<PathBuf> {
+    if name.is_empty() {
+        return None;
+    }
+    let path = resolve(name, cwd);
+    path.is_file().then_some(path)
+}
+
+/// A path as people write it, with `~` for their home.
+pub(crate) fn resolve(name: &str, cwd: &Path) -> PathBuf {
+    match (name.strip_prefix('~'), std::env::home_dir()) {
+        (Some(""), Some(home)) => home,
+        (Some(rest), Some(home)) if rest.starts_with('/') => {
+            home.join(rest.trim_start_matches('/'))
+        }
+        _ => cwd.join(name),
+    }
+}
+
+/// The media type of a picture that models take, told by its first bytes.
+pub(crate) fn image_type(bytes: &[u8]) -> Option<&'static str> {
+    let starts = |prefix: &[u8]| bytes.starts_with(prefix);
+    if starts(b"\x89PNG\r\n\x1a\n") {
+        Some("image/png")
+    } else if starts(b"\xFF\xD8\xFF") {
+        Some("image/jpeg")
+    } else if starts(b"GIF87a") || starts(b"GIF89a") {
+        Some("image/gif")
+    } else if starts(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
+        Some("image/webp")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_where_people_name_them() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let cwd = directory.path();
+        std::fs::create_dir(cwd.join("src")).expect("a directory");
+        for name in ["a.png", "my file.txt", "src/main.rs", "odd\"name"] {
+            std::fs::write(cwd.join(name), "x").expect("a file");
+        }
+        let cases: [(&str, &[&str]); 14] = [
+            ("@a.png", &["a.png"]),
+            ("look at @a.png, please", &["a.png"]),
+            ("(@src/main.rs)", &["src/main.rs"]),
+            ("@\"my file.txt\" and @a.png.", &["my file.txt", "a.png"]),
+            ("@\"odd\\\"name\"", &["odd\"name"]),
+            ("@a.png @a.png", &["a.png"]),
+            ("@./a.png", &["./a.png"]),
+            ("mail me@a.png", &[]),
+            ("@src is a directory", &[]),
+            ("@missing @", &[]),
+            ("@\"a.png", &[]),
+            ("@@a.png", &[]),
+            ("x\n@a.png\ny", &["a.png"]),
+            ("„@a.png“ → @src/main.rs!?", &["src/main.rs"]),
+        ];
+        for (text, expected) in cases {
+            let expected: Vec<PathBuf> = expected.iter().map(|name| cwd.join(name)).collect();
+            assert_eq!(references(text, cwd), expected, "{text}");
+        }
+        let absolute = cwd.join("a.png");
+        assert_eq!(
+            references(&format!("@{}", absolute.display()), Path::new("/")),
+            [absolute]
+        );
+    }
+
+    #[test]
+    fn a_log_full_of_names_is_not_looked_up_for_ever() {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("last"), "x").expect("a file");
+        let text = " @nothing".repeat(LOOKED_UP) + " @last";
+        assert_eq!(references(&text, directory.path()), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn pictures_are_told_by_their_first_bytes() {
+        assert_eq!(image_type(b"\x89PNG\r\n\x1a\n...."), Some("image/png"));
+        assert_eq!(image_type(b"RIFF....WEBPVP8 "), Some("image/webp"));
+        assert_eq!(image_type(b"RIFF....WAVE"), None);
+        assert_eq!(image_type(b"text"), None);
+    }
+}

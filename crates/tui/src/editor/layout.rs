@@ -1,0 +1,173 @@
+//! How the text is cut into the rows of a screen.
+//!
+//! Text takes one column less than there are: in the last one the cursor stands behind a full row, and there
+//! hangs the space a row was broken at.
+
+use ratatui::buffer::CellWidth;
+
+use super::pastes::Pastes;
+use super::unit;
+
+/// What a tab takes.
+const TAB: usize = 4;
+
+/// The rows of a text at a width.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    revision: u64,
+    width: u16,
+    rows: Vec<Row>,
+}
+
+/// A row: the part of the text it shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Whether the line of the text goes on in the next row.
+    pub(super) continues: bool,
+}
+
+impl Layout {
+    pub(super) fn new(text: &str, pastes: &Pastes, width: u16, revision: u64) -> Self {
+        let mut rows = Vec::new();
+        let mut start = 0;
+        loop {
+            let end = text[start..]
+                .find('\n')
+                .map_or(text.len(), |newline| start + newline);
+            wrap(text, start, end, columns(width), pastes, &mut rows);
+            if end == text.len() {
+                break;
+            }
+            start = end + 1;
+        }
+        Self {
+            revision,
+            width,
+            rows,
+        }
+    }
+
+    pub(super) fn is_for(&self, width: u16, revision: u64) -> bool {
+        !self.rows.is_empty() && self.width == width && self.revision == revision
+    }
+
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The row a place of the text is in.
+    pub(super) fn row_of(&self, at: usize) -> usize {
+        self.rows
+            .partition_point(|row| row.start <= at)
+            .saturating_sub(1)
+    }
+
+    /// How far from the left a place of the text is.
+    pub(super) fn column_of(&self, text: &str, pastes: &Pastes, at: usize) -> usize {
+        let Some(row) = self.rows.get(self.row_of(at)) else {
+            return 0;
+        };
+        let Some(part) = text.get(row.start..at) else {
+            return 0;
+        };
+        unit::units(part)
+            .map(|(_, unit)| unit_width(unit, pastes, columns(self.width)))
+            .sum()
+    }
+
+    /// The place of the text in a row that is nearest to a column without passing it.
+    pub(super) fn place(&self, text: &str, pastes: &Pastes, row: usize, column: usize) -> usize {
+        let Some(row) = self.rows.get(row) else {
+            return text.len();
+        };
+        let mut at = row.start;
+        let mut taken = 0;
+        for (_, unit) in unit::units(&text[row.start..row.end]) {
+            taken += unit_width(unit, pastes, columns(self.width));
+            // Behind the last unit of a row that goes on is the start of the next one.
+            if taken > column || (row.continues && at + unit.len() == row.end) {
+                break;
+            }
+            at += unit.len();
+        }
+        at
+    }
+}
+
+/// The columns text may take.
+pub(super) fn columns(width: u16) -> usize {
+    usize::from(width).saturating_sub(1).max(1)
+}
+
+/// What a unit takes on the screen.
+pub(super) fn unit_width(unit: &str, pastes: &Pastes, columns: usize) -> usize {
+    match unit.as_bytes() {
+        [b'\t'] => TAB.min(columns),
+        [b' '..=b'~'] => 1,
+        _ => match unit::unit_marker(unit) {
+            Some(number) => usize::from(pastes.label(number).cell_width()).min(columns),
+            // What takes no room would leave the cursor where it was: it is shown as a replacement.
+            None => usize::from(unit.cell_width()).max(1),
+        },
+    }
+}
+
+/// Cuts one line; there is always at least one row.
+fn wrap(
+    text: &str,
+    start: usize,
+    end: usize,
+    columns: usize,
+    pastes: &Pastes,
+    rows: &mut Vec<Row>,
+) {
+    let mut row = start;
+    let mut taken = 0;
+    // Where the row may be broken, and what the part behind that takes.
+    let mut seam = start;
+    let mut behind_seam = 0;
+    let mut previous_alone = false;
+    let mut previous_space = false;
+    for (offset, unit) in unit::units(&text[start..end]) {
+        let at = start + offset;
+        let width = unit_width(unit, pastes, columns);
+        let is_space = unit::is_space(unit);
+        let alone = unit::stands_alone(unit);
+        if at > row && !is_space && (previous_space || alone || previous_alone) {
+            seam = at;
+            behind_seam = 0;
+        }
+        while at > row && taken + width > columns && !(is_space && width == 1 && taken == columns) {
+            // A word goes to the next row as a whole if it fits; spaces stay where they are reached.
+            let cut = if seam > row && !is_space { seam } else { at };
+            rows.push(Row {
+                start: row,
+                end: cut,
+                continues: true,
+            });
+            taken = if cut == seam { behind_seam } else { 0 };
+            row = cut;
+            seam = cut;
+            behind_seam = taken;
+        }
+        taken += width;
+        behind_seam += width;
+        previous_space = is_space;
+        previous_alone = alone;
+    }
+    let is_over = taken > columns && row < end && previous_space;
+    rows.push(Row {
+        start: row,
+        end,
+        continues: is_over,
+    });
+    if is_over {
+        rows.push(Row {
+            start: end,
+            end,
+            continues: false,
+        });
+    }
+}

@@ -1,0 +1,320 @@
+//! Where people write: several lines, wrapped by words, with the keys of Emacs.
+//!
+//! The editor knows text and keys. What is done with a text, and which keys the chat takes for itself before
+//! they come here, is none of its business.
+
+mod attach;
+mod buffer;
+mod draw;
+mod history;
+mod keys;
+mod kills;
+mod layout;
+mod pastes;
+#[cfg(test)]
+mod tests;
+mod unit;
+
+use std::cell::{Cell, Ref, RefCell};
+use std::ops::Range;
+
+use buffer::{Buffer, How};
+use history::{History, Newer};
+use kills::{Kills, Side};
+use layout::Layout;
+use pastes::Pastes;
+
+pub(crate) use attach::{image_type, references};
+pub(crate) use keys::EditorOutcome;
+
+/// Texts longer than this are put in as a paste, so that every keystroke stays quick.
+const SET_TEXT_SHOWN: usize = 64 * 1024;
+
+/// How many lines there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lines {
+    Many,
+    One,
+}
+
+/// An editor of text with large pastes folded into markers.
+#[derive(Debug)]
+pub(crate) struct Editor {
+    buffer: Buffer,
+    pastes: Pastes,
+    kills: Kills,
+    history: History,
+    lines: Lines,
+    /// What the last key did, for those that go on with it.
+    last: Last,
+    /// The column that going up and down tries to keep.
+    goal: Option<usize>,
+    layout: RefCell<Layout>,
+    /// How wide it was drawn last: rows are what one sees.
+    width: Cell<u16>,
+    /// The first row that was drawn last.
+    top: Cell<usize>,
+}
+
+/// What the last key did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Last {
+    Kill,
+    Yank(Range<usize>),
+    Other,
+}
+
+impl Default for Editor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Editor {
+    /// An empty editor.
+    pub(crate) fn new() -> Self {
+        Self {
+            buffer: Buffer::default(),
+            pastes: Pastes::default(),
+            kills: Kills::default(),
+            history: History::default(),
+            lines: Lines::Many,
+            last: Last::Other,
+            goal: None,
+            layout: RefCell::default(),
+            width: Cell::new(80),
+            top: Cell::new(0),
+        }
+    }
+
+    /// An empty editor for one line: line breaks become spaces.
+    pub(crate) fn single_line() -> Self {
+        Self {
+            lines: Lines::One,
+            ..Self::new()
+        }
+    }
+
+    /// What is written, with pastes as they were pasted.
+    pub(crate) fn text(&self) -> String {
+        self.pastes.expand(self.buffer.text())
+    }
+
+    /// Whether nothing is written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffer.text().is_empty()
+    }
+
+    /// What stands before the cursor; markers of pastes are single characters nobody writes.
+    pub(crate) fn before_cursor(&self) -> &str {
+        self.buffer.before_cursor()
+    }
+
+    /// What stands behind the cursor; markers of pastes are single characters nobody writes.
+    pub(crate) fn after_cursor(&self) -> &str {
+        self.buffer.after_cursor()
+    }
+
+    /// Puts `text` in the place of so many bytes before and behind the cursor, as one change. The cursor goes
+    /// behind it.
+    pub(crate) fn replace_around_cursor(&mut self, before: usize, behind: usize, text: &str) {
+        let cursor = self.buffer.cursor();
+        let start = unit::snap(self.buffer.text(), cursor.saturating_sub(before));
+        let end = unit::snap(self.buffer.text(), cursor.saturating_add(behind));
+        let text = self.admitted(text);
+        let text = self.pastes.guard(text);
+        self.change(start..end.max(cursor), &text, How::Whole);
+    }
+
+    /// Moves the cursor back over so many characters.
+    pub(crate) fn step_back(&mut self, units: usize) {
+        for _ in 0..units {
+            let at = unit::before(self.buffer.text(), self.buffer.cursor());
+            self.buffer.move_to(at);
+        }
+    }
+
+    /// Replaces what is written; the cursor goes to the end. Can be taken back.
+    pub(crate) fn set_text(&mut self, text: &str) {
+        self.history.leave();
+        self.show(text);
+    }
+
+    /// Empties the editor. Can be taken back.
+    pub(crate) fn clear(&mut self) {
+        self.set_text("");
+    }
+
+    /// Gives away what is written, with pastes as they were pasted, and starts anew.
+    pub(crate) fn take(&mut self) -> String {
+        let text = self.buffer.take();
+        let expanded = self.pastes.expand(&text);
+        self.history.leave();
+        if !self.kills.has_markers() {
+            self.pastes.clear();
+        }
+        self.settle(Last::Other);
+        expanded
+    }
+
+    /// Adds a text to what can be said again.
+    pub(crate) fn remember(&mut self, text: String) {
+        self.history.remember(text);
+    }
+
+    /// Sets what can be said again, the oldest first.
+    pub(crate) fn set_history(&mut self, texts: Vec<String>) {
+        self.history.set(texts);
+    }
+
+    /// Puts pasted text in; much of it becomes a marker.
+    pub(crate) fn paste(&mut self, text: &str) {
+        let text = self.admitted(text);
+        let text = self.pastes.fold(text);
+        let cursor = self.buffer.cursor();
+        self.change(cursor..cursor, &text, How::Whole);
+    }
+
+    /// A text as it may be put in.
+    fn admitted(&self, text: &str) -> String {
+        let text = pastes::harmless(text);
+        match self.lines {
+            Lines::Many => text.into_owned(),
+            Lines::One => text.replace('\n', " "),
+        }
+    }
+
+    fn show(&mut self, text: &str) {
+        let text = self.admitted(text);
+        let text = if text.len() > SET_TEXT_SHOWN {
+            self.pastes.fold(text)
+        } else {
+            self.pastes.guard(text)
+        };
+        self.show_marked(&text);
+    }
+
+    fn show_marked(&mut self, text: &str) {
+        let all = 0..self.buffer.text().len();
+        self.buffer.replace(all, text, How::Whole);
+        self.settle(Last::Other);
+    }
+
+    /// A change by the one who writes.
+    fn change(&mut self, range: Range<usize>, text: &str, how: How) {
+        self.history.leave();
+        self.buffer.replace(range, text, how);
+        self.settle(Last::Other);
+    }
+
+    fn cut(&mut self, range: Range<usize>, side: Side) {
+        if range.is_empty() {
+            return;
+        }
+        let continues = self.last == Last::Kill;
+        self.kills
+            .add(&self.buffer.text()[range.clone()], side, continues);
+        self.change(range, "", How::Whole);
+        self.last = Last::Kill;
+    }
+
+    fn yank(&mut self) {
+        let Some(text) = self.kills.last().map(str::to_owned) else {
+            return;
+        };
+        let start = self.buffer.cursor();
+        self.change(start..start, &text, How::Whole);
+        self.last = Last::Yank(start..start + text.len());
+    }
+
+    /// Puts the cut before in the place of the one just put back.
+    fn yank_older(&mut self) {
+        let Last::Yank(range) = self.last.clone() else {
+            return;
+        };
+        self.kills.rotate();
+        let Some(text) = self.kills.last().map(str::to_owned) else {
+            return;
+        };
+        let start = range.start;
+        self.change(range, &text, How::Whole);
+        self.last = Last::Yank(start..start + text.len());
+    }
+
+    fn move_to(&mut self, at: usize) {
+        self.buffer.move_to(at);
+        self.settle(Last::Other);
+    }
+
+    fn settle(&mut self, last: Last) {
+        self.last = last;
+        self.goal = None;
+    }
+
+    /// A row up, or to what was said before.
+    fn up(&mut self) {
+        let (row, column) = self.row_and_column();
+        if row > 0 {
+            self.go_to_row(row - 1, column);
+            return;
+        }
+        let older = self.history.older(self.buffer.text()).map(str::to_owned);
+        match older {
+            Some(text) => {
+                self.show(&text);
+                // On the first row, so that the next step goes further back.
+                let at = self
+                    .layout()
+                    .place(self.buffer.text(), &self.pastes, 0, usize::MAX);
+                self.move_to(at);
+            }
+            None => self.move_to(0),
+        }
+    }
+
+    /// A row down, or to what was said after.
+    fn down(&mut self) {
+        let (row, column) = self.row_and_column();
+        if row + 1 < self.layout().rows().len() {
+            self.go_to_row(row + 1, column);
+            return;
+        }
+        match self.history.newer() {
+            Some(Newer::Text(text)) => {
+                let text = text.to_owned();
+                self.show(&text);
+            }
+            Some(Newer::Draft(draft)) => self.show_marked(&draft),
+            None => self.move_to(self.buffer.text().len()),
+        }
+    }
+
+    fn go_to_row(&mut self, row: usize, column: usize) {
+        let goal = self.goal.unwrap_or(column);
+        let at = self
+            .layout()
+            .place(self.buffer.text(), &self.pastes, row, goal);
+        self.move_to(at);
+        self.goal = Some(goal);
+    }
+
+    fn row_and_column(&self) -> (usize, usize) {
+        let layout = self.layout();
+        let at = self.buffer.cursor();
+        (
+            layout.row_of(at),
+            layout.column_of(self.buffer.text(), &self.pastes, at),
+        )
+    }
+
+    /// The rows at the width it was drawn last.
+    fn layout(&self) -> Ref<'_, Layout> {
+        let width = self.width.get();
+        let revision = self.buffer.revision();
+        if !self.layout.borrow().is_for(width, revision) {
+            *self.layout.borrow_mut() =
+                Layout::new(self.buffer.text(), &self.pastes, width, revision);
+        }
+        self.layout.borrow()
+    }
+}

@@ -1,0 +1,180 @@
+//! Pastes: made harmless, and shown as a marker where they are long.
+
+use std::borrow::Cow;
+
+use super::unit::{self, MARKERS};
+
+/// More lines than this are shown as a marker.
+const LINES_SHOWN: usize = 10;
+
+/// More characters than this are shown as a marker.
+const CHARACTERS_SHOWN: usize = 1000;
+
+/// What markers stand for, in the order of their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Pastes {
+    kept: Vec<Kept>,
+    /// How many have been long enough to get a number people see.
+    numbered: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    content: String,
+    label: String,
+}
+
+impl Pastes {
+    /// What to put into the text for a paste: itself or a marker.
+    pub(super) fn fold(&mut self, content: String) -> String {
+        let lines = content.lines().count();
+        let is_long = lines > LINES_SHOWN || content.chars().nth(CHARACTERS_SHOWN).is_some();
+        if !is_long {
+            return self.guard(content);
+        }
+        let number = self.numbered + 1;
+        let label = if lines > LINES_SHOWN {
+            format!("[paste #{number} +{lines} lines]")
+        } else {
+            format!("[paste #{number} {} chars]", content.chars().count())
+        };
+        match self.keep(&content, label) {
+            Some(marker) => {
+                self.numbered = number;
+                marker.to_string()
+            }
+            None => self.guard(content),
+        }
+    }
+
+    /// A text whose own characters of the markers' plane cannot be mistaken for markers.
+    pub(super) fn guard(&mut self, content: String) -> String {
+        if !unit::has_markers(&content) {
+            return content;
+        }
+        let mut guarded = String::with_capacity(content.len());
+        for character in content.chars() {
+            if unit::marker_number(character).is_none() {
+                guarded.push(character);
+                continue;
+            }
+            let own = character.to_string();
+            let known = self.kept.iter().position(|kept| kept.content == own);
+            let marker = known
+                .and_then(unit::marker)
+                .or_else(|| self.keep(&own, "\u{fffd}".to_owned()));
+            guarded.push(marker.unwrap_or('\u{fffd}'));
+        }
+        guarded
+    }
+
+    fn keep(&mut self, content: &str, label: String) -> Option<char> {
+        let marker = unit::marker(self.kept.len()).filter(|_| self.kept.len() < MARKERS)?;
+        self.kept.push(Kept {
+            content: content.to_owned(),
+            label,
+        });
+        Some(marker)
+    }
+
+    /// What is shown for a marker.
+    pub(super) fn label(&self, number: usize) -> &str {
+        self.kept.get(number).map_or("\u{fffd}", |kept| &kept.label)
+    }
+
+    /// A text with its markers replaced by what they stand for.
+    pub(super) fn expand(&self, text: &str) -> String {
+        let mut expanded = String::with_capacity(text.len());
+        for character in text.chars() {
+            match unit::marker_number(character).and_then(|number| self.kept.get(number)) {
+                Some(kept) => expanded.push_str(&kept.content),
+                None => expanded.push(character),
+            }
+        }
+        expanded
+    }
+
+    /// Forgets everything; only when no marker is left anywhere.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// A text without what a terminal would act on: line ends become `\n`, escape sequences and other control
+/// characters go, tabs stay.
+pub(super) fn harmless(text: &str) -> Cow<'_, str> {
+    if !text
+        .chars()
+        .any(|character| character.is_control() && !matches!(character, '\n' | '\t'))
+    {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '\n' | '\t' => clean.push(character),
+            '\r' => {
+                clean.push('\n');
+                rest.next_if_eq(&'\n');
+            }
+            // A coloured line copied from somewhere: the colours go with their introducer.
+            '\u{1b}' if rest.next_if_eq(&'[').is_some() => {
+                while rest.next_if(|next| matches!(next, ' '..='?')).is_some() {}
+                rest.next_if(|next| matches!(next, '@'..='~'));
+            }
+            _ if character.is_control() => {}
+            _ => clean.push(character),
+        }
+    }
+    Cow::Owned(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_act_on_goes() {
+        let cases = [
+            ("a\r\nb\rc\n", "a\nb\nc\n"),
+            ("\u{1b}[1;31mred\u{1b}[0m\u{7}", "red"),
+            ("a\u{1b}]0;title\u{7}b", "a]0;titleb"),
+            ("tab\there\u{0}\u{7f}\u{9b}x", "tab\therex"),
+            ("\u{1b}[", ""),
+            ("plain é 中", "plain é 中"),
+        ];
+        for (pasted, expected) in cases {
+            assert_eq!(harmless(pasted), expected, "{pasted:?}");
+        }
+    }
+
+    #[test]
+    fn long_pastes_become_markers_and_come_back_whole() {
+        let mut pastes = Pastes::default();
+        let ten = "x\n".repeat(9) + "x";
+        assert_eq!(pastes.fold(ten.clone()), ten);
+        let eleven = "x\n".repeat(10) + "x";
+        let marker = pastes.fold(eleven.clone());
+        assert_eq!(pastes.label(0), "[paste #1 +11 lines]");
+        assert_eq!(pastes.expand(&format!("<{marker}>")), format!("<{eleven}>"));
+        let long = "é".repeat(1001);
+        let second = pastes.fold(long.clone());
+        assert_eq!(pastes.label(1), "[paste #2 1001 chars]");
+        assert_eq!(pastes.expand(&second), long);
+        assert_eq!(pastes.fold("é".repeat(1000)), "é".repeat(1000));
+    }
+
+    #[test]
+    fn characters_of_the_markers_plane_are_kept_apart() {
+        let mut pastes = Pastes::default();
+        let foreign = "a\u{100000}\u{10fffd}\u{100000}b".to_owned();
+        let guarded = pastes.guard(foreign.clone());
+        assert_eq!(pastes.expand(&guarded), foreign);
+        let long = pastes.fold("y\n".repeat(20));
+        assert_eq!(
+            pastes.expand(&(guarded + &long)),
+            foreign + &"y\n".repeat(20)
+        );
+    }
+}

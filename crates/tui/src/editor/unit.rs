@@ -1,0 +1,265 @@
+//! What the cursor steps over: a grapheme, or the marker that stands for a paste.
+//!
+//! A marker is one character of Unicode's sixteenth plane, which nobody uses in writing. Text that does come
+//! with such characters has them turned into markers of their own (see `pastes.rs`), so in here every
+//! character of that plane is one.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+const FIRST_MARKER: u32 = 0x10_0000;
+
+/// Every character of the sixteenth plane starts with this byte in UTF-8, and no other does.
+const MARKER_BYTE: u8 = 0xF4;
+
+/// How many markers there can be.
+pub(super) const MARKERS: usize = 0xFFFE;
+
+/// The character that stands for the paste with this number.
+pub(super) fn marker(number: usize) -> Option<char> {
+    let number = u32::try_from(number).ok()?;
+    char::from_u32(FIRST_MARKER.checked_add(number)?)
+}
+
+/// The number of the paste that a character stands for.
+pub(super) fn marker_number(character: char) -> Option<usize> {
+    usize::try_from(u32::from(character).checked_sub(FIRST_MARKER)?).ok()
+}
+
+/// The number of the paste that a unit stands for.
+pub(super) fn unit_marker(unit: &str) -> Option<usize> {
+    unit.chars().next().and_then(marker_number)
+}
+
+pub(super) fn has_markers(text: &str) -> bool {
+    text.as_bytes().contains(&MARKER_BYTE)
+}
+
+/// The units of a text with where they start.
+pub(super) fn units(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let unit = first(text.get(at..)?)?;
+        let start = at;
+        at += unit.len();
+        Some((start, unit))
+    })
+}
+
+/// Where the unit that starts at `at` ends; the end of the text is its own.
+pub(super) fn after(text: &str, at: usize) -> usize {
+    let unit = text.get(at..).and_then(first);
+    at + unit.map_or(0, str::len)
+}
+
+/// Where the unit that ends at `at` starts; the start of the text is its own.
+pub(super) fn before(text: &str, at: usize) -> usize {
+    let Some(head) = text.get(..at) else {
+        return at;
+    };
+    // Neither a line break nor a marker is ever part of a longer unit.
+    let run = head
+        .rfind(|character| character == '\n' || marker_number(character).is_some())
+        .map_or(0, |start| after(head, start));
+    let unit = match head.get(run..) {
+        Some(run) if !run.is_empty() => run.graphemes(true).next_back(),
+        _ => head
+            .chars()
+            .next_back()
+            .map(|last| &head[at - last.len_utf8()..]),
+    };
+    at - unit.map_or(0, str::len)
+}
+
+/// The nearest place at or before `at` where the cursor may stand.
+pub(super) fn snap(text: &str, at: usize) -> usize {
+    if at >= text.len() {
+        return text.len();
+    }
+    let mut at = at;
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let run = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let mut place = run;
+    loop {
+        let next = after(text, place);
+        if next > at || next == place {
+            return place;
+        }
+        place = next;
+    }
+}
+
+fn first(text: &str) -> Option<&str> {
+    let first = text.chars().next()?;
+    if marker_number(first).is_some() {
+        return Some(&text[..first.len_utf8()]);
+    }
+    // Most text is ASCII: a character before another of them stands alone.
+    let bytes = text.as_bytes();
+    if bytes[0].is_ascii() && bytes.get(1).is_none_or(u8::is_ascii) {
+        return Some(&text[..1]);
+    }
+    let grapheme = text.graphemes(true).next()?;
+    match grapheme
+        .as_bytes()
+        .iter()
+        .position(|byte| *byte == MARKER_BYTE)
+    {
+        Some(end) => Some(&text[..end]),
+        None => Some(grapheme),
+    }
+}
+
+/// What kind of unit this is, for moving by words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Space,
+    Word,
+    Ideograph,
+    Kana,
+    Marker,
+    Mark,
+}
+
+fn kind(unit: &str) -> Kind {
+    let Some(first) = unit.chars().next() else {
+        return Kind::Space;
+    };
+    match first {
+        _ if marker_number(first).is_some() => Kind::Marker,
+        _ if first.is_whitespace() => Kind::Space,
+        '\u{3041}'..='\u{30ff}' | '\u{ff66}'..='\u{ff9d}' => Kind::Kana,
+        '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => {
+            Kind::Ideograph
+        }
+        _ if first.is_alphanumeric() || first == '_' => Kind::Word,
+        _ => Kind::Mark,
+    }
+}
+
+/// Whether a unit separates words on the screen.
+pub(super) fn is_space(unit: &str) -> bool {
+    kind(unit) == Kind::Space
+}
+
+/// Whether a row may be broken on either side of a unit, as East Asian text and markers allow.
+pub(super) fn stands_alone(unit: &str) -> bool {
+    matches!(kind(unit), Kind::Ideograph | Kind::Kana | Kind::Marker)
+}
+
+fn is_word(kind: Kind) -> bool {
+    !matches!(kind, Kind::Space | Kind::Mark)
+}
+
+/// Where the next word ends.
+pub(super) fn word_end(text: &str, from: usize) -> usize {
+    let mut inside = None;
+    let mut at = from;
+    while at < text.len() {
+        let next = after(text, at);
+        let here = kind(&text[at..next]);
+        match inside {
+            None if is_word(here) => inside = Some(here),
+            Some(Kind::Marker) => break,
+            Some(begun) if begun != here => break,
+            _ => {}
+        }
+        at = next;
+    }
+    at
+}
+
+/// Where the word before a place starts.
+pub(super) fn word_start(text: &str, from: usize) -> usize {
+    let mut inside = None;
+    let mut at = from;
+    while at > 0 {
+        let previous = before(text, at);
+        let here = kind(&text[previous..at]);
+        match inside {
+            None if is_word(here) => inside = Some(here),
+            Some(Kind::Marker) => break,
+            Some(begun) if begun != here => break,
+            _ => {}
+        }
+        at = previous;
+    }
+    at
+}
+
+/// Where what stands between spaces before a place starts.
+pub(super) fn chunk_start(text: &str, from: usize) -> usize {
+    let mut at = from;
+    let mut inside = false;
+    while at > 0 {
+        let previous = before(text, at);
+        if is_space(&text[previous..at]) {
+            if inside {
+                break;
+            }
+        } else {
+            inside = true;
+        }
+        at = previous;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str) -> Vec<&str> {
+        units(text).map(|(_, unit)| unit).collect()
+    }
+
+    #[test]
+    fn a_unit_is_what_people_take_for_a_character() {
+        assert_eq!(
+            all("ae\u{301}👨‍👩‍👧🇩🇪中\n."),
+            ["a", "e\u{301}", "👨‍👩‍👧", "🇩🇪", "中", "\n", "."]
+        );
+    }
+
+    #[test]
+    fn a_marker_joins_nothing() {
+        let marker = marker(3).expect("a marker").to_string();
+        let text = format!("\u{600}{marker}\u{301}👨\u{200d}{marker}x");
+        assert_eq!(
+            all(&text),
+            ["\u{600}", &marker, "\u{301}", "👨\u{200d}", &marker, "x"]
+        );
+    }
+
+    #[test]
+    fn steps_back_are_the_steps_forward_reversed() {
+        let marker = marker(0).expect("a marker");
+        let text = format!("a\r{marker}\u{301}\n🇩🇪🇫🇷 e\u{301}{marker}{marker}中");
+        let mut forward: Vec<usize> = units(&text).map(|(start, _)| start).collect();
+        let mut backward = Vec::new();
+        let mut at = text.len();
+        while at > 0 {
+            at = before(&text, at);
+            backward.push(at);
+        }
+        forward.reverse();
+        assert_eq!(forward, backward);
+    }
+
+    #[test]
+    fn words_end_where_the_script_changes() {
+        let text = "let foo_bar = 東京タワー.len();";
+        let mut ends = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let end = word_end(text, at);
+            ends.push(&text[at..end]);
+            at = end;
+        }
+        assert_eq!(
+            ends,
+            ["let", " foo_bar", " = 東京", "タワー", ".len", "();"]
+        );
+    }
+}
