@@ -4,6 +4,8 @@
 //! its own, reads no settings and opens no session: whoever starts it hands in a [`Host`].
 
 #[allow(dead_code, unused_imports, reason = "the chat that uses it follows")]
+mod completion;
+#[allow(dead_code, unused_imports, reason = "the chat that uses it follows")]
 mod editor;
 mod feed;
 mod host;

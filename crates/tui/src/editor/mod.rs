@@ -24,8 +24,9 @@ use kills::{Kills, Side};
 use layout::Layout;
 use pastes::Pastes;
 
-pub(crate) use attach::{image_type, references};
+pub(crate) use attach::{image_type, references, resolve, starts_reference};
 pub(crate) use keys::EditorOutcome;
+pub(crate) use unit::is_marker;
 
 /// Texts longer than this are put in as a paste, so that every keystroke stays quick.
 const SET_TEXT_SHOWN: usize = 64 * 1024;

@@ -25,6 +25,11 @@ pub(super) fn marker_number(character: char) -> Option<usize> {
     usize::try_from(u32::from(character).checked_sub(FIRST_MARKER)?).ok()
 }
 
+/// Whether a character stands for a paste.
+pub(crate) fn is_marker(character: char) -> bool {
+    marker_number(character).is_some()
+}
+
 /// The number of the paste that a unit stands for.
 pub(super) fn unit_marker(unit: &str) -> Option<usize> {
     unit.chars().next().and_then(marker_number)

@@ -1,0 +1,264 @@
+//! Finding files on a thread of its own, so that nobody waits for a disk.
+//!
+//! The thread starts with the first question and ends with the finder. It keeps what it saw below the working
+//! directory; a question that was followed by another is given up.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::listing::{self, Below};
+use super::matching::{Best, best_paths, best_words};
+
+/// Paths between two looks at whether something else is asked.
+const BETWEEN_LOOKS: usize = 128;
+
+/// At most so often are results told of while there will be more.
+const BETWEEN_RESULTS: Duration = Duration::from_millis(60);
+
+/// What was seen longer ago than this is looked at again when a new reference begins.
+const FRESH: Duration = Duration::from_secs(3);
+
+/// Answers questions about files.
+pub(super) struct Finder {
+    shared: Arc<Shared>,
+    questions: Sender<Question>,
+    asked: u64,
+}
+
+struct Shared {
+    /// The number of the last question.
+    asked: AtomicU64,
+    found: Mutex<Option<Found>>,
+    on_ready: Arc<dyn Fn() + Send + Sync>,
+}
+
+struct Question {
+    number: u64,
+    query: String,
+    /// Whether a reference begins, so that what is known may be too old.
+    begins: bool,
+}
+
+/// What was found for the last question.
+#[derive(Debug)]
+pub(super) struct Found {
+    number: u64,
+    pub(super) paths: Vec<String>,
+    pub(super) total: usize,
+    /// Whether there is nothing more to come.
+    pub(super) is_complete: bool,
+}
+
+impl Finder {
+    /// Starts the thread; `on_ready` is called on it whenever there is something new.
+    pub(super) fn start(
+        root: PathBuf,
+        on_ready: Arc<dyn Fn() + Send + Sync>,
+    ) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared {
+            asked: AtomicU64::new(0),
+            found: Mutex::new(None),
+            on_ready,
+        });
+        let (questions, asked) = channel();
+        let worker = Worker {
+            root,
+            shared: shared.clone(),
+            questions: asked,
+            known: Vec::new(),
+            seen: None,
+        };
+        std::thread::Builder::new()
+            .name("files".into())
+            .spawn(move || worker.work())?;
+        Ok(Self {
+            shared,
+            questions,
+            asked: 0,
+        })
+    }
+
+    /// Asks for files; an earlier question is forgotten.
+    pub(super) fn ask(&mut self, query: &str, begins: bool) {
+        self.asked += 1;
+        self.shared.asked.store(self.asked, Ordering::Release);
+        let question = Question {
+            number: self.asked,
+            query: query.to_owned(),
+            begins,
+        };
+        // Without its thread nothing is ever found; there is nothing better to do about it.
+        let _ = self.questions.send(question);
+    }
+
+    /// What was found since the last time, if it answers the last question.
+    pub(super) fn found(&self) -> Option<Found> {
+        let found = self
+            .shared
+            .found
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        found.filter(|found| found.number == self.asked)
+    }
+}
+
+impl Drop for Finder {
+    fn drop(&mut self) {
+        // Whatever is going on is outdated.
+        self.shared.asked.store(u64::MAX, Ordering::Release);
+    }
+}
+
+struct Worker {
+    root: PathBuf,
+    shared: Arc<Shared>,
+    questions: Receiver<Question>,
+    /// Everything below the root when it was last seen.
+    known: Vec<String>,
+    seen: Option<Instant>,
+}
+
+impl Worker {
+    fn work(mut self) {
+        while let Ok(question) = self.questions.recv() {
+            let mut question = question;
+            while let Ok(newer) = self.questions.try_recv() {
+                question = Question {
+                    begins: question.begins || newer.begins,
+                    ..newer
+                };
+            }
+            self.answer(question);
+        }
+    }
+
+    fn answer(&mut self, question: Question) {
+        if listing::is_rooted(&question.query) {
+            self.tell_inside(&question);
+            return;
+        }
+        let is_old = self
+            .seen
+            .is_none_or(|seen| question.begins && seen.elapsed() > FRESH);
+        if is_old {
+            self.look(question);
+        } else {
+            self.tell(&question, &self.known, Say::Everything);
+        }
+    }
+
+    /// Looks at everything below the root and answers meanwhile.
+    fn look(&mut self, question: Question) {
+        let mut question = question;
+        let mut seen = Vec::new();
+        if !self.known.is_empty() {
+            self.tell(&question, &self.known, Say::Something);
+        }
+        let mut next_result = Instant::now() + BETWEEN_RESULTS;
+        for (count, path) in Below::new(&self.root).enumerate() {
+            seen.extend(path);
+            if count % BETWEEN_LOOKS != 0 {
+                continue;
+            }
+            let known = if self.known.is_empty() {
+                &seen
+            } else {
+                &self.known
+            };
+            match self.questions.try_recv() {
+                Ok(newer) => {
+                    question = newer;
+                    self.tell(&question, known, Say::Something);
+                }
+                Err(TryRecvError::Disconnected) => return,
+                Err(TryRecvError::Empty)
+                    if self.known.is_empty() && Instant::now() > next_result =>
+                {
+                    let started = Instant::now();
+                    self.tell(&question, known, Say::Something);
+                    // Searching again and again must not take longer than looking.
+                    next_result = Instant::now() + BETWEEN_RESULTS.max(started.elapsed() * 4);
+                }
+                Err(TryRecvError::Empty) => {}
+            }
+        }
+        // Neighbours stand together among equals.
+        seen.sort_unstable();
+        self.known = seen;
+        self.seen = Some(Instant::now());
+        self.tell(&question, &self.known, Say::Everything);
+    }
+
+    fn tell(&self, question: &Question, known: &[String], say: Say) {
+        if listing::is_rooted(&question.query) {
+            self.tell_inside(question);
+            return;
+        }
+        let Some(best) = best_paths(known, &question.query, &|| self.is_outdated(question)) else {
+            return;
+        };
+        if best.total > 0 {
+            self.publish(question, known, &best, "", say);
+        } else if say == Say::Everything {
+            // It may name something that is ignored.
+            self.tell_inside(question);
+        }
+    }
+
+    fn tell_inside(&self, question: &Question) {
+        let (directory, name) = listing::split(&question.query);
+        let names = listing::inside(&directory, name, &self.root);
+        self.publish(
+            question,
+            &names,
+            &best_words(&names, name),
+            &directory,
+            Say::Everything,
+        );
+    }
+
+    fn is_outdated(&self, question: &Question) -> bool {
+        self.shared.asked.load(Ordering::Acquire) != question.number
+    }
+
+    fn publish(
+        &self,
+        question: &Question,
+        names: &[String],
+        best: &Best,
+        directory: &str,
+        say: Say,
+    ) {
+        if self.is_outdated(question) {
+            return;
+        }
+        let name = |position: &usize| {
+            names
+                .get(*position)
+                .map(|name| format!("{directory}{name}"))
+        };
+        let found = Found {
+            number: question.number,
+            paths: best.positions.iter().filter_map(name).collect(),
+            total: best.total,
+            is_complete: say == Say::Everything,
+        };
+        *self
+            .shared
+            .found
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(found);
+        (self.shared.on_ready)();
+    }
+}
+
+/// Whether there is more to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Say {
+    Something,
+    Everything,
+}

@@ -1,0 +1,202 @@
+//! The files there are: below a directory, or in one.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ignore::{Walk, WalkBuilder};
+
+use crate::editor::resolve;
+
+/// Paths that are looked at.
+pub(super) const PATHS: usize = 100_000;
+
+/// Time that is taken for looking.
+pub(super) const TIME: Duration = Duration::from_secs(2);
+
+/// Below this depth a large directory may use up what is allowed; what lies above comes first.
+const FIRST_DEPTH: usize = 3;
+
+/// Everything below a directory that is not ignored, as paths from there; directories end with `/`. Stops at
+/// [`PATHS`] and after [`TIME`].
+pub(super) struct Below {
+    walks: VecDeque<(Walk, usize)>,
+    root: std::path::PathBuf,
+    left: usize,
+    until: Instant,
+}
+
+impl Below {
+    pub(super) fn new(root: &Path) -> Self {
+        let walk = |depth| {
+            WalkBuilder::new(root)
+                .hidden(false)
+                .require_git(false)
+                .max_depth(depth)
+                .filter_entry(|entry| entry.file_name() != ".git")
+                .build()
+        };
+        Self {
+            walks: [(walk(Some(FIRST_DEPTH)), 1), (walk(None), FIRST_DEPTH + 1)].into(),
+            root: root.to_owned(),
+            left: PATHS,
+            until: Instant::now() + TIME,
+        }
+    }
+}
+
+impl Iterator for Below {
+    /// `None` for what is passed over, so that whoever asks stays in control.
+    type Item = Option<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 || Instant::now() > self.until {
+            return None;
+        }
+        let (walk, from_depth) = self.walks.front_mut()?;
+        let Some(entry) = walk.next() else {
+            self.walks.pop_front();
+            return Some(None);
+        };
+        let Some(entry) = entry.ok().filter(|entry| entry.depth() >= *from_depth) else {
+            return Some(None);
+        };
+        let path = entry
+            .path()
+            .strip_prefix(&self.root)
+            .ok()
+            .and_then(Path::to_str);
+        let Some(path) = path.filter(|path| is_writable(path)) else {
+            return Some(None);
+        };
+        self.left -= 1;
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        Some(Some(if is_directory {
+            format!("{path}/")
+        } else {
+            path.to_owned()
+        }))
+    }
+}
+
+/// Whether a path leads somewhere by itself: from the root, the home, here, or above.
+pub(super) fn is_rooted(path: &str) -> bool {
+    matches!(path, "~" | "." | "..")
+        || ["/", "~/", "./", "../"]
+            .iter()
+            .any(|start| path.starts_with(start))
+}
+
+/// Splits a path into its directory, as written, and the start of a name in it.
+pub(super) fn split(path: &str) -> (String, &str) {
+    if matches!(path, "~" | "." | "..") {
+        return (format!("{path}/"), "");
+    }
+    match path.rfind('/') {
+        Some(slash) => (path[..=slash].to_owned(), &path[slash + 1..]),
+        None => (String::new(), path),
+    }
+}
+
+/// What is in a directory, in order; hidden files only if the name that is looked for is one. Names that cannot
+/// be written are left out.
+pub(super) fn inside(directory: &str, name: &str, cwd: &Path) -> Vec<String> {
+    let path = if directory.is_empty() {
+        cwd.to_owned()
+    } else {
+        resolve(directory, cwd)
+    };
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return Vec::new();
+    };
+    let until = Instant::now() + TIME;
+    let mut names: Vec<String> = entries
+        .take(PATHS)
+        .take_while(|_| Instant::now() < until)
+        .filter_map(Result::ok)
+        .filter_map(|entry| {
+            let found = entry.file_name().into_string().ok()?;
+            if (found.starts_with('.') && !name.starts_with('.')) || !is_writable(&found) {
+                return None;
+            }
+            let is_directory = match entry.file_type().ok()? {
+                kind if kind.is_symlink() => entry.path().is_dir(),
+                kind => kind.is_dir(),
+            };
+            Some(if is_directory { found + "/" } else { found })
+        })
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// Whether a name can stand in a text.
+fn is_writable(name: &str) -> bool {
+    !name.chars().any(char::is_control) && !name.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_is_not_found() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let root = directory.path();
+        for path in ["a/b/c/d", ".git/objects", "target", ".config"] {
+            std::fs::create_dir_all(root.join(path)).expect("a directory");
+        }
+        for path in [
+            "a/b/c/d/deep.rs",
+            "target/out",
+            "top.rs",
+            "x.log",
+            ".config/k",
+            ".git/HEAD",
+            "bad\nname",
+        ] {
+            std::fs::write(root.join(path), "").expect("a file");
+        }
+        std::fs::write(root.join(".gitignore"), "target/\n*.log\n").expect("a file");
+        let mut found: Vec<String> = Below::new(root).flatten().collect();
+        let order: Vec<usize> = found
+            .iter()
+            .map(|path| path.trim_end_matches('/').matches('/').count())
+            .collect();
+        assert!(
+            order.iter().rposition(|depth| *depth < 3) < order.iter().position(|depth| *depth >= 3)
+        );
+        found.sort_unstable();
+        assert_eq!(
+            found,
+            [
+                ".config/",
+                ".config/k",
+                ".gitignore",
+                "a/",
+                "a/b/",
+                "a/b/c/",
+                "a/b/c/d/",
+                "a/b/c/d/deep.rs",
+                "top.rs"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_directory_is_listed_as_it_is() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let root = directory.path();
+        std::fs::create_dir(root.join("sub")).expect("a directory");
+        for path in ["b", ".hidden", "sub/x y"] {
+            std::fs::write(root.join(path), "").expect("a file");
+        }
+        assert_eq!(inside("", "", root), ["b", "sub/"]);
+        assert_eq!(inside("./", ".h", root), [".hidden", "b", "sub/"]);
+        assert_eq!(inside("sub/", "", root), ["x y"]);
+        assert_eq!(inside("missing/", "", root), Vec::<String>::new());
+        assert_eq!(split("../a/b"), ("../a/".to_owned(), "b"));
+        assert_eq!(split("~"), ("~/".to_owned(), ""));
+        assert_eq!(split("b"), (String::new(), "b"));
+    }
+}

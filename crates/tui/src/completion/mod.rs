@@ -1,0 +1,390 @@
+//! What could be meant: commands after `/`, files after `@`, paths with Tab.
+//!
+//! It reads what stands before the cursor of an [`Editor`] and writes what was chosen there. Commands are given
+//! by the chat; files are found on a thread of its own.
+
+mod finder;
+mod listing;
+mod matching;
+mod popup;
+#[cfg(test)]
+mod tests;
+mod token;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::editor::Editor;
+use crate::theme::Theme;
+use finder::Finder;
+use popup::{Entry, Popup};
+use token::{Kind, Token};
+
+/// A command that can be written after `/`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CommandEntry {
+    /// Its name without the `/`.
+    pub(crate) name: String,
+    /// What it does.
+    pub(crate) description: String,
+    /// What follows it: `<name>` must, `[name]` may.
+    pub(crate) arguments: String,
+    /// Where it comes from, if that is worth saying: `skill`, `extension`.
+    pub(crate) source: String,
+}
+
+/// Completion of commands, references and paths, with its list.
+pub(crate) struct Completion {
+    root: PathBuf,
+    on_ready: Arc<dyn Fn() + Send + Sync>,
+    commands: Vec<CommandEntry>,
+    finder: Option<Finder>,
+    popup: Popup,
+    /// What the list is about.
+    token: Option<Token>,
+    /// Whether more may be found.
+    is_searching: bool,
+    /// Where the token starts for which the list was sent away, or asked for with Tab.
+    dismissed: Option<usize>,
+    requested: Option<usize>,
+}
+
+impl std::fmt::Debug for Completion {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Completion")
+            .field("token", &self.token)
+            .field("popup", &self.popup)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Completion {
+    /// For files below `root`. `on_ready` is called, on another thread, when [`Completion::update`] would show
+    /// something new.
+    pub(crate) fn new(root: PathBuf, on_ready: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            root,
+            on_ready: Arc::new(on_ready),
+            commands: Vec::new(),
+            finder: None,
+            popup: Popup::default(),
+            token: None,
+            is_searching: false,
+            dismissed: None,
+            requested: None,
+        }
+    }
+
+    /// Sets the commands there are, in the order they are shown.
+    pub(crate) fn set_commands(&mut self, commands: Vec<CommandEntry>) {
+        self.commands = commands;
+        // What is shown is found again with the next update.
+        if self
+            .token
+            .as_ref()
+            .is_some_and(|token| token.kind == Kind::Command)
+        {
+            self.token = None;
+        }
+    }
+
+    /// Looks at what stands before the cursor; to be called after every change, and when something is ready.
+    pub(crate) fn update(&mut self, editor: &Editor) {
+        let before = editor.before_cursor();
+        let start = |token: &Token| before.len() - token.length;
+        let mut token = Token::before(before);
+        if token.is_none() && self.requested.is_some() {
+            token = Token::word(before).filter(|token| self.requested == Some(start(token)));
+        }
+        let Some(token) = token else {
+            self.dismissed = None;
+            self.close();
+            return;
+        };
+        if self.dismissed == Some(start(&token)) {
+            self.close();
+            return;
+        }
+        self.dismissed = None;
+        if self.token.as_ref() != Some(&token) {
+            self.search(token);
+        }
+        self.collect();
+    }
+
+    /// Whether there is something to choose.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.popup.is_empty()
+    }
+
+    /// Whether more may be found for what is written.
+    pub(crate) fn is_searching(&self) -> bool {
+        self.is_searching
+    }
+
+    /// Takes a key if it means something here. Enter on a command that needs nothing more completes it and is
+    /// not taken, so that it is sent.
+    pub(crate) fn key(&mut self, key: KeyEvent, editor: &mut Editor) -> bool {
+        if key.kind == KeyEventKind::Release {
+            return false;
+        }
+        if !self.is_open() {
+            return key.code == KeyCode::Tab
+                && key.modifiers.is_empty()
+                && self.complete_path(editor);
+        }
+        match (key.code, key.modifiers) {
+            (KeyCode::Up, KeyModifiers::NONE) | (KeyCode::Char('p'), KeyModifiers::CONTROL) => {
+                self.popup.step(-1)
+            }
+            (KeyCode::Down, KeyModifiers::NONE) | (KeyCode::Char('n'), KeyModifiers::CONTROL) => {
+                self.popup.step(1)
+            }
+            (KeyCode::PageUp, KeyModifiers::NONE) => self.popup.step(-self.popup.page()),
+            (KeyCode::PageDown, KeyModifiers::NONE) => self.popup.step(self.popup.page()),
+            (KeyCode::Tab, KeyModifiers::NONE) => {
+                self.accept(editor, With::Tab);
+            }
+            (KeyCode::Enter, KeyModifiers::NONE) => {
+                return self.accept(editor, With::Enter) == Accepted::ToGoOn;
+            }
+            (KeyCode::Esc, _) => {
+                let length = self.token.as_ref().map_or(0, |token| token.length);
+                self.dismissed = Some(editor.before_cursor().len().saturating_sub(length));
+                self.close();
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// How many rows the list takes.
+    pub(crate) fn height(&self) -> u16 {
+        self.popup.height()
+    }
+
+    /// Draws the list from the top of an area.
+    pub(crate) fn draw(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
+        self.popup.draw(area, buf, theme);
+    }
+
+    fn close(&mut self) {
+        self.popup = Popup::default();
+        self.token = None;
+        self.requested = None;
+        self.is_searching = false;
+    }
+
+    fn search(&mut self, token: Token) {
+        match token.kind {
+            Kind::Command => self.search_commands(&token.query),
+            Kind::Word => self.search_words(&token),
+            Kind::Reference => {
+                let begins = self
+                    .token
+                    .as_ref()
+                    .is_none_or(|known| known.kind != Kind::Reference);
+                if begins {
+                    self.popup = Popup::default();
+                }
+                if self.finder.is_none() {
+                    self.finder = Finder::start(self.root.clone(), self.on_ready.clone()).ok();
+                }
+                if let Some(finder) = &mut self.finder {
+                    self.is_searching = true;
+                    finder.ask(&token.query, begins);
+                }
+            }
+        }
+        self.token = Some(token);
+    }
+
+    fn search_commands(&mut self, query: &str) {
+        let names: Vec<&str> = self
+            .commands
+            .iter()
+            .map(|command| command.name.as_str())
+            .collect();
+        let best = matching::best_words(&names, query);
+        let entries = best
+            .positions
+            .iter()
+            .filter_map(|position| self.commands.get(*position))
+            .map(command_entry);
+        let entries = entries.collect();
+        self.popup.set(entries, best.total);
+    }
+
+    fn search_words(&mut self, token: &Token) {
+        let paths = self.paths_from(&token.query);
+        let total = paths.len();
+        self.popup
+            .set(paths.into_iter().map(path_entry).collect(), total);
+    }
+
+    /// Shows what was found in the meantime.
+    fn collect(&mut self) {
+        let is_reference = self
+            .token
+            .as_ref()
+            .is_some_and(|token| token.kind == Kind::Reference);
+        let Some(found) = self
+            .finder
+            .as_ref()
+            .filter(|_| is_reference)
+            .and_then(Finder::found)
+        else {
+            return;
+        };
+        self.is_searching = !found.is_complete;
+        self.popup.renew(
+            found.paths.into_iter().map(path_entry).collect(),
+            found.total,
+        );
+    }
+
+    /// Writes what is chosen.
+    fn accept(&mut self, editor: &mut Editor, with: With) -> Accepted {
+        let (Some(token), Some(entry)) = (self.token.clone(), self.popup.selected().cloned())
+        else {
+            return Accepted::ToGoOn;
+        };
+        if token.kind == Kind::Command {
+            let is_whole = with == With::Enter && !entry.hint.starts_with('<');
+            let has_space = editor.after_cursor().starts_with(char::is_whitespace);
+            let space = if is_whole || has_space { "" } else { " " };
+            editor.replace_around_cursor(token.length, 0, &format!("{}{space}", entry.name));
+            self.close();
+            return if is_whole {
+                Accepted::Whole
+            } else {
+                Accepted::ToGoOn
+            };
+        }
+        let was_written = editor
+            .before_cursor()
+            .ends_with(&format!("@{}", entry.name))
+            && !token.is_quoted;
+        write_path(editor, &token, &entry.name);
+        if token.kind == Kind::Word {
+            self.requested = None;
+        }
+        self.token = None;
+        self.popup = Popup::default();
+        self.update(editor);
+        if was_written {
+            Accepted::Whole
+        } else {
+            Accepted::ToGoOn
+        }
+    }
+
+    /// Completes the path before the cursor as far as it is certain; what is left to choose is listed.
+    fn complete_path(&mut self, editor: &mut Editor) -> bool {
+        let Some(token) =
+            Token::word(editor.before_cursor()).filter(|token| !token.query.starts_with('@'))
+        else {
+            return false;
+        };
+        let paths = self.paths_from(&token.query);
+        match paths.as_slice() {
+            [] => false,
+            [path] => {
+                write_path(editor, &token, path);
+                true
+            }
+            [first, rest @ ..] => {
+                let common = rest.iter().fold(first.len(), |length, path| {
+                    common_length(&first[..length], path)
+                });
+                if common > token.query.len() {
+                    let (text, back) = token.written(&first[..common]);
+                    let is_open = text.ends_with('"');
+                    editor.replace_around_cursor(token.length, 0, &text);
+                    editor.step_back(if is_open { 1 } else { back });
+                }
+                let word = Token::word(editor.before_cursor());
+                self.requested = word.map(|word| editor.before_cursor().len() - word.length);
+                self.dismissed = None;
+                self.update(editor);
+                true
+            }
+        }
+    }
+
+    /// The paths that start as written.
+    fn paths_from(&self, query: &str) -> Vec<String> {
+        let (directory, name) = listing::split(query);
+        let names = listing::inside(&directory, name, &self.root);
+        names
+            .into_iter()
+            .filter(|found| found.starts_with(name))
+            .map(|found| directory.clone() + &found)
+            .collect()
+    }
+}
+
+/// How something was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum With {
+    Tab,
+    Enter,
+}
+
+/// What is left to do after something was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Accepted {
+    /// Nothing: it stood there already, or says everything.
+    Whole,
+    /// More may be written.
+    ToGoOn,
+}
+
+/// Writes a path in the place of the token; a file is followed by a space.
+fn write_path(editor: &mut Editor, token: &Token, path: &str) {
+    let (mut text, back) = token.written(path);
+    let after = editor.after_cursor();
+    let behind = usize::from(token.is_quoted && after.starts_with('"'));
+    let is_file = !path.ends_with('/');
+    if is_file && !after[behind..].starts_with(char::is_whitespace) {
+        text.push(' ');
+    }
+    editor.replace_around_cursor(token.length, behind, &text);
+    editor.step_back(back);
+}
+
+/// How many bytes two texts have in common, whole characters only.
+fn common_length(first: &str, second: &str) -> usize {
+    first
+        .chars()
+        .zip(second.chars())
+        .take_while(|(one, other)| one == other)
+        .map(|(one, _)| one.len_utf8())
+        .sum()
+}
+
+fn command_entry(command: &CommandEntry) -> Entry {
+    let about = match command.source.as_str() {
+        "" => command.description.clone(),
+        source if command.description.is_empty() => source.to_owned(),
+        source => format!("{} ({source})", command.description),
+    };
+    Entry {
+        name: format!("/{}", command.name),
+        hint: command.arguments.clone(),
+        about,
+    }
+}
+
+fn path_entry(path: String) -> Entry {
+    Entry {
+        name: path,
+        hint: String::new(),
+        about: String::new(),
+    }
+}

@@ -1,0 +1,235 @@
+//! The list of what can be chosen.
+
+use ratatui::buffer::{Buffer, CellWidth};
+use ratatui::layout::Rect;
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::theme::Theme;
+
+/// Rows the list takes at most.
+const ROWS: usize = 8;
+
+/// Columns names take before what is said about them, at most.
+const NAMES: usize = 36;
+
+/// What can be chosen, and what is chosen now.
+#[derive(Debug, Default)]
+pub(super) struct Popup {
+    entries: Vec<Entry>,
+    /// How many there would be if all were kept.
+    total: usize,
+    selected: usize,
+    top: usize,
+}
+
+/// One thing that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    /// What to write behind it, such as arguments.
+    pub(super) hint: String,
+    /// What it is.
+    pub(super) about: String,
+}
+
+impl Popup {
+    /// Shows other entries; the first one is chosen.
+    pub(super) fn set(&mut self, entries: Vec<Entry>, total: usize) {
+        *self = Self {
+            entries,
+            total,
+            selected: 0,
+            top: 0,
+        };
+    }
+
+    /// Shows entries that were found for the same question; what is chosen stays so if it is still there.
+    pub(super) fn renew(&mut self, entries: Vec<Entry>, total: usize) {
+        let chosen = (self.selected > 0)
+            .then(|| self.selected().cloned())
+            .flatten();
+        self.set(entries, total);
+        if let Some(position) =
+            chosen.and_then(|chosen| self.entries.iter().position(|entry| *entry == chosen))
+        {
+            self.select(position);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn selected(&self) -> Option<&Entry> {
+        self.entries.get(self.selected)
+    }
+
+    /// Goes so many entries down, or up; from either end to the other.
+    pub(super) fn step(&mut self, by: isize) {
+        let count = self.entries.len();
+        if count == 0 {
+            return;
+        }
+        let last = count - 1;
+        let target = self.selected.saturating_add_signed(by).min(last);
+        let at_end = target == self.selected && by != 0;
+        self.select(match (at_end, by > 0) {
+            (true, true) => 0,
+            (true, false) => last,
+            (false, _) => target,
+        });
+    }
+
+    /// Entries a page has.
+    pub(super) fn page(&self) -> isize {
+        isize::try_from(self.shown()).unwrap_or(1)
+    }
+
+    fn select(&mut self, position: usize) {
+        self.selected = position;
+        let shown = self.shown();
+        self.top = self
+            .top
+            .clamp((position + 1).saturating_sub(shown), position);
+    }
+
+    /// Rows of entries; one is left for the count if there are more.
+    fn shown(&self) -> usize {
+        if self.total > ROWS {
+            ROWS - 1
+        } else {
+            self.entries.len()
+        }
+    }
+
+    pub(super) fn height(&self) -> u16 {
+        let rows = if self.total > ROWS {
+            ROWS
+        } else {
+            self.entries.len()
+        };
+        u16::try_from(rows).unwrap_or(u16::MAX)
+    }
+
+    pub(super) fn draw(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
+        let area = area.intersection(buf.area);
+        let shown = self.shown();
+        let visible = || self.entries.iter().enumerate().skip(self.top).take(shown);
+        let names = visible()
+            .map(|(_, entry)| title_width(entry))
+            .max()
+            .unwrap_or(0)
+            .min(NAMES);
+        let mut y = area.top();
+        for (position, entry) in visible() {
+            if y == area.bottom() {
+                return;
+            }
+            let row = Rect {
+                y,
+                height: 1,
+                ..area
+            };
+            draw_entry(row, buf, theme, entry, names, position == self.selected);
+            y += 1;
+        }
+        if self.total > ROWS && y < area.bottom() {
+            let more = format!("  + {} more", self.total - shown);
+            buf.set_stringn(area.x, y, more, usize::from(area.width), theme.dim);
+        }
+    }
+}
+
+fn title_width(entry: &Entry) -> usize {
+    let hint = if entry.hint.is_empty() {
+        0
+    } else {
+        1 + width(&entry.hint)
+    };
+    width(&entry.name) + hint
+}
+
+fn draw_entry(
+    row: Rect,
+    buf: &mut Buffer,
+    theme: &Theme,
+    entry: &Entry,
+    names: usize,
+    is_selected: bool,
+) {
+    let end = row.right();
+    let room = |x: u16| usize::from(end.saturating_sub(x));
+    let (mark, style) = if is_selected {
+        ("→ ", theme.accent.patch(theme.strong))
+    } else {
+        ("  ", theme.text)
+    };
+    let (x, _) = buf.set_stringn(row.x, row.y, mark, room(row.x), theme.accent);
+    let start = x;
+    // A path is told by its end.
+    let name = if entry.about.is_empty() {
+        clipped_start(&entry.name, room(x))
+    } else {
+        entry.name.clone()
+    };
+    let (mut x, _) = buf.set_stringn(x, row.y, name, room(x), style);
+    if !entry.hint.is_empty() && room(x) > 1 {
+        (x, _) = buf.set_stringn(x + 1, row.y, &entry.hint, room(x + 1), theme.dim);
+    }
+    let about = start
+        .saturating_add(u16::try_from(names + 2).unwrap_or(u16::MAX))
+        .max(x.saturating_add(2));
+    if about < end && !entry.about.is_empty() {
+        let text = clipped_end(&entry.about, room(about));
+        buf.set_stringn(about, row.y, text, room(about), theme.dim);
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.graphemes(true)
+        .map(|grapheme| usize::from(cell_width(grapheme)))
+        .sum()
+}
+
+fn cell_width(grapheme: &str) -> u16 {
+    if grapheme.contains(char::is_control) {
+        0
+    } else {
+        grapheme.cell_width()
+    }
+}
+
+/// A text cut at its end, with `…`, where it does not fit.
+fn clipped_end(text: &str, columns: usize) -> String {
+    clipped(text, text.graphemes(true), columns)
+        .map_or_else(|| text.to_owned(), |kept| format!("{}…", &text[..kept]))
+}
+
+/// A text cut at its start, with `…`, where it does not fit.
+fn clipped_start(text: &str, columns: usize) -> String {
+    clipped(text, text.graphemes(true).rev(), columns).map_or_else(
+        || text.to_owned(),
+        |kept| format!("…{}", &text[text.len() - kept..]),
+    )
+}
+
+/// How many bytes of a text fit beside a `…`; `None` if all of it fits.
+fn clipped<'a>(
+    text: &str,
+    graphemes: impl Iterator<Item = &'a str>,
+    columns: usize,
+) -> Option<usize> {
+    if width(text) <= columns {
+        return None;
+    }
+    let mut taken = 1;
+    let mut kept = 0;
+    for grapheme in graphemes {
+        taken += usize::from(cell_width(grapheme));
+        if taken > columns {
+            break;
+        }
+        kept += grapheme.len();
+    }
+    Some(kept)
+}

@@ -1,0 +1,354 @@
+//! Keys in, text, cursor and list out.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use super::*;
+use crate::theme::{Background, Colours};
+
+/// A directory of files, an editor, and what completes in it.
+struct Desk {
+    _directory: tempfile::TempDir,
+    editor: Editor,
+    completion: Completion,
+    ready: Receiver<()>,
+}
+
+const FILES: [&str; 9] = [
+    "Cargo.toml",
+    "src/main.rs",
+    "src/lib.rs",
+    "src/editor/mod.rs",
+    "docs/my guide.md",
+    "docs/plan.md",
+    "two words/inner file.txt",
+    "build/out.bin",
+    ".gitignore",
+];
+
+impl Desk {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        for path in FILES {
+            let path = directory.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+            std::fs::write(path, "").expect("a file");
+        }
+        std::fs::write(directory.path().join(".gitignore"), "build/\n").expect("a file");
+        let (sender, ready) = channel();
+        let mut completion = Completion::new(directory.path().to_owned(), move || {
+            // The test may be over.
+            let _ = sender.send(());
+        });
+        let command = |name: &str, arguments: &str, description: &str, source: &str| CommandEntry {
+            name: name.into(),
+            arguments: arguments.into(),
+            description: description.into(),
+            source: source.into(),
+        };
+        completion.set_commands(vec![
+            command("help", "", "What there is", ""),
+            command("model", "[name]", "Choose another model", ""),
+            command("name", "<name>", "Name the session", ""),
+            command("review", "", "Look at the last change", "template"),
+            command("skill:deploy", "", "", "skill"),
+        ]);
+        Self {
+            _directory: directory,
+            editor: Editor::new(),
+            completion,
+            ready,
+        }
+    }
+
+    /// Types and waits until the list is as long as that.
+    fn typing(text: &str, listed: usize) -> Self {
+        let mut desk = Self::new();
+        desk.write(text);
+        desk.wait(listed);
+        desk
+    }
+
+    fn write(&mut self, text: &str) {
+        for character in text.chars() {
+            self.press(KeyCode::Char(character));
+        }
+    }
+
+    fn press(&mut self, code: KeyCode) -> bool {
+        let key = KeyEvent::from(code);
+        let taken = self.completion.key(key, &mut self.editor);
+        if !taken {
+            self.editor.key(key);
+        }
+        self.completion.update(&self.editor);
+        taken
+    }
+
+    fn wait(&mut self, listed: usize) {
+        while self.completion.is_searching() || self.names().len() != listed {
+            self.ready
+                .recv_timeout(Duration::from_secs(20))
+                .unwrap_or_else(|_| panic!("nothing more is found; listed: {:?}", self.names()));
+            self.completion.update(&self.editor);
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let height = self.completion.height();
+        let width = 60;
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+        let theme = Theme::new(Background::Dark, Colours::None);
+        self.completion.draw(buffer.area, &mut buffer, &theme);
+        rows(&buffer)
+    }
+
+    fn state(&self) -> String {
+        format!(
+            "{}|{}",
+            self.editor.before_cursor(),
+            self.editor.after_cursor()
+        )
+    }
+}
+
+fn rows(buffer: &Buffer) -> Vec<String> {
+    let area = buffer.area;
+    (area.top()..area.bottom())
+        .map(|y| {
+            (area.left()..area.right())
+                .map(|x| buffer[(x, y)].symbol())
+                .collect::<String>()
+                .trim_end()
+                .to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn commands_are_listed_with_what_they_do() {
+    let mut desk = Desk::new();
+    desk.write("/");
+    insta::assert_snapshot!(desk.names().join("\n"), @r#"
+    → /help          What there is
+      /model [name]  Choose another model
+      /name <name>   Name the session
+      /review        Look at the last change (template)
+      /skill:deploy  skill
+    "#);
+    desk.write("me");
+    insta::assert_snapshot!(desk.names().join("\n"), @r#"
+    → /model [name]  Choose another model
+      /name <name>   Name the session
+    "#);
+    desk.write("x");
+    assert!(!desk.completion.is_open());
+}
+
+#[test]
+fn a_command_is_completed_by_tab_and_sent_by_enter() {
+    let mut desk = Desk::typing("/mo", 1);
+    assert!(desk.press(KeyCode::Tab));
+    assert_eq!(desk.state(), "/model |");
+    assert!(!desk.completion.is_open());
+
+    let mut desk = Desk::typing("/mo", 1);
+    assert!(
+        !desk.press(KeyCode::Enter),
+        "the editor gets it and submits"
+    );
+    assert_eq!(desk.state(), "/model|");
+
+    let mut desk = Desk::typing("/nam", 1);
+    assert!(desk.press(KeyCode::Enter), "it needs an argument");
+    assert_eq!(desk.state(), "/name |");
+}
+
+#[test]
+fn the_list_is_walked_through_and_sent_away() {
+    let mut desk = Desk::typing("/", 5);
+    desk.press(KeyCode::Down);
+    desk.press(KeyCode::Down);
+    assert!(desk.names()[2].starts_with("→ /name"), "{:?}", desk.names());
+    desk.press(KeyCode::Up);
+    desk.press(KeyCode::Up);
+    desk.press(KeyCode::Up);
+    assert!(
+        desk.names()[4].starts_with("→ /skill:deploy"),
+        "{:?}",
+        desk.names()
+    );
+    desk.press(KeyCode::Down);
+    assert!(desk.names()[0].starts_with("→ /help"), "{:?}", desk.names());
+    assert!(desk.press(KeyCode::Esc));
+    assert!(!desk.completion.is_open());
+    desk.write("h");
+    assert!(!desk.completion.is_open(), "it stays away");
+    assert!(!desk.press(KeyCode::Esc), "the chat gets it");
+    desk.press(KeyCode::Backspace);
+    desk.press(KeyCode::Backspace);
+    desk.write("/h");
+    assert!(desk.completion.is_open(), "until another one begins");
+}
+
+#[test]
+fn files_are_found_by_some_of_their_letters() {
+    let mut desk = Desk::typing("see @semod", 1);
+    assert_eq!(desk.names(), ["→ src/editor/mod.rs"]);
+    assert!(desk.press(KeyCode::Enter));
+    assert_eq!(desk.state(), "see @src/editor/mod.rs |");
+    assert!(!desk.completion.is_open());
+}
+
+#[test]
+fn without_letters_the_nearest_are_listed_and_the_rest_is_counted() {
+    let desk = Desk::typing("@", 8);
+    insta::assert_snapshot!(desk.names().join("\n"), @r#"
+    → .gitignore
+      Cargo.toml
+      docs/
+      src/
+      two words/
+      docs/my guide.md
+      docs/plan.md
+      + 5 more
+    "#);
+}
+
+#[test]
+fn a_directory_stays_open_for_what_is_in_it() {
+    let mut desk = Desk::typing("@docs", 3);
+    assert_eq!(desk.names()[0], "→ docs/");
+    desk.press(KeyCode::Tab);
+    assert_eq!(desk.state(), "@docs/|");
+    desk.write("gui");
+    desk.wait(1);
+    desk.press(KeyCode::Tab);
+    assert_eq!(desk.state(), "@\"docs/my guide.md\" |");
+}
+
+#[test]
+fn names_with_spaces_are_quoted() {
+    let mut desk = Desk::typing("@two", 2);
+    desk.press(KeyCode::Tab);
+    assert_eq!(desk.state(), "@\"two words/|\"");
+    desk.wait(2);
+    desk.write("inner");
+    desk.wait(1);
+    desk.press(KeyCode::Tab);
+    assert_eq!(desk.state(), "@\"two words/inner file.txt\" |");
+    let found = crate::editor::references(&desk.editor.text(), desk._directory.path());
+    assert_eq!(
+        found,
+        [desk._directory.path().join("two words/inner file.txt")]
+    );
+}
+
+#[test]
+fn what_is_ignored_is_found_by_its_directory_only() {
+    let desk = Desk::typing("@build/", 1);
+    assert_eq!(desk.names(), ["→ build/out.bin"]);
+    let mut desk = Desk::typing("@src/lib", 1);
+    assert_eq!(desk.names(), ["→ src/lib.rs"]);
+    desk.press(KeyCode::Backspace);
+    assert!(
+        desk.completion.is_open(),
+        "what was found stays until there is better"
+    );
+}
+
+#[test]
+fn a_reference_written_in_full_is_sent_by_enter() {
+    let mut desk = Desk::typing("@src/lib.rs", 1);
+    assert!(!desk.press(KeyCode::Enter));
+    assert_eq!(desk.editor.text(), "@src/lib.rs ");
+}
+
+#[test]
+fn paths_from_elsewhere_are_listed() {
+    let mut desk = Desk::new();
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    std::fs::write(elsewhere.path().join("far away.txt"), "").expect("a file");
+    desk.write(&format!("@{}/far", elsewhere.path().display()));
+    desk.wait(1);
+    desk.press(KeyCode::Tab);
+    assert_eq!(
+        desk.state(),
+        format!("@\"{}/far away.txt\" |", elsewhere.path().display())
+    );
+    let mut desk = Desk::typing("@./do", 1);
+    desk.press(KeyCode::Tab);
+    assert_eq!(desk.state(), "@./docs/|");
+}
+
+#[test]
+fn tab_completes_a_path_as_a_shell_does() {
+    let mut desk = Desk::new();
+    desk.write("cat Car");
+    assert!(desk.press(KeyCode::Tab));
+    assert_eq!(desk.state(), "cat Cargo.toml |");
+
+    let mut desk = Desk::new();
+    desk.write("cat d");
+    desk.press(KeyCode::Tab);
+    assert_eq!(desk.state(), "cat docs/|");
+    desk.press(KeyCode::Tab);
+    assert_eq!(desk.names(), ["→ docs/my guide.md", "  docs/plan.md"]);
+    desk.write("my");
+    assert_eq!(desk.names(), ["→ docs/my guide.md"]);
+    desk.press(KeyCode::Tab);
+    assert_eq!(desk.state(), "cat \"docs/my guide.md\" |");
+
+    let mut desk = Desk::new();
+    desk.write("cat tw");
+    desk.press(KeyCode::Tab);
+    assert_eq!(desk.state(), "cat \"two words/|\"");
+    desk.press(KeyCode::Tab);
+    assert_eq!(desk.state(), "cat \"two words/inner file.txt\" |");
+}
+
+#[test]
+fn tab_is_left_to_others_where_there_is_no_path() {
+    for text in ["", "nothing like that", "word "] {
+        let mut desk = Desk::new();
+        desk.write(text);
+        assert!(!desk.press(KeyCode::Tab), "{text:?}");
+        assert_eq!(desk.editor.text(), text);
+    }
+}
+
+#[test]
+fn new_commands_are_listed_at_once() {
+    let mut desk = Desk::typing("/", 5);
+    desk.completion.set_commands(vec![CommandEntry {
+        name: "only".into(),
+        ..CommandEntry::default()
+    }]);
+    desk.completion.update(&desk.editor);
+    assert_eq!(desk.names(), ["→ /only"]);
+}
+
+#[test]
+fn what_does_not_fit_is_cut_where_it_matters_least() {
+    let mut popup = Popup::default();
+    popup.set(
+        vec![
+            path_entry("a/very/long/path/to/the/file.rs".into()),
+            path_entry("short.rs".into()),
+        ],
+        2,
+    );
+    let theme = Theme::new(Background::Dark, Colours::None);
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 16, 2));
+    popup.draw(buffer.area, &mut buffer, &theme);
+    assert_eq!(rows(&buffer), ["→ …o/the/file.rs", "  short.rs"]);
+    let command = CommandEntry {
+        name: "model".into(),
+        description: "Choose another model".into(),
+        ..CommandEntry::default()
+    };
+    popup.set(vec![command_entry(&command)], 1);
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 16, 1));
+    popup.draw(buffer.area, &mut buffer, &theme);
+    assert_eq!(rows(&buffer), ["→ /model  Choos…"]);
+}
