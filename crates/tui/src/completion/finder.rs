@@ -19,7 +19,7 @@ const BETWEEN_LOOKS: usize = 128;
 const BETWEEN_RESULTS: Duration = Duration::from_millis(60);
 
 /// What was seen longer ago than this is looked at again when a new reference begins.
-const FRESH: Duration = Duration::from_secs(3);
+const FRESH: Duration = Duration::from_secs(1);
 
 /// Answers questions about files.
 pub(super) struct Finder {
@@ -261,4 +261,86 @@ impl Worker {
 enum Say {
     Something,
     Everything,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::RecvTimeoutError;
+
+    use super::*;
+
+    /// A directory with so many files, and somebody who finds them.
+    fn start(files: usize) -> (tempfile::TempDir, Finder, Receiver<()>) {
+        let directory = tempfile::tempdir().expect("a directory");
+        for number in 0..files {
+            std::fs::write(directory.path().join(format!("file{number:05}")), "").expect("a file");
+        }
+        let (sender, ready) = channel();
+        let on_ready = Arc::new(move || {
+            // The test may be over.
+            let _ = sender.send(());
+        });
+        let finder = Finder::start(directory.path().to_owned(), on_ready).expect("a thread");
+        (directory, finder, ready)
+    }
+
+    fn wait(finder: &Finder, ready: &Receiver<()>) -> Found {
+        loop {
+            ready
+                .recv_timeout(Duration::from_secs(20))
+                .expect("something is found");
+            if let Some(found) = finder.found().filter(|found| found.is_complete) {
+                return found;
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_last_question_is_answered() {
+        let (_directory, mut finder, ready) = start(2000);
+        for number in 0..2000 {
+            finder.ask(&format!("file{number:05}"), number == 0);
+        }
+        let found = wait(&finder, &ready);
+        assert_eq!(
+            (found.paths, found.total),
+            (vec!["file01999".to_owned()], 1)
+        );
+        assert!(finder.found().is_none(), "it is told once");
+        // Each answer rings once: most questions were passed over.
+        assert!(ready.try_iter().count() < 1000);
+    }
+
+    #[test]
+    fn a_file_that_is_new_is_found_when_the_next_reference_begins() {
+        let (directory, mut finder, ready) = start(3);
+        finder.ask("", true);
+        assert_eq!(wait(&finder, &ready).total, 3);
+        std::fs::write(directory.path().join("new"), "").expect("a file");
+        std::thread::sleep(FRESH);
+        finder.ask("new", false);
+        let inside = wait(&finder, &ready);
+        assert_eq!(
+            inside.paths,
+            ["new"],
+            "found in its directory, though nothing was looked at again"
+        );
+        finder.ask("", true);
+        assert_eq!(wait(&finder, &ready).total, 4);
+    }
+
+    #[test]
+    fn the_thread_ends_with_the_finder() {
+        let (_directory, mut finder, ready) = start(500);
+        finder.ask("file", true);
+        drop(finder);
+        // The sender lives in what the thread holds.
+        loop {
+            match ready.recv_timeout(Duration::from_secs(20)) {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("the thread is still there"),
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The files there are: below a directory, or in one.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ignore::{Walk, WalkBuilder};
@@ -21,13 +21,17 @@ const FIRST_DEPTH: usize = 3;
 /// [`PATHS`] and after [`TIME`].
 pub(super) struct Below {
     walks: VecDeque<(Walk, usize)>,
-    root: std::path::PathBuf,
+    root: PathBuf,
     left: usize,
     until: Instant,
 }
 
 impl Below {
     pub(super) fn new(root: &Path) -> Self {
+        Self::bounded(root, PATHS, TIME)
+    }
+
+    fn bounded(root: &Path, paths: usize, time: Duration) -> Self {
         let walk = |depth| {
             WalkBuilder::new(root)
                 .hidden(false)
@@ -39,8 +43,8 @@ impl Below {
         Self {
             walks: [(walk(Some(FIRST_DEPTH)), 1), (walk(None), FIRST_DEPTH + 1)].into(),
             root: root.to_owned(),
-            left: PATHS,
-            until: Instant::now() + TIME,
+            left: paths,
+            until: Instant::now() + time,
         }
     }
 }
@@ -181,6 +185,22 @@ mod tests {
                 "top.rs"
             ]
         );
+    }
+
+    #[test]
+    fn looking_has_an_end() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for number in 0..50 {
+            std::fs::write(directory.path().join(number.to_string()), "").expect("a file");
+        }
+        let found = |paths, time| {
+            Below::bounded(directory.path(), paths, time)
+                .flatten()
+                .count()
+        };
+        assert_eq!(found(PATHS, Duration::from_secs(60)), 50);
+        assert_eq!(found(7, Duration::from_secs(60)), 7);
+        assert_eq!(found(PATHS, Duration::ZERO), 0);
     }
 
     #[test]

@@ -41,6 +41,45 @@ pub(super) fn best_words(words: &[impl AsRef<str>], query: &str) -> Best {
     best(words, query, config, &|| false, length).unwrap_or_default()
 }
 
+/// Says which characters of names are those that fit.
+pub(super) struct Marker {
+    matcher: Matcher,
+    pattern: Pattern,
+    characters: Vec<char>,
+}
+
+impl Marker {
+    pub(super) fn new(query: &str) -> Self {
+        Self {
+            matcher: Matcher::new(Config::DEFAULT.match_paths()),
+            pattern: pattern(query),
+            characters: Vec::new(),
+        }
+    }
+
+    /// The characters of a name, as people count them, in order.
+    pub(super) fn marks(&mut self, name: &str) -> Vec<u32> {
+        let mut marks = Vec::new();
+        self.pattern.indices(
+            Utf32Str::new(name, &mut self.characters),
+            &mut self.matcher,
+            &mut marks,
+        );
+        marks.sort_unstable();
+        marks.dedup();
+        marks
+    }
+}
+
+fn pattern(query: &str) -> Pattern {
+    Pattern::new(
+        query,
+        CaseMatching::Smart,
+        Normalization::Smart,
+        AtomKind::Fuzzy,
+    )
+}
+
 fn best(
     names: &[impl AsRef<str>],
     query: &str,
@@ -49,17 +88,16 @@ fn best(
     distance: impl Fn(&str) -> usize,
 ) -> Option<Best> {
     let mut matcher = Matcher::new(config);
-    let pattern = Pattern::new(
-        query,
-        CaseMatching::Smart,
-        Normalization::Smart,
-        AtomKind::Fuzzy,
-    );
+    let pattern = pattern(query);
     let mut characters = Vec::new();
     let mut fitting = Vec::new();
     for (position, name) in names.iter().map(AsRef::as_ref).enumerate() {
         if position % BETWEEN_LOOKS == 0 && is_outdated() {
             return None;
+        }
+        // What is in a directory is asked for, not the directory itself.
+        if name == query && query.ends_with('/') {
+            continue;
         }
         if let Some(score) = pattern.score(Utf32Str::new(name, &mut characters), &mut matcher) {
             fitting.push((Reverse(score), distance(name), position));

@@ -3,9 +3,11 @@
 //! It reads what stands before the cursor of an [`Editor`] and writes what was chosen there. Commands are given
 //! by the chat; files are found on a thread of its own.
 
+mod commands;
 mod finder;
 mod listing;
 mod matching;
+mod paths;
 mod popup;
 #[cfg(test)]
 mod tests;
@@ -21,21 +23,11 @@ use ratatui::layout::Rect;
 use crate::editor::Editor;
 use crate::theme::Theme;
 use finder::Finder;
-use popup::{Entry, Popup};
+use popup::Popup;
 use token::{Kind, Token};
 
-/// A command that can be written after `/`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct CommandEntry {
-    /// Its name without the `/`.
-    pub(crate) name: String,
-    /// What it does.
-    pub(crate) description: String,
-    /// What follows it: `<name>` must, `[name]` may.
-    pub(crate) arguments: String,
-    /// Where it comes from, if that is worth saying: `skill`, `extension`.
-    pub(crate) source: String,
-}
+pub(crate) use commands::CommandEntry;
+pub(crate) use paths::TabCompletes;
 
 /// Completion of commands, references and paths, with its list.
 pub(crate) struct Completion {
@@ -51,6 +43,7 @@ pub(crate) struct Completion {
     /// Where the token starts for which the list was sent away, or asked for with Tab.
     dismissed: Option<usize>,
     requested: Option<usize>,
+    tab_completes: TabCompletes,
 }
 
 impl std::fmt::Debug for Completion {
@@ -77,6 +70,7 @@ impl Completion {
             is_searching: false,
             dismissed: None,
             requested: None,
+            tab_completes: TabCompletes::Words,
         }
     }
 
@@ -91,6 +85,11 @@ impl Completion {
         {
             self.token = None;
         }
+    }
+
+    /// Sets what Tab completes where there is no list.
+    pub(crate) fn set_tab(&mut self, completes: TabCompletes) {
+        self.tab_completes = completes;
     }
 
     /// Looks at what stands before the cursor; to be called after every change, and when something is ready.
@@ -134,9 +133,7 @@ impl Completion {
             return false;
         }
         if !self.is_open() {
-            return key.code == KeyCode::Tab
-                && key.modifiers.is_empty()
-                && self.complete_path(editor);
+            return key.code == KeyCode::Tab && key.modifiers.is_empty() && self.tab(editor);
         }
         match (key.code, key.modifiers) {
             (KeyCode::Up, KeyModifiers::NONE) | (KeyCode::Char('p'), KeyModifiers::CONTROL) => {
@@ -184,68 +181,64 @@ impl Completion {
         match token.kind {
             Kind::Command => self.search_commands(&token.query),
             Kind::Word => self.search_words(&token),
-            Kind::Reference => {
-                let begins = self
-                    .token
-                    .as_ref()
-                    .is_none_or(|known| known.kind != Kind::Reference);
-                if begins {
-                    self.popup = Popup::default();
-                }
-                if self.finder.is_none() {
-                    self.finder = Finder::start(self.root.clone(), self.on_ready.clone()).ok();
-                }
-                if let Some(finder) = &mut self.finder {
-                    self.is_searching = true;
-                    finder.ask(&token.query, begins);
-                }
-            }
+            Kind::Reference => self.search_files(&token),
         }
         self.token = Some(token);
     }
 
+    fn search_files(&mut self, token: &Token) {
+        let begins = self
+            .token
+            .as_ref()
+            .is_none_or(|known| known.kind != Kind::Reference);
+        if begins {
+            self.popup = Popup::default();
+        } else {
+            // Until the answer comes, what still fits: whoever chooses now means what is written now.
+            let names = self.popup.names();
+            let best = matching::best_paths(&names, &token.query, &|| false).unwrap_or_default();
+            let fitting = best
+                .positions
+                .iter()
+                .filter_map(|position| names.get(*position));
+            let entries = paths::entries(fitting.map(ToString::to_string).collect(), &token.query);
+            self.popup.set(entries, best.total);
+        }
+        if self.finder.is_none() {
+            self.finder = Finder::start(self.root.clone(), self.on_ready.clone()).ok();
+        }
+        if let Some(finder) = &mut self.finder {
+            self.is_searching = true;
+            finder.ask(&token.query, begins);
+        }
+    }
+
     fn search_commands(&mut self, query: &str) {
-        let names: Vec<&str> = self
-            .commands
-            .iter()
-            .map(|command| command.name.as_str())
-            .collect();
-        let best = matching::best_words(&names, query);
-        let entries = best
-            .positions
-            .iter()
-            .filter_map(|position| self.commands.get(*position))
-            .map(command_entry);
-        let entries = entries.collect();
-        self.popup.set(entries, best.total);
+        let (entries, total) = commands::entries(&self.commands, query);
+        self.popup.set(entries, total);
     }
 
     fn search_words(&mut self, token: &Token) {
-        let paths = self.paths_from(&token.query);
+        let paths = paths::starting(&token.query, &self.root);
         let total = paths.len();
-        self.popup
-            .set(paths.into_iter().map(path_entry).collect(), total);
+        self.popup.set(paths::entries(paths, ""), total);
     }
 
     /// Shows what was found in the meantime.
     fn collect(&mut self) {
-        let is_reference = self
+        let Some(token) = self
             .token
             .as_ref()
-            .is_some_and(|token| token.kind == Kind::Reference);
-        let Some(found) = self
-            .finder
-            .as_ref()
-            .filter(|_| is_reference)
-            .and_then(Finder::found)
+            .filter(|token| token.kind == Kind::Reference)
         else {
             return;
         };
+        let Some(found) = self.finder.as_ref().and_then(Finder::found) else {
+            return;
+        };
         self.is_searching = !found.is_complete;
-        self.popup.renew(
-            found.paths.into_iter().map(path_entry).collect(),
-            found.total,
-        );
+        self.popup
+            .renew(paths::entries(found.paths, &token.query), found.total);
     }
 
     /// Writes what is chosen.
@@ -270,7 +263,7 @@ impl Completion {
             .before_cursor()
             .ends_with(&format!("@{}", entry.name))
             && !token.is_quoted;
-        write_path(editor, &token, &entry.name);
+        paths::write(editor, &token, &entry.name);
         if token.kind == Kind::Word {
             self.requested = None;
         }
@@ -284,48 +277,23 @@ impl Completion {
         }
     }
 
-    /// Completes the path before the cursor as far as it is certain; what is left to choose is listed.
-    fn complete_path(&mut self, editor: &mut Editor) -> bool {
-        let Some(token) =
-            Token::word(editor.before_cursor()).filter(|token| !token.query.starts_with('@'))
-        else {
-            return false;
-        };
-        let paths = self.paths_from(&token.query);
-        match paths.as_slice() {
-            [] => false,
-            [path] => {
-                write_path(editor, &token, path);
-                true
-            }
-            [first, rest @ ..] => {
-                let common = rest.iter().fold(first.len(), |length, path| {
-                    common_length(&first[..length], path)
-                });
-                if common > token.query.len() {
-                    let (text, back) = token.written(&first[..common]);
-                    let is_open = text.ends_with('"');
-                    editor.replace_around_cursor(token.length, 0, &text);
-                    editor.step_back(if is_open { 1 } else { back });
-                }
-                let word = Token::word(editor.before_cursor());
-                self.requested = word.map(|word| editor.before_cursor().len() - word.length);
+    /// Tab where there is no list: completes the path before the cursor as far as it is certain, and lists what
+    /// is left to choose.
+    fn tab(&mut self, editor: &mut Editor) -> bool {
+        if self.is_searching {
+            // What was typed faster than files are found is not for others.
+            return true;
+        }
+        match paths::complete(editor, &self.root, self.tab_completes) {
+            paths::Completed::Nothing => false,
+            paths::Completed::Whole => true,
+            paths::Completed::Partly(start) => {
+                self.requested = Some(start);
                 self.dismissed = None;
                 self.update(editor);
                 true
             }
         }
-    }
-
-    /// The paths that start as written.
-    fn paths_from(&self, query: &str) -> Vec<String> {
-        let (directory, name) = listing::split(query);
-        let names = listing::inside(&directory, name, &self.root);
-        names
-            .into_iter()
-            .filter(|found| found.starts_with(name))
-            .map(|found| directory.clone() + &found)
-            .collect()
     }
 }
 
@@ -343,48 +311,4 @@ enum Accepted {
     Whole,
     /// More may be written.
     ToGoOn,
-}
-
-/// Writes a path in the place of the token; a file is followed by a space.
-fn write_path(editor: &mut Editor, token: &Token, path: &str) {
-    let (mut text, back) = token.written(path);
-    let after = editor.after_cursor();
-    let behind = usize::from(token.is_quoted && after.starts_with('"'));
-    let is_file = !path.ends_with('/');
-    if is_file && !after[behind..].starts_with(char::is_whitespace) {
-        text.push(' ');
-    }
-    editor.replace_around_cursor(token.length, behind, &text);
-    editor.step_back(back);
-}
-
-/// How many bytes two texts have in common, whole characters only.
-fn common_length(first: &str, second: &str) -> usize {
-    first
-        .chars()
-        .zip(second.chars())
-        .take_while(|(one, other)| one == other)
-        .map(|(one, _)| one.len_utf8())
-        .sum()
-}
-
-fn command_entry(command: &CommandEntry) -> Entry {
-    let about = match command.source.as_str() {
-        "" => command.description.clone(),
-        source if command.description.is_empty() => source.to_owned(),
-        source => format!("{} ({source})", command.description),
-    };
-    Entry {
-        name: format!("/{}", command.name),
-        hint: command.arguments.clone(),
-        about,
-    }
-}
-
-fn path_entry(path: String) -> Entry {
-    Entry {
-        name: path,
-        hint: String::new(),
-        about: String::new(),
-    }
 }

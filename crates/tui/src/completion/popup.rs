@@ -2,6 +2,7 @@
 
 use ratatui::buffer::{Buffer, CellWidth};
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::theme::Theme;
@@ -26,6 +27,8 @@ pub(super) struct Popup {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) name: String,
+    /// The characters of the name that fit what was written.
+    pub(super) marks: Vec<u32>,
     /// What to write behind it, such as arguments.
     pub(super) hint: String,
     /// What it is.
@@ -49,11 +52,21 @@ impl Popup {
             .then(|| self.selected().cloned())
             .flatten();
         self.set(entries, total);
-        if let Some(position) =
-            chosen.and_then(|chosen| self.entries.iter().position(|entry| *entry == chosen))
-        {
+        if let Some(position) = chosen.and_then(|chosen| {
+            self.entries
+                .iter()
+                .position(|entry| entry.name == chosen.name)
+        }) {
             self.select(position);
         }
+    }
+
+    /// The names of all entries.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.entries
+            .iter()
+            .map(|entry| entry.name.as_str())
+            .collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -159,20 +172,18 @@ fn draw_entry(
 ) {
     let end = row.right();
     let room = |x: u16| usize::from(end.saturating_sub(x));
-    let (mark, style) = if is_selected {
-        ("→ ", theme.accent.patch(theme.strong))
+    let (arrow, style) = if is_selected {
+        ("→ ", theme.strong)
     } else {
         ("  ", theme.text)
     };
-    let (x, _) = buf.set_stringn(row.x, row.y, mark, room(row.x), theme.accent);
-    let start = x;
-    // A path is told by its end.
-    let name = if entry.about.is_empty() {
-        clipped_start(&entry.name, room(x))
-    } else {
-        entry.name.clone()
+    let (start, _) = buf.set_stringn(row.x, row.y, arrow, room(row.x), theme.accent);
+    let name = Rect {
+        x: start,
+        width: end.saturating_sub(start),
+        ..row
     };
-    let (mut x, _) = buf.set_stringn(x, row.y, name, room(x), style);
+    let mut x = draw_name(name, buf, entry, style, style.patch(theme.accent));
     if !entry.hint.is_empty() && room(x) > 1 {
         (x, _) = buf.set_stringn(x + 1, row.y, &entry.hint, room(x + 1), theme.dim);
     }
@@ -185,51 +196,68 @@ fn draw_entry(
     }
 }
 
-fn width(text: &str) -> usize {
-    text.graphemes(true)
-        .map(|grapheme| usize::from(cell_width(grapheme)))
-        .sum()
+/// Draws a name with the characters that fit marked; one without a description is told by its end.
+fn draw_name(area: Rect, buf: &mut Buffer, entry: &Entry, style: Style, marked: Style) -> u16 {
+    let room = usize::from(area.width);
+    let cut = if entry.about.is_empty() {
+        cut_at_start(&entry.name, room)
+    } else {
+        0
+    };
+    let mut x = area.x;
+    if cut > 0 {
+        (x, _) = buf.set_stringn(x, area.y, "…", room, style);
+    }
+    for (index, grapheme) in entry.name.graphemes(true).enumerate().skip(cut) {
+        let is_marked =
+            u32::try_from(index).is_ok_and(|index| entry.marks.binary_search(&index).is_ok());
+        let style = if is_marked { marked } else { style };
+        let left = usize::from(area.right().saturating_sub(x));
+        (x, _) = buf.set_stringn(x, area.y, grapheme, left, style);
+    }
+    x
 }
 
-fn cell_width(grapheme: &str) -> u16 {
+fn width(text: &str) -> usize {
+    text.graphemes(true).map(cell_width).sum()
+}
+
+fn cell_width(grapheme: &str) -> usize {
     if grapheme.contains(char::is_control) {
         0
     } else {
-        grapheme.cell_width()
+        usize::from(grapheme.cell_width())
     }
 }
 
 /// A text cut at its end, with `…`, where it does not fit.
 fn clipped_end(text: &str, columns: usize) -> String {
-    clipped(text, text.graphemes(true), columns)
-        .map_or_else(|| text.to_owned(), |kept| format!("{}…", &text[..kept]))
-}
-
-/// A text cut at its start, with `…`, where it does not fit.
-fn clipped_start(text: &str, columns: usize) -> String {
-    clipped(text, text.graphemes(true).rev(), columns).map_or_else(
-        || text.to_owned(),
-        |kept| format!("…{}", &text[text.len() - kept..]),
-    )
-}
-
-/// How many bytes of a text fit beside a `…`; `None` if all of it fits.
-fn clipped<'a>(
-    text: &str,
-    graphemes: impl Iterator<Item = &'a str>,
-    columns: usize,
-) -> Option<usize> {
     if width(text) <= columns {
-        return None;
+        return text.to_owned();
     }
+    let mut shown = String::new();
     let mut taken = 1;
-    let mut kept = 0;
-    for grapheme in graphemes {
-        taken += usize::from(cell_width(grapheme));
+    for grapheme in text.graphemes(true) {
+        taken += cell_width(grapheme);
         if taken > columns {
             break;
         }
-        kept += grapheme.len();
+        shown.push_str(grapheme);
     }
-    Some(kept)
+    shown + "…"
+}
+
+/// How many graphemes at the start have to make room for a `…`; none if all of it fits.
+fn cut_at_start(text: &str, columns: usize) -> usize {
+    let mut over = width(text).saturating_sub(columns);
+    if over == 0 {
+        return 0;
+    }
+    over += 1;
+    let gone = text.graphemes(true).take_while(|grapheme| {
+        let goes = over > 0;
+        over = over.saturating_sub(cell_width(grapheme));
+        goes
+    });
+    gone.count()
 }

@@ -232,7 +232,7 @@ fn names_with_spaces_are_quoted() {
     let mut desk = Desk::typing("@two", 2);
     desk.press(KeyCode::Tab);
     assert_eq!(desk.state(), "@\"two words/|\"");
-    desk.wait(2);
+    desk.wait(1);
     desk.write("inner");
     desk.wait(1);
     desk.press(KeyCode::Tab);
@@ -331,13 +331,8 @@ fn new_commands_are_listed_at_once() {
 #[test]
 fn what_does_not_fit_is_cut_where_it_matters_least() {
     let mut popup = Popup::default();
-    popup.set(
-        vec![
-            path_entry("a/very/long/path/to/the/file.rs".into()),
-            path_entry("short.rs".into()),
-        ],
-        2,
-    );
+    let paths = ["a/very/long/path/to/the/file.rs", "short.rs"];
+    popup.set(paths::entries(paths.map(String::from).into(), "fi"), 2);
     let theme = Theme::new(Background::Dark, Colours::None);
     let mut buffer = Buffer::empty(Rect::new(0, 0, 16, 2));
     popup.draw(buffer.area, &mut buffer, &theme);
@@ -347,8 +342,101 @@ fn what_does_not_fit_is_cut_where_it_matters_least() {
         description: "Choose another model".into(),
         ..CommandEntry::default()
     };
-    popup.set(vec![command_entry(&command)], 1);
+    popup.set(commands::entries(&[command], "mo").0, 1);
     let mut buffer = Buffer::empty(Rect::new(0, 0, 16, 1));
     popup.draw(buffer.area, &mut buffer, &theme);
     assert_eq!(rows(&buffer), ["→ /model  Choos…"]);
+}
+
+#[test]
+fn what_fits_is_marked() {
+    let mut popup = Popup::default();
+    let paths = ["src/é/main.rs", "a/very/long/path/main.rs"];
+    popup.set(paths::entries(paths.map(String::from).into(), "main"), 2);
+    let theme = Theme::new(Background::Dark, Colours::Palette);
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 20, 2));
+    popup.draw(buffer.area, &mut buffer, &theme);
+    let accent = theme.accent.fg.expect("a colour");
+    for (y, expected) in [(0, "→main"), (1, "main")] {
+        let marked = (0..20u16)
+            .map(|x| &buffer[(x, y)])
+            .filter(|cell| cell.fg == accent && cell.symbol() != " ");
+        assert_eq!(
+            marked.map(|cell| cell.symbol()).collect::<String>(),
+            expected
+        );
+    }
+}
+
+#[test]
+fn what_is_typed_faster_than_found_is_not_mistaken() {
+    let mut desk = Desk::typing("@", 8);
+    // The list is of what was found for nothing; what no longer fits is gone before anything else is found.
+    desk.editor.paste("zzz");
+    desk.completion.update(&desk.editor);
+    assert!(!desk.completion.is_open());
+    desk.completion.is_searching = true;
+    assert!(
+        desk.press(KeyCode::Tab),
+        "Tab is not for others while files are looked for"
+    );
+    assert_eq!(desk.editor.text(), "@zzz");
+}
+
+#[test]
+fn tab_leaves_words_alone_where_it_means_something_else() {
+    let mut desk = Desk::new();
+    desk.completion.set_tab(TabCompletes::Paths);
+    desk.write("Car");
+    assert!(!desk.press(KeyCode::Tab));
+    desk.write(" ./Car");
+    assert!(desk.press(KeyCode::Tab));
+    assert_eq!(desk.state(), "Car ./Cargo.toml |");
+}
+
+#[test]
+fn the_start_two_names_have_in_common_is_written() {
+    let mut desk = Desk::new();
+    for name in ["two words/one more", "two words/one less"] {
+        std::fs::write(desk._directory.path().join(name), "").expect("a file");
+    }
+    desk.write("\"two words/o");
+    assert!(desk.press(KeyCode::Tab));
+    assert_eq!(desk.state(), "\"two words/one |\"");
+    assert_eq!(
+        desk.names(),
+        ["→ two words/one less", "  two words/one more"]
+    );
+    desk.write("m");
+    desk.press(KeyCode::Tab);
+    assert_eq!(desk.state(), "\"two words/one more\" |");
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn nothing_breaks_it(keys in proptest::collection::vec(0usize..24, 0..40)) {
+        let mut desk = Desk::new();
+        for key in keys {
+            let code = match key {
+                0 | 1 => KeyCode::Tab,
+                2 => KeyCode::Enter,
+                3 => KeyCode::Esc,
+                4 => KeyCode::Up,
+                5 => KeyCode::Down,
+                6 => KeyCode::PageDown,
+                7 => KeyCode::Backspace,
+                8 => KeyCode::Left,
+                9 => KeyCode::Right,
+                _ => KeyCode::Char(['@', '@', '/', '"', '\\', ' ', 'd', 'o', 's', '.', 't', '中', '~', '\''][key - 10]),
+            };
+            desk.press(code);
+            let height = usize::from(desk.completion.height());
+            assert!(height <= 8);
+            assert_eq!(desk.names().len(), height);
+            let marked = desk.names().iter().filter(|row| row.starts_with('→')).count();
+            assert_eq!(marked, usize::from(desk.completion.is_open()));
+        }
+    }
 }

@@ -58,20 +58,18 @@ impl Token {
         })
     }
 
-    /// What to write for a path, and how many characters the cursor goes back then. A directory stays open for
-    /// what is in it.
-    pub(super) fn written(&self, path: &str) -> (String, usize) {
+    /// What to write for a path.
+    pub(super) fn written(&self, path: &str) -> String {
         let at = if self.kind == Kind::Reference {
             "@"
         } else {
             ""
         };
-        let is_directory = path.ends_with('/');
         if !self.is_quoted && !needs_quotes(path) {
-            return (format!("{at}{path}"), 0);
+            return format!("{at}{path}");
         }
         let escaped = path.replace('\\', "\\\\").replace('"', "\\\"");
-        (format!("{at}\"{escaped}\""), usize::from(is_directory))
+        format!("{at}\"{escaped}\"")
     }
 }
 
@@ -241,11 +239,34 @@ mod tests {
             "é 中",
         ] {
             let token = Token::before("@").expect("a token");
-            let (written, _) = token.written(path);
+            let written = token.written(path);
             let open = written.strip_suffix('"').unwrap_or(&written);
             let again = Token::before(open).expect("a token");
             assert_eq!(again.query, path, "{written}");
             assert_eq!(again.length, open.len());
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_can_be_looked_at(text in "[@/\"\\\\ a.\n中\u{100003}~=]{0,30}") {
+            for token in [Token::before(&text), Token::word(&text)].into_iter().flatten() {
+                let start = text.len() - token.length;
+                assert!(text.is_char_boundary(start));
+                assert!(!text[start..].contains('\n'));
+            }
+        }
+
+        #[test]
+        fn any_path_is_read_as_it_was_written(path in "[a-z/.@\"\\\\ 中~-]{1,20}") {
+            let token = Token::before("@").expect("a token");
+            let written = token.written(&path);
+            let quoted = written.strip_prefix("@\"").and_then(|rest| rest.strip_suffix('"'));
+            let open = if quoted.is_some() { &written[..written.len() - 1] } else { &written };
+            assert_eq!(Token::before(open).map(|token| token.query), Some(path));
+            if quoted.is_some() {
+                assert_eq!(Token::before(&written), None);
+            }
         }
     }
 }

@@ -49,6 +49,10 @@ enum Action {
 }
 
 fn action(key: KeyEvent) -> Option<Action> {
+    let foreign = KeyModifiers::SUPER | KeyModifiers::HYPER | KeyModifiers::META;
+    if key.modifiers.intersects(foreign) {
+        return None;
+    }
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     let shift = key.modifiers.contains(KeyModifiers::SHIFT);
