@@ -5,12 +5,20 @@
 
 #[allow(dead_code, unused_imports, reason = "the chat that uses it follows")]
 mod completion;
+#[allow(dead_code, reason = "for the views of tools")]
+mod diff;
 #[allow(dead_code, unused_imports, reason = "the chat that uses it follows")]
 mod editor;
 mod feed;
+#[allow(dead_code, reason = "for the transcript")]
+mod highlight;
 mod host;
+#[allow(dead_code, reason = "for the transcript")]
+mod markdown;
 #[allow(dead_code, unused_imports, reason = "the chat uses it")]
 mod terminal;
+#[allow(dead_code, unused_imports, reason = "for everything that is shown")]
+mod text;
 mod theme;
 
 pub use feed::{Feed, FeedReader, feed};

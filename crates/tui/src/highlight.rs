@@ -1,0 +1,375 @@
+//! Colours for code. All the work is done by a thread of its own, which starts with the first code there is: finding
+//! the syntaxes, compiling their expressions, reading the lines. Until it has come to a line, that line is plain.
+//!
+//! Lines keep their text whatever their colours, so nothing on the screen moves when colours arrive.
+
+mod classes;
+mod worker;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::Theme;
+use worker::{Job, Ticket};
+
+/// Codes that [`Highlighter::lines`] remembers.
+const KEPT: usize = 32;
+/// A code longer than this is not coloured to its end.
+const MAX_CODE: usize = 256 * 1024;
+
+/// Colours code in the background.
+#[derive(Clone)]
+pub(crate) struct Highlighter {
+    inner: Option<Arc<Inner>>,
+}
+
+struct Inner {
+    signal: Arc<Signal>,
+    /// `None` when no thread could be started.
+    jobs: OnceLock<Option<Sender<Job>>>,
+    kept: Mutex<VecDeque<Code>>,
+}
+
+/// How the thread tells of its progress.
+struct Signal {
+    generation: AtomicU64,
+    on_ready: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Signal {
+    fn raise(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
+        (self.on_ready)();
+    }
+}
+
+impl fmt::Debug for Highlighter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Highlighter")
+            .field("generation", &self.generation())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Highlighter {
+    /// Colours code from now on; `on_ready` is called, on another thread, whenever there are new colours.
+    pub fn start(on_ready: impl Fn() + Send + Sync + 'static) -> Self {
+        let signal = Signal {
+            generation: AtomicU64::new(1),
+            on_ready: Box::new(on_ready),
+        };
+        Self {
+            inner: Some(Arc::new(Inner {
+                signal: Arc::new(signal),
+                jobs: OnceLock::new(),
+                kept: Mutex::default(),
+            })),
+        }
+    }
+
+    /// Leaves all code plain.
+    pub fn off() -> Self {
+        Self { inner: None }
+    }
+
+    /// Grows whenever there are new colours.
+    pub fn generation(&self) -> u64 {
+        self.inner
+            .as_ref()
+            .map_or(0, |inner| inner.signal.generation.load(Ordering::Acquire))
+    }
+
+    /// A code as lines, with the colours there are so far. `language` may be a name, an extension or a file's path.
+    pub fn lines(&self, language: &str, code: &str, theme: &Theme) -> Vec<Line<'static>> {
+        let Some(inner) = &self.inner else {
+            return Code::new(self, language, Keep::Nothing).lines(code, theme);
+        };
+        let mut kept = locked(&inner.kept);
+        let known = kept
+            .iter()
+            .position(|kept| kept.begins(language, code))
+            .and_then(|at| kept.remove(at));
+        let mut known = known.unwrap_or_else(|| Code::new(self, language, Keep::Text));
+        known.update(code);
+        let lines = known.lines(code, theme);
+        kept.push_front(known);
+        kept.truncate(KEPT);
+        lines
+    }
+
+    fn jobs(&self) -> Option<Sender<Job>> {
+        let inner = self.inner.as_ref()?;
+        let start = || worker::start(Arc::clone(&inner.signal));
+        inner.jobs.get_or_init(start).clone()
+    }
+}
+
+/// Whether a code remembers its text, to tell whether another one goes on from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    Text,
+    Nothing,
+}
+
+/// A code that may still be growing, and its colours as far as there are some.
+pub(crate) struct Code {
+    language: String,
+    keep: Keep,
+    /// Whole lines handed over so far, if they are kept.
+    text: String,
+    handed: usize,
+    /// Lines among them whose colours were asked for.
+    asked: usize,
+    /// The line after them, handed over although it may not be whole.
+    partial: String,
+    work: Option<(Arc<Ticket>, Sender<Job>)>,
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Code")
+            .field("language", &self.language)
+            .field("handed", &self.handed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Code {
+    /// A code of which nothing is there yet.
+    pub fn new(highlighter: &Highlighter, language: &str, keep: Keep) -> Self {
+        let known = classes::syntax_name(language);
+        let jobs = known.and_then(|name| Some((name, highlighter.jobs()?)));
+        Self {
+            language: language.to_owned(),
+            keep,
+            text: String::new(),
+            handed: 0,
+            asked: 0,
+            partial: String::new(),
+            work: jobs.map(|(name, jobs)| (Arc::new(Ticket::new(name)), jobs)),
+        }
+    }
+
+    /// Whether `code` goes on from what was handed over, so that [`Code::update`] is enough.
+    pub fn begins(&self, language: &str, code: &str) -> bool {
+        self.keep == Keep::Text && self.language == language && code.starts_with(&self.text)
+    }
+
+    /// Hands over what is new of a code that [begins](Code::begins) with what was handed over.
+    pub fn update(&mut self, code: &str) {
+        let new = code.get(self.text.len()..).unwrap_or_default();
+        let whole = new.rfind('\n').map_or(0, |at| at + 1);
+        self.push(&new[..whole]);
+        self.push_partial(&new[whole..]);
+    }
+
+    /// Hands over whole lines, each with its line end.
+    pub fn push(&mut self, lines: &str) {
+        if lines.is_empty() {
+            return;
+        }
+        self.partial.clear();
+        if self.keep == Keep::Text {
+            self.text.push_str(lines);
+        }
+        let room = MAX_CODE.saturating_sub(self.handed).min(lines.len());
+        let fitting = lines.as_bytes()[..room]
+            .iter()
+            .rposition(|&byte| byte == b'\n');
+        let fitting = fitting.map_or("", |end| &lines[..=end]);
+        // Once a line was left out, none behind it can be told.
+        self.handed = match fitting.len() == lines.len() {
+            true => self.handed + lines.len(),
+            false => MAX_CODE,
+        };
+        if let Some((ticket, jobs)) = &self.work
+            && !fitting.is_empty()
+        {
+            self.asked += fitting.lines().count();
+            // A thread that is gone leaves code plain.
+            let _ = jobs.send(Job::lines(ticket, fitting));
+        }
+    }
+
+    /// Hands over the beginning of a line, to be handed over again when it has grown.
+    pub fn push_partial(&mut self, line: &str) {
+        if line.is_empty() || line == self.partial || self.handed + line.len() > MAX_CODE {
+            return;
+        }
+        line.clone_into(&mut self.partial);
+        if let Some((ticket, jobs)) = &self.work {
+            let _ = jobs.send(Job::partial(ticket, line));
+        }
+    }
+
+    /// How many whole lines have their colours.
+    pub fn ready(&self) -> usize {
+        let work = self.work.as_ref();
+        work.map_or(0, |(ticket, _)| ticket.found().lines.len())
+    }
+
+    /// Whether all colours there will be are there.
+    pub fn is_settled(&self) -> bool {
+        let Some((ticket, _)) = &self.work else {
+            return true;
+        };
+        let found = ticket.found();
+        found.is_given_up || found.lines.len() >= self.asked
+    }
+
+    /// One line, with its colours if it has them.
+    pub fn line(&self, index: usize, text: &str, theme: &Theme) -> Line<'static> {
+        let plain = match self.language.is_empty() {
+            true => theme.code,
+            false => theme.text,
+        };
+        let Some((ticket, _)) = &self.work else {
+            return Line::styled(text.to_owned(), plain);
+        };
+        let found = ticket.found();
+        let pieces = match found.lines.get(index) {
+            Some(pieces) => pieces.as_slice(),
+            None if text.starts_with(&found.partial.0) => found.partial.1.as_slice(),
+            None => &[],
+        };
+        let mut spans = Vec::with_capacity(pieces.len() + 1);
+        let mut rest = text;
+        for &(length, class) in pieces {
+            let Some((piece, after)) = rest.split_at_checked(length as usize) else {
+                break;
+            };
+            push_span(&mut spans, piece, class.style(theme));
+            rest = after;
+        }
+        push_span(&mut spans, rest, plain);
+        Line::from(spans)
+    }
+
+    fn lines(&self, code: &str, theme: &Theme) -> Vec<Line<'static>> {
+        let lines = code.lines().enumerate();
+        lines
+            .map(|(index, text)| self.line(index, text, theme))
+            .collect()
+    }
+}
+
+fn push_span(spans: &mut Vec<Span<'static>>, text: &str, style: Style) {
+    match spans.last_mut() {
+        _ if text.is_empty() => {}
+        Some(last) if last.style == style => last.content.to_mut().push_str(text),
+        _ => spans.push(Span::styled(text.to_owned(), style)),
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Background, Colours};
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+
+    fn theme() -> Theme {
+        Theme::new(Background::Dark, Colours::Palette)
+    }
+
+    fn started() -> (Highlighter, Receiver<()>) {
+        let (sender, ready) = channel();
+        let highlighter = Highlighter::start(move || {
+            let _ = sender.send(());
+        });
+        (highlighter, ready)
+    }
+
+    /// Asks again whenever there are new colours, until the last line has some.
+    fn coloured(language: &str, code: &str) -> Vec<Line<'static>> {
+        let (highlighter, ready) = started();
+        let plain = highlighter.lines(language, code, &theme());
+        loop {
+            let lines = highlighter.lines(language, code, &theme());
+            if lines.last() != plain.last() {
+                return lines;
+            }
+            ready.recv_timeout(Duration::from_secs(60)).unwrap();
+        }
+    }
+
+    fn style_of(lines: &[Line<'_>], text: &str) -> Style {
+        let spans = lines.iter().flat_map(|line| &line.spans);
+        let found = spans.clone().find(|span| span.content.contains(text));
+        found.unwrap_or_else(|| panic!("{text} in {lines:?}")).style
+    }
+
+    #[test]
+    fn rust_is_coloured() {
+        let code = "// why\nfn answer() -> u32 { 42 }\nlet s = \"text\";";
+        let lines = coloured("rust", code);
+        let theme = theme();
+        assert_eq!(style_of(&lines, "why"), theme.comment);
+        assert_eq!(style_of(&lines, "fn"), theme.keyword);
+        assert_eq!(style_of(&lines, "answer"), theme.function);
+        assert_eq!(style_of(&lines, "42"), theme.number);
+        assert_eq!(style_of(&lines, "text"), theme.string);
+        let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        assert_eq!(text.join("\n"), code);
+    }
+
+    #[test]
+    fn names_extensions_and_paths_find_a_syntax() {
+        let theme = theme();
+        for (language, code, word, style) in [
+            ("py", "def f(): return 1", "def", theme.keyword),
+            ("src/main.go", "func main() {}", "func", theme.keyword),
+            ("sh", "echo \"x\"", "\"x\"", theme.string),
+            ("console", "echo \"x\"", "\"x\"", theme.string),
+            ("TypeScript", "const a = 1", "const", theme.keyword),
+            ("jsonc", "{\"key\": \"value\"}", "value", theme.string),
+            ("json", "{\"key\": \"value\"}", "key", theme.kind),
+            ("diff", "-old\n+new", "new", theme.added),
+            ("Dockerfile", "FROM alpine", "FROM", theme.keyword),
+        ] {
+            assert_eq!(
+                style_of(&coloured(language, code), word),
+                style,
+                "{language}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_growing_code_is_read_once() {
+        let (highlighter, _ready) = started();
+        let inner = highlighter.inner.clone().unwrap();
+        for code in [
+            "let a",
+            "let a = 1;\n",
+            "let a = 1;\nlet b",
+            "let a = 1;\nlet b = 2;\n",
+        ] {
+            highlighter.lines("rust", code, &theme());
+        }
+        assert_eq!(locked(&inner.kept).len(), 1);
+        highlighter.lines("rust", "something else\n", &theme());
+        assert_eq!(locked(&inner.kept).len(), 2);
+    }
+
+    #[test]
+    fn without_colours_code_is_plain() {
+        let lines = Highlighter::off().lines("rust", "fn main() {}\n", &theme());
+        assert_eq!(lines, [Line::styled("fn main() {}", theme().text)]);
+        let lines = Highlighter::off().lines("", "diagram", &theme());
+        assert_eq!(lines, [Line::styled("diagram", theme().code)]);
+        assert_eq!(Highlighter::off().generation(), 0);
+    }
+}

@@ -1,0 +1,198 @@
+//! The thread that reads code.
+
+use std::borrow::Cow;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::{Duration, Instant};
+
+use syntect::parsing::{ParseState, ScopeStack, SyntaxSet};
+
+use super::classes::{Class, Classes};
+use super::{Signal, locked};
+
+/// A line longer than this is left plain: it was made by a program, and it would take long.
+const MAX_LINE: usize = 2 * 1024;
+/// How often progress is told of while there is more to do.
+const PROGRESS: Duration = Duration::from_millis(30);
+
+/// Lengths and classes of the pieces of a line.
+pub(super) type Pieces = Vec<(u32, Class)>;
+
+/// One code: what the thread has found out of it, and how far it has read.
+pub(super) struct Ticket {
+    syntax: Cow<'static, str>,
+    found: Mutex<Found>,
+    reading: Mutex<Reading>,
+}
+
+/// What is known of a code.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Of whole lines.
+    pub lines: Vec<Pieces>,
+    /// Of the line behind them, as far as it was there.
+    pub partial: (String, Pieces),
+    /// There will be no more.
+    pub is_given_up: bool,
+}
+
+enum Reading {
+    NotBegun,
+    At(Box<(ParseState, ScopeStack)>),
+    /// No such syntax, or one that does not work.
+    GivenUp,
+}
+
+impl Ticket {
+    pub fn new(syntax: Cow<'static, str>) -> Self {
+        Self {
+            syntax,
+            found: Mutex::default(),
+            reading: Mutex::new(Reading::NotBegun),
+        }
+    }
+
+    pub fn found(&self) -> MutexGuard<'_, Found> {
+        locked(&self.found)
+    }
+}
+
+/// Something to read.
+pub(super) struct Job {
+    /// Nobody waits for it any more once it is gone.
+    ticket: Weak<Ticket>,
+    text: String,
+    is_partial: bool,
+}
+
+impl Job {
+    pub fn lines(ticket: &Arc<Ticket>, text: &str) -> Self {
+        Self {
+            ticket: Arc::downgrade(ticket),
+            text: text.to_owned(),
+            is_partial: false,
+        }
+    }
+
+    pub fn partial(ticket: &Arc<Ticket>, text: &str) -> Self {
+        Self {
+            is_partial: true,
+            ..Self::lines(ticket, text)
+        }
+    }
+}
+
+/// Starts the thread, which ends when nobody can ask it any more.
+pub(super) fn start(signal: Arc<Signal>) -> Option<Sender<Job>> {
+    let (sender, jobs) = channel();
+    std::thread::Builder::new()
+        .name("highlight".to_owned())
+        .spawn(move || work(&jobs, &signal))
+        .ok()?;
+    Some(sender)
+}
+
+fn work(jobs: &Receiver<Job>, signal: &Signal) {
+    let Ok(mut job) = jobs.recv() else {
+        return;
+    };
+    let mut reader = Reader {
+        syntaxes: two_face::syntax::extra_newlines(),
+        classes: Classes::new(),
+        told: Instant::now(),
+        signal,
+    };
+    loop {
+        reader.read(&job);
+        job = match jobs.try_recv() {
+            Ok(next) => next,
+            Err(TryRecvError::Disconnected) => return,
+            Err(TryRecvError::Empty) => {
+                reader.tell();
+                match jobs.recv() {
+                    Ok(next) => next,
+                    Err(_) => return,
+                }
+            }
+        };
+    }
+}
+
+struct Reader<'a> {
+    syntaxes: SyntaxSet,
+    classes: Classes,
+    told: Instant,
+    signal: &'a Signal,
+}
+
+impl Reader<'_> {
+    fn tell(&mut self) {
+        self.told = Instant::now();
+        self.signal.raise();
+    }
+
+    fn read(&mut self, job: &Job) {
+        let Some(ticket) = job.ticket.upgrade() else {
+            return;
+        };
+        let mut reading = locked(&ticket.reading);
+        if matches!(*reading, Reading::NotBegun) {
+            *reading = match self.syntaxes.find_syntax_by_token(&ticket.syntax) {
+                Some(syntax) => Reading::At(Box::new((ParseState::new(syntax), ScopeStack::new()))),
+                None => Reading::GivenUp,
+            };
+        }
+        let Reading::At(at) = &mut *reading else {
+            ticket.found().is_given_up = true;
+            return;
+        };
+        if job.is_partial {
+            let mut ahead = at.clone();
+            if let Some(pieces) = self.line(&job.text, &mut ahead) {
+                ticket.found().partial = (job.text.clone(), pieces);
+            }
+            return;
+        }
+        for line in job.text.split_inclusive('\n') {
+            let Some(pieces) = self.line(line, at) else {
+                *reading = Reading::GivenUp;
+                ticket.found().is_given_up = true;
+                return;
+            };
+            ticket.found().lines.push(pieces);
+            if self.told.elapsed() > PROGRESS {
+                self.tell();
+            }
+        }
+    }
+
+    fn line(&mut self, line: &str, at: &mut (ParseState, ScopeStack)) -> Option<Pieces> {
+        if line.len() > MAX_LINE {
+            return Some(Pieces::new());
+        }
+        let (state, scopes) = at;
+        let operations = state.parse_line(line, &self.syntaxes).ok()?;
+        let end = line.trim_end_matches('\n').len();
+        let mut pieces = Pieces::new();
+        let mut from = 0;
+        for (to, operation) in operations {
+            self.piece(&mut pieces, from, to.min(end), scopes);
+            from = to.min(end);
+            scopes.apply(&operation).ok()?;
+        }
+        self.piece(&mut pieces, from, end, scopes);
+        Some(pieces)
+    }
+
+    fn piece(&mut self, pieces: &mut Pieces, from: usize, to: usize, scopes: &ScopeStack) {
+        if to <= from {
+            return;
+        }
+        let class = self.classes.of(scopes.as_slice());
+        let length = (to - from) as u32;
+        match pieces.last_mut() {
+            Some((before, same)) if *same == class => *before += length,
+            _ => pieces.push((length, class)),
+        }
+    }
+}

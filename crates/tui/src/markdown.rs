@@ -1,0 +1,327 @@
+//! Markdown as lines, while it is still arriving.
+//!
+//! The text is cut into pieces that are laid out once (`scanner`); only the last one is laid out again when it grows,
+//! and of code in a fence only its last line. Line breaks of the source stay line breaks, and so do blank lines: what
+//! is copied from the screen is close to what was written.
+
+mod blocks;
+mod fence;
+mod inline;
+mod marks;
+mod scanner;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use ratatui::text::Line;
+
+use crate::Theme;
+use crate::highlight::{Code, Highlighter};
+use crate::text::{Sanitiser, is_harmless};
+use blocks::Layout;
+use fence::Fenced;
+use scanner::{Kind, Piece, Scanner};
+
+/// A Markdown text that may grow, and its lines for one width.
+#[derive(Debug)]
+pub(crate) struct Markdown {
+    text: String,
+    /// The text made harmless, if it was not.
+    clean: Option<(String, Sanitiser)>,
+    scanner: Scanner,
+    /// Finished pieces. Those laid out have their entry in `laid`.
+    pieces: Vec<Piece>,
+    laid: Vec<Laid>,
+    /// The piece that still grows.
+    tail: Option<Laid>,
+    rows: Vec<Line<'static>>,
+    /// Rows of finished pieces.
+    finished_rows: usize,
+    /// Finished pieces whose code does not have all its colours.
+    waiting: Vec<usize>,
+    look: Option<(u16, Theme)>,
+    generation: u64,
+    /// How much of the text the rows show.
+    shown: usize,
+    /// Bytes laid out so far, each as often as it was.
+    work: u64,
+}
+
+/// A piece and its rows.
+#[derive(Debug)]
+struct Laid {
+    piece: Piece,
+    first_row: usize,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Fence(Box<Fenced>),
+    /// Blocks, and the codes among them.
+    Blocks(Vec<Code>),
+}
+
+impl Default for Markdown {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Markdown {
+    /// An empty text.
+    pub fn new() -> Self {
+        Self {
+            text: String::new(),
+            clean: None,
+            scanner: Scanner::new(),
+            pieces: Vec::new(),
+            laid: Vec::new(),
+            tail: None,
+            rows: Vec::new(),
+            finished_rows: 0,
+            waiting: Vec::new(),
+            look: None,
+            generation: 0,
+            shown: 0,
+            work: 0,
+        }
+    }
+
+    /// A text that is there already.
+    pub fn from_text(text: &str) -> Self {
+        let mut markdown = Self::new();
+        markdown.push(text);
+        markdown
+    }
+
+    /// Appends to the text.
+    pub fn push(&mut self, delta: &str) {
+        if self.clean.is_none() && !is_harmless(delta) {
+            self.clean = Some((self.text.clone(), Sanitiser::after(&self.text)));
+        }
+        self.text.push_str(delta);
+        if let Some((clean, sanitiser)) = &mut self.clean {
+            sanitiser.push(delta, clean);
+        }
+    }
+
+    /// The text as it came.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Laid out for a width; kept until the text, the width, the theme or the colours of code change.
+    pub fn lines(
+        &mut self,
+        width: u16,
+        theme: &Theme,
+        highlighter: &Highlighter,
+    ) -> &[Line<'static>] {
+        let look = Some((width, *theme));
+        let generation = highlighter.generation();
+        let is_switched = (generation == 0) != (self.generation == 0);
+        if self.look != look || is_switched {
+            self.forget_rows();
+            self.look = look;
+            self.generation = generation;
+        }
+        let source = match &mut self.clean {
+            Some((clean, _)) => std::mem::take(clean),
+            None => std::mem::take(&mut self.text),
+        };
+        let screen = Screen {
+            source: &source,
+            width: width.max(1),
+            theme,
+            highlighter,
+        };
+        if source.len() != self.shown {
+            self.grow(&screen);
+            self.shown = source.len();
+        }
+        if generation != self.generation {
+            self.colour(&screen);
+            self.generation = generation;
+        }
+        match &mut self.clean {
+            Some((clean, _)) => *clean = source,
+            None => self.text = source,
+        }
+        &self.rows
+    }
+
+    fn forget_rows(&mut self) {
+        self.rows.clear();
+        self.laid.clear();
+        self.tail = None;
+        self.waiting.clear();
+        self.finished_rows = 0;
+        self.shown = 0;
+    }
+
+    fn grow(&mut self, screen: &Screen<'_>) {
+        self.scanner.read(screen.source, &mut self.pieces);
+        for index in self.laid.len()..self.pieces.len() {
+            let laid = self.lay_out(self.pieces[index], screen);
+            if laid.content.is_waiting() {
+                self.waiting.push(index);
+            }
+            self.laid.push(laid);
+            self.finished_rows = self.rows.len();
+        }
+        self.tail = match self.scanner.open(screen.source) {
+            Some(piece) => Some(self.lay_out(piece, screen)),
+            None => {
+                self.rows.truncate(self.finished_rows);
+                None
+            }
+        };
+    }
+
+    /// Lays out a piece behind the finished ones, going on from what the last piece was before it grew.
+    fn lay_out(&mut self, piece: Piece, screen: &Screen<'_>) -> Laid {
+        let tail = self
+            .tail
+            .take()
+            .filter(|tail| tail.piece.start == piece.start);
+        let (content, first_row) = match (piece.kind, tail) {
+            (
+                Kind::Fence(_),
+                Some(Laid {
+                    content: Content::Fence(fenced),
+                    first_row,
+                    ..
+                }),
+            ) => (Content::Fence(fenced), first_row),
+            (kind, tail) => {
+                self.rows.truncate(self.finished_rows);
+                if !self.rows.is_empty() && self.is_apart(&piece, screen.source) {
+                    self.rows.push(Line::default());
+                }
+                let first_row = self.rows.len();
+                let content = match (kind, tail.map(|tail| tail.content)) {
+                    (Kind::Fence(fence), _) => {
+                        let fenced = Fenced::begin(&piece, fence, &mut self.rows, screen);
+                        Content::Fence(Box::new(fenced))
+                    }
+                    (Kind::Blocks, Some(Content::Blocks(codes))) => Content::Blocks(codes),
+                    (Kind::Blocks, _) => Content::Blocks(Vec::new()),
+                };
+                (content, first_row)
+            }
+        };
+        let mut laid = Laid {
+            piece,
+            first_row,
+            content,
+        };
+        match &mut laid.content {
+            Content::Fence(fenced) => {
+                self.work += fenced.grow(piece.end, &mut self.rows, screen) as u64;
+            }
+            Content::Blocks(codes) => {
+                self.work += (piece.end - piece.start) as u64;
+                let rows = blocks(&piece, codes, screen);
+                self.rows.extend(rows);
+            }
+        }
+        let is_empty = self.rows.len() == laid.first_row;
+        if is_empty && matches!(laid.content, Content::Blocks(_)) {
+            self.rows.truncate(self.finished_rows);
+            laid.first_row = self.rows.len();
+        }
+        laid
+    }
+
+    /// Whether a blank row goes before a piece that is not the first.
+    fn is_apart(&self, piece: &Piece, source: &str) -> bool {
+        let is_fence = |kind: Kind| matches!(kind, Kind::Fence(_));
+        let before = self.laid.last();
+        is_fence(piece.kind)
+            || before.is_some_and(|before| is_fence(before.piece.kind))
+            || blocks::is_after_blank_line(source, piece.start)
+    }
+
+    fn colour(&mut self, screen: &Screen<'_>) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|&index| {
+            let laid = &mut self.laid[index];
+            colour(laid, &mut self.rows, screen, &mut self.work)
+        });
+        self.waiting = waiting;
+        if let Some(tail) = &mut self.tail {
+            colour(tail, &mut self.rows, screen, &mut self.work);
+        }
+    }
+}
+
+/// What pieces are laid out of, and for.
+struct Screen<'a> {
+    source: &'a str,
+    width: u16,
+    theme: &'a Theme,
+    highlighter: &'a Highlighter,
+}
+
+impl Content {
+    fn is_waiting(&self) -> bool {
+        match self {
+            Self::Fence(fenced) => fenced.is_waiting(),
+            Self::Blocks(codes) => codes.iter().any(|code| !code.is_settled()),
+        }
+    }
+}
+
+fn blocks(piece: &Piece, codes: &mut Vec<Code>, screen: &Screen<'_>) -> Vec<Line<'static>> {
+    let source = &screen.source[piece.start..piece.end];
+    Layout::new(screen, codes, piece.ordinal).of(source)
+}
+
+/// Gives code in a piece the colours that are there by now; returns whether there may be more to come.
+fn colour(
+    laid: &mut Laid,
+    rows: &mut [Line<'static>],
+    screen: &Screen<'_>,
+    work: &mut u64,
+) -> bool {
+    match &mut laid.content {
+        Content::Fence(fenced) => fenced.colour(rows, screen),
+        Content::Blocks(codes) if codes.is_empty() => return false,
+        Content::Blocks(codes) => {
+            *work += (laid.piece.end - laid.piece.start) as u64;
+            let coloured = blocks(&laid.piece, codes, screen);
+            for (old, new) in rows[laid.first_row..].iter_mut().zip(coloured) {
+                *old = new;
+            }
+        }
+    }
+    laid.content.is_waiting()
+}
+
+fn parser(source: &str) -> Parser<'_> {
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    Parser::new_ext(source, options)
+}
+
+/// The codes of a Markdown text, in fences or indented, as they were written.
+pub(crate) fn code_blocks(text: &str) -> Vec<String> {
+    let mut codes = Vec::new();
+    let mut open: Option<String> = None;
+    for event in parser(text) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => open = Some(String::new()),
+            Event::End(TagEnd::CodeBlock) => codes.extend(open.take()),
+            Event::Text(text) => {
+                if let Some(code) = &mut open {
+                    code.push_str(&text);
+                }
+            }
+            _ => {}
+        }
+    }
+    codes
+}

@@ -1,0 +1,130 @@
+//! Code in a fence, laid out line by line as it arrives.
+
+use ratatui::text::Line;
+
+use super::Screen;
+use super::marks::{self, Fence};
+use super::scanner::{Piece, line_end};
+use crate::highlight::{Code, Keep};
+use crate::text;
+
+/// A fenced code and where its rows are.
+#[derive(Debug)]
+pub(super) struct Fenced {
+    fence: Fence,
+    code: Code,
+    /// Where each whole line begins, in the text and among the rows.
+    lines: Vec<(usize, usize)>,
+    /// Up to where whole lines are laid out, in the text and among the rows.
+    next: (usize, usize),
+    is_open: bool,
+    coloured: usize,
+}
+
+impl Fenced {
+    /// Begins with the line that opens the fence.
+    pub fn begin(
+        piece: &Piece,
+        fence: Fence,
+        rows: &mut Vec<Line<'static>>,
+        screen: &Screen<'_>,
+    ) -> Self {
+        let source = screen.source;
+        let next = line_end(source, piece.start).unwrap_or(source.len());
+        let language = fence.language(source[piece.start..next].trim_end());
+        if !language.is_empty() {
+            let language = text::clip(language, usize::from(screen.width));
+            rows.push(Line::styled(language, screen.theme.dim));
+        }
+        Self {
+            fence,
+            code: Code::new(screen.highlighter, language, Keep::Nothing),
+            lines: Vec::new(),
+            next: (next, rows.len()),
+            is_open: true,
+            coloured: 0,
+        }
+    }
+
+    /// Lays out what is new, down to `end`; returns how many bytes that were.
+    pub fn grow(
+        &mut self,
+        end: usize,
+        rows: &mut Vec<Line<'static>>,
+        screen: &Screen<'_>,
+    ) -> usize {
+        let source = screen.source;
+        let from = self.next.0;
+        let first = self.lines.len();
+        let mut new = String::new();
+        rows.truncate(self.next.1);
+        while let Some(next) = line_end(source, self.next.0).filter(|&next| next <= end) {
+            let line = source[self.next.0..next].trim_end_matches('\n');
+            self.is_open = self.is_open && !self.fence.is_closed_by(line);
+            if self.is_open {
+                self.lines.push((self.next.0, 0));
+                new.push_str(self.unindented(line));
+                new.push('\n');
+            }
+            self.next.0 = next;
+        }
+        self.code.push(&new);
+        for (index, line) in (first..).zip(new.lines()) {
+            self.lines[index].1 = rows.len();
+            rows.extend(self.rows_of(index, line, screen));
+        }
+        self.next.1 = rows.len();
+        let partial = &source[self.next.0..end];
+        if self.is_open && !partial.is_empty() && !self.fence.may_be_closed_by(partial) {
+            let partial = self.unindented(partial);
+            self.code.push_partial(partial);
+            rows.extend(self.rows_of(self.lines.len(), partial, screen));
+        }
+        end - from
+    }
+
+    /// Gives the lines their colours that have got some.
+    pub fn colour(&mut self, rows: &mut [Line<'static>], screen: &Screen<'_>) {
+        let ready = self.code.ready().min(self.lines.len());
+        for index in self.coloured..ready {
+            let (start, row) = self.lines[index];
+            self.recolour(index, start, row, rows, screen);
+        }
+        self.coloured = ready;
+        if rows.len() > self.next.1 {
+            self.recolour(self.lines.len(), self.next.0, self.next.1, rows, screen);
+        }
+    }
+
+    /// Whether there are more colours to come.
+    pub fn is_waiting(&self) -> bool {
+        !self.code.is_settled() || self.coloured < self.code.ready().min(self.lines.len())
+    }
+
+    fn recolour(
+        &self,
+        index: usize,
+        start: usize,
+        row: usize,
+        rows: &mut [Line<'static>],
+        screen: &Screen<'_>,
+    ) {
+        let end = line_end(screen.source, start).unwrap_or(screen.source.len());
+        let line = self.unindented(screen.source[start..end].trim_end_matches('\n'));
+        for (old, new) in rows[row..]
+            .iter_mut()
+            .zip(self.rows_of(index, line, screen))
+        {
+            *old = new;
+        }
+    }
+
+    fn rows_of(&self, index: usize, line: &str, screen: &Screen<'_>) -> Vec<Line<'static>> {
+        let line = self.code.line(index, line, screen.theme);
+        text::fold(line, screen.width, &[], &[])
+    }
+
+    fn unindented<'a>(&self, line: &'a str) -> &'a str {
+        &line[marks::indent(line).min(self.fence.indent)..]
+    }
+}

@@ -1,0 +1,130 @@
+//! The text of a block on its way to a row: styles, links, pictures.
+
+use pulldown_cmark::CowStr;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use crate::Theme;
+use crate::text;
+
+/// Gathers styled text.
+pub(super) struct Inline<'a> {
+    theme: &'a Theme,
+    spans: Vec<Span<'static>>,
+    /// The styles that are open, each with those around it.
+    styles: Vec<Style>,
+    links: Vec<Link>,
+    /// The picture that is being described, and its address.
+    image: Option<(String, String)>,
+}
+
+struct Link {
+    address: String,
+    shown: String,
+}
+
+impl<'a> Inline<'a> {
+    pub fn new(theme: &'a Theme) -> Self {
+        Self {
+            theme,
+            spans: Vec::new(),
+            styles: Vec::new(),
+            links: Vec::new(),
+            image: None,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// What was gathered.
+    pub fn take(&mut self) -> Vec<Span<'static>> {
+        std::mem::take(&mut self.spans)
+    }
+
+    /// Text in the style that is open.
+    pub fn text(&mut self, text: &str) {
+        self.plain(text, self.style());
+    }
+
+    pub fn code(&mut self, code: &CowStr<'_>) {
+        let style = self.style().patch(self.theme.code);
+        // Without a style of its own, code is told by its marks.
+        match self.theme.code == Style::new() {
+            true => self.plain(&format!("`{code}`"), style),
+            false => self.plain(code, style),
+        }
+    }
+
+    /// Text in a style, whatever is open.
+    pub fn plain(&mut self, text: &str, style: Style) {
+        // The source was harmless, but it may spell out characters by their numbers.
+        let text = text::sanitise(text).replace('\n', " ");
+        if text.is_empty() {
+            return;
+        }
+        if let Some((description, _)) = &mut self.image {
+            description.push_str(&text);
+            return;
+        }
+        for link in &mut self.links {
+            link.shown.push_str(&text);
+        }
+        match self.spans.last_mut() {
+            Some(last) if last.style == style => last.content.to_mut().push_str(&text),
+            _ => self.spans.push(Span::styled(text, style)),
+        }
+    }
+
+    pub fn begin(&mut self, style: Style) {
+        self.styles.push(self.style().patch(style));
+    }
+
+    pub fn end(&mut self) {
+        self.styles.pop();
+    }
+
+    pub fn begin_link(&mut self, address: &str) {
+        self.begin(self.theme.link);
+        self.links.push(Link {
+            address: text::one_line(address),
+            shown: String::new(),
+        });
+    }
+
+    pub fn end_link(&mut self) {
+        self.end();
+        let Some(Link { address, shown }) = self.links.pop() else {
+            return;
+        };
+        let bare = address.strip_prefix("mailto:").unwrap_or(&address);
+        if !address.is_empty() && shown != address && shown != bare {
+            let gap = if shown.is_empty() { "" } else { " " };
+            self.plain(&format!("{gap}({address})"), self.theme.dim);
+        }
+    }
+
+    pub fn begin_image(&mut self, address: &str) {
+        self.image
+            .get_or_insert((String::new(), text::one_line(address)));
+    }
+
+    pub fn end_image(&mut self) {
+        let Some((description, address)) = self.image.take() else {
+            return;
+        };
+        let label = match description.is_empty() {
+            true => "[image]".to_owned(),
+            false => format!("[image: {description}]"),
+        };
+        self.plain(&label, self.style().patch(self.theme.link));
+        if !address.is_empty() && !address.starts_with("data:") {
+            self.plain(&format!(" ({address})"), self.theme.dim);
+        }
+    }
+
+    fn style(&self) -> Style {
+        self.styles.last().copied().unwrap_or(self.theme.text)
+    }
+}

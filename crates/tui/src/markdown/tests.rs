@@ -1,0 +1,24 @@
+//! Behaviour of Markdown as a whole: how it looks, that it may arrive in any pieces, what it costs.
+
+mod looks;
+mod streaming;
+
+use ratatui::text::Line;
+
+use super::*;
+use crate::{Background, Colours};
+
+fn theme() -> Theme {
+    Theme::new(Background::Dark, Colours::Palette)
+}
+
+fn text_of(lines: &[Line<'_>]) -> String {
+    let rows: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    rows.join("\n")
+}
+
+/// A text as it is shown, without its styles.
+fn shown(source: &str, width: u16) -> String {
+    let mut markdown = Markdown::from_text(source);
+    text_of(markdown.lines(width, &theme(), &Highlighter::off()))
+}

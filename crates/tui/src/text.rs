@@ -1,0 +1,87 @@
+//! Text on its way to the screen: made harmless, measured, cut and broken into rows.
+//!
+//! Everything shown goes through [`sanitise`] first: an answer or the output of a tool may hold escape sequences,
+//! and none of them is for our terminal.
+
+mod rows;
+mod sanitise;
+
+use ratatui::buffer::CellWidth;
+use unicode_segmentation::UnicodeSegmentation;
+
+pub(crate) use rows::{fold, wrap, wrap_hanging};
+pub(crate) use sanitise::{Sanitiser, is_harmless, one_line, sanitise};
+
+/// Cells a text takes on the screen.
+pub(crate) fn width(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
+    text.graphemes(true).map(grapheme_width).sum()
+}
+
+/// Cells one grapheme takes, as the screen counts them.
+pub(crate) fn grapheme_width(grapheme: &str) -> usize {
+    if grapheme.contains(char::is_control) {
+        return 0;
+    }
+    usize::from(grapheme.cell_width())
+}
+
+/// The text in at most this many cells; what is cut off leaves an `…`.
+pub(crate) fn clip(text: &str, cells: usize) -> String {
+    if width(text) <= cells {
+        return text.to_owned();
+    }
+    if cells == 0 {
+        return String::new();
+    }
+    let mut used = 0;
+    let mut end = 0;
+    for (at, grapheme) in text.grapheme_indices(true) {
+        used += grapheme_width(grapheme);
+        if used > cells - 1 {
+            break;
+        }
+        end = at + grapheme.len();
+    }
+    format!("{}…", text[..end].trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_does_not_fit_is_cut_with_an_ellipsis() {
+        for (text, cells, clipped) in [
+            ("short", 5, "short"),
+            ("longer", 5, "long…"),
+            ("two words", 5, "two…"),
+            ("日本語", 5, "日本…"),
+            ("日本語", 4, "日…"),
+            ("日本語", 1, "…"),
+            ("any", 0, ""),
+            ("", 0, ""),
+        ] {
+            assert_eq!(clip(text, cells), clipped, "{text:?} in {cells}");
+        }
+    }
+
+    #[test]
+    fn a_family_is_one_picture() {
+        assert_eq!(width("👩‍👩‍👧"), 2);
+        assert_eq!(width("e\u{301}"), 1);
+        assert_eq!(width("plain"), 5);
+    }
+
+    proptest! {
+        #[test]
+        fn a_clipped_text_fits(text in "\\PC{0,30}", cells in 0usize..40) {
+            let clipped = clip(&text, cells);
+            prop_assert!(width(&clipped) <= cells);
+            prop_assert!(clipped == text || clipped.ends_with('…') || cells == 0);
+        }
+    }
+}
