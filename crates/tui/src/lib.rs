@@ -15,11 +15,15 @@ mod highlight;
 mod host;
 #[allow(dead_code, reason = "for the transcript")]
 mod markdown;
+#[allow(dead_code, reason = "the chat uses it")]
+mod plain;
 #[allow(dead_code, unused_imports, reason = "the chat uses it")]
 mod terminal;
 #[allow(dead_code, unused_imports, reason = "for everything that is shown")]
 mod text;
 mod theme;
+#[allow(dead_code, unused_imports, reason = "the chat uses it")]
+mod transcript;
 
 pub use feed::{Feed, FeedReader, feed};
 pub use host::{Abilities, Host, Incoming, Scope};

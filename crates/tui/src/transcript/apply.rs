@@ -1,0 +1,361 @@
+//! The list grows with the events of a run.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pinion_agent::{CompactionReason, CompactionResult, Event};
+use pinion_message::{
+    AssistantMessage, Block, CompactionSummaryMessage, Message, StopReason, now_millis,
+};
+
+use super::card::Card;
+use super::ending::{Ending, readable};
+use super::entry::{Kind, Thinking};
+use super::load::whole;
+use super::prose::Prose;
+use super::waiting::Waiting;
+use super::{NoticeKind, Transcript};
+
+/// What is still being said or done.
+#[derive(Default)]
+pub(super) struct Open {
+    /// Where the blocks of the growing answer are.
+    answer: Option<Vec<Option<usize>>>,
+    /// Another message that has begun.
+    announced: Option<usize>,
+    /// What everybody waits for.
+    waiting: Option<usize>,
+    /// How the newest answer ended, if not well.
+    ending: Option<usize>,
+    /// What runs or is being written, and may be over by now.
+    pub live: Vec<usize>,
+}
+
+impl Transcript {
+    /// Shows what has happened.
+    pub(crate) fn apply(&mut self, event: &Event) {
+        self.apply_at(event, Instant::now());
+    }
+
+    pub(super) fn apply_at(&mut self, event: &Event, now: Instant) {
+        match event {
+            Event::AgentStart => self.stop_waiting(),
+            Event::MessageStart(message) => self.message_start(message),
+            Event::MessageEnd(message) => self.message_end(message),
+            Event::BlockStart { index, block } => self.block_start(*index, block),
+            Event::BlockDelta { index, delta } => self.block_delta(*index, delta),
+            Event::BlockEnd { index, block } => self.block_end(*index, block),
+            Event::ToolStart(run) => {
+                let at = self.card_of(&run.call_id, &run.name);
+                self.with_card(at, |card| card.start(run, now));
+                self.open.live.push(at);
+            }
+            Event::ToolUpdate { run, output } => {
+                let at = self.card_of(&run.call_id, &run.name);
+                self.with_card(at, |card| card.update(output));
+            }
+            Event::ToolEnd {
+                run,
+                output,
+                is_error,
+                duration,
+            } => {
+                let at = self.card_of(&run.call_id, &run.name);
+                self.with_card(at, |card| card.end(output, *is_error, *duration));
+                self.forget_finished();
+            }
+            Event::RetryStart {
+                attempt,
+                max_attempts,
+                delay,
+                error,
+            } => {
+                let is_told = self.mark_retried();
+                self.wait_for(Waiting::Retry {
+                    until: now + *delay,
+                    attempt: *attempt,
+                    max_attempts: *max_attempts,
+                    error: (!is_told).then(|| readable(error)),
+                });
+            }
+            Event::SummaryRetryScheduled {
+                attempt,
+                max_attempts,
+                delay,
+                error,
+            } => self.wait_for(Waiting::Retry {
+                until: now + *delay,
+                attempt: *attempt,
+                max_attempts: *max_attempts,
+                error: Some(format!("Summarising failed: {}", readable(error))),
+            }),
+            Event::SummaryRetryStart(_) | Event::SummaryRetryFinished => self.stop_waiting(),
+            Event::RetryEnd {
+                success,
+                attempt,
+                final_error,
+            } => self.retry_end(*success, *attempt, final_error.as_deref()),
+            Event::CompactionStart { reason } => self.wait_for(Waiting::Compaction {
+                since: now,
+                why: match reason {
+                    CompactionReason::Manual => "",
+                    CompactionReason::Threshold => ", which is nearly as long as can be",
+                    CompactionReason::Overflow => ", which is too long for the model",
+                },
+            }),
+            Event::CompactionEnd {
+                result,
+                aborted,
+                error,
+                ..
+            } => self.compacted(result.as_deref(), *aborted, error.as_deref()),
+            Event::Fault {
+                source,
+                during,
+                error,
+            } => {
+                let words = format!("{source} ({during}): {error}");
+                self.notice(NoticeKind::Error, &words);
+            }
+            Event::AgentEnd { .. } => self.stop_cards(),
+            Event::Settled { .. } => {
+                self.stop_cards();
+                self.stop_waiting();
+            }
+            Event::TurnStart
+            | Event::TurnEnd { .. }
+            | Event::UsageUpdate(_)
+            | Event::EntryAppended(_)
+            | Event::QueueUpdate { .. }
+            | Event::ThinkingLevelChanged(_)
+            | Event::SessionInfoChanged(_) => {}
+        }
+    }
+
+    fn message_start(&mut self, message: &Arc<Message>) {
+        match &**message {
+            Message::Assistant(_) => {
+                self.messages += 1;
+                self.open.answer = Some(Vec::new());
+            }
+            Message::ToolResult(_) => {}
+            _ => {
+                self.messages += 1;
+                let at = self.push(whole(message));
+                self.open.announced = Some(at);
+            }
+        }
+    }
+
+    fn message_end(&mut self, message: &Arc<Message>) {
+        match &**message {
+            Message::Assistant(answer) => match self.open.answer.take() {
+                Some(blocks) => self.finish_answer(message, answer, &blocks),
+                None => self.take_in(message),
+            },
+            Message::ToolResult(_) => self.take_in_result(message),
+            _ => match self.open.announced.take() {
+                Some(at) => self.replace(at, whole(message)),
+                None => self.take_in(message),
+            },
+        }
+    }
+
+    fn block_start(&mut self, index: usize, block: &Block) {
+        let kind = match block {
+            Block::Text(text) => Kind::Answer(Prose::growing(&text.text)),
+            Block::Thinking(thinking) => Kind::Thinking(Thinking {
+                prose: Prose::growing(&thinking.thinking),
+                is_growing: true,
+                is_withheld: thinking.redacted == Some(true),
+            }),
+            Block::ToolCall(call) => Kind::Card(Box::new(Card::writing(&call.name))),
+            Block::Image { .. } => return,
+        };
+        if self.open.answer.is_none() {
+            return;
+        }
+        let at = self.push(kind);
+        if let Block::ToolCall(call) = block {
+            self.calls.insert(call.id.as_str().into(), at);
+            self.open.live.push(at);
+        }
+        let blocks = self.open.answer.get_or_insert_default();
+        /// No answer has more blocks; an index beyond is nonsense.
+        const MAX_BLOCKS: usize = 100_000;
+        if index < MAX_BLOCKS {
+            if blocks.len() <= index {
+                blocks.resize(index + 1, None);
+            }
+            blocks[index] = Some(at);
+        }
+    }
+
+    fn open_block(&mut self, index: usize) -> Option<usize> {
+        *self.open.answer.as_ref()?.get(index)?
+    }
+
+    fn block_delta(&mut self, index: usize, delta: &str) {
+        let Some(at) = self.open_block(index) else {
+            return;
+        };
+        match &mut self.entries[at].kind {
+            Kind::Answer(prose) => prose.push(delta),
+            Kind::Thinking(thinking) => thinking.prose.push(delta),
+            Kind::Card(card) => card.write(delta),
+            _ => {}
+        }
+    }
+
+    fn block_end(&mut self, index: usize, block: &Block) {
+        let Some(at) = self.open_block(index) else {
+            return;
+        };
+        let entry = &mut self.entries[at];
+        match (&mut entry.kind, block) {
+            (Kind::Answer(prose), Block::Text(text)) => prose.correct(&text.text),
+            (Kind::Thinking(thinking), Block::Thinking(block)) => {
+                thinking.prose.correct(&block.thinking);
+                thinking.is_growing = false;
+                thinking.is_withheld = block.redacted == Some(true);
+                entry.touch();
+            }
+            (Kind::Card(card), Block::ToolCall(call)) => {
+                card.complete(call);
+                entry.touch();
+                // Some providers tell the id last.
+                self.calls.insert(call.id.as_str().into(), at);
+            }
+            _ => {}
+        }
+    }
+
+    /// The answer is complete: what was streamed becomes parts of the message.
+    fn finish_answer(
+        &mut self,
+        message: &Arc<Message>,
+        answer: &AssistantMessage,
+        blocks: &[Option<usize>],
+    ) {
+        for (index, block) in answer.content.iter().enumerate() {
+            let at = blocks.get(index).copied().flatten();
+            let is_taken = at.is_some_and(|at| self.finish_block(at, message, index, block));
+            if !is_taken {
+                if let Some(at) = at {
+                    self.remove(at);
+                }
+                self.add_block(message, index, block);
+            }
+        }
+        for at in blocks.iter().skip(answer.content.len()).flatten() {
+            self.remove(*at);
+        }
+        if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
+            self.stop_cards();
+        }
+        self.open.ending = Ending::of(answer).map(|ending| self.push(Kind::Ending(ending)));
+    }
+
+    /// Makes a streamed block a part of its message; false if it is of another kind.
+    fn finish_block(
+        &mut self,
+        at: usize,
+        message: &Arc<Message>,
+        index: usize,
+        block: &Block,
+    ) -> bool {
+        let entry = &mut self.entries[at];
+        match (&mut entry.kind, block) {
+            (Kind::Answer(prose), Block::Text(_)) => prose.finish(Arc::clone(message), index),
+            (Kind::Thinking(thinking), Block::Thinking(block)) => {
+                thinking.prose.finish(Arc::clone(message), index);
+                thinking.is_growing = false;
+                thinking.is_withheld = block.redacted == Some(true);
+            }
+            (Kind::Card(card), Block::ToolCall(call)) => {
+                card.name.clone_from(&call.name);
+                card.settle(Arc::clone(message), index);
+                self.calls.insert(call.id.as_str().into(), at);
+            }
+            _ => return false,
+        }
+        entry.touch();
+        true
+    }
+
+    /// Whether the newest failure is shown and says now that the same is asked again.
+    fn mark_retried(&mut self) -> bool {
+        let Some(at) = self.open.ending.take() else {
+            return false;
+        };
+        let Some(entry) = self.entries.get_mut(at) else {
+            return false;
+        };
+        if let Kind::Ending(ending) = &mut entry.kind {
+            ending.retried();
+        }
+        entry.touch();
+        true
+    }
+
+    fn retry_end(&mut self, success: bool, attempt: u32, error: Option<&str>) {
+        self.stop_waiting();
+        let words = match attempt {
+            _ if success => return,
+            _ if error == Some("Retry cancelled") => "Not tried again: you stopped it.".to_owned(),
+            1 => "Tried again once. It is not tried any more.".to_owned(),
+            times => format!("Tried again {times} times. It is not tried any more."),
+        };
+        self.notice(NoticeKind::Warning, &words);
+    }
+
+    fn wait_for(&mut self, waiting: Waiting) {
+        self.stop_waiting();
+        let at = self.push(Kind::Waiting(waiting));
+        self.open.waiting = Some(at);
+        self.open.live.push(at);
+    }
+
+    fn stop_waiting(&mut self) {
+        if let Some(at) = self.open.waiting.take() {
+            self.remove(at);
+        }
+        self.forget_finished();
+    }
+
+    fn compacted(&mut self, result: Option<&CompactionResult>, aborted: bool, error: Option<&str>) {
+        self.stop_waiting();
+        if let Some(result) = result {
+            let summary = Message::CompactionSummary(CompactionSummaryMessage {
+                summary: result.summary.clone(),
+                tokens_before: result.tokens_before,
+                timestamp: now_millis(),
+            });
+            self.push(Kind::Summary(Arc::new(summary)));
+        } else if aborted {
+            self.notice(NoticeKind::Information, "Summarising was stopped.");
+        } else if let Some(error) = error {
+            let words = format!(
+                "Summarising failed: {}\nThe conversation is as it was; /compact tries again.",
+                readable(error)
+            );
+            self.notice(NoticeKind::Error, &words);
+        }
+    }
+
+    /// No call goes on any more.
+    fn stop_cards(&mut self) {
+        for at in std::mem::take(&mut self.open.live) {
+            self.with_card(at, Card::stop);
+            self.open.live.push(at);
+        }
+        self.forget_finished();
+    }
+
+    fn forget_finished(&mut self) {
+        let entries = &self.entries;
+        self.open
+            .live
+            .retain(|at| entries.get(*at).is_some_and(|entry| entry.may_go_on()));
+    }
+}

@@ -1,0 +1,218 @@
+//! A tool call and what came of it, as a card of a few lines.
+
+mod lines;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pinion_agent::{ToolOutput, ToolRun};
+use pinion_message::{Block, Message, ToolCall};
+use serde_json::Value;
+
+use super::headline::readable;
+use super::preview::start_of;
+
+pub(crate) use lines::split_ending;
+
+/// What is read of arguments that are still being written.
+const READ_AHEAD: usize = 2 * 1024;
+
+/// A tool call and what came of it.
+pub(super) struct Card {
+    pub name: String,
+    arguments: Arguments,
+    state: State,
+    output: Output,
+}
+
+enum Arguments {
+    Writing { beginning: String, bytes: usize },
+    Written(Value),
+    Of(Arc<ToolRun>),
+    In(Arc<Message>, usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Writing,
+    Waiting,
+    Running(Instant),
+    Done(Option<Duration>),
+    Failed(Option<Duration>),
+    Refused,
+    Stopped,
+}
+
+enum Output {
+    None,
+    Live(Arc<ToolOutput>),
+    Kept(Arc<Message>),
+}
+
+impl Card {
+    /// A call the model begins to write.
+    pub fn writing(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            arguments: Arguments::Writing {
+                beginning: String::new(),
+                bytes: 0,
+            },
+            state: State::Writing,
+            output: Output::None,
+        }
+    }
+
+    /// A call in a finished answer, of which nothing more is known yet.
+    pub fn written(name: &str, message: Arc<Message>, block: usize) -> Self {
+        Self {
+            name: name.to_owned(),
+            arguments: Arguments::In(message, block),
+            state: State::Stopped,
+            output: Output::None,
+        }
+    }
+
+    /// A call nobody announced.
+    pub fn unannounced(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            arguments: Arguments::Written(Value::Null),
+            state: State::Stopped,
+            output: Output::None,
+        }
+    }
+
+    /// More of its arguments.
+    pub fn write(&mut self, delta: &str) {
+        if let Arguments::Writing { beginning, bytes } = &mut self.arguments {
+            *bytes += delta.len();
+            let room = READ_AHEAD.saturating_sub(beginning.len());
+            beginning.push_str(start_of(delta, room));
+        }
+    }
+
+    /// Its arguments are complete.
+    pub fn complete(&mut self, call: &ToolCall) {
+        if self.state == State::Writing {
+            self.state = State::Waiting;
+        }
+        if matches!(self.arguments, Arguments::Writing { .. }) {
+            self.arguments = Arguments::Written(call.arguments.clone());
+        }
+    }
+
+    /// The answer with this call is complete.
+    pub fn settle(&mut self, message: Arc<Message>, block: usize) {
+        if self.state == State::Writing {
+            self.state = State::Waiting;
+        }
+        if !matches!(self.arguments, Arguments::Of(_)) {
+            self.arguments = Arguments::In(message, block);
+        }
+    }
+
+    pub fn start(&mut self, run: &Arc<ToolRun>, now: Instant) {
+        self.arguments = Arguments::Of(Arc::clone(run));
+        self.state = State::Running(now);
+        self.output = Output::None;
+    }
+
+    pub fn update(&mut self, output: &Arc<ToolOutput>) {
+        self.output = Output::Live(Arc::clone(output));
+    }
+
+    pub fn end(&mut self, output: &Arc<ToolOutput>, is_error: bool, duration: Option<Duration>) {
+        self.output = Output::Live(Arc::clone(output));
+        self.decide(is_error, duration);
+    }
+
+    /// What it returned, as the conversation has it.
+    pub fn keep(&mut self, message: &Arc<Message>) {
+        let Message::ToolResult(result) = &**message else {
+            return;
+        };
+        let duration = match self.state {
+            State::Done(duration) | State::Failed(duration) => duration,
+            _ => None,
+        };
+        self.output = Output::Kept(Arc::clone(message));
+        self.decide(result.is_error, duration);
+    }
+
+    fn decide(&mut self, is_error: bool, duration: Option<Duration>) {
+        let is_refused = self.details("approval").is_some();
+        self.state = match is_error {
+            true if is_refused => State::Refused,
+            true => State::Failed(duration),
+            false => State::Done(duration),
+        };
+    }
+
+    /// Nothing more will come of it.
+    pub fn stop(&mut self) {
+        if self.may_go_on() {
+            self.state = State::Stopped;
+        }
+    }
+
+    pub fn may_go_on(&self) -> bool {
+        matches!(
+            self.state,
+            State::Writing | State::Waiting | State::Running(_)
+        )
+    }
+
+    pub fn is_running(&self) -> bool {
+        matches!(self.state, State::Writing | State::Running(_))
+    }
+
+    fn arguments(&self) -> Cow<'_, Value> {
+        match &self.arguments {
+            Arguments::Writing { beginning, .. } => Cow::Owned(readable(beginning)),
+            Arguments::Written(value) => Cow::Borrowed(value),
+            Arguments::Of(run) => Cow::Borrowed(&run.arguments),
+            Arguments::In(message, block) => {
+                let answer = message.as_assistant();
+                let block = answer.and_then(|answer| answer.content.get(*block));
+                match block {
+                    Some(Block::ToolCall(call)) => Cow::Borrowed(&call.arguments),
+                    _ => Cow::Owned(Value::Null),
+                }
+            }
+        }
+    }
+
+    fn content(&self) -> (&[Block], Option<&Value>) {
+        match &self.output {
+            Output::None => (&[], None),
+            Output::Live(output) => (&output.content, output.details.as_ref()),
+            Output::Kept(message) => match &**message {
+                Message::ToolResult(result) => (&result.content, result.details.as_ref()),
+                _ => (&[], None),
+            },
+        }
+    }
+
+    /// What may hold images, once it is over.
+    pub fn images(&self) -> &[Block] {
+        match self.state {
+            State::Done(_) | State::Failed(_) => self.content().0,
+            _ => &[],
+        }
+    }
+
+    fn details(&self, member: &str) -> Option<&Value> {
+        self.content().1?.get(member)
+    }
+
+    fn diff(&self) -> Option<&str> {
+        self.details("diff")?.as_str()
+    }
+
+    fn text(&self) -> String {
+        let texts: Vec<_> = self.content().0.iter().filter_map(Block::as_text).collect();
+        texts.join("\n")
+    }
+}

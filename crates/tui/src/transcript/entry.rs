@@ -1,0 +1,345 @@
+//! One entry of the list: what it is, and its lines for as long as somebody looks at them.
+
+use std::sync::Arc;
+
+use pinion_message::{Block, Content, Message};
+use ratatui::text::Line;
+
+use super::card::Card;
+use super::ending::Ending;
+use super::picture::{Images, Picture};
+use super::preview::muted;
+use super::prose::Prose;
+use super::shell::Shell;
+use super::waiting::Waiting;
+use super::{Fold, Look, NoticeKind, preview, said, summary};
+use crate::text::{sanitise, wrap};
+
+/// What an entry is.
+pub(super) enum Kind {
+    /// Nothing any more.
+    Gone,
+    /// What the user said.
+    User(Arc<Message>),
+    /// A piece of an answer.
+    Answer(Prose),
+    /// A piece of reasoning.
+    Thinking(Thinking),
+    /// A tool call and what came of it.
+    Card(Box<Card>),
+    /// How an answer ended that did not end well.
+    Ending(Ending),
+    /// A shell command of the user.
+    Shell(Box<Shell>),
+    /// Something an extension said.
+    Custom(Arc<Message>),
+    /// What stands for a part of the conversation.
+    Summary(Arc<Message>),
+    /// Something everybody waits for.
+    Waiting(Waiting),
+    /// A line of the chat itself.
+    Notice(NoticeKind, Box<str>),
+}
+
+/// Reasoning.
+pub(super) struct Thinking {
+    pub prose: Prose,
+    pub is_growing: bool,
+    /// The provider keeps it to itself.
+    pub is_withheld: bool,
+}
+
+/// One entry.
+pub(super) struct Entry {
+    pub kind: Kind,
+    /// Which message it belongs to, counted from the first.
+    pub message: u32,
+    height: Option<(Shape, usize)>,
+    lines: Option<(Shape, u64, Vec<Line<'static>>)>,
+    /// Those among the lines, each with its place among [`Entry::blocks`].
+    pictures: Vec<(usize, Picture)>,
+}
+
+/// What the height of an entry depends on, besides what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub width: u16,
+    pub fold: Fold,
+}
+
+impl Entry {
+    pub fn new(kind: Kind, message: u32) -> Self {
+        Self {
+            kind,
+            message,
+            height: None,
+            lines: None,
+            pictures: Vec::new(),
+        }
+    }
+
+    pub fn replace(&mut self, kind: Kind) {
+        self.kind = kind;
+        self.touch();
+    }
+
+    /// Says that what it shows has changed.
+    pub fn touch(&mut self) {
+        self.height = None;
+        self.lines = None;
+    }
+
+    /// Lets go of lines nobody looks at; the height stays.
+    pub fn cool(&mut self) {
+        self.lines = None;
+        match &mut self.kind {
+            Kind::Answer(prose) => prose.cool(),
+            Kind::Thinking(thinking) => thinking.prose.cool(),
+            _ => {}
+        }
+    }
+
+    /// Whether there is nothing of it to see, at any width.
+    pub fn is_hidden(&self) -> bool {
+        match &self.kind {
+            Kind::Gone => true,
+            Kind::Answer(prose) => prose.is_blank(),
+            Kind::Thinking(thinking) => !thinking.is_withheld && thinking.prose.is_blank(),
+            Kind::Custom(message) => !said::is_displayed(message),
+            _ => false,
+        }
+    }
+
+    /// The text, if it is a piece of an answer.
+    pub fn answer_text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Answer(prose) => Some(prose.text()),
+            _ => None,
+        }
+    }
+
+    /// A card of a single line, at least as long as it is folded.
+    pub fn is_slim(&self, look: &Look<'_>) -> bool {
+        match &self.kind {
+            Kind::Card(card) => card.is_slim(look),
+            _ => false,
+        }
+    }
+
+    pub fn is_card(&self) -> bool {
+        matches!(self.kind, Kind::Card(_))
+    }
+
+    /// What its height depends on now.
+    pub fn shape(&self, width: u16, look: &Look<'_>) -> Shape {
+        let fold = match &self.kind {
+            Kind::Thinking(_) => look.thinking,
+            _ => look.tools,
+        };
+        Shape { width, fold }
+    }
+
+    /// The shape it was measured in last.
+    pub fn measured(&self) -> Option<(Shape, usize)> {
+        self.height
+    }
+
+    /// How many rows it takes, if that is known without laying it out.
+    pub fn known_height(&self, width: u16, look: &Look<'_>) -> Option<usize> {
+        if self.is_hidden() {
+            return Some(0);
+        }
+        if self.changes_by_itself() {
+            return None;
+        }
+        let (shape, height) = self.height?;
+        (shape == self.shape(width, look)).then_some(height)
+    }
+
+    /// Whether it is laid out anew for every frame: what grows, and what counts seconds. All of these are short, or
+    /// lay out only what is new.
+    fn changes_by_itself(&self) -> bool {
+        match &self.kind {
+            Kind::Answer(prose) => prose.is_growing(),
+            Kind::Thinking(thinking) => thinking.is_growing,
+            Kind::Card(card) => card.is_running(),
+            Kind::Shell(shell) => shell.is_running(),
+            Kind::Waiting(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it may still change by itself, or is being waited for.
+    pub fn may_go_on(&self) -> bool {
+        match &self.kind {
+            Kind::Card(card) => card.may_go_on(),
+            _ => self.changes_by_itself(),
+        }
+    }
+
+    /// Whether it counts seconds.
+    pub fn counts_time(&self) -> bool {
+        match &self.kind {
+            Kind::Card(card) => card.is_running(),
+            Kind::Shell(shell) => shell.is_running(),
+            Kind::Waiting(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it holds anything that can be made again.
+    #[cfg(test)]
+    pub fn has_lines(&self) -> bool {
+        match &self.kind {
+            Kind::Answer(prose) => prose.is_laid_out(),
+            Kind::Thinking(thinking) => self.lines.is_some() || thinking.prose.is_laid_out(),
+            _ => self.lines.is_some(),
+        }
+    }
+
+    /// Whether its lines are there for this look.
+    pub fn is_laid_out(&self, width: u16, look: &Look<'_>, epoch: u64) -> bool {
+        let shape = self.shape(width, look);
+        match &self.kind {
+            Kind::Answer(prose) | Kind::Thinking(Thinking { prose, .. }) if self.flows(look) => {
+                prose.is_laid_out() && self.height.is_some_and(|(last, _)| last == shape)
+            }
+            _ if self.changes_by_itself() => false,
+            _ => matches!(&self.lines, Some((last, at, _)) if *last == shape && *at == epoch),
+        }
+    }
+
+    /// Its lines. `epoch` changes with everything else the lines depend on.
+    pub fn lines(
+        &mut self,
+        width: u16,
+        look: &Look<'_>,
+        images: Images,
+        epoch: u64,
+    ) -> &[Line<'static>] {
+        if self.is_hidden() {
+            return &[];
+        }
+        let shape = self.shape(width, look);
+        if !self.flows(look) {
+            if !self.is_laid_out(width, look, epoch) {
+                let mut lines = self.lay_out(width, look);
+                self.pictures = match images {
+                    Images::Named => Vec::new(),
+                    Images::Drawn => self.find_pictures(width),
+                };
+                lines.extend(
+                    self.pictures
+                        .iter()
+                        .flat_map(|(_, picture)| picture.lines()),
+                );
+                self.height = Some((shape, lines.len()));
+                self.lines = Some((shape, epoch, lines));
+            }
+            return self.lines.as_ref().map_or(&[], |(_, _, lines)| lines);
+        }
+        let lines = match &mut self.kind {
+            Kind::Answer(prose) => prose.lines(width, look.theme, look.highlighter),
+            Kind::Thinking(thinking) => {
+                let theme = muted(look.theme);
+                thinking.prose.lines(width, &theme, look.highlighter)
+            }
+            _ => &[],
+        };
+        self.height = Some((shape, lines.len()));
+        lines
+    }
+
+    /// Whether it is nothing but Markdown, which keeps its lines itself.
+    fn flows(&self, look: &Look<'_>) -> bool {
+        match &self.kind {
+            Kind::Answer(_) => true,
+            Kind::Thinking(thinking) => look.thinking == Fold::Unfolded && !thinking.is_withheld,
+            _ => false,
+        }
+    }
+
+    /// What may hold images.
+    fn blocks(&self) -> &[Block] {
+        let content = match &self.kind {
+            Kind::Card(card) => return card.images(),
+            Kind::User(message) | Kind::Custom(message) => match &**message {
+                Message::User(user) => &user.content,
+                Message::Custom(custom) => &custom.content,
+                _ => return &[],
+            },
+            _ => return &[],
+        };
+        match content {
+            Content::Text(_) => &[],
+            Content::Blocks(blocks) => blocks,
+        }
+    }
+
+    fn find_pictures(&self, width: u16) -> Vec<(usize, Picture)> {
+        let blocks = self.blocks().iter().enumerate();
+        blocks
+            .filter_map(|(at, block)| Some((at, Picture::of(block, width)?)))
+            .collect()
+    }
+
+    /// Its pictures as they were laid out, and where their bytes are.
+    pub fn pictures(&self) -> impl Iterator<Item = (Picture, &Block)> {
+        let blocks = self.blocks();
+        let pictures = self.pictures.iter();
+        pictures.filter_map(|(at, picture)| Some((*picture, blocks.get(*at)?)))
+    }
+
+    fn lay_out(&self, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+        match &self.kind {
+            Kind::Gone | Kind::Answer(_) => Vec::new(),
+            Kind::User(message) => said::user(message, width, look),
+            Kind::Thinking(thinking) => thinking.folded(width, look),
+            Kind::Card(card) => card.lines(width, look),
+            Kind::Ending(ending) => ending.lines(width, look.theme),
+            Kind::Shell(shell) => shell.lines(width, look),
+            Kind::Custom(message) => said::custom(message, width, look),
+            Kind::Summary(message) => summary::lines(message, width, look),
+            Kind::Waiting(waiting) => waiting.lines(width, look),
+            Kind::Notice(kind, text) => notice(*kind, text, width, look),
+        }
+    }
+}
+
+/// Rows of growing reasoning that are shown while it is folded.
+const LIVE_THINKING: usize = 3;
+
+impl Thinking {
+    fn folded(&self, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+        let style = look.theme.thinking;
+        if self.is_withheld {
+            let words = "thinking (the provider does not show it)";
+            return vec![preview::row(words, width, style)];
+        }
+        let text = self.prose.text().trim();
+        let count = preview::counted(text.lines().count(), "line");
+        let hint = if self.is_growing { "" } else { " (Ctrl-T)" };
+        let headline = format!("thinking … {count}{hint}");
+        let mut lines = vec![preview::row(&headline, width, style)];
+        if self.is_growing {
+            let tail = preview::end_of(text, usize::from(width) * (LIVE_THINKING + 1));
+            let rows: Vec<_> = sanitise(tail)
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+                .flat_map(|line| wrap(Line::styled(line, style), width))
+                .collect();
+            let skipped = rows.len().saturating_sub(LIVE_THINKING);
+            lines.extend(rows.into_iter().skip(skipped));
+        }
+        lines
+    }
+}
+
+fn notice(kind: NoticeKind, text: &str, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+    let style = match kind {
+        NoticeKind::Information => look.theme.dim,
+        NoticeKind::Warning => look.theme.warning,
+        NoticeKind::Error => look.theme.error,
+    };
+    preview::wrapped(text.trim_end(), width, style)
+}

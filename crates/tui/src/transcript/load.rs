@@ -1,0 +1,109 @@
+//! The list made of the messages of a session.
+
+use std::sync::Arc;
+
+use pinion_message::{Block, Message};
+
+use super::Transcript;
+use super::card::Card;
+use super::ending::Ending;
+use super::entry::{Kind, Thinking};
+use super::prose::Prose;
+use super::shell::Shell;
+
+impl Transcript {
+    /// Shows these messages and nothing else, from the end. Nothing is laid out.
+    pub(crate) fn load(&mut self, messages: &[Arc<Message>]) {
+        *self = Self {
+            view: std::mem::take(&mut self.view).anew(),
+            ..Self::default()
+        };
+        self.entries.reserve(messages.len());
+        for message in messages {
+            self.take_in(message);
+        }
+    }
+
+    /// Adds a complete message.
+    pub(super) fn take_in(&mut self, message: &Arc<Message>) {
+        self.messages += 1;
+        match &**message {
+            Message::Assistant(answer) => {
+                for (at, block) in answer.content.iter().enumerate() {
+                    self.add_block(message, at, block);
+                }
+                if let Some(ending) = Ending::of(answer) {
+                    self.push(Kind::Ending(ending));
+                }
+            }
+            Message::ToolResult(_) => self.take_in_result(message),
+            _ => {
+                let kind = whole(message);
+                self.push(kind);
+            }
+        }
+    }
+
+    /// Adds a complete block of an answer.
+    pub(super) fn add_block(&mut self, message: &Arc<Message>, at: usize, block: &Block) {
+        let prose = || Prose::block(Arc::clone(message), at);
+        match block {
+            Block::Text(_) => {
+                self.push(Kind::Answer(prose()));
+            }
+            Block::Thinking(thinking) => {
+                self.push(Kind::Thinking(Thinking {
+                    prose: prose(),
+                    is_growing: false,
+                    is_withheld: thinking.redacted == Some(true),
+                }));
+            }
+            Block::ToolCall(call) => {
+                let card = Card::written(&call.name, Arc::clone(message), at);
+                let entry = self.push(Kind::Card(Box::new(card)));
+                self.calls.insert(call.id.as_str().into(), entry);
+            }
+            Block::Image { .. } => {}
+        }
+    }
+
+    /// Puts what a tool returned onto the card of its call.
+    pub(super) fn take_in_result(&mut self, message: &Arc<Message>) {
+        let Message::ToolResult(result) = &**message else {
+            return;
+        };
+        let at = self.card_of(&result.tool_call_id, &result.tool_name);
+        self.with_card(at, |card| card.keep(message));
+    }
+
+    /// The card of a call; one nobody announced gets a new one.
+    pub(super) fn card_of(&mut self, call_id: &str, name: &str) -> usize {
+        if let Some(at) = self.calls.get(call_id) {
+            return *at;
+        }
+        let at = self.push(Kind::Card(Box::new(Card::unannounced(name))));
+        self.calls.insert(call_id.into(), at);
+        at
+    }
+
+    pub(super) fn with_card(&mut self, at: usize, change: impl FnOnce(&mut Card)) {
+        if let Some(entry) = self.entries.get_mut(at)
+            && let Kind::Card(card) = &mut entry.kind
+        {
+            change(card);
+            entry.touch();
+        }
+    }
+}
+
+/// A message that is one entry.
+pub(super) fn whole(message: &Arc<Message>) -> Kind {
+    let message = Arc::clone(message);
+    match &*message {
+        Message::User(_) => Kind::User(message),
+        Message::BashExecution(_) => Kind::Shell(Box::new(Shell::Done(message))),
+        Message::Custom(_) => Kind::Custom(message),
+        Message::CompactionSummary(_) | Message::BranchSummary(_) => Kind::Summary(message),
+        Message::Assistant(_) | Message::ToolResult(_) => Kind::Gone,
+    }
+}

@@ -1,0 +1,165 @@
+//! A few rows of something long, and all of it.
+//!
+//! Folded text is cut at the edge instead of wrapped, so that what it costs depends on the screen only.
+
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use crate::text::{clip, sanitise, wrap};
+use crate::theme::Theme;
+
+/// Unfolded text longer than this is still cut.
+const MAX_LINES: usize = 2_000;
+/// How a reader unfolds what is folded.
+const KEY: &str = "Ctrl-O";
+
+/// Which end of a text is worth seeing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    First,
+    Last,
+}
+
+/// At most `rows` lines of a text, each a single row, and how many were left out.
+pub(super) fn folded(
+    text: &str,
+    end: End,
+    rows: usize,
+    width: u16,
+    style: Style,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let text = text.trim_end();
+    if text.trim_start().is_empty() {
+        return Vec::new();
+    }
+    let total = text.lines().count();
+    // A single line more is shown rather than announced.
+    let shown = if total == rows + 1 {
+        total
+    } else {
+        rows.min(total)
+    };
+    let row = |line: &str| row(line, width, style);
+    let rest = (total > shown).then(|| more(total - shown, width, theme));
+    match end {
+        End::First => {
+            let head = text.lines().take(shown).map(row);
+            head.chain(rest).collect()
+        }
+        End::Last => {
+            let mut tail: Vec<_> = text.lines().rev().take(shown).map(row).collect();
+            tail.reverse();
+            rest.into_iter().chain(tail).collect()
+        }
+    }
+}
+
+/// At most `rows` of lines that are laid out already, and how many were left out.
+pub(super) fn first_rows(
+    mut lines: Vec<Line<'static>>,
+    rows: usize,
+    width: u16,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    if lines.len() > rows + 1 {
+        let left_out = lines.len() - rows;
+        lines.truncate(rows);
+        lines.push(more(left_out, width, theme));
+    }
+    lines
+}
+
+/// All of a text, wrapped, within reason.
+pub(super) fn wrapped(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
+    let clean = sanitise(text);
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    let mut texts = clean.lines();
+    for text in texts.by_ref() {
+        if text.is_empty() {
+            lines.push(Line::default());
+        } else {
+            lines.extend(wrap(Line::styled(text, style), width));
+        }
+        if lines.len() >= MAX_LINES {
+            break;
+        }
+    }
+    let rest = texts.count();
+    if rest > 0 {
+        let words = format!("… {} not shown", counted(rest, "more line"));
+        lines.push(row(&words, width, style));
+    }
+    lines
+}
+
+/// One row, cut at the edge.
+pub(super) fn row(text: &str, width: u16, style: Style) -> Line<'static> {
+    // Enough for any row, so that a line of a megabyte costs no more than one of a hundred characters.
+    let start = start_of(text, usize::from(width) * 16 + 64);
+    let clean = sanitise(start);
+    // Of what a program wrote over and over in one line, the last is what it would look like.
+    let last = clean.trim_end().lines().next_back().unwrap_or("");
+    Line::styled(clip(last, usize::from(width)), style)
+}
+
+/// Says how much is not shown, and how to see it.
+pub(super) fn more(lines: usize, width: u16, theme: &Theme) -> Line<'static> {
+    let words = format!("… {} ({KEY})", counted(lines, "more line"));
+    row(&words, width, theme.dim)
+}
+
+/// "1 line", "2 lines".
+pub(super) fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+/// At most `bytes` of the beginning.
+pub(super) fn start_of(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// At most `bytes` of the end.
+pub(super) fn end_of(text: &str, bytes: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
+}
+
+/// Styles for what is in the background: reasoning.
+pub(super) fn muted(theme: &Theme) -> Theme {
+    let base = theme.thinking;
+    let strong = base.add_modifier(Modifier::BOLD);
+    Theme {
+        text: base,
+        heading: strong,
+        strong,
+        emphasis: base,
+        code: base,
+        quote: base,
+        ..*theme
+    }
+}
+
+/// A span with style.
+pub(super) fn span(text: impl Into<String>, style: Style) -> Span<'static> {
+    Span::styled(text.into(), style)
+}
+
+/// How large something is, for people.
+pub(super) fn size(bytes: usize) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+/// How large what base64 stands for is.
+pub(super) fn decoded_size(base64: &str) -> usize {
+    let padding = base64
+        .bytes()
+        .rev()
+        .take_while(|byte| *byte == b'=')
+        .count();
+    (base64.len() / 4 * 3).saturating_sub(padding)
+}

@@ -1,0 +1,65 @@
+//! What everybody waits for: a pause before a request is made again, a summary that is being written.
+
+use std::time::{Duration, Instant};
+
+use ratatui::text::Line;
+
+use super::Look;
+use super::preview::{self, row};
+
+/// Something everybody waits for.
+#[derive(Debug, Clone)]
+pub(super) enum Waiting {
+    /// A request is made again after a pause.
+    Retry {
+        until: Instant,
+        attempt: u32,
+        max_attempts: u32,
+        /// What failed, where nothing above says it.
+        error: Option<String>,
+    },
+    /// The conversation is being summarised.
+    Compaction { since: Instant, why: &'static str },
+}
+
+impl Waiting {
+    pub fn lines(&self, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+        match self {
+            Self::Retry {
+                until,
+                attempt,
+                max_attempts,
+                error,
+            } => {
+                let left = until.saturating_duration_since(look.now);
+                let pause = match left.as_millis().div_ceil(1000) {
+                    0 => "now".to_owned(),
+                    seconds => format!("in {seconds} s"),
+                };
+                let words =
+                    format!("Trying again {pause} (retry {attempt} of {max_attempts}; Esc stops)");
+                let mut lines = Vec::new();
+                if let Some(error) = error {
+                    lines.extend(preview::wrapped(error, width, look.theme.warning));
+                }
+                lines.push(row(&words, width, look.theme.dim));
+                lines
+            }
+            Self::Compaction { since, why } => {
+                let elapsed = elapsed(look.now.saturating_duration_since(*since));
+                let words = format!("Summarising the conversation{why} …{elapsed} (Esc stops)");
+                vec![row(&words, width, look.theme.dim)]
+            }
+        }
+    }
+}
+
+/// How long something took or takes, when that is worth saying.
+pub(crate) fn elapsed(duration: Duration) -> String {
+    match duration.as_secs() {
+        0 => String::new(),
+        seconds @ 1..60 => format!(" {seconds} s"),
+        seconds @ 60..3600 => format!(" {} min {} s", seconds / 60, seconds % 60),
+        seconds => format!(" {} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
