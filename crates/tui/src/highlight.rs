@@ -231,8 +231,10 @@ impl Code {
             true => theme.code,
             false => theme.text,
         };
+        let mut spans = Vec::new();
         let Some((ticket, _)) = &self.work else {
-            return Line::styled(text.to_owned(), plain);
+            push_span(&mut spans, text, plain);
+            return Line::from(spans);
         };
         let found = ticket.found();
         let pieces = match found.lines.get(index) {
@@ -240,7 +242,6 @@ impl Code {
             None if text.starts_with(&found.partial.0) => found.partial.1.as_slice(),
             None => &[],
         };
-        let mut spans = Vec::with_capacity(pieces.len() + 1);
         let mut rest = text;
         for &(length, class) in pieces {
             let Some((piece, after)) = rest.split_at_checked(length as usize) else {
@@ -367,9 +368,12 @@ mod tests {
     #[test]
     fn without_colours_code_is_plain() {
         let lines = Highlighter::off().lines("rust", "fn main() {}\n", &theme());
-        assert_eq!(lines, [Line::styled("fn main() {}", theme().text)]);
+        assert_eq!(
+            lines,
+            [Line::from(Span::styled("fn main() {}", theme().text))]
+        );
         let lines = Highlighter::off().lines("", "diagram", &theme());
-        assert_eq!(lines, [Line::styled("diagram", theme().code)]);
+        assert_eq!(lines, [Line::from(Span::styled("diagram", theme().code))]);
         assert_eq!(Highlighter::off().generation(), 0);
     }
 }

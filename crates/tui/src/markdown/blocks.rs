@@ -1,12 +1,15 @@
 //! Blocks as rows: what Markdown's parser tells of a piece, laid out for a width.
 
+use std::borrow::Cow;
+
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::inline::Inline;
+use super::marks::{self, Marker};
 use super::table::Table;
-use super::{Screen, marks, parser};
+use super::{Screen, parser};
 use crate::highlight::{Code, Keep};
 use crate::text;
 
@@ -65,8 +68,9 @@ impl<'a> Layout<'a> {
         let mut definitions: Vec<_> = events.reference_definitions().iter().collect();
         definitions.sort_by_key(|(_, definition)| definition.span.start);
         for (label, definition) in definitions {
-            let shown = format!("[{label}]: {}", definition.dest);
-            self.inline.plain(&shown, self.screen.theme.dim);
+            self.begin_block(definition.span.start, &shown, Apart::AsWritten);
+            let line = format!("[{label}]: {}", definition.dest);
+            self.inline.plain(&line, self.screen.theme.dim);
             self.flush();
         }
         self.codes.truncate(self.next_code);
@@ -147,8 +151,18 @@ impl<'a> Layout<'a> {
                 self.inline
                     .begin(Style::new().add_modifier(Modifier::CROSSED_OUT));
             }
-            Tag::Link { dest_url, .. } => self.inline.begin_link(&dest_url),
-            Tag::Image { dest_url, .. } => self.inline.begin_image(&dest_url),
+            Tag::Link {
+                link_type,
+                dest_url,
+                id,
+                ..
+            } => self.inline.begin_link(link_type, &dest_url, &id),
+            Tag::Image {
+                link_type,
+                dest_url,
+                id,
+                ..
+            } => self.inline.begin_image(link_type, &dest_url, &id),
             _ => {}
         }
     }
@@ -411,13 +425,19 @@ pub(super) fn is_after_blank_line(source: &str, at: usize) -> bool {
 
 /// The source, with a last line that is not whole kept from turning the one before into a heading for a moment: a
 /// dash is the beginning of an item more often.
-fn settled(source: &str) -> std::borrow::Cow<'_, str> {
-    let start = source.rfind('\n').map_or(0, |end| end + 1);
-    let last = source[start..].trim();
-    let is_begun = matches!(last, "-" | "--" | "=" | "==");
-    if !is_begun || start == 0 {
+fn settled(source: &str) -> Cow<'_, str> {
+    let Some((before, last)) = source.rsplit_once('\n') else {
+        return source.into();
+    };
+    let above = before.rsplit('\n').next().unwrap_or_default();
+    let is_next_item = Marker::of(above).is_some_and(|item| marks::indent(last) < item.text_column);
+    if is_next_item || !matches!(last.trim(), "-" | "--" | "=" | "==") {
         return source.into();
     }
-    let mark = source.len() - source[start..].trim_start().len();
-    format!("{}\\{}", &source[..mark], &source[mark..]).into()
+    format!(
+        "{before}\n{}\\{}",
+        " ".repeat(marks::indent(last)),
+        last.trim()
+    )
+    .into()
 }

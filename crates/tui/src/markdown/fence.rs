@@ -1,6 +1,6 @@
 //! Code in a fence, laid out line by line as it arrives.
 
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use super::Screen;
 use super::marks::{self, Fence};
@@ -34,7 +34,7 @@ impl Fenced {
         let language = fence.language(source[piece.start..next].trim_end());
         if !language.is_empty() {
             let language = text::clip(language, usize::from(screen.width));
-            rows.push(Line::styled(language, screen.theme.dim));
+            rows.push(Line::from(Span::styled(language, screen.theme.dim)));
         }
         Self {
             fence,

@@ -1,6 +1,6 @@
 //! The text of a block on its way to a row: styles, links, pictures.
 
-use pulldown_cmark::CowStr;
+use pulldown_cmark::LinkType;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
@@ -14,13 +14,18 @@ pub(super) struct Inline<'a> {
     /// The styles that are open, each with those around it.
     styles: Vec<Style>,
     links: Vec<Link>,
-    /// The picture that is being described, and its address.
+    /// The picture that is being described, and what goes behind it. Pictures within its description are words.
     image: Option<(String, String)>,
+    images: usize,
 }
 
-struct Link {
-    address: String,
-    shown: String,
+enum Link {
+    To {
+        address: String,
+        shown: String,
+    },
+    /// By a name that is told elsewhere, maybe later: shown as it is written. Holds what goes behind it.
+    Named(String),
 }
 
 impl<'a> Inline<'a> {
@@ -31,6 +36,7 @@ impl<'a> Inline<'a> {
             styles: Vec::new(),
             links: Vec::new(),
             image: None,
+            images: 0,
         }
     }
 
@@ -48,7 +54,7 @@ impl<'a> Inline<'a> {
         self.plain(text, self.style());
     }
 
-    pub fn code(&mut self, code: &CowStr<'_>) {
+    pub fn code(&mut self, code: &str) {
         let style = self.style().patch(self.theme.code);
         // Without a style of its own, code is told by its marks.
         match self.theme.code == Style::new() {
@@ -69,7 +75,9 @@ impl<'a> Inline<'a> {
             return;
         }
         for link in &mut self.links {
-            link.shown.push_str(&text);
+            if let Link::To { shown, .. } = link {
+                shown.push_str(&text);
+            }
         }
         match self.spans.last_mut() {
             Some(last) if last.style == style => last.content.to_mut().push_str(&text),
@@ -85,9 +93,15 @@ impl<'a> Inline<'a> {
         self.styles.pop();
     }
 
-    pub fn begin_link(&mut self, address: &str) {
+    pub fn begin_link(&mut self, kind: LinkType, address: &str, name: &str) {
+        if let Some(behind) = behind_name(kind, name) {
+            self.text("[");
+            self.begin(self.theme.text);
+            self.links.push(Link::Named(behind));
+            return;
+        }
         self.begin(self.theme.link);
-        self.links.push(Link {
+        self.links.push(Link::To {
             address: text::one_line(address),
             shown: String::new(),
         });
@@ -95,23 +109,36 @@ impl<'a> Inline<'a> {
 
     pub fn end_link(&mut self) {
         self.end();
-        let Some(Link { address, shown }) = self.links.pop() else {
-            return;
-        };
-        let bare = address.strip_prefix("mailto:").unwrap_or(&address);
-        if !address.is_empty() && shown != address && shown != bare {
-            let gap = if shown.is_empty() { "" } else { " " };
-            self.plain(&format!("{gap}({address})"), self.theme.dim);
+        match self.links.pop() {
+            None => {}
+            Some(Link::Named(behind)) => self.text(&behind),
+            Some(Link::To { address, shown }) => {
+                let bare = address.strip_prefix("mailto:").unwrap_or(&address);
+                if !address.is_empty() && shown != address && shown != bare {
+                    let gap = if shown.is_empty() { "" } else { " " };
+                    self.plain(&format!("{gap}({address})"), self.theme.dim);
+                }
+            }
         }
     }
 
-    pub fn begin_image(&mut self, address: &str) {
-        self.image
-            .get_or_insert((String::new(), text::one_line(address)));
+    pub fn begin_image(&mut self, kind: LinkType, address: &str, name: &str) {
+        self.images += 1;
+        let address = text::one_line(address);
+        let behind = match behind_name(kind, name) {
+            Some(behind) => behind.trim_start_matches(']').to_owned(),
+            None if address.is_empty() || address.starts_with("data:") => String::new(),
+            None => format!(" ({address})"),
+        };
+        self.image.get_or_insert((String::new(), behind));
     }
 
     pub fn end_image(&mut self) {
-        let Some((description, address)) = self.image.take() else {
+        self.images = self.images.saturating_sub(1);
+        if self.images > 0 {
+            return;
+        }
+        let Some((description, behind)) = self.image.take() else {
             return;
         };
         let label = match description.is_empty() {
@@ -119,12 +146,20 @@ impl<'a> Inline<'a> {
             false => format!("[image: {description}]"),
         };
         self.plain(&label, self.style().patch(self.theme.link));
-        if !address.is_empty() && !address.starts_with("data:") {
-            self.plain(&format!(" ({address})"), self.theme.dim);
-        }
+        self.plain(&behind, self.theme.dim);
     }
 
     fn style(&self) -> Style {
         self.styles.last().copied().unwrap_or(self.theme.text)
+    }
+}
+
+/// What is written behind a text that is linked by a name.
+fn behind_name(kind: LinkType, name: &str) -> Option<String> {
+    match kind {
+        LinkType::Reference => Some(format!("][{name}]")),
+        LinkType::Collapsed => Some("][]".to_owned()),
+        LinkType::Shortcut => Some("]".to_owned()),
+        _ => None,
     }
 }
