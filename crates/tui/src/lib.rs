@@ -13,10 +13,16 @@ mod feed;
 #[allow(dead_code, reason = "for the transcript")]
 mod highlight;
 mod host;
+#[allow(dead_code, reason = "the chat uses it")]
+mod keys;
 #[allow(dead_code, reason = "for the transcript")]
 mod markdown;
+#[allow(dead_code, unused_imports, reason = "the chat uses it")]
+mod overlay;
 #[allow(dead_code, reason = "the chat uses it")]
 mod plain;
+#[allow(dead_code, reason = "the chat uses it")]
+mod request;
 #[allow(dead_code, unused_imports, reason = "the chat uses it")]
 mod terminal;
 #[allow(dead_code, unused_imports, reason = "for everything that is shown")]

@@ -1,0 +1,429 @@
+//! The keys of the chat: one table, from which keys get their meaning, the help page its lines and the guide its
+//! tables.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// What a key asks of the chat as a whole. Keys without one belong to whoever has the keyboard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub(crate) enum Action {
+    FollowUp,
+    TakeBack,
+    Interrupt,
+    ClearOrQuit,
+    QuitWhenEmpty,
+    Suspend,
+    PickModel,
+    NextModel,
+    PreviousModel,
+    NextThinkingLevel,
+    FoldThinking,
+    FoldTools,
+    ScrollUp,
+    ScrollDown,
+    ScrollToStart,
+    ScrollToEnd,
+    CopyAnswer,
+    CopyCode,
+    Help,
+}
+
+/// Where keys are told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub(crate) enum Section {
+    Talking,
+    Writing,
+    Reading,
+    Models,
+    Lists,
+    Tree,
+    Program,
+}
+
+/// Keys and what they do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Binding {
+    /// Where it is told.
+    pub section: Section,
+    /// The keys, as people write them.
+    pub keys: &'static [&'static str],
+    /// What they ask of the chat as a whole.
+    pub action: Option<Action>,
+    /// What they do.
+    pub does: &'static str,
+}
+
+impl Section {
+    /// Every section, in the order they are told.
+    pub const ALL: [Self; 7] = [
+        Self::Talking,
+        Self::Writing,
+        Self::Reading,
+        Self::Models,
+        Self::Lists,
+        Self::Tree,
+        Self::Program,
+    ];
+
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Talking => "Talking",
+            Self::Writing => "Writing",
+            Self::Reading => "Reading",
+            Self::Models => "Models",
+            Self::Lists => "Lists and dialogs",
+            Self::Tree => "The session tree",
+            Self::Program => "The program",
+        }
+    }
+
+    /// Its rows.
+    pub fn bindings(self) -> impl Iterator<Item = &'static Binding> {
+        let is_ours = move |binding: &&Binding| binding.section == self;
+        BINDINGS.iter().filter(is_ours)
+    }
+}
+
+const fn told(section: Section, keys: &'static [&'static str], does: &'static str) -> Binding {
+    Binding {
+        section,
+        keys,
+        action: None,
+        does,
+    }
+}
+
+const fn does(
+    section: Section,
+    keys: &'static [&'static str],
+    action: Action,
+    does: &'static str,
+) -> Binding {
+    Binding {
+        section,
+        keys,
+        action: Some(action),
+        does,
+    }
+}
+
+/// All keys there are.
+pub(crate) const BINDINGS: &[Binding] = {
+    use Action::*;
+    use Section::*;
+    &[
+        told(Talking, &["Enter"], "send; while a run is active, steer it"),
+        does(
+            Talking,
+            &["Alt-Enter"],
+            FollowUp,
+            "send when the run has ended",
+        ),
+        does(
+            Talking,
+            &["Alt-Up"],
+            TakeBack,
+            "take queued messages back into the editor",
+        ),
+        does(
+            Talking,
+            &["Esc"],
+            Interrupt,
+            "stop the run; twice when idle: the session tree",
+        ),
+        told(
+            Talking,
+            &["!"],
+            "at the start: run a shell command and tell the model",
+        ),
+        told(
+            Talking,
+            &["!!"],
+            "at the start: run a shell command, the model is not told",
+        ),
+        told(Writing, &["Shift-Enter", "Ctrl-J", "\\ Enter"], "new line"),
+        told(Writing, &["Tab"], "accept the completion, complete a path"),
+        told(Writing, &["/"], "at the start: commands, templates, skills"),
+        told(Writing, &["@"], "files by name"),
+        told(
+            Writing,
+            &["Up", "Down"],
+            "move; at the first and last row: what was sent before",
+        ),
+        told(Writing, &["Ctrl-A", "Ctrl-E"], "start and end of the line"),
+        told(
+            Writing,
+            &["Alt-B", "Alt-F"],
+            "back and forward by a word; Ctrl with an arrow too",
+        ),
+        told(
+            Writing,
+            &["Ctrl-W", "Alt-D"],
+            "cut the word before, the word after",
+        ),
+        told(
+            Writing,
+            &["Ctrl-U", "Ctrl-K"],
+            "cut to the start, to the end of the line",
+        ),
+        told(
+            Writing,
+            &["Ctrl-Y", "Alt-Y"],
+            "put back what was cut, what was cut before it",
+        ),
+        told(Writing, &["Ctrl-_", "Alt-_"], "undo, redo"),
+        does(
+            Reading,
+            &["PgUp"],
+            ScrollUp,
+            "up by a page; the wheel scrolls too",
+        ),
+        does(Reading, &["PgDn"], ScrollDown, "down by a page"),
+        does(Reading, &["Ctrl-Home"], ScrollToStart, "to the beginning"),
+        does(
+            Reading,
+            &["Ctrl-End"],
+            ScrollToEnd,
+            "to the end, and follow it",
+        ),
+        does(
+            Reading,
+            &["Ctrl-T"],
+            FoldThinking,
+            "fold or unfold thinking",
+        ),
+        does(
+            Reading,
+            &["Ctrl-O"],
+            FoldTools,
+            "fold or unfold what tools returned",
+        ),
+        does(Reading, &["Alt-L"], CopyAnswer, "copy the last answer"),
+        does(
+            Reading,
+            &["Alt-K"],
+            CopyCode,
+            "copy the code of the last answer",
+        ),
+        does(Models, &["Ctrl-L"], PickModel, "choose a model"),
+        does(Models, &["Ctrl-P"], NextModel, "next model"),
+        does(Models, &["Shift-Ctrl-P"], PreviousModel, "previous model"),
+        does(
+            Models,
+            &["Shift-Tab"],
+            NextThinkingLevel,
+            "next level of thinking",
+        ),
+        told(Lists, &["Up", "Down"], "move; Ctrl-P and Ctrl-N too"),
+        told(
+            Lists,
+            &["PgUp", "PgDn"],
+            "by a page; in a long question: read on",
+        ),
+        told(Lists, &["Home", "End"], "first and last"),
+        told(Lists, &["Enter"], "choose"),
+        told(Lists, &["Esc"], "close; in a dialog: cancel it"),
+        told(
+            Lists,
+            &["Tab"],
+            "sessions: of this directory, of all directories",
+        ),
+        told(
+            Tree,
+            &["Enter"],
+            "go on from there; a message of yours comes back into the editor",
+        ),
+        told(Tree, &["s"], "the same, with a summary of what is left"),
+        told(Tree, &["f"], "fork: a new session begins there"),
+        told(Tree, &["l"], "name the entry, or take its name away"),
+        told(Tree, &["/"], "search"),
+        told(
+            Tree,
+            &["Tab", "Ctrl-O"],
+            "show the conversation, your messages, named entries, everything",
+        ),
+        told(
+            Tree,
+            &["Left", "Right"],
+            "to the start of this branch, to the next branch",
+        ),
+        does(Program, &["Ctrl-G", "F1"], Help, "this help"),
+        does(
+            Program,
+            &["Ctrl-C"],
+            ClearOrQuit,
+            "clear the editor; twice: quit",
+        ),
+        does(
+            Program,
+            &["Ctrl-D"],
+            QuitWhenEmpty,
+            "quit, if the editor is empty",
+        ),
+        does(Program, &["Ctrl-Z"], Suspend, "suspend"),
+    ]
+};
+
+/// What this key asks of the chat as a whole.
+pub(crate) fn action(key: KeyEvent) -> Option<Action> {
+    let pressed = normal(key);
+    BINDINGS.iter().find_map(|binding| {
+        let action = binding.action?;
+        let mut keys = binding.keys.iter().filter_map(|name| parse(name));
+        keys.any(|key| key == pressed).then_some(action)
+    })
+}
+
+/// One spelling for one key: letters are small, and Shift says whether they were not.
+fn normal(key: KeyEvent) -> (KeyCode, KeyModifiers) {
+    let known = KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT;
+    let modifiers = key.modifiers & known;
+    match key.code {
+        KeyCode::Char(letter) if letter.is_ascii_uppercase() => (
+            KeyCode::Char(letter.to_ascii_lowercase()),
+            modifiers | KeyModifiers::SHIFT,
+        ),
+        KeyCode::BackTab => (KeyCode::Tab, modifiers | KeyModifiers::SHIFT),
+        code => (code, modifiers),
+    }
+}
+
+/// The key with this name; none if it names something else, such as a sign at the start of a line.
+pub(crate) fn parse(name: &str) -> Option<(KeyCode, KeyModifiers)> {
+    let mut modifiers = KeyModifiers::NONE;
+    let mut rest = name;
+    loop {
+        let (modifier, after) = match rest {
+            _ if rest.starts_with("Ctrl-") => (KeyModifiers::CONTROL, &rest[5..]),
+            _ if rest.starts_with("Alt-") => (KeyModifiers::ALT, &rest[4..]),
+            _ if rest.starts_with("Shift-") => (KeyModifiers::SHIFT, &rest[6..]),
+            _ => break,
+        };
+        modifiers |= modifier;
+        rest = after;
+    }
+    let code = match rest {
+        "Enter" => KeyCode::Enter,
+        "Esc" => KeyCode::Esc,
+        "Tab" => KeyCode::Tab,
+        "Up" => KeyCode::Up,
+        "Down" => KeyCode::Down,
+        "Left" => KeyCode::Left,
+        "Right" => KeyCode::Right,
+        "PgUp" => KeyCode::PageUp,
+        "PgDn" => KeyCode::PageDown,
+        "Home" => KeyCode::Home,
+        "End" => KeyCode::End,
+        "Backspace" => KeyCode::Backspace,
+        "Delete" => KeyCode::Delete,
+        "F1" => KeyCode::F(1),
+        "Space" => KeyCode::Char(' '),
+        _ => {
+            let mut letters = rest.chars();
+            match (letters.next(), letters.next()) {
+                (Some(letter), None) => KeyCode::Char(letter.to_ascii_lowercase()),
+                _ => return None,
+            }
+        }
+    };
+    Some((code, modifiers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::editor::{Editor, EditorOutcome};
+
+    fn key(name: &str) -> KeyEvent {
+        let (code, modifiers) = parse(name).unwrap();
+        KeyEvent::new(code, modifiers)
+    }
+
+    #[test]
+    fn every_key_of_the_table_does_what_the_table_says() {
+        for binding in BINDINGS.iter().filter(|binding| binding.action.is_some()) {
+            for name in binding.keys {
+                assert_eq!(action(key(name)), binding.action, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_key_is_told_twice_in_a_section() {
+        for section in Section::ALL {
+            let mut names: Vec<&str> = section
+                .bindings()
+                .flat_map(|binding| binding.keys)
+                .copied()
+                .collect();
+            assert!(!names.is_empty(), "{section:?}");
+            let all = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), all, "{section:?}");
+        }
+    }
+
+    #[test]
+    fn the_editor_knows_the_keys_that_are_told_of_it() {
+        let names = Section::Writing.bindings().flat_map(|binding| binding.keys);
+        // These belong to completion.
+        let keys = names.filter(|name| !["Tab", "/", "@"].contains(name));
+        for (name, pressed) in keys.filter_map(|name| Some((name, parse(name)?))) {
+            let mut editor = Editor::new();
+            editor.set_text("one two\nthree four");
+            editor.step_back(4);
+            let outcome = editor.key(KeyEvent::new(pressed.0, pressed.1));
+            assert_ne!(outcome, EditorOutcome::Ignored, "{name}");
+        }
+    }
+
+    /// Keys as the guide shows them.
+    fn table(section: Section) -> String {
+        let rows = section.bindings().map(|binding| {
+            let keys = binding.keys.iter().map(|key| format!("`{key}`"));
+            let keys: Vec<String> = keys.collect();
+            format!("| {} | {} |\n", keys.join(" "), binding.does)
+        });
+        let rows: String = rows.collect();
+        format!("### {}\n\n| keys | |\n|---|---|\n{rows}", section.title())
+    }
+
+    #[test]
+    fn the_guide_tells_of_the_same_keys() {
+        let guide = include_str!("../../../docs/chat.md");
+        let tables = Section::ALL.map(table).join("\n");
+        assert!(
+            guide.contains(&tables),
+            "docs/chat.md should contain:\n{tables}"
+        );
+    }
+
+    #[test]
+    fn terminals_spell_keys_in_several_ways() {
+        let capital = KeyEvent::new(
+            KeyCode::Char('P'),
+            KeyModifiers::CONTROL | KeyModifiers::SHIFT,
+        );
+        assert_eq!(action(capital), Some(Action::PreviousModel));
+        let small = KeyEvent::new(
+            KeyCode::Char('p'),
+            KeyModifiers::CONTROL | KeyModifiers::SHIFT,
+        );
+        assert_eq!(action(small), Some(Action::PreviousModel));
+        let back = KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT);
+        assert_eq!(action(back), Some(Action::NextThinkingLevel));
+        let back = KeyEvent::new(KeyCode::BackTab, KeyModifiers::NONE);
+        assert_eq!(action(back), Some(Action::NextThinkingLevel));
+    }
+
+    #[test]
+    fn plain_letters_are_nobodys() {
+        for letter in ('a'..='z').chain('A'..='Z') {
+            assert_eq!(action(KeyEvent::from(KeyCode::Char(letter))), None);
+        }
+        assert_eq!(action(KeyEvent::from(KeyCode::Enter)), None);
+    }
+}

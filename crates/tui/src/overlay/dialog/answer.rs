@@ -1,0 +1,206 @@
+//! The kinds of answers: one of a list, yes or no, a line, a text.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use serde_json::{Value, json};
+
+use crate::Theme;
+use crate::editor::{Editor, EditorOutcome};
+use crate::overlay::input::{self, Input};
+use crate::overlay::panel::clipped;
+use crate::overlay::picker::{Item, Matching, Picked, Picker, Prompt};
+use crate::request::DialogKind;
+use crate::text::sanitise;
+
+/// Lists up to this length show their filter only once something is typed.
+const SHORT_LIST: usize = 7;
+/// Rows an editor has at least.
+const LEAST_EDITOR: usize = 3;
+/// Characters of an option that can be on a screen.
+const LONGEST_SHOWN: usize = 1_000;
+
+pub(super) enum Answer {
+    Select(Picker<Choice>),
+    Confirm(Picker<Choice>),
+    Input { line: Input, placeholder: String },
+    Editor(Box<Editor>),
+}
+
+/// One of the options of a choice.
+#[derive(Debug)]
+pub(super) struct Choice {
+    /// What is answered.
+    value: Value,
+    /// What is seen.
+    shown: String,
+}
+
+impl Choice {
+    fn option(value: String) -> Self {
+        let end = value.char_indices().nth(LONGEST_SHOWN);
+        let shown = &value[..end.map_or(value.len(), |(at, _)| at)];
+        let shown = shown.replace(['\n', '\r'], " ");
+        Self {
+            shown: sanitise(&shown).into_owned(),
+            value: json!({ "value": value }),
+        }
+    }
+
+    fn confirmation(word: &str, confirmed: bool) -> Self {
+        Self {
+            shown: word.to_owned(),
+            value: json!({ "confirmed": confirmed }),
+        }
+    }
+}
+
+impl Item for Choice {
+    fn words(&self) -> String {
+        self.shown.clone()
+    }
+
+    fn line(&self, columns: u16, theme: &Theme) -> Line<'static> {
+        let text = Span::styled(self.shown.clone(), theme.text);
+        Line::from(clipped(vec![text], columns.into()))
+    }
+}
+
+impl Answer {
+    pub fn new(kind: DialogKind) -> Self {
+        match kind {
+            DialogKind::Select(options) => {
+                let prompt = match options.len() {
+                    0..=SHORT_LIST => Prompt::Typed,
+                    _ => Prompt::Shown,
+                };
+                let options = options.into_iter().map(Choice::option).collect();
+                Self::Select(Picker::new(options, Matching::Fuzzy).with_prompt(prompt))
+            }
+            DialogKind::Confirm { .. } => {
+                let choices = vec![
+                    Choice::confirmation("Yes", true),
+                    Choice::confirmation("No", false),
+                ];
+                Self::Confirm(Picker::new(choices, Matching::Fuzzy).with_prompt(Prompt::Typed))
+            }
+            DialogKind::Input { placeholder } => Self::Input {
+                line: Input::default(),
+                placeholder: sanitise(&placeholder.replace(['\n', '\r'], " ")).into_owned(),
+            },
+            DialogKind::Editor { prefill } => {
+                let mut editor = Editor::new();
+                editor.set_text(&prefill);
+                Self::Editor(Box::new(editor))
+            }
+        }
+    }
+
+    /// Stands in the rule where the title has no room.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Select(_) => "Choose",
+            Self::Confirm(_) => "Confirm",
+            Self::Input { .. } => "Answer",
+            Self::Editor(_) => "Write",
+        }
+    }
+
+    pub fn hints(&self) -> Vec<(&'static str, &'static str)> {
+        match self {
+            Self::Select(_) => vec![("↑↓", "move"), ("Enter", "choose"), ("Esc", "cancel")],
+            Self::Confirm(_) => vec![
+                ("y", "yes"),
+                ("n", "no"),
+                ("Enter", "choose"),
+                ("Esc", "cancel"),
+            ],
+            Self::Input { .. } => vec![("Enter", "answer"), ("Esc", "cancel")],
+            Self::Editor(_) => vec![
+                ("Enter", "answer"),
+                ("Esc", "cancel"),
+                ("Shift-Enter Ctrl-J", "new line"),
+            ],
+        }
+    }
+
+    /// How many rows it takes if there is room.
+    pub fn rows(&self, columns: u16) -> usize {
+        match self {
+            Self::Select(picker) | Self::Confirm(picker) => picker.rows(),
+            Self::Input { .. } => 1,
+            Self::Editor(editor) => usize::from(editor.height(columns)).max(LEAST_EDITOR),
+        }
+    }
+
+    /// How many rows it keeps when there is much to read.
+    pub fn least_rows(&self) -> usize {
+        match self {
+            Self::Select(picker) | Self::Confirm(picker) => picker.rows().min(4),
+            Self::Input { .. } => 1,
+            Self::Editor(_) => LEAST_EDITOR,
+        }
+    }
+
+    /// What is answered, once it is.
+    pub fn key(&mut self, key: KeyEvent) -> Option<Value> {
+        match self {
+            Self::Select(picker) => match picker.key(key) {
+                Picked::Chosen => picker.selected().map(|choice| choice.value.clone()),
+                _ => None,
+            },
+            Self::Confirm(picker) => {
+                let plain = !key
+                    .modifiers
+                    .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+                match key.code {
+                    KeyCode::Char('y' | 'Y') if plain => Some(json!({ "confirmed": true })),
+                    KeyCode::Char('n' | 'N') if plain => Some(json!({ "confirmed": false })),
+                    KeyCode::Char(_) => None,
+                    _ => match picker.key(key) {
+                        Picked::Chosen => picker.selected().map(|choice| choice.value.clone()),
+                        _ => None,
+                    },
+                }
+            }
+            Self::Editor(editor) => match editor.key(key) {
+                EditorOutcome::Submit => Some(json!({ "value": editor.take() })),
+                _ => None,
+            },
+            Self::Input { line, .. } => {
+                if key.code == KeyCode::Enter {
+                    return Some(json!({ "value": line.text() }));
+                }
+                line.key(key);
+                None
+            }
+        }
+    }
+
+    pub fn paste(&mut self, text: &str) {
+        match self {
+            Self::Select(picker) => picker.paste(text),
+            Self::Confirm(_) => {}
+            Self::Input { line, .. } => line.paste(text),
+            Self::Editor(editor) => editor.paste(text),
+        }
+    }
+
+    pub fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
+        match self {
+            Self::Select(picker) | Self::Confirm(picker) => {
+                picker.draw_inside(area, buf, theme, "there is nothing to choose from")
+            }
+            Self::Input { line, placeholder } => {
+                let look = input::Line {
+                    prompt: "> ",
+                    placeholder,
+                    theme,
+                };
+                line.draw(area, buf, &look)
+            }
+            Self::Editor(editor) => editor.draw(area, buf, theme, true),
+        }
+    }
+}

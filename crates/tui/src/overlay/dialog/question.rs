@@ -1,0 +1,143 @@
+//! One question: what is asked over what is to be answered.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::Line;
+use serde_json::Value;
+
+use super::answer::Answer;
+use crate::Theme;
+use crate::overlay::panel::{Cover, Panel};
+use crate::request::DialogKind;
+use crate::text::{sanitise, width, wrap};
+
+/// One question. All that was asked can be read, by scrolling if need be: an approval must not hide what it is about.
+pub(super) struct Question {
+    /// What is asked, made harmless.
+    title: Vec<String>,
+    /// What else is said.
+    message: Vec<String>,
+    answer: Answer,
+    /// The first line of what is asked that is on the screen.
+    top: usize,
+    /// How many lines of it were not on the screen, and how many were, at the last drawing.
+    hidden: usize,
+    page: usize,
+}
+
+impl Question {
+    pub fn new(title: &str, kind: DialogKind) -> Self {
+        let message = match &kind {
+            DialogKind::Confirm { message } => lines(message),
+            _ => Vec::new(),
+        };
+        Self {
+            title: lines(title),
+            message,
+            answer: Answer::new(kind),
+            top: 0,
+            hidden: 0,
+            page: 0,
+        }
+    }
+
+    /// What is answered, once it is.
+    pub fn key(&mut self, key: KeyEvent) -> Option<Value> {
+        if self.hidden > 0 {
+            let page = self.page.saturating_sub(1).max(1);
+            match key.code {
+                KeyCode::PageUp => {
+                    self.top = self.top.saturating_sub(page);
+                    return None;
+                }
+                KeyCode::PageDown => {
+                    self.top = (self.top + page).min(self.hidden);
+                    return None;
+                }
+                _ => {}
+            }
+        }
+        self.answer.key(key)
+    }
+
+    pub fn paste(&mut self, text: &str) {
+        self.answer.paste(text);
+    }
+
+    pub fn draw(
+        &mut self,
+        screen: Rect,
+        buf: &mut Buffer,
+        theme: &Theme,
+        note: &str,
+    ) -> Option<Position> {
+        let columns = screen.intersection(buf.area).width;
+        let short = self.short_title(columns, note);
+        let mut asked: Vec<Line<'static>> = Vec::new();
+        if short.is_none() {
+            let lines = self.title.iter().map(|line| (line, theme.strong));
+            asked.extend(
+                lines.flat_map(|(line, style)| wrap(Line::styled(line.clone(), style), columns)),
+            );
+        }
+        let message = self.message.iter();
+        asked
+            .extend(message.flat_map(|line| wrap(Line::styled(line.clone(), theme.text), columns)));
+
+        let wanted = self.answer.rows(columns);
+        let least = self.answer.least_rows().min(wanted);
+        let lines = asked
+            .len()
+            .min(Cover::Part.room(screen).saturating_sub(least));
+        self.page = lines;
+        self.hidden = asked.len() - lines;
+        self.top = self.top.min(self.hidden);
+        let mut hints = self.answer.hints();
+        if self.hidden > 0 {
+            hints.insert(0, ("PgUp/PgDn", "read on"));
+        }
+        let read = format!("{}–{} of {}", self.top + 1, self.top + lines, asked.len());
+        let note = match (self.hidden, note) {
+            (0, _) => note.to_owned(),
+            (_, "") => format!("lines {read}"),
+            _ => format!("lines {read} · {note}"),
+        };
+        let panel = Panel {
+            title: short.as_deref().unwrap_or(self.answer.word()),
+            note: &note,
+            hints: &hints,
+            cover: Cover::Part,
+        };
+        let content = panel.draw(screen, buf, theme, lines + wanted);
+        let shown = asked.iter().skip(self.top).take(lines);
+        for (y, line) in (content.y..content.bottom()).zip(shown) {
+            buf.set_line(content.x, y, line, content.width);
+        }
+        let taken = (lines as u16).min(content.height);
+        let rest = Rect {
+            y: content.y + taken,
+            height: content.height - taken,
+            ..content
+        };
+        self.answer.draw(rest, buf, theme)
+    }
+
+    /// The title, if it is one line that fits into the rule.
+    fn short_title(&self, columns: u16, note: &str) -> Option<String> {
+        let around = 6 + if note.is_empty() { 0 } else { width(note) + 3 };
+        match self.title.as_slice() {
+            [line] if !line.is_empty() && width(line) + around <= usize::from(columns) => {
+                Some(line.clone())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The lines of an untrusted text, made harmless.
+fn lines(text: &str) -> Vec<String> {
+    let text = text.trim_end();
+    let lines = text.lines().map(|line| sanitise(line).into_owned());
+    lines.collect()
+}

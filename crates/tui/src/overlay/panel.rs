@@ -1,0 +1,184 @@
+//! The ground overlays are drawn on: the lower part of the screen, under a rule with a title, over a line that
+//! says which keys there are. No borders at the sides, so that what is copied is text.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Widget};
+
+use crate::Theme;
+use crate::text::{clip, width};
+
+/// Below this height keys are not told.
+const ROOM_FOR_HINTS: u16 = 6;
+
+/// What stands around the content of an overlay.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Panel<'a> {
+    /// At the left of the rule.
+    pub title: &'a str,
+    /// At its right: counts, time left.
+    pub note: &'a str,
+    /// Keys and what they do; the first are the most important.
+    pub hints: &'a [(&'a str, &'a str)],
+    /// How much of the screen it may take.
+    pub cover: Cover,
+}
+
+/// How much of the screen something may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cover {
+    /// Some of the conversation stays in sight where that is possible.
+    Part,
+    /// As much as it needs.
+    All,
+}
+
+impl Panel<'_> {
+    /// Clears the lower part of the screen and draws what stands around `rows` rows of content, or as many as there
+    /// is room for; where the content goes.
+    pub fn draw(&self, screen: Rect, buf: &mut Buffer, theme: &Theme, rows: usize) -> Rect {
+        let screen = screen.intersection(buf.area);
+        if screen.is_empty() {
+            return Rect::ZERO;
+        }
+        let around = around(screen);
+        let hinted = around > 1;
+        let wanted = u16::try_from(rows).unwrap_or(u16::MAX).max(1);
+        let height = wanted
+            .saturating_add(around)
+            .min(self.cover.most(screen.height));
+        let area = Rect {
+            y: screen.bottom() - height,
+            height,
+            ..screen
+        };
+        Clear.render(area, buf);
+        self.rule(area, buf, theme);
+        if hinted {
+            let hints = self.hints_line(area.width, theme);
+            buf.set_line(area.x, area.bottom() - 1, &hints, area.width);
+        }
+        Rect {
+            y: area.y + 1,
+            height: height.saturating_sub(around),
+            ..area
+        }
+    }
+
+    fn rule(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
+        let columns = usize::from(area.width);
+        buf.set_stringn(area.x, area.y, "─".repeat(columns), columns, theme.border);
+        let Some(room) = columns.checked_sub(6).filter(|&room| room > 0) else {
+            return;
+        };
+        let beside_title = room.saturating_sub(width(self.title) + 3);
+        let note = clip(self.note, beside_title.max(room / 3));
+        let taken = if note.is_empty() { 0 } else { width(&note) + 3 };
+        let title = clip(self.title, room.saturating_sub(taken));
+        if !title.is_empty() {
+            buf.set_stringn(
+                area.x + 2,
+                area.y,
+                format!(" {title} "),
+                columns,
+                theme.heading,
+            );
+        }
+        if !note.is_empty() {
+            let x = area.right() - 2 - width(&note) as u16 - 2;
+            buf.set_stringn(x, area.y, format!(" {note} "), columns, theme.dim);
+        }
+    }
+
+    fn hints_line(&self, columns: u16, theme: &Theme) -> Line<'static> {
+        let mut spans: Vec<Span<'static>> = Vec::new();
+        let mut taken = 0;
+        for (keys, does) in self.hints {
+            let gap = if spans.is_empty() { "" } else { " · " };
+            let wider = taken + width(gap) + width(keys) + 1 + width(does);
+            if wider > usize::from(columns) {
+                break;
+            }
+            taken = wider;
+            spans.push(Span::styled(gap, theme.dim));
+            spans.push(Span::styled((*keys).to_owned(), theme.text));
+            spans.push(Span::styled(format!(" {does}"), theme.dim));
+        }
+        Line::from(spans)
+    }
+}
+
+/// Rows around the content.
+fn around(screen: Rect) -> u16 {
+    1 + u16::from(screen.height >= ROOM_FOR_HINTS)
+}
+
+impl Cover {
+    /// How many rows of content fit.
+    pub fn room(self, screen: Rect) -> usize {
+        usize::from(self.most(screen.height).saturating_sub(around(screen)))
+    }
+
+    fn most(self, screen: u16) -> u16 {
+        match self {
+            Self::Part => screen.min(12).max(screen - screen / 4),
+            Self::All => screen,
+        }
+    }
+}
+
+/// A line with something at its left and pieces at its right, as many of them as leave `keep` columns to the left
+/// side; the last piece is the first to go.
+pub(crate) fn two_sides(
+    left: Vec<Span<'static>>,
+    right: &[(String, Style)],
+    keep: usize,
+    columns: u16,
+) -> Line<'static> {
+    let columns = usize::from(columns);
+    let mut pieces = right.len();
+    let taken = |pieces: usize| -> usize {
+        let widths = right[..pieces].iter().map(|(text, _)| width(text) + 2);
+        widths.sum()
+    };
+    while pieces > 0 && taken(pieces) + keep > columns {
+        pieces -= 1;
+    }
+    let room = columns.saturating_sub(taken(pieces));
+    let mut line = clipped(left, room);
+    let used: usize = line.iter().map(|span| width(&span.content)).sum();
+    if pieces > 0 {
+        line.push(Span::raw(" ".repeat(room.saturating_sub(used))));
+    }
+    for (text, style) in &right[..pieces] {
+        line.push(Span::raw("  "));
+        line.push(Span::styled(text.clone(), *style));
+    }
+    Line::from(line)
+}
+
+/// The spans as far as there is room, with a sign that something was left out.
+pub(crate) fn clipped(spans: Vec<Span<'static>>, room: usize) -> Vec<Span<'static>> {
+    let wanted: usize = spans.iter().map(|span| width(&span.content)).sum();
+    if wanted <= room {
+        return spans;
+    }
+    let mut left = room;
+    let mut kept = Vec::with_capacity(spans.len());
+    for span in spans {
+        let columns = width(&span.content);
+        // The last span that fits ends with the sign even if it would just fit itself.
+        if columns < left {
+            left -= columns;
+            kept.push(span);
+            continue;
+        }
+        let mut text = span.content.into_owned();
+        text.push('…');
+        kept.push(Span::styled(clip(&text, left), span.style));
+        break;
+    }
+    kept
+}

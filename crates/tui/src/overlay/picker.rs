@@ -1,0 +1,321 @@
+//! A list to choose from, narrowed by typing.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use super::input::{self, Input, Typed};
+use super::list::Cursor;
+use super::panel::{Cover, Panel};
+use crate::Theme;
+use crate::text::wrap;
+
+/// Something that can be chosen.
+pub(crate) trait Item {
+    /// What typing is compared with.
+    fn words(&self) -> String;
+
+    /// How it looks in so many columns. Only those on the screen are asked.
+    fn line(&self, columns: u16, theme: &Theme) -> Line<'static>;
+}
+
+/// How typing narrows the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Matching {
+    /// Letters in their order, the best match first: for names.
+    Fuzzy,
+    /// Words that occur, the list in its own order: for prose.
+    Words,
+}
+
+/// What a key did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Picked {
+    /// Nothing is chosen yet.
+    Stay,
+    /// It is given up.
+    Close,
+    /// [`Picker::selected`] is chosen.
+    Chosen,
+    /// The key means nothing here.
+    Ignored,
+}
+
+/// What stands around the list.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outfit<'a> {
+    /// The title.
+    pub title: &'a str,
+    /// Beside the count.
+    pub note: &'a str,
+    /// Stands in place of a list without items.
+    pub empty: &'a str,
+    /// Keys beyond those of every list.
+    pub hints: &'a [(&'a str, &'a str)],
+}
+
+/// A list to choose from, narrowed by typing.
+#[derive(Debug)]
+pub(crate) struct Picker<T> {
+    items: Vec<T>,
+    matching: Matching,
+    /// What typing is compared with, made when something is first typed.
+    haystacks: Vec<String>,
+    /// The items that match, in the order they are shown; `None` is all of them.
+    shown: Option<Vec<usize>>,
+    filter: Input,
+    /// Whether the filter is seen before something is typed.
+    prompt: Prompt,
+    cursor: Cursor,
+}
+
+/// When the filter is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prompt {
+    /// From the beginning.
+    Shown,
+    /// Once something is typed: for short lists.
+    Typed,
+}
+
+impl<T: Item> Picker<T> {
+    /// A list of these.
+    pub fn new(items: Vec<T>, matching: Matching) -> Self {
+        Self {
+            items,
+            matching,
+            haystacks: Vec::new(),
+            shown: None,
+            filter: Input::default(),
+            prompt: Prompt::Shown,
+            cursor: Cursor::default(),
+        }
+    }
+
+    /// The same with a filter that is seen at another time.
+    pub fn with_prompt(self, prompt: Prompt) -> Self {
+        Self { prompt, ..self }
+    }
+
+    /// Other items, narrowed by what is typed already.
+    pub fn set_items(&mut self, items: Vec<T>) {
+        self.items = items;
+        self.haystacks.clear();
+        self.narrow();
+    }
+
+    /// Selects the item at this place of the whole list.
+    pub fn select(&mut self, item: usize) {
+        let row = match &self.shown {
+            None => Some(item),
+            Some(shown) => shown.iter().position(|&at| at == item),
+        };
+        if let Some(row) = row {
+            self.cursor.select(row);
+        }
+    }
+
+    /// What Enter chooses.
+    pub fn selected(&self) -> Option<&T> {
+        self.item(self.cursor.selected())
+    }
+
+    /// How many items match.
+    pub fn len(&self) -> usize {
+        self.shown.as_ref().map_or(self.items.len(), Vec::len)
+    }
+
+    /// How many rows it takes if there is room.
+    pub fn rows(&self) -> usize {
+        self.items.len().max(1) + usize::from(self.shows_filter())
+    }
+
+    fn shows_filter(&self) -> bool {
+        self.prompt == Prompt::Shown || !self.filter.text().is_empty()
+    }
+
+    /// What is typed.
+    #[cfg(test)]
+    pub fn filter(&self) -> &str {
+        self.filter.text()
+    }
+
+    /// A key: moves, narrows, chooses.
+    pub fn key(&mut self, key: KeyEvent) -> Picked {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Enter => match self.selected() {
+                Some(_) => return Picked::Chosen,
+                None => return Picked::Stay,
+            },
+            KeyCode::Esc => return Picked::Close,
+            KeyCode::Char('c') if control => return Picked::Close,
+            _ => {}
+        }
+        if self.cursor.key(key, self.len()) {
+            return Picked::Stay;
+        }
+        match self.filter.key(key) {
+            Typed::Changed => {
+                self.narrow();
+                Picked::Stay
+            }
+            Typed::Moved => Picked::Stay,
+            Typed::Ignored => Picked::Ignored,
+        }
+    }
+
+    /// Pasted text narrows like typed text.
+    pub fn paste(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.filter.paste(text);
+        self.narrow();
+    }
+
+    /// Draws filter and list over the lower part of the screen.
+    pub fn draw(
+        &mut self,
+        screen: Rect,
+        buf: &mut Buffer,
+        theme: &Theme,
+        outfit: &Outfit<'_>,
+    ) -> Option<Position> {
+        let note = self.note(outfit.note);
+        let mut hints = vec![("↑↓", "move"), ("Enter", "choose"), ("Esc", "close")];
+        hints.extend_from_slice(outfit.hints);
+        let panel = Panel {
+            title: outfit.title,
+            note: &note,
+            hints: &hints,
+            cover: Cover::Part,
+        };
+        // The panel keeps its height while the list gets shorter.
+        let mut rows = self.rows();
+        if self.items.is_empty() {
+            rows += wrap(Line::raw(outfit.empty), screen.width).len() - 1;
+        }
+        let content = panel.draw(screen, buf, theme, rows);
+        self.draw_inside(content, buf, theme, outfit.empty)
+    }
+
+    /// Draws filter and list into `area`.
+    pub fn draw_inside(
+        &mut self,
+        area: Rect,
+        buf: &mut Buffer,
+        theme: &Theme,
+        empty: &str,
+    ) -> Option<Position> {
+        let mut list = area;
+        let mut position = None;
+        if area.height > 1 && self.shows_filter() {
+            list.y += 1;
+            list.height -= 1;
+            let look = input::Line {
+                prompt: "> ",
+                placeholder: "type to search",
+                theme,
+            };
+            let line = Rect { height: 1, ..area };
+            position = self.filter.draw(line, buf, &look);
+        }
+        if list.is_empty() {
+            return position;
+        }
+        let length = self.len();
+        if length == 0 {
+            let words = match self.items.is_empty() {
+                true => empty,
+                false => "nothing matches",
+            };
+            let words = wrap(Line::styled(words, theme.dim), list.width);
+            for (row, line) in list.rows().zip(&words) {
+                buf.set_line(row.x, row.y, line, row.width);
+            }
+            return position;
+        }
+        let rows = self.cursor.show(length, list.height.into());
+        for (y, row) in (list.y..).zip(rows) {
+            let Some(item) = self.item(row) else { break };
+            let is_selected = row == self.cursor.selected();
+            let columns = list.width.saturating_sub(2);
+            let line = item.line(columns, theme);
+            let mark = if is_selected { "❯ " } else { "  " };
+            buf.set_span(list.x, y, &Span::styled(mark, theme.accent), list.width);
+            buf.set_line(list.x + list.width.min(2), y, &line, columns);
+            if is_selected {
+                buf.set_style(
+                    Rect {
+                        y,
+                        height: 1,
+                        ..list
+                    },
+                    theme.selected,
+                );
+            }
+        }
+        position
+    }
+
+    fn note(&self, note: &str) -> String {
+        let count = match (self.len(), self.items.len()) {
+            (_, 0) => String::new(),
+            (all, total) if all == total => total.to_string(),
+            (some, total) => format!("{some} of {total}"),
+        };
+        match (note, count.as_str()) {
+            ("", _) => count,
+            (_, "") => note.to_owned(),
+            _ => format!("{note} · {count}"),
+        }
+    }
+
+    fn item(&self, row: usize) -> Option<&T> {
+        let at = match &self.shown {
+            None => row,
+            Some(shown) => *shown.get(row)?,
+        };
+        self.items.get(at)
+    }
+
+    fn narrow(&mut self) {
+        self.cursor.reset();
+        let typed = self.filter.text().trim();
+        if typed.is_empty() {
+            self.shown = None;
+            return;
+        }
+        if self.haystacks.is_empty() {
+            self.haystacks = self.items.iter().map(Item::words).collect();
+        }
+        self.shown = Some(matches(typed, self.matching, &self.haystacks));
+    }
+}
+
+/// The places of the haystacks in which everything typed occurs.
+pub(crate) fn matches(typed: &str, matching: Matching, haystacks: &[String]) -> Vec<usize> {
+    let kind = match matching {
+        Matching::Fuzzy => AtomKind::Fuzzy,
+        Matching::Words => AtomKind::Substring,
+    };
+    let pattern = Pattern::new(typed, CaseMatching::Ignore, Normalization::Smart, kind);
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let mut letters = Vec::new();
+    let mut found: Vec<(u32, usize)> = haystacks
+        .iter()
+        .enumerate()
+        .filter_map(|(at, words)| {
+            let score = pattern.score(Utf32Str::new(words, &mut letters), &mut matcher)?;
+            Some((score, at))
+        })
+        .collect();
+    if matching == Matching::Fuzzy {
+        found.sort_by_key(|&(score, at)| (std::cmp::Reverse(score), at));
+    }
+    found.into_iter().map(|(_, at)| at).collect()
+}

@@ -1,0 +1,312 @@
+//! Which session is gone on with.
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crossterm::event::{KeyCode, KeyEvent};
+use pinion_message::Millis;
+use pinion_session::SessionInfo;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use super::panel::{Cover, Panel, two_sides};
+use super::picker::{Item, Matching, Outfit, Picked, Picker};
+use super::{Choice, Overlay, Step};
+use crate::text::{one_line, width, wrap};
+use crate::{Scope, Theme};
+
+/// Characters of a first message that are searched and shown.
+const LONGEST_SHOWN: usize = 500;
+/// From this width on, ages are told in words.
+const ROOM_FOR_WORDS: u16 = 70;
+/// Columns a directory may take.
+const DIRECTORY: usize = 30;
+
+/// The sessions there are, those used last first.
+pub(crate) struct SessionPicker {
+    picker: Picker<Row>,
+    scope: Scope,
+    state: State,
+    /// The session that is open.
+    current: Option<PathBuf>,
+    now: Millis,
+}
+
+enum State {
+    Looking,
+    Found,
+    Failed(String),
+}
+
+struct Row {
+    info: SessionInfo,
+    scope: Scope,
+    is_current: bool,
+    now: Millis,
+}
+
+impl SessionPicker {
+    /// Waits for the sessions of `scope`; `current` is the open one.
+    pub fn new(scope: Scope, current: Option<PathBuf>) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = since.map_or(0, |since| since.as_millis() as Millis);
+        Self::at(scope, current, now)
+    }
+
+    /// The same at another time.
+    pub fn at(scope: Scope, current: Option<PathBuf>, now: Millis) -> Self {
+        Self {
+            picker: Picker::new(Vec::new(), Matching::Words),
+            scope,
+            state: State::Looking,
+            current,
+            now,
+        }
+    }
+
+    fn title(&self) -> &'static str {
+        match self.scope {
+            Scope::Project => "Sessions of this directory",
+            Scope::Everywhere => "All sessions",
+        }
+    }
+}
+
+impl Overlay for SessionPicker {
+    fn key(&mut self, key: KeyEvent) -> Step {
+        if key.code == KeyCode::Tab {
+            self.scope = match self.scope {
+                Scope::Project => Scope::Everywhere,
+                Scope::Everywhere => Scope::Project,
+            };
+            self.state = State::Looking;
+            self.picker.set_items(Vec::new());
+            return Step::Asked(Choice::Sessions(self.scope));
+        }
+        match (self.picker.key(key), self.picker.selected()) {
+            (Picked::Chosen, Some(row)) => Step::Chosen(Choice::Session(row.info.path.clone())),
+            (Picked::Close, _) => Step::Close,
+            _ => Step::Stay,
+        }
+    }
+
+    fn paste(&mut self, text: &str) {
+        self.picker.paste(text);
+    }
+
+    fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
+        let title = self.title();
+        let (tab, empty) = match self.scope {
+            Scope::Project => (
+                "all directories",
+                "no sessions in this directory; Tab shows all",
+            ),
+            Scope::Everywhere => ("this directory", "no sessions yet"),
+        };
+        if let State::Failed(error) = &self.state {
+            let panel = Panel {
+                title,
+                note: "",
+                hints: &[("Tab", tab), ("Esc", "close")],
+                cover: Cover::Part,
+            };
+            let words = format!("Sessions could not be listed: {}", one_line(error));
+            let lines = wrap(Line::styled(words, theme.error), area.width);
+            let content = panel.draw(area, buf, theme, lines.len());
+            for (row, line) in content.rows().zip(&lines) {
+                buf.set_line(row.x, row.y, line, row.width);
+            }
+            return None;
+        }
+        let is_looking = matches!(self.state, State::Looking);
+        let outfit = Outfit {
+            title,
+            note: "",
+            empty: if is_looking {
+                "looking for sessions…"
+            } else {
+                empty
+            },
+            hints: &[("Tab", tab)],
+        };
+        self.picker.draw(area, buf, theme, &outfit)
+    }
+
+    fn set_sessions(&mut self, scope: Scope, found: Result<Vec<SessionInfo>, String>) {
+        if scope != self.scope {
+            return;
+        }
+        match found {
+            Err(error) => self.state = State::Failed(error),
+            Ok(sessions) => {
+                let rows = sessions.into_iter().map(|info| Row {
+                    is_current: self.current.as_ref() == Some(&info.path),
+                    info,
+                    scope,
+                    now: self.now,
+                });
+                self.picker.set_items(rows.collect());
+                self.state = State::Found;
+            }
+        }
+    }
+}
+
+impl Row {
+    fn first_message(&self) -> String {
+        let text = &self.info.first_message;
+        let end = text.char_indices().nth(LONGEST_SHOWN);
+        one_line(&text[..end.map_or(text.len(), |(at, _)| at)])
+    }
+}
+
+impl Item for Row {
+    fn words(&self) -> String {
+        let name = self.info.name.as_deref().unwrap_or_default();
+        let directory = match self.scope {
+            Scope::Project => "",
+            Scope::Everywhere => &self.info.cwd,
+        };
+        format!("{name} {} {directory}", self.first_message())
+    }
+
+    fn line(&self, columns: u16, theme: &Theme) -> Line<'static> {
+        let mark = if self.is_current { "● " } else { "  " };
+        let mut left = vec![Span::styled(mark, theme.success)];
+        match self.info.name.as_deref().map(one_line) {
+            Some(name) if !name.is_empty() => {
+                left.push(Span::styled(name, theme.strong));
+                left.push(Span::styled(
+                    format!("  {}", self.first_message()),
+                    theme.dim,
+                ));
+            }
+            _ => left.push(Span::styled(self.first_message(), theme.text)),
+        }
+        let (age, count) = (
+            Age::between(self.info.modified, self.now),
+            self.info.message_count,
+        );
+        let room_for_words = match self.scope {
+            Scope::Project => columns >= ROOM_FOR_WORDS,
+            Scope::Everywhere => columns >= ROOM_FOR_WORDS + DIRECTORY as u16,
+        };
+        let (age, count) = match room_for_words {
+            true => {
+                let noun = if count == 1 { "message " } else { "messages" };
+                (format!("{:>14}", age.words()), format!("{count:>4} {noun}"))
+            }
+            false => (format!("{:>3}", age.letters()), format!("{count:>4}")),
+        };
+        let mut right = vec![(age, theme.dim), (count, theme.dim)];
+        if self.scope == Scope::Everywhere {
+            let room = DIRECTORY.min(usize::from(columns) / 3);
+            let directory = tail(&one_line(&self.info.cwd), room);
+            let padding = " ".repeat(room.saturating_sub(width(&directory)));
+            right.insert(1, (format!("{directory}{padding}"), theme.accent));
+        }
+        two_sides(left, &right, usize::from(columns) * 2 / 5, columns)
+    }
+}
+
+/// How long ago something was: a number and a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Age {
+    count: i64,
+    unit: &'static str,
+    letter: &'static str,
+}
+
+impl Age {
+    fn between(then: Millis, now: Millis) -> Self {
+        const UNITS: [(i64, &str, &str); 6] = [
+            (365 * 86_400, "year", "y"),
+            (30 * 86_400, "month", "mo"),
+            (7 * 86_400, "week", "w"),
+            (86_400, "day", "d"),
+            (3_600, "hour", "h"),
+            (60, "minute", "m"),
+        ];
+        let seconds = now.saturating_sub(then).max(0) / 1_000;
+        let unit = UNITS.iter().find(|(length, ..)| seconds >= *length);
+        unit.map_or(
+            Self {
+                count: 0,
+                unit: "",
+                letter: "now",
+            },
+            |&(length, unit, letter)| Self {
+                count: seconds / length,
+                unit,
+                letter,
+            },
+        )
+    }
+
+    fn words(self) -> String {
+        match self.count {
+            0 => "just now".to_owned(),
+            1 => format!("1 {} ago", self.unit),
+            count => format!("{count} {}s ago", self.unit),
+        }
+    }
+
+    fn letters(self) -> String {
+        match self.count {
+            0 => self.letter.to_owned(),
+            count => format!("{count}{}", self.letter),
+        }
+    }
+}
+
+/// The end of a path, which says more than its beginning.
+fn tail(path: &str, columns: usize) -> String {
+    if width(path) <= columns {
+        return path.to_owned();
+    }
+    let mut start = path.len();
+    let mut taken = 1;
+    for (at, letter) in path.char_indices().rev() {
+        taken += width(letter.encode_utf8(&mut [0; 4]));
+        if taken > columns {
+            break;
+        }
+        start = at;
+    }
+    format!("…{}", &path[start..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_told_in_words() {
+        let day = 86_400;
+        for (seconds, words, letters) in [
+            (-5, "just now", "now"),
+            (59, "just now", "now"),
+            (60, "1 minute ago", "1m"),
+            (3_599, "59 minutes ago", "59m"),
+            (7_200, "2 hours ago", "2h"),
+            (day, "1 day ago", "1d"),
+            (8 * day, "1 week ago", "1w"),
+            (70 * day, "2 months ago", "2mo"),
+            (800 * day, "2 years ago", "2y"),
+        ] {
+            let age = Age::between(1_000_000_000_000, 1_000_000_000_000 + seconds * 1_000);
+            assert_eq!(
+                (age.words().as_str(), age.letters().as_str()),
+                (words, letters)
+            );
+        }
+    }
+
+    #[test]
+    fn paths_keep_their_end() {
+        assert_eq!(tail("/home/ada/pinion", 20), "/home/ada/pinion");
+        assert_eq!(tail("/home/ada/projects/pinion", 12), "…ects/pinion");
+        assert_eq!(tail("/日本/語", 4), "…/語");
+    }
+}

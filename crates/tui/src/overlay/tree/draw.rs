@@ -1,0 +1,159 @@
+//! How the tree looks.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use super::entry::{Summary, Tone};
+use super::{TreeView, Typing, rows};
+use crate::Theme;
+use crate::overlay::input;
+use crate::overlay::panel::{Cover, Panel, clipped};
+use crate::text::{clip, one_line, width};
+
+/// Columns a row keeps for its text, however deep its branch is.
+const ROOM_FOR_TEXT: usize = 24;
+
+impl TreeView {
+    pub(super) fn paint(
+        &mut self,
+        area: Rect,
+        buf: &mut Buffer,
+        theme: &Theme,
+    ) -> Option<Position> {
+        let note = match self.rows.len() {
+            all if all == self.nodes.len() => format!("{} · {all}", self.mode.word()),
+            some => format!("{} · {some} of {}", self.mode.word(), self.nodes.len()),
+        };
+        let hints: &[(&str, &str)] = match self.typing {
+            Typing::Label(..) => &[("Enter", "name it"), ("Esc", "leave it")],
+            Typing::Search => &[("↑↓", "move"), ("Enter", "keep"), ("Esc", "show all again")],
+            Typing::Nowhere => &[
+                ("Enter", "go"),
+                ("Esc", "close"),
+                ("s", "summarise"),
+                ("f", "fork"),
+                ("l", "name"),
+                ("/", "search"),
+                ("Tab", "filter"),
+            ],
+        };
+        let panel = Panel {
+            title: "Tree",
+            note: &note,
+            hints,
+            cover: Cover::Part,
+        };
+        let top = u16::from(self.has_top());
+        let content = panel.draw(area, buf, theme, self.tallest.max(1) + usize::from(top));
+        let top = top.min(content.height.saturating_sub(1));
+        let cursor = match top {
+            0 => None,
+            _ => self.draw_top(
+                Rect {
+                    height: 1,
+                    ..content
+                },
+                buf,
+                theme,
+            ),
+        };
+        let list = Rect {
+            y: content.y + top,
+            height: content.height - top,
+            ..content
+        };
+        if list.is_empty() {
+            return cursor;
+        }
+        if self.rows.is_empty() {
+            let words = match (self.nodes.is_empty(), self.search.text()) {
+                (true, _) => "nothing has been said yet",
+                (_, "") => "nothing to show; Tab shows something else",
+                _ => "nothing matches",
+            };
+            let words = clip(words, list.width.into());
+            buf.set_stringn(list.x, list.y, words, list.width.into(), theme.dim);
+            return cursor;
+        }
+        let rows = self.cursor.show(self.rows.len(), list.height.into());
+        for (y, row) in (list.y..).zip(rows) {
+            let is_selected = row == self.cursor.selected();
+            let mark = if is_selected { "❯ " } else { "  " };
+            let columns = list.width.saturating_sub(2);
+            let line = self.line(row, columns.into(), theme);
+            buf.set_span(list.x, y, &Span::styled(mark, theme.accent), list.width);
+            buf.set_line(list.x + list.width.min(2), y, &line, columns);
+            if is_selected {
+                buf.set_style(
+                    Rect {
+                        y,
+                        height: 1,
+                        ..list
+                    },
+                    theme.selected,
+                );
+            }
+        }
+        cursor
+    }
+
+    fn line(&mut self, row: usize, columns: usize, theme: &Theme) -> Line<'static> {
+        #[cfg(test)]
+        {
+            self.laid_out += 1;
+        }
+        let at = self.rows[row].node;
+        let levels = columns.saturating_sub(ROOM_FOR_TEXT) / 3;
+        let rules = rows::rules(&self.rows, row, levels.max(1));
+        let mark = match self.path.contains(&at) {
+            true => Span::styled("• ", theme.accent),
+            false => Span::raw("  "),
+        };
+        let Summary { who, said, tone } = self.summary(at);
+        let (who_style, said_style) = match tone {
+            Tone::User => (theme.user, theme.text),
+            Tone::Model => (theme.success, theme.text),
+            Tone::Quiet => (theme.dim, theme.dim),
+            Tone::Failed => (theme.error, theme.dim),
+        };
+        let mut spans = vec![Span::styled(rules, theme.border), mark];
+        if let Some(label) = &self.nodes[at].label {
+            spans.push(Span::styled(
+                format!("[{}] ", one_line(label)),
+                theme.warning,
+            ));
+        }
+        spans.push(Span::styled(who, who_style));
+        spans.push(Span::styled(format!("  {said}"), said_style));
+        if self.here == Some(at) {
+            let here = "  ◂ here";
+            let mut spans = clipped(spans, columns.saturating_sub(width(here)));
+            spans.push(Span::styled(here, theme.accent));
+            return Line::from(spans);
+        }
+        Line::from(clipped(spans, columns))
+    }
+
+    fn draw_top(&self, line: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
+        let dress = |prompt, placeholder| input::Line {
+            prompt,
+            placeholder,
+            theme,
+        };
+        match &self.typing {
+            Typing::Label(_, name) => {
+                name.draw(line, buf, &dress("name: ", "nothing takes it away"))
+            }
+            Typing::Search => self.search.draw(line, buf, &dress("/ ", "type to search")),
+            Typing::Nowhere => {
+                self.search.draw(line, buf, &dress("/ ", ""));
+                None
+            }
+        }
+    }
+
+    fn has_top(&self) -> bool {
+        !matches!(self.typing, Typing::Nowhere) || !self.search.text().is_empty()
+    }
+}

@@ -1,0 +1,214 @@
+//! What a row of the tree says about its entry.
+
+use serde_json::Value;
+
+use crate::overlay::models::tokens;
+use crate::text::one_line;
+
+/// Characters of an entry that are searched and shown.
+const LONGEST_SHOWN: usize = 300;
+
+/// Whose an entry is, and what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Summary {
+    pub who: String,
+    pub said: String,
+    pub tone: Tone,
+}
+
+/// How an entry is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    User,
+    Model,
+    Quiet,
+    Failed,
+}
+
+impl Summary {
+    /// Of the JSON of an entry.
+    pub fn of(json: &str) -> Self {
+        let entry: Value = serde_json::from_str(json).unwrap_or_default();
+        let member = |name: &str| short(entry[name].as_str().unwrap_or_default());
+        let quiet = |who: &str, said: String| Self {
+            who: who.to_owned(),
+            said,
+            tone: Tone::Quiet,
+        };
+        match entry["type"].as_str().unwrap_or_default() {
+            "message" => Self::of_message(&entry["message"]),
+            "compaction" => {
+                let before = entry["tokensBefore"].as_u64().unwrap_or_default();
+                quiet(
+                    &format!("compaction of {}", tokens(before)),
+                    member("summary"),
+                )
+            }
+            "branch_summary" => quiet("summary of a branch", member("summary")),
+            "model_change" => quiet(
+                "model",
+                format!("{}/{}", member("provider"), member("modelId")),
+            ),
+            "thinking_level_change" => quiet("thinking", member("thinkingLevel")),
+            "session_info" => quiet("session name", member("name")),
+            "label" => quiet("label", member("label")),
+            "custom" => quiet("data", member("customType")),
+            "custom_message" => quiet(&member("customType"), text(&entry["content"])),
+            "" => quiet("unreadable entry", String::new()),
+            other => quiet(&short(other), String::new()),
+        }
+    }
+
+    fn of_message(message: &Value) -> Self {
+        let said = text(&message["content"]);
+        let (who, said, tone) = match message["role"].as_str().unwrap_or_default() {
+            "user" => ("you".to_owned(), said, Tone::User),
+            "assistant" => {
+                let error = message["errorMessage"].as_str().unwrap_or_default();
+                match (said.as_str(), error) {
+                    ("", "") => ("model".to_owned(), calls(&message["content"]), Tone::Quiet),
+                    ("", error) => ("model".to_owned(), short(error), Tone::Failed),
+                    _ => ("model".to_owned(), said, Tone::Model),
+                }
+            }
+            "toolResult" => {
+                let name = short(message["toolName"].as_str().unwrap_or("tool"));
+                match message["isError"].as_bool() {
+                    Some(true) => (name, said, Tone::Failed),
+                    _ => (name, said, Tone::Quiet),
+                }
+            }
+            "bashExecution" => {
+                let command = short(message["command"].as_str().unwrap_or_default());
+                ("!".to_owned(), command, Tone::Quiet)
+            }
+            "" => ("message".to_owned(), said, Tone::Quiet),
+            other => (short(other), said, Tone::Quiet),
+        };
+        Self { who, said, tone }
+    }
+
+    /// For searching.
+    pub fn words(&self) -> String {
+        format!("{} {}", self.who, self.said)
+    }
+}
+
+/// The text of a content, which is a string or blocks.
+fn text(content: &Value) -> String {
+    match content {
+        Value::String(text) => short(text),
+        Value::Array(blocks) => {
+            let of_block = |block: &Value| match block["type"].as_str() {
+                Some("text") => Some(short(block["text"].as_str().unwrap_or_default())),
+                Some("image") => Some("[image]".to_owned()),
+                _ => None,
+            };
+            let texts: Vec<String> = blocks.iter().filter_map(of_block).collect();
+            short(texts.join(" ").trim())
+        }
+        _ => String::new(),
+    }
+}
+
+/// The tools an answer calls.
+fn calls(content: &Value) -> String {
+    let blocks = content.as_array().into_iter().flatten();
+    let names: Vec<String> = blocks
+        .filter(|block| block["type"] == "toolCall")
+        .map(|block| short(block["name"].as_str().unwrap_or("tool")))
+        .collect();
+    match names.is_empty() {
+        true => "(nothing)".to_owned(),
+        false => format!("calls {}", names.join(", ")),
+    }
+}
+
+fn short(text: &str) -> String {
+    let end = text.char_indices().nth(LONGEST_SHOWN);
+    one_line(&text[..end.map_or(text.len(), |(at, _)| at)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_kind_of_entry_says_something() {
+        let message = |message: Value| json!({"type": "message", "message": message});
+        for (entry, said) in [
+            (
+                message(json!({"role": "user", "content": "fix\nthe parser"})),
+                "you fix the parser",
+            ),
+            (
+                message(
+                    json!({"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image", "data": "…"}]}),
+                ),
+                "you see [image]",
+            ),
+            (
+                message(
+                    json!({"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Done."}]}),
+                ),
+                "model Done.",
+            ),
+            (
+                message(
+                    json!({"role": "assistant", "content": [{"type": "toolCall", "name": "read"}, {"type": "toolCall", "name": "ls"}]}),
+                ),
+                "model calls read, ls",
+            ),
+            (
+                message(json!({"role": "assistant", "content": [], "errorMessage": "overloaded"})),
+                "model overloaded",
+            ),
+            (
+                message(json!({"role": "assistant", "content": []})),
+                "model (nothing)",
+            ),
+            (
+                message(
+                    json!({"role": "toolResult", "toolName": "bash", "content": [{"type": "text", "text": "ok"}]}),
+                ),
+                "bash ok",
+            ),
+            (
+                message(json!({"role": "bashExecution", "command": "make"})),
+                "! make",
+            ),
+            (message(json!({})), "message "),
+            (
+                json!({"type": "compaction", "tokensBefore": 120_000, "summary": "so far"}),
+                "compaction of 120k so far",
+            ),
+            (
+                json!({"type": "branch_summary", "summary": "tried X"}),
+                "summary of a branch tried X",
+            ),
+            (
+                json!({"type": "model_change", "provider": "p", "modelId": "m"}),
+                "model p/m",
+            ),
+            (
+                json!({"type": "thinking_level_change", "thinkingLevel": "high"}),
+                "thinking high",
+            ),
+            (
+                json!({"type": "session_info", "name": "n"}),
+                "session name n",
+            ),
+            (json!({"type": "label", "label": "l"}), "label l"),
+            (json!({"type": "custom", "customType": "todo"}), "data todo"),
+            (
+                json!({"type": "custom_message", "customType": "note", "content": "c"}),
+                "note c",
+            ),
+            (json!({"type": "later"}), "later "),
+            (json!(null), "unreadable entry "),
+        ] {
+            assert_eq!(Summary::of(&entry.to_string()).words(), said, "{entry}");
+        }
+    }
+}

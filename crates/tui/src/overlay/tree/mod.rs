@@ -1,0 +1,271 @@
+//! The session as a tree: where the conversation went, and where it can go on.
+
+mod draw;
+mod entry;
+mod read;
+mod rows;
+
+use std::collections::HashSet;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use serde_json::value::RawValue;
+
+use super::input::{Input, Typed};
+use super::list::Cursor;
+use super::picker::{Matching, matches};
+use super::{Choice, Overlay, Step, TreeStep};
+use crate::Theme;
+use crate::text::one_line;
+use entry::Summary;
+use read::Node;
+use rows::{Mode, Row};
+
+/// The entries of a session, to go to one of them.
+pub(crate) struct TreeView {
+    json: Box<RawValue>,
+    nodes: Vec<Node>,
+    /// The entries from the root to where the conversation stands.
+    path: HashSet<usize>,
+    leaf: Option<usize>,
+    /// The entry that is marked as where the conversation stands: the leaf, or the nearest above it that the mode shows.
+    here: Option<usize>,
+    mode: Mode,
+    rows: Vec<Row>,
+    /// The most rows there have been, so that the panel keeps its height.
+    tallest: usize,
+    cursor: Cursor,
+    /// What is searched for.
+    search: Input,
+    /// What is searched in, made when something is first searched for.
+    haystacks: Vec<String>,
+    typing: Typing,
+    #[cfg(test)]
+    pub(super) laid_out: usize,
+}
+
+/// Where typed letters go.
+enum Typing {
+    /// They are commands.
+    Nowhere,
+    /// Into what is searched for.
+    Search,
+    /// Into the name of an entry.
+    Label(usize, Input),
+}
+
+impl TreeView {
+    /// The tree of `Command::GetTree`, standing at `leaf_id`.
+    pub fn new(tree: Box<RawValue>, leaf_id: Option<&str>) -> Result<Self, String> {
+        let nodes = read::read(tree.get())?;
+        let leaf = leaf_id.and_then(|id| nodes.iter().rposition(|node| node.id == id));
+        let up = std::iter::successors(leaf, |&at| nodes[at].parent);
+        let path = up.collect();
+        let mut view = Self {
+            json: tree,
+            nodes,
+            path,
+            leaf,
+            here: None,
+            mode: Mode::Conversation,
+            rows: Vec::new(),
+            tallest: 0,
+            cursor: Cursor::default(),
+            search: Input::default(),
+            haystacks: Vec::new(),
+            typing: Typing::Nowhere,
+            #[cfg(test)]
+            laid_out: 0,
+        };
+        view.lay_out(leaf);
+        Ok(view)
+    }
+
+    /// Whether no entry is seen.
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Finds out what is seen, and selects `node` or the nearest entry above it that is.
+    fn lay_out(&mut self, node: Option<usize>) {
+        let typed = self.search.text().trim();
+        let found: Option<HashSet<usize>> = match typed {
+            "" => None,
+            _ => {
+                if self.haystacks.is_empty() {
+                    self.haystacks = (0..self.nodes.len()).map(|at| self.words(at)).collect();
+                }
+                Some(
+                    matches(typed, Matching::Words, &self.haystacks)
+                        .into_iter()
+                        .collect(),
+                )
+            }
+        };
+        self.rows = rows::rows(&self.nodes, self.mode, found.as_ref());
+        self.tallest = self.tallest.max(self.rows.len());
+        let mut up = std::iter::successors(self.leaf, |&at| self.nodes[at].parent);
+        self.here = up.find(|&at| self.mode.shows(&self.nodes[at]));
+        let mut row_of = vec![None; self.nodes.len()];
+        for (row, seen) in self.rows.iter().enumerate() {
+            row_of[seen.node] = Some(row);
+        }
+        let mut up = std::iter::successors(node, |&at| self.nodes[at].parent);
+        let row = up.find_map(|at| row_of[at]);
+        self.cursor.select(row.unwrap_or_default());
+    }
+
+    fn words(&self, at: usize) -> String {
+        let node = &self.nodes[at];
+        let label = node.label.as_deref().unwrap_or_default();
+        format!("{} {label}", self.summary(at).words())
+    }
+
+    fn summary(&self, at: usize) -> Summary {
+        Summary::of(&self.json.get()[self.nodes[at].json.clone()])
+    }
+
+    fn selected(&self) -> Option<usize> {
+        let row = self.rows.get(self.cursor.selected())?;
+        Some(row.node)
+    }
+
+    fn choice(&self, at: usize, how: TreeStep) -> Choice {
+        let node = &self.nodes[at];
+        Choice::Tree {
+            entry_id: node.id.clone(),
+            speaker: node.kind.speaker(),
+            how,
+        }
+    }
+
+    fn choose(&self, how: TreeStep) -> Step {
+        match self.selected() {
+            Some(at) => Step::Chosen(self.choice(at, how)),
+            None => Step::Stay,
+        }
+    }
+
+    fn label_key(&mut self, key: KeyEvent) -> Step {
+        let Typing::Label(at, input) = &mut self.typing else {
+            return Step::Stay;
+        };
+        let at = *at;
+        match key.code {
+            KeyCode::Esc => self.typing = Typing::Nowhere,
+            KeyCode::Enter => {
+                let name = one_line(input.text());
+                let name = (!name.is_empty()).then_some(name);
+                self.typing = Typing::Nowhere;
+                self.nodes[at].label.clone_from(&name);
+                self.haystacks.clear();
+                self.lay_out(Some(at));
+                return Step::Asked(self.choice(at, TreeStep::Label(name)));
+            }
+            _ => {
+                input.key(key);
+            }
+        }
+        Step::Stay
+    }
+
+    fn search_key(&mut self, key: KeyEvent) -> Step {
+        match key.code {
+            KeyCode::Esc => {
+                let selected = self.selected();
+                self.search = Input::default();
+                self.typing = Typing::Nowhere;
+                self.lay_out(selected);
+            }
+            KeyCode::Enter => self.typing = Typing::Nowhere,
+            _ => {
+                let selected = self.selected();
+                if self.search.key(key) == Typed::Changed {
+                    self.lay_out(selected);
+                }
+            }
+        }
+        Step::Stay
+    }
+
+    fn command_key(&mut self, key: KeyEvent) -> Step {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if control => return Step::Close,
+            KeyCode::Tab => self.change_mode(),
+            KeyCode::Char('o') if control => self.change_mode(),
+            KeyCode::Char(_) if control => {}
+            KeyCode::Enter => return self.choose(TreeStep::Jump),
+            KeyCode::Char('s') => return self.choose(TreeStep::JumpWithSummary),
+            KeyCode::Char('f') => return self.choose(TreeStep::Fork),
+            KeyCode::Char('l') => {
+                if let Some(at) = self.selected() {
+                    let name = self.nodes[at].label.as_deref().unwrap_or_default();
+                    self.typing = Typing::Label(at, Input::with_text(name));
+                }
+            }
+            KeyCode::Char('/') => self.typing = Typing::Search,
+            KeyCode::Left => {
+                let branch = self
+                    .rows
+                    .get(self.cursor.selected())
+                    .and_then(|row| row.branch);
+                self.cursor.select(branch.unwrap_or_default());
+            }
+            KeyCode::Right => {
+                let after = self.cursor.selected() + 1;
+                let next = self
+                    .rows
+                    .iter()
+                    .skip(after)
+                    .position(|row| row.start.is_some());
+                if let Some(next) = next {
+                    self.cursor.select(after + next);
+                }
+            }
+            KeyCode::Esc if !self.search.text().is_empty() => return self.search_key(key),
+            KeyCode::Esc => return Step::Close,
+            _ => {}
+        }
+        Step::Stay
+    }
+
+    fn change_mode(&mut self) {
+        let selected = self.selected().or(self.leaf);
+        self.mode = self.mode.next();
+        self.lay_out(selected);
+    }
+}
+
+impl Overlay for TreeView {
+    fn key(&mut self, key: KeyEvent) -> Step {
+        if matches!(self.typing, Typing::Label(..)) {
+            return self.label_key(key);
+        }
+        if self.cursor.key(key, self.rows.len()) {
+            return Step::Stay;
+        }
+        match self.typing {
+            Typing::Search => self.search_key(key),
+            _ => self.command_key(key),
+        }
+    }
+
+    fn paste(&mut self, text: &str) {
+        match &mut self.typing {
+            Typing::Nowhere => {}
+            Typing::Label(_, name) => name.paste(text),
+            Typing::Search => {
+                self.search.paste(text);
+                let selected = self.selected();
+                self.lay_out(selected);
+            }
+        }
+    }
+
+    fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
+        self.paint(area, buf, theme)
+    }
+}

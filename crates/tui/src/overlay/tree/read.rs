@@ -1,0 +1,249 @@
+//! The session tree out of the JSON of its answer.
+//!
+//! The answer nests as deep as the conversation is long, so it is read with a list of open nodes instead of by
+//! recursion. Of each entry only its head is looked at; where its JSON stands is remembered for when it is shown.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Deserializer;
+use serde_json::value::RawValue;
+
+use crate::overlay::Speaker;
+
+/// An entry of the tree.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub id: String,
+    pub kind: Kind,
+    /// The place of its parent in the list, which comes before it.
+    pub parent: Option<usize>,
+    pub label: Option<String>,
+    /// Where its JSON stands in the answer.
+    pub json: Range<usize>,
+}
+
+/// What an entry is, as far as showing it or not depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// What the user said.
+    User,
+    /// What the model or a tool said, what was summarised: part of the conversation.
+    Said,
+    /// An answer without words: the tools it calls say the rest.
+    Calls,
+    /// A change of model or thinking, a name, data of an extension.
+    Bookkeeping,
+}
+
+impl Kind {
+    pub fn speaker(self) -> Speaker {
+        match self {
+            Self::User => Speaker::User,
+            _ => Speaker::Other,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow, default)]
+    id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    r#type: Cow<'a, str>,
+    #[serde(borrow, default)]
+    message: Option<MessageHead<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MessageHead<'a> {
+    #[serde(borrow, default)]
+    role: Cow<'a, str>,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error_message: Option<Cow<'a, str>>,
+}
+
+impl Head<'_> {
+    fn kind(&self) -> Kind {
+        let message = self.message.as_ref();
+        match (&*self.r#type, message.map(|message| &*message.role)) {
+            ("message", Some("user")) => Kind::User,
+            ("message", Some("assistant")) if message.is_some_and(MessageHead::only_calls) => {
+                Kind::Calls
+            }
+            ("model_change" | "thinking_level_change" | "label" | "session_info" | "custom", _) => {
+                Kind::Bookkeeping
+            }
+            _ => Kind::Said,
+        }
+    }
+}
+
+impl MessageHead<'_> {
+    /// Quotes inside strings are escaped, so this finds members and never words.
+    fn only_calls(&self) -> bool {
+        let content = self.content.map_or("", RawValue::get);
+        let calls = content.contains("\"type\":\"toolCall\"");
+        calls && !content.contains("\"type\":\"text\"") && self.error_message.is_none()
+    }
+}
+
+/// A node whose end has not been read.
+#[derive(Default)]
+struct Open {
+    /// Its place in the list, once its entry was read.
+    at: Option<usize>,
+}
+
+/// The entries of `[{"entry":…,"children":[…],"label":…}]`, parents before children.
+pub(super) fn read(text: &str) -> Result<Vec<Node>, String> {
+    let mut reader = Reader { text, at: 0 };
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
+    while let Some(byte) = reader.next_token() {
+        match byte {
+            b'[' | b']' | b',' => reader.at += 1,
+            b'{' => {
+                reader.at += 1;
+                open.push(Open::default());
+            }
+            b'}' => {
+                reader.at += 1;
+                open.pop().ok_or_else(|| reader.trouble())?;
+            }
+            b'"' => {
+                let name: String = reader.value()?;
+                if reader.next_token() != Some(b':') {
+                    return Err(reader.trouble());
+                }
+                reader.at += 1;
+                let parent = open.iter().rev().skip(1).find_map(|node| node.at);
+                let node = open.last_mut().ok_or_else(|| reader.trouble())?;
+                match name.as_str() {
+                    "entry" => {
+                        reader.next_token();
+                        let start = reader.at;
+                        let head: Head<'_> = reader.value()?;
+                        node.at = Some(nodes.len());
+                        nodes.push(Node {
+                            kind: head.kind(),
+                            id: head.id.into_owned(),
+                            parent,
+                            label: None,
+                            json: start..reader.at,
+                        });
+                    }
+                    "label" => {
+                        let label: Option<String> = reader.value()?;
+                        if let Some(node) = node.at.and_then(|at| nodes.get_mut(at)) {
+                            node.label = label.filter(|label| !label.is_empty());
+                        }
+                    }
+                    "children" => {}
+                    _ => {
+                        reader.value::<IgnoredAny>()?;
+                    }
+                }
+            }
+            _ => return Err(reader.trouble()),
+        }
+    }
+    match open.is_empty() {
+        true => Ok(nodes),
+        false => Err(reader.trouble()),
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn next_token(&mut self) -> Option<u8> {
+        let rest = &self.text.as_bytes()[self.at..];
+        let space = rest.iter().take_while(|byte| byte.is_ascii_whitespace());
+        self.at += space.count();
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn value<T: Deserialize<'a>>(&mut self) -> Result<T, String> {
+        let mut values = Deserializer::from_str(&self.text[self.at..]).into_iter::<T>();
+        match values.next() {
+            Some(Ok(value)) => {
+                self.at += values.byte_offset();
+                Ok(value)
+            }
+            _ => Err(self.trouble()),
+        }
+    }
+
+    fn trouble(&self) -> String {
+        format!("the session tree cannot be read at byte {}", self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nodes_are_read_in_any_order_of_members() {
+        let text = r#"[ {"entry":{"type":"message","id":"a","message":{"role":"user","content":"x"}},
+            "children":[{"extra":{"deep":[1]},"entry":{"id":"b","type":"message","message":{"role":"assistant"}},"children":[]},
+                        {"entry":{"id":"c","type":"model_change"},"children":[],"label":"here"}],"label":""},
+            {"entry":null_is_not_an_entry}]"#;
+        let calls = r#"[{"entry":{"type":"message","id":"x","message":{"role":"assistant",
+            "content":[{"type":"thinking","thinking":"\"type\":\"text\""},{"type":"toolCall","name":"ls"}]}},"children":[]}]"#;
+        assert_eq!(read(calls).unwrap()[0].kind, Kind::Calls);
+        let says = calls.replace("thinking\",", "text\",");
+        assert_eq!(read(&says).unwrap()[0].kind, Kind::Said);
+        assert!(read(text).unwrap_err().contains("byte"));
+        let text = text.replace(",\n            {\"entry\":null_is_not_an_entry}", "");
+        let nodes = read(&text).unwrap();
+        let seen: Vec<_> = nodes
+            .iter()
+            .map(|node| {
+                (
+                    node.id.as_str(),
+                    node.kind,
+                    node.parent,
+                    node.label.as_deref(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                ("a", Kind::User, None, None),
+                ("b", Kind::Said, Some(0), None),
+                ("c", Kind::Bookkeeping, Some(0), Some("here")),
+            ]
+        );
+        assert!(text[nodes[2].json.clone()].starts_with(r#"{"id":"c""#));
+    }
+
+    #[test]
+    fn depth_is_no_trouble() {
+        let deep = 50_000;
+        let open = r#"{"entry":{"id":"x","type":"message"},"children":["#;
+        let text = format!("[{}{}]", open.repeat(deep), "]}".repeat(deep));
+        let nodes = read(&text).unwrap();
+        assert_eq!(nodes.len(), deep);
+        assert_eq!(nodes.last().unwrap().parent, Some(deep - 2));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in r#"[\[\]{}":, a-z]{0,60}"#, free in any::<String>()) {
+            let _ = read(&text);
+            let _ = read(&free);
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! Records of the dialog protocol, as what they ask of the chat.
+//!
+//! They come from extensions and from whoever asks about tool calls, so nothing in them is taken for granted: a
+//! member of another type counts as missing, and what is shown is cut to what a screen can use. What goes back, the
+//! options of a choice, is kept as it came.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+/// Characters of a title or a status line that are kept.
+const LONGEST_LINE: usize = 1_000;
+/// Characters of a question or a notice that are kept.
+const LONGEST_TEXT: usize = 20_000;
+/// Characters a text for the editor may have.
+const LONGEST_EDITOR_TEXT: usize = 1_000_000;
+/// Lines of a widget that are kept.
+const MOST_WIDGET_LINES: usize = 10;
+/// Options of a choice that are kept.
+const MOST_OPTIONS: usize = 10_000;
+/// No dialog waits longer than this by itself.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// What a record asks of the chat.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Request {
+    /// A question, which is answered with its id.
+    Dialog(Dialog),
+    /// Something to be told once.
+    Notify {
+        /// How serious it is.
+        kind: NotifyKind,
+        /// What is told.
+        text: String,
+    },
+    /// A word in the status line; without text it goes away.
+    Status {
+        /// Which.
+        key: String,
+        /// What it says.
+        text: Option<String>,
+    },
+    /// Lines beside the editor; without lines they go away.
+    Widget {
+        /// Which.
+        key: String,
+        /// What they say.
+        lines: Option<Vec<String>>,
+        /// Where they are.
+        placement: Placement,
+    },
+    /// The title of the terminal.
+    Title(String),
+    /// What the editor holds.
+    EditorText(String),
+    /// Something beside the conversation went wrong.
+    ExtensionError {
+        /// Where.
+        path: String,
+        /// On which occasion.
+        event: String,
+        /// What happened.
+        error: String,
+    },
+    /// Nothing the chat knows.
+    Other,
+}
+
+/// How serious a notice is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub(crate) enum NotifyKind {
+    Info,
+    Warning,
+    Error,
+}
+
+/// Where a widget is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// Over the editor.
+    Above,
+    /// Under it.
+    Below,
+}
+
+/// A question to the user.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Dialog {
+    /// Goes with the answer.
+    pub id: String,
+    /// What is asked; may have several lines.
+    pub title: String,
+    /// What kind of answer is wanted.
+    pub kind: DialogKind,
+    /// After this time who asked goes on without an answer.
+    pub timeout: Option<Duration>,
+}
+
+/// What kind of answer is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum DialogKind {
+    /// One of these.
+    Select(Vec<String>),
+    /// Yes or no.
+    Confirm {
+        /// What is agreed to.
+        message: String,
+    },
+    /// A line of text.
+    Input {
+        /// Stands there while nothing is typed.
+        placeholder: String,
+    },
+    /// A text.
+    Editor {
+        /// What it is at first.
+        prefill: String,
+    },
+}
+
+impl Request {
+    /// What this record asks.
+    pub fn read(record: &str) -> Self {
+        let Ok(Value::Object(record)) = serde_json::from_str(record) else {
+            return Self::Other;
+        };
+        match text(&record, "type") {
+            Some("extension_ui_request") => Self::of(&record).unwrap_or(Self::Other),
+            Some("extension_error") => Self::ExtensionError {
+                path: line(&record, "extensionPath"),
+                event: line(&record, "event"),
+                error: kept(text(&record, "error").unwrap_or_default(), LONGEST_TEXT),
+            },
+            _ => Self::Other,
+        }
+    }
+
+    fn of(record: &Map<String, Value>) -> Option<Self> {
+        let request = match text(record, "method")? {
+            "notify" => Self::Notify {
+                kind: match text(record, "notifyType") {
+                    Some("error") => NotifyKind::Error,
+                    Some("warning") => NotifyKind::Warning,
+                    _ => NotifyKind::Info,
+                },
+                text: kept(text(record, "message")?, LONGEST_TEXT),
+            },
+            "setStatus" => Self::Status {
+                key: text(record, "statusKey")?.to_owned(),
+                text: text(record, "statusText").map(|text| kept(text, LONGEST_LINE)),
+            },
+            "setWidget" => Self::Widget {
+                key: text(record, "widgetKey")?.to_owned(),
+                lines: widget_lines(record.get("widgetLines"))?,
+                placement: match text(record, "widgetPlacement") {
+                    Some("belowEditor") => Placement::Below,
+                    _ => Placement::Above,
+                },
+            },
+            "setTitle" => Self::Title(line(record, "title")),
+            "set_editor_text" => Self::EditorText(kept(text(record, "text")?, LONGEST_EDITOR_TEXT)),
+            method => Self::Dialog(Dialog {
+                id: text(record, "id").filter(|id| !id.is_empty())?.to_owned(),
+                title: kept(text(record, "title").unwrap_or_default(), LONGEST_TEXT),
+                kind: DialogKind::of(method, record)?,
+                timeout: record.get("timeout").and_then(Value::as_f64).and_then(wait),
+            }),
+        };
+        Some(request)
+    }
+}
+
+impl DialogKind {
+    fn of(method: &str, record: &Map<String, Value>) -> Option<Self> {
+        let kind = match method {
+            "select" => Self::Select(options(record.get("options"))),
+            "confirm" => Self::Confirm {
+                message: kept(text(record, "message").unwrap_or_default(), LONGEST_TEXT),
+            },
+            "input" => Self::Input {
+                placeholder: line(record, "placeholder"),
+            },
+            "editor" => {
+                let prefill = text(record, "prefill").unwrap_or_default();
+                Self::Editor {
+                    prefill: kept(prefill, LONGEST_EDITOR_TEXT),
+                }
+            }
+            _ => return None,
+        };
+        Some(kind)
+    }
+}
+
+fn text<'a>(record: &'a Map<String, Value>, member: &str) -> Option<&'a str> {
+    record.get(member).and_then(Value::as_str)
+}
+
+fn line(record: &Map<String, Value>, member: &str) -> String {
+    kept(text(record, member).unwrap_or_default(), LONGEST_LINE)
+}
+
+/// The beginning of a text, with a sign where something is missing.
+fn kept(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+fn options(options: Option<&Value>) -> Vec<String> {
+    let options = options.and_then(Value::as_array).into_iter().flatten();
+    let texts = options.filter_map(Value::as_str).map(str::to_owned);
+    texts.take(MOST_OPTIONS).collect()
+}
+
+/// `None` if there is something that is not a list, which means nothing; `Some(None)` if there is nothing.
+fn widget_lines(lines: Option<&Value>) -> Option<Option<Vec<String>>> {
+    let lines = match lines {
+        None | Some(Value::Null) => return Some(None),
+        Some(Value::Array(lines)) => lines,
+        Some(_) => return None,
+    };
+    let texts = lines.iter().map(|line| line.as_str().unwrap_or_default());
+    let mut kept: Vec<String> = texts
+        .take(MOST_WIDGET_LINES)
+        .map(|line| kept(line, LONGEST_LINE))
+        .collect();
+    if lines.len() > MOST_WIDGET_LINES {
+        kept.push(format!("… {} more lines", lines.len() - MOST_WIDGET_LINES));
+    }
+    Some(Some(kept))
+}
+
+fn wait(milliseconds: f64) -> Option<Duration> {
+    if milliseconds.is_nan() || milliseconds <= 0.0 {
+        return None;
+    }
+    let wait = Duration::try_from_secs_f64(milliseconds / 1_000.0).unwrap_or(LONGEST_WAIT);
+    Some(wait.min(LONGEST_WAIT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn read(record: &Value) -> Request {
+        Request::read(&record.to_string())
+    }
+
+    fn request(members: Value) -> Request {
+        let mut record = json!({"type": "extension_ui_request", "id": "d1"});
+        for (name, value) in members.as_object().unwrap() {
+            record[name] = value.clone();
+        }
+        read(&record)
+    }
+
+    fn dialog(title: &str, kind: DialogKind, timeout: Option<Duration>) -> Request {
+        Request::Dialog(Dialog {
+            id: "d1".into(),
+            title: title.into(),
+            kind,
+            timeout,
+        })
+    }
+
+    #[test]
+    fn every_method_is_known() {
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        for (members, expected) in [
+            (
+                json!({"method": "select", "title": "Pick", "options": ["A", "B"], "timeout": 5000}),
+                dialog(
+                    "Pick",
+                    DialogKind::Select(vec!["A".into(), "B".into()]),
+                    seconds(5),
+                ),
+            ),
+            (
+                json!({"method": "confirm", "title": "Sure?", "message": "All of it"}),
+                dialog(
+                    "Sure?",
+                    DialogKind::Confirm {
+                        message: "All of it".into(),
+                    },
+                    None,
+                ),
+            ),
+            (
+                json!({"method": "input", "title": "Who?", "placeholder": "a name"}),
+                dialog(
+                    "Who?",
+                    DialogKind::Input {
+                        placeholder: "a name".into(),
+                    },
+                    None,
+                ),
+            ),
+            (
+                json!({"method": "editor", "title": "Text", "prefill": "a\nb"}),
+                dialog(
+                    "Text",
+                    DialogKind::Editor {
+                        prefill: "a\nb".into(),
+                    },
+                    None,
+                ),
+            ),
+            (
+                json!({"method": "notify", "message": "hi"}),
+                Request::Notify {
+                    kind: NotifyKind::Info,
+                    text: "hi".into(),
+                },
+            ),
+            (
+                json!({"method": "notify", "message": "hm", "notifyType": "warning"}),
+                Request::Notify {
+                    kind: NotifyKind::Warning,
+                    text: "hm".into(),
+                },
+            ),
+            (
+                json!({"method": "notify", "message": "oh", "notifyType": "error"}),
+                Request::Notify {
+                    kind: NotifyKind::Error,
+                    text: "oh".into(),
+                },
+            ),
+            (
+                json!({"method": "setStatus", "statusKey": "k", "statusText": "on"}),
+                Request::Status {
+                    key: "k".into(),
+                    text: Some("on".into()),
+                },
+            ),
+            (
+                json!({"method": "setStatus", "statusKey": "k"}),
+                Request::Status {
+                    key: "k".into(),
+                    text: None,
+                },
+            ),
+            (
+                json!({"method": "setWidget", "widgetKey": "w", "widgetLines": ["1", "2"], "widgetPlacement": "belowEditor"}),
+                Request::Widget {
+                    key: "w".into(),
+                    lines: Some(vec!["1".into(), "2".into()]),
+                    placement: Placement::Below,
+                },
+            ),
+            (
+                json!({"method": "setWidget", "widgetKey": "w"}),
+                Request::Widget {
+                    key: "w".into(),
+                    lines: None,
+                    placement: Placement::Above,
+                },
+            ),
+            (
+                json!({"method": "setTitle", "title": "t"}),
+                Request::Title("t".into()),
+            ),
+            (
+                json!({"method": "set_editor_text", "text": "e"}),
+                Request::EditorText("e".into()),
+            ),
+        ] {
+            assert_eq!(request(members.clone()), expected, "{members}");
+        }
+        let error = json!({"type": "extension_error", "extensionPath": "a.ts", "event": "input", "error": "no"});
+        assert_eq!(
+            read(&error),
+            Request::ExtensionError {
+                path: "a.ts".into(),
+                event: "input".into(),
+                error: "no".into()
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_missing_or_of_another_type_is_no_harm() {
+        for (members, expected) in [
+            (
+                json!({"method": "select"}),
+                dialog("", DialogKind::Select(vec![]), None),
+            ),
+            (
+                json!({"method": "select", "title": 1, "options": ["a", 2, null, ["b"]], "timeout": "soon"}),
+                dialog("", DialogKind::Select(vec!["a".into()]), None),
+            ),
+            (
+                json!({"method": "confirm", "message": {}}),
+                dialog(
+                    "",
+                    DialogKind::Confirm {
+                        message: String::new(),
+                    },
+                    None,
+                ),
+            ),
+            (
+                json!({"method": "input", "timeout": -1}),
+                dialog(
+                    "",
+                    DialogKind::Input {
+                        placeholder: String::new(),
+                    },
+                    None,
+                ),
+            ),
+            (json!({"method": "notify"}), Request::Other),
+            (
+                json!({"method": "setStatus", "statusText": "x"}),
+                Request::Other,
+            ),
+            (
+                json!({"method": "setWidget", "widgetKey": "w", "widgetLines": "x"}),
+                Request::Other,
+            ),
+            (
+                json!({"method": "set_editor_text", "text": null}),
+                Request::Other,
+            ),
+            (json!({"method": "custom"}), Request::Other),
+            (json!({"method": 5}), Request::Other),
+            (json!({"method": "select", "id": ""}), Request::Other),
+            (json!({"method": "select", "id": 7}), Request::Other),
+        ] {
+            assert_eq!(request(members.clone()), expected, "{members}");
+        }
+        for record in [
+            "",
+            "null",
+            "[]",
+            "{",
+            "{}",
+            r#"{"type":"message_update"}"#,
+            "\u{0}",
+        ] {
+            assert_eq!(Request::read(record), Request::Other, "{record:?}");
+        }
+        assert_eq!(Request::read(&"[".repeat(100_000)), Request::Other);
+    }
+
+    #[test]
+    fn what_is_shown_is_cut_and_what_is_answered_is_not() {
+        let huge = "ä".repeat(2_000_000);
+        let length = |request: Request| match request {
+            Request::Notify { text, .. } | Request::Title(text) | Request::EditorText(text) => {
+                text.chars().count()
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            length(request(json!({"method": "notify", "message": huge}))),
+            LONGEST_TEXT + 1
+        );
+        assert_eq!(
+            length(request(json!({"method": "setTitle", "title": huge}))),
+            LONGEST_LINE + 1
+        );
+        let text = request(json!({"method": "set_editor_text", "text": huge}));
+        assert_eq!(length(text), LONGEST_EDITOR_TEXT + 1);
+
+        let option = huge.clone();
+        let select = request(json!({"method": "select", "options": [option]}));
+        assert_eq!(select, dialog("", DialogKind::Select(vec![huge]), None));
+
+        let lines = vec!["x"; 25];
+        let widget =
+            request(json!({"method": "setWidget", "widgetKey": "w", "widgetLines": lines}));
+        let Request::Widget {
+            lines: Some(lines), ..
+        } = widget
+        else {
+            panic!("{widget:?}")
+        };
+        assert_eq!((lines.len(), lines[10].as_str()), (11, "… 15 more lines"));
+    }
+
+    #[test]
+    fn a_wait_has_an_end() {
+        assert_eq!(wait(1e300), Some(LONGEST_WAIT));
+        assert_eq!(wait(f64::INFINITY), Some(LONGEST_WAIT));
+        assert_eq!(wait(f64::NAN), None);
+        assert_eq!(wait(0.0), None);
+        assert_eq!(wait(400.0), Some(Duration::from_millis(400)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_record_is_too_strange(
+            method in "select|confirm|input|editor|notify|setStatus|setWidget|setTitle|set_editor_text|x",
+            member in "title|options|timeout|message|placeholder|prefill|notifyType|statusKey|widgetKey|widgetLines|text",
+            value in prop_oneof![
+                Just(json!(null)), Just(json!(-1e308)), Just(json!([[[]]])), Just(json!({"a": 1})),
+                any::<String>().prop_map(Value::from), any::<f64>().prop_map(Value::from),
+                prop::collection::vec(any::<String>(), 0..20).prop_map(Value::from),
+            ],
+        ) {
+            request(json!({"method": method, member: value}));
+        }
+
+        #[test]
+        fn no_line_is_too_strange(line in any::<String>()) {
+            Request::read(&line);
+        }
+    }
+}
