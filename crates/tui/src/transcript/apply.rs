@@ -52,7 +52,10 @@ impl Transcript {
             }
             Event::ToolUpdate { run, output } => {
                 let at = self.card_of(&run.call_id, &run.name);
-                self.with_card(at, |card| card.update(output));
+                self.with_card(at, |card| card.update(output, now));
+                if !self.open.live.contains(&at) {
+                    self.open.live.push(at);
+                }
             }
             Event::ToolEnd {
                 run,
@@ -172,8 +175,9 @@ impl Transcript {
             Block::ToolCall(call) => Kind::Card(Box::new(Card::writing(&call.name))),
             Block::Image { .. } => return,
         };
+        // The list may have been made anew since the answer began.
         if self.open.answer.is_none() {
-            return;
+            self.messages += 1;
         }
         let at = self.push(kind);
         if let Block::ToolCall(call) = block {

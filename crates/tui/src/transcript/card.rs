@@ -119,7 +119,10 @@ impl Card {
         self.output = Output::None;
     }
 
-    pub fn update(&mut self, output: &Arc<ToolOutput>) {
+    pub fn update(&mut self, output: &Arc<ToolOutput>, now: Instant) {
+        if !matches!(self.state, State::Running(_)) {
+            self.state = State::Running(now);
+        }
         self.output = Output::Live(Arc::clone(output));
     }
 

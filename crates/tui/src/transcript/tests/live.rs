@@ -216,3 +216,28 @@ fn a_command_of_the_user_is_followed() {
     let text = whole(&mut transcript, 40, &eyes);
     assert!(text.ends_with("!! secret · failed\nno shell"), "{text}");
 }
+
+#[test]
+fn a_run_is_followed_after_the_list_was_made_anew() {
+    let eyes = Eyes::new();
+    let test = call("1", "bash", json!({"command": "cargo test"}));
+    let made = Made::new(&test, output("fine", None), false);
+    let first = answer(vec![test], StopReason::ToolUse, None);
+    let second = answer(vec![Block::text("It is fine.")], StopReason::Stop, None);
+    let mut transcript = Transcript::new();
+    transcript.load(&[user("Go"), Arc::clone(&first)]);
+    transcript.apply_at(&made.update("so far"), eyes.now);
+    assert!(transcript.is_lively());
+    let text = whole(&mut transcript, 40, &eyes);
+    assert_eq!(text, "> Go\n\n• bash $ cargo test · running\nso far");
+    apply(&mut transcript, made.events().into_iter().skip(1));
+
+    let events = streamed(&second);
+    let messages = [user("Go"), first, made.message()];
+    transcript.load(&messages);
+    apply(&mut transcript, events[1..3].iter().cloned());
+    let text = whole(&mut transcript, 40, &eyes);
+    assert!(text.ends_with("\n\nIt is f"), "{text}");
+    apply(&mut transcript, events[3..].iter().cloned());
+    assert_eq!(transcript.last_answer().as_deref(), Some("It is fine."));
+}
