@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::plain::PlainPrinter;
 use crate::transcript::{NoticeKind, Scroll};
 
 fn words() -> impl Strategy<Value = String> {
@@ -236,9 +237,14 @@ proptest! {
     #[test]
     fn nothing_that_happens_is_too_much(deeds in proptest::collection::vec(deed(), 1..60)) {
         let mut transcript = Transcript::new();
+        let mut printer = PlainPrinter::new(Fold::Unfolded, Fold::Folded);
         for deed in deeds {
             match deed {
-                Deed::Hear(event) => transcript.apply(&event),
+                Deed::Hear(event) => {
+                    transcript.apply(&event);
+                    let words = printer.event(&event);
+                    prop_assert!(!words.contains(|c: char| c.is_control() && c != '\n'), "{:?}", words);
+                }
                 Deed::Scroll(by) => transcript.scroll(by),
                 Deed::Draw(width, height, fold) => {
                     let eyes = if fold { Eyes::new() } else { Eyes::unfolded() };
