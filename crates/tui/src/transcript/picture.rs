@@ -24,26 +24,6 @@ pub(crate) enum Images {
     Drawn,
 }
 
-impl Images {
-    /// What the terminal can do, by what it says of itself in the environment. Nothing passes through a multiplexer.
-    pub(crate) fn of_terminal(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let says = |name: &str, word: &str| {
-            variable(name).is_some_and(|value| value.to_lowercase().contains(word))
-        };
-        let is_inside = ["TMUX", "STY", "ZELLIJ"]
-            .iter()
-            .any(|name| variable(name).is_some_and(|value| !value.is_empty()));
-        let can = ["kitty", "ghostty"]
-            .iter()
-            .any(|word| says("TERM", word) || says("TERM_PROGRAM", word));
-        if can && !is_inside {
-            Self::Drawn
-        } else {
-            Self::Named
-        }
-    }
-}
-
 /// The cell that shows a part of a picture.
 const PLACEHOLDER: char = '\u{10EEEE}';
 /// What is sent in one sequence.
@@ -194,27 +174,6 @@ mod tests {
             data: STANDARD.encode(bytes),
             mime_type: "image/png".into(),
         }
-    }
-
-    #[test]
-    fn terminals_that_draw_are_known_by_their_names() {
-        let of = |variables: &[(&str, &str)]| {
-            Images::of_terminal(|name| {
-                let found = variables.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| (*value).to_owned())
-            })
-        };
-        assert_eq!(of(&[("TERM", "xterm-kitty")]), Images::Drawn);
-        assert_eq!(
-            of(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "ghostty")]),
-            Images::Drawn
-        );
-        assert_eq!(of(&[("TERM", "xterm-256color")]), Images::Named);
-        assert_eq!(
-            of(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/x")]),
-            Images::Named
-        );
-        assert_eq!(of(&[]), Images::Named);
     }
 
     #[test]

@@ -107,24 +107,6 @@ impl Transcript {
         self.view.gallery.take()
     }
 
-    /// How many rows there are to show, up to `at_most`.
-    pub(crate) fn height(&mut self, width: u16, at_most: u16, look: &Look<'_>) -> u16 {
-        let frame = Frame {
-            look,
-            width,
-            height: usize::from(at_most),
-        };
-        self.notice_look(look);
-        let mut rows = 0;
-        for at in (0..self.entries.len()).rev() {
-            rows += self.rows(at, frame);
-            if rows >= frame.height {
-                return at_most;
-            }
-        }
-        u16::try_from(rows).unwrap_or(at_most)
-    }
-
     /// Draws what is in sight.
     pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
         let area = area.intersection(buf.area);
