@@ -1,10 +1,16 @@
 //! Diffs as lines: what was added and removed is seen at a glance.
 
+use std::ops::Range;
+
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation;
 
 use crate::Theme;
 use crate::text;
+
+/// Runs of changed lines longer than this are not compared word by word.
+const MAX_COMPARED: usize = 16;
 
 /// The rows of a diff: a unified one, or one with numbered lines as the edit tool tells of its changes.
 pub(crate) fn diff_lines(diff: &str, width: u16, theme: &Theme) -> Vec<Line<'static>> {
@@ -13,17 +19,19 @@ pub(crate) fn diff_lines(diff: &str, width: u16, theme: &Theme) -> Vec<Line<'sta
         .lines()
         .any(|line| line.starts_with("@@ ") || line.starts_with("diff --git "));
     let mut in_hunk = false;
-    let mut rows = Vec::new();
-    for line in diff.lines() {
-        let row = match is_unified {
+    let mut lines: Vec<Row<'_>> = diff
+        .lines()
+        .map(|line| match is_unified {
             true => unified(line, &mut in_hunk, theme),
             false => numbered(line, theme),
-        };
-        let hang = [Span::raw(
-            " ".repeat(row.indent.min(usize::from(width.saturating_sub(2)) / 2)),
-        )];
-        let line = Line::styled(row.text.to_owned(), row.style);
-        rows.extend(text::fold(line, width, &[], &hang));
+        })
+        .collect();
+    mark_changes(&mut lines);
+    let mut rows = Vec::new();
+    for line in lines {
+        let hang = line.indent.min(usize::from(width.saturating_sub(2)) / 2);
+        let hang = [Span::raw(" ".repeat(hang))];
+        rows.extend(text::fold(line.styled(), width, &[], &hang));
     }
     rows
 }
@@ -31,30 +39,120 @@ pub(crate) fn diff_lines(diff: &str, width: u16, theme: &Theme) -> Vec<Line<'sta
 struct Row<'a> {
     text: &'a str,
     style: Style,
+    change: Change,
     /// Where the changed text begins, which is where its next row begins too.
     indent: usize,
+    /// What is different from the line it replaces or is replaced by.
+    different: Range<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    None,
+    Removed,
+    Added,
+}
+
+impl<'a> Row<'a> {
+    fn new(text: &'a str, style: Style, indent: usize) -> Self {
+        Self {
+            text,
+            style,
+            change: Change::None,
+            indent,
+            different: 0..0,
+        }
+    }
+
+    /// A line of a hunk, which says by its first character what it is.
+    fn marked(text: &'a str, indent: usize, theme: &Theme) -> Self {
+        let (style, change) = match text.as_bytes().first() {
+            Some(b'+') => (theme.added, Change::Added),
+            Some(b'-') => (theme.removed, Change::Removed),
+            Some(b'\\') => (theme.dim.add_modifier(Modifier::ITALIC), Change::None),
+            _ => (theme.dim, Change::None),
+        };
+        Self {
+            change,
+            ..Self::new(text, style, indent)
+        }
+    }
+
+    fn content(&self) -> &'a str {
+        self.text.get(self.indent..).unwrap_or_default()
+    }
+
+    fn styled(&self) -> Line<'a> {
+        let Range { start, end } = self.different;
+        let different = self.style.add_modifier(Modifier::REVERSED);
+        Line::from(vec![
+            Span::styled(&self.text[..start], self.style),
+            Span::styled(&self.text[start..end], different),
+            Span::styled(&self.text[end..], self.style),
+        ])
+    }
+}
+
+/// Marks what is different where as many lines were added as were removed before them.
+fn mark_changes(rows: &mut [Row<'_>]) {
+    let mut at = 0;
+    while at < rows.len() {
+        let run = |from: usize, change: Change| {
+            let rows = rows[from..].iter();
+            rows.take_while(|row| row.change == change).count()
+        };
+        let removed = run(at, Change::Removed);
+        let added = run(at + removed, Change::Added);
+        if removed == added && removed <= MAX_COMPARED {
+            let (before, after) = rows[at..].split_at_mut(removed);
+            for (old, new) in before.iter_mut().zip(after) {
+                mark_change(old, new);
+            }
+        }
+        at += (removed + added).max(1);
+    }
+}
+
+fn mark_change<'a>(old: &mut Row<'a>, new: &mut Row<'a>) {
+    let (before, after) = (old.content(), new.content());
+    let start: usize = common(before.graphemes(true), after.graphemes(true));
+    let (before, after) = (&before[start..], &after[start..]);
+    let end: usize = common(before.graphemes(true).rev(), after.graphemes(true).rev());
+    // Lines that have little in common are better read as a whole.
+    let changed = before.len().max(after.len()) - end;
+    if changed > start + end {
+        return;
+    }
+    for (row, rest) in [(old, before), (new, after)] {
+        let from = row.indent + start;
+        row.different = from..from + rest.len() - end;
+    }
+}
+
+/// Bytes that two texts have in common.
+fn common<'a>(one: impl Iterator<Item = &'a str>, other: impl Iterator<Item = &'a str>) -> usize {
+    let pairs = one.zip(other).take_while(|(one, other)| one == other);
+    pairs.map(|(grapheme, _)| grapheme.len()).sum()
 }
 
 fn unified<'a>(line: &'a str, in_hunk: &mut bool, theme: &Theme) -> Row<'a> {
-    let style = if line.starts_with("@@ ") {
+    if line.starts_with("@@ ") {
         *in_hunk = true;
-        theme.accent
-    } else if line.starts_with("diff ") {
+        return Row::new(line, theme.accent, 0);
+    }
+    if line.starts_with("diff ") {
         *in_hunk = false;
-        theme.strong
-    } else if !*in_hunk {
-        match line.starts_with("--- ") || line.starts_with("+++ ") {
-            true => theme.strong,
-            false => theme.dim,
+    }
+    match *in_hunk {
+        true => Row::marked(line, 1, theme),
+        false
+            if ["diff ", "--- ", "+++ "]
+                .iter()
+                .any(|head| line.starts_with(head)) =>
+        {
+            Row::new(line, theme.strong, 0)
         }
-    } else {
-        marked(line, theme)
-    };
-    let indent = usize::from(*in_hunk);
-    Row {
-        text: line,
-        style,
-        indent,
+        false => Row::new(line, theme.dim, 0),
     }
 }
 
@@ -62,24 +160,12 @@ fn numbered<'a>(line: &'a str, theme: &Theme) -> Row<'a> {
     let after_marker = line.get(1..).unwrap_or_default();
     let unpadded = after_marker.trim_start_matches(' ');
     let digits = unpadded.bytes().take_while(u8::is_ascii_digit).count();
-    let indent = match digits {
-        0 => 0,
-        _ => 1 + after_marker.len() - unpadded.len() + digits + 1,
+    let is_numbered = digits > 0 && unpadded.as_bytes().get(digits) == Some(&b' ');
+    let indent = match is_numbered {
+        true => line.len() - unpadded.len() + digits + 1,
+        false => 0,
     };
-    Row {
-        text: line,
-        style: marked(line, theme),
-        indent,
-    }
-}
-
-fn marked(line: &str, theme: &Theme) -> Style {
-    match line.as_bytes().first() {
-        Some(b'+') => theme.added,
-        Some(b'-') => theme.removed,
-        Some(b'\\') => theme.dim.add_modifier(Modifier::ITALIC),
-        _ => theme.dim,
-    }
+    Row::marked(line, indent, theme)
 }
 
 #[cfg(test)]
@@ -142,6 +228,41 @@ mod tests {
             ]
         );
         assert_eq!(rows(diff, 80)[6].0, "+new");
+    }
+
+    /// The parts of each line that are marked as different.
+    fn different(diff: &str) -> Vec<String> {
+        let lines = diff_lines(diff, 200, &theme());
+        let is_marked = |span: &&Span<'_>| span.style.add_modifier.contains(Modifier::REVERSED);
+        lines
+            .iter()
+            .map(|line| {
+                line.spans
+                    .iter()
+                    .filter(is_marked)
+                    .map(|span| &*span.content)
+                    .collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_different_in_a_line_is_marked() {
+        let diff = " 1 same\n-2 let answer = 41;\n+2 let answer = 42;\n 3 same";
+        assert_eq!(different(diff), ["", "1", "2", ""]);
+        let diff = "-10 call(a);\n-11 call(b, c);\n+10 call(a, x);\n+11 call(b);";
+        assert_eq!(different(diff), ["", ", c", ", x", ""]);
+        let diff = "@@ -1 +1 @@\n-name: \"old\"\n+name: \"e\u{301}ld\"";
+        assert_eq!(different(diff), ["", "o", "e\u{301}"]);
+    }
+
+    #[test]
+    fn lines_with_little_in_common_are_not_compared() {
+        assert_eq!(different("-1 one thing\n+1 quite another"), ["", ""]);
+        assert_eq!(
+            different("-1 a long line\n+1 a long lime\n+2 more"),
+            ["", "", ""]
+        );
     }
 
     proptest! {

@@ -91,7 +91,7 @@ impl Fenced {
             self.recolour(index, start, row, rows, screen);
         }
         self.coloured = ready;
-        if rows.len() > self.next.1 {
+        if self.is_open && rows.len() > self.next.1 {
             self.recolour(self.lines.len(), self.next.0, self.next.1, rows, screen);
         }
     }

@@ -20,6 +20,9 @@ pub(crate) fn wrap_hanging(
     rest: &[Span<'static>],
 ) -> Vec<Line<'static>> {
     let mut rows = Rows::new(width, first, rest);
+    if rows.take_whole(&line) {
+        return rows.finish();
+    }
     let mut word = Run::default();
     let mut gap = Run::default();
     for span in &line.spans {
@@ -54,6 +57,9 @@ pub(crate) fn fold(
     rest: &[Span<'static>],
 ) -> Vec<Line<'static>> {
     let mut rows = Rows::new(width, first, rest);
+    if rows.take_whole(&line) {
+        return rows.finish();
+    }
     let mut gap = Run::default();
     for span in &line.spans {
         let style = line.style.patch(span.style);
@@ -66,9 +72,7 @@ pub(crate) fn fold(
             // Spaces are put down only when something follows, so that no row ends in some.
             rows.put(&gap);
             gap.clear();
-            let mut one = Run::default();
-            one.add(&span.content, at, grapheme, style, cells);
-            rows.put(&one);
+            rows.put_one(grapheme, style, cells);
         }
     }
     rows.finish()
@@ -137,6 +141,21 @@ impl<'p> Rows<'p> {
         }
     }
 
+    /// Puts down a line that fits into the first row; most do.
+    fn take_whole(&mut self, line: &Line<'_>) -> bool {
+        let mut cells = 0;
+        for span in &line.spans {
+            cells += super::width(&span.content);
+            if cells > self.limit {
+                return false;
+            }
+        }
+        for span in line.spans.iter().filter(|span| !span.content.is_empty()) {
+            self.append(&span.content, line.style.patch(span.style));
+        }
+        true
+    }
+
     /// Puts down a gap and the word behind it, the word on the next row if it must.
     fn word(&mut self, gap: &mut Run<'_>, word: &mut Run<'_>) {
         if word.pieces.is_empty() {
@@ -166,14 +185,17 @@ impl<'p> Rows<'p> {
         }
         for piece in &run.pieces {
             for grapheme in piece.source[piece.start..piece.end].graphemes(true) {
-                let cells = grapheme_width(grapheme);
-                if self.used + cells > self.limit && self.used > 0 {
-                    self.next_row();
-                }
-                self.append(grapheme, piece.style);
-                self.used += cells;
+                self.put_one(grapheme, piece.style, grapheme_width(grapheme));
             }
         }
+    }
+
+    fn put_one(&mut self, grapheme: &str, style: Style, cells: usize) {
+        if self.used + cells > self.limit && self.used > 0 {
+            self.next_row();
+        }
+        self.append(grapheme, style);
+        self.used += cells;
     }
 
     fn append(&mut self, text: &str, style: Style) {

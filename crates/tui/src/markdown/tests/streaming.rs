@@ -144,7 +144,7 @@ fn colours_come_later_and_move_nothing() {
     let highlighter = Highlighter::start(move || {
         let _ = sender.send(());
     });
-    let source = "text\n\n```rust\nfn main() {}\nlet x = 1;\n```\n\n- item\n\n  ```py\n  def f(): pass\n  ```\n\nend `";
+    let source = "text\n\n```rust\nfn main() {}\nlet x = 1;\n```\nafter\n\n- item\n\n  ```py\n  def f(): pass\n  ```\n\nend `";
     let mut markdown = Markdown::new();
     for delta in source.split_inclusive(' ') {
         markdown.push(delta);
