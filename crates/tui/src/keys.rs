@@ -1,7 +1,13 @@
 //! The keys of the chat: one table, from which keys get their meaning, the help page its lines and the guide its
 //! tables.
 
+mod table;
+
+pub(crate) use table::BINDINGS;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::Abilities;
 
 /// What a key asks of the chat as a whole. Keys without one belong to whoever has the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,11 +47,22 @@ pub(crate) enum Section {
     Program,
 }
 
+/// With whom keys do something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub(crate) enum Hosts {
+    Both,
+    Session,
+    Turns,
+}
+
 /// Keys and what they do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Binding {
     /// Where it is told.
     pub section: Section,
+    /// With whom it does that.
+    pub hosts: Hosts,
     /// The keys, as people write them.
     pub keys: &'static [&'static str],
     /// What they ask of the chat as a whole.
@@ -79,192 +96,18 @@ impl Section {
         }
     }
 
-    /// Its rows.
-    pub fn bindings(self) -> impl Iterator<Item = &'static Binding> {
-        let is_ours = move |binding: &&Binding| binding.section == self;
+    /// Its rows for a host that can do this.
+    pub fn bindings(self, abilities: Abilities) -> impl Iterator<Item = &'static Binding> {
+        let is_ours = move |binding: &&Binding| {
+            let hosts = match abilities {
+                Abilities::Session => Hosts::Session,
+                Abilities::Turns => Hosts::Turns,
+            };
+            binding.section == self && [Hosts::Both, hosts].contains(&binding.hosts)
+        };
         BINDINGS.iter().filter(is_ours)
     }
 }
-
-const fn told(section: Section, keys: &'static [&'static str], does: &'static str) -> Binding {
-    Binding {
-        section,
-        keys,
-        action: None,
-        does,
-    }
-}
-
-const fn does(
-    section: Section,
-    keys: &'static [&'static str],
-    action: Action,
-    does: &'static str,
-) -> Binding {
-    Binding {
-        section,
-        keys,
-        action: Some(action),
-        does,
-    }
-}
-
-/// All keys there are.
-pub(crate) const BINDINGS: &[Binding] = {
-    use Action::*;
-    use Section::*;
-    &[
-        told(Talking, &["Enter"], "send; while a run is active, steer it"),
-        does(
-            Talking,
-            &["Alt-Enter"],
-            FollowUp,
-            "send when the run has ended",
-        ),
-        does(
-            Talking,
-            &["Alt-Up"],
-            TakeBack,
-            "take queued messages back into the editor",
-        ),
-        does(
-            Talking,
-            &["Esc"],
-            Interrupt,
-            "stop the run; twice when idle: the session tree",
-        ),
-        told(
-            Talking,
-            &["!"],
-            "at the start: run a shell command and tell the model",
-        ),
-        told(
-            Talking,
-            &["!!"],
-            "at the start: run a shell command, the model is not told",
-        ),
-        told(Writing, &["Shift-Enter", "Ctrl-J", "\\ Enter"], "new line"),
-        told(Writing, &["Tab"], "accept the completion, complete a path"),
-        told(Writing, &["/"], "at the start: commands, templates, skills"),
-        told(Writing, &["@"], "files by name"),
-        told(
-            Writing,
-            &["Up", "Down"],
-            "move; at the first and last row: what was sent before",
-        ),
-        told(Writing, &["Ctrl-A", "Ctrl-E"], "start and end of the line"),
-        told(
-            Writing,
-            &["Alt-B", "Alt-F"],
-            "back and forward by a word; Ctrl with an arrow too",
-        ),
-        told(
-            Writing,
-            &["Ctrl-W", "Alt-D"],
-            "cut the word before, the word after",
-        ),
-        told(
-            Writing,
-            &["Ctrl-U", "Ctrl-K"],
-            "cut to the start, to the end of the line",
-        ),
-        told(
-            Writing,
-            &["Ctrl-Y", "Alt-Y"],
-            "put back what was cut, what was cut before it",
-        ),
-        told(Writing, &["Ctrl-_", "Alt-_"], "undo, redo"),
-        does(
-            Reading,
-            &["PgUp"],
-            ScrollUp,
-            "up by a page; the wheel scrolls too",
-        ),
-        does(Reading, &["PgDn"], ScrollDown, "down by a page"),
-        does(Reading, &["Ctrl-Home"], ScrollToStart, "to the beginning"),
-        does(
-            Reading,
-            &["Ctrl-End"],
-            ScrollToEnd,
-            "to the end, and follow it",
-        ),
-        does(
-            Reading,
-            &["Ctrl-T"],
-            FoldThinking,
-            "fold or unfold thinking",
-        ),
-        does(
-            Reading,
-            &["Ctrl-O"],
-            FoldTools,
-            "fold or unfold what tools returned",
-        ),
-        does(Reading, &["Alt-L"], CopyAnswer, "copy the last answer"),
-        does(
-            Reading,
-            &["Alt-K"],
-            CopyCode,
-            "copy the code of the last answer",
-        ),
-        does(Models, &["Ctrl-L"], PickModel, "choose a model"),
-        does(Models, &["Ctrl-P"], NextModel, "next model"),
-        does(Models, &["Shift-Ctrl-P"], PreviousModel, "previous model"),
-        does(
-            Models,
-            &["Shift-Tab"],
-            NextThinkingLevel,
-            "next level of thinking",
-        ),
-        told(Lists, &["Up", "Down"], "move; Ctrl-P and Ctrl-N too"),
-        told(
-            Lists,
-            &["PgUp", "PgDn"],
-            "by a page; in a long question: read on",
-        ),
-        told(Lists, &["Home", "End"], "first and last"),
-        told(Lists, &["Enter"], "choose"),
-        told(Lists, &["Esc"], "close; in a dialog: cancel it"),
-        told(
-            Lists,
-            &["Tab"],
-            "sessions: of this directory, of all directories",
-        ),
-        told(
-            Tree,
-            &["Enter"],
-            "go on from there; a message of yours comes back into the editor",
-        ),
-        told(Tree, &["s"], "the same, with a summary of what is left"),
-        told(Tree, &["f"], "fork: a new session begins there"),
-        told(Tree, &["l"], "name the entry, or take its name away"),
-        told(Tree, &["/"], "search"),
-        told(
-            Tree,
-            &["Tab", "Ctrl-O"],
-            "show the conversation, your messages, named entries, everything",
-        ),
-        told(
-            Tree,
-            &["Left", "Right"],
-            "to the start of this branch, to the next branch",
-        ),
-        does(Program, &["Ctrl-G", "F1"], Help, "this help"),
-        does(
-            Program,
-            &["Ctrl-C"],
-            ClearOrQuit,
-            "clear the editor; twice: quit",
-        ),
-        does(
-            Program,
-            &["Ctrl-D"],
-            QuitWhenEmpty,
-            "quit, if the editor is empty",
-        ),
-        does(Program, &["Ctrl-Z"], Suspend, "suspend"),
-    ]
-};
 
 /// What this key asks of the chat as a whole.
 pub(crate) fn action(key: KeyEvent) -> Option<Action> {
@@ -352,13 +195,17 @@ mod tests {
 
     #[test]
     fn no_key_is_told_twice_in_a_section() {
-        for section in Section::ALL {
+        let both = [Abilities::Session, Abilities::Turns];
+        let sections = both
+            .into_iter()
+            .flat_map(|host| Section::ALL.map(|section| (section, host)));
+        for (section, host) in sections {
             let mut names: Vec<&str> = section
-                .bindings()
+                .bindings(host)
                 .flat_map(|binding| binding.keys)
                 .copied()
                 .collect();
-            assert!(!names.is_empty(), "{section:?}");
+            assert!(!names.is_empty() || host == Abilities::Turns, "{section:?}");
             let all = names.len();
             names.sort_unstable();
             names.dedup();
@@ -368,7 +215,9 @@ mod tests {
 
     #[test]
     fn the_editor_knows_the_keys_that_are_told_of_it() {
-        let names = Section::Writing.bindings().flat_map(|binding| binding.keys);
+        let names = Section::Writing
+            .bindings(Abilities::Session)
+            .flat_map(|binding| binding.keys);
         // These belong to completion.
         let keys = names.filter(|name| !["Tab", "/", "@"].contains(name));
         for (name, pressed) in keys.filter_map(|name| Some((name, parse(name)?))) {
@@ -382,7 +231,7 @@ mod tests {
 
     /// Keys as the guide shows them.
     fn table(section: Section) -> String {
-        let rows = section.bindings().map(|binding| {
+        let rows = section.bindings(Abilities::Session).map(|binding| {
             let keys = binding.keys.iter().map(|key| format!("`{key}`"));
             let keys: Vec<String> = keys.collect();
             format!("| {} | {} |\n", keys.join(" "), binding.does)

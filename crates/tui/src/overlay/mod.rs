@@ -10,6 +10,7 @@ mod models;
 mod page;
 mod panel;
 mod picker;
+mod search;
 mod sessions;
 mod tree;
 
@@ -19,7 +20,8 @@ mod tests;
 pub(crate) use dialog::Dialogs;
 pub(crate) use models::{ModelPicker, ThinkingPicker};
 pub(crate) use page::{CommandHelp, Page};
-pub(crate) use picker::{Item, Matching, Outfit, Picked, Picker, Prompt};
+pub(crate) use picker::{Item, Outfit, Picked, Picker, Prompt};
+pub(crate) use search::Matching;
 pub(crate) use sessions::SessionPicker;
 pub(crate) use tree::TreeView;
 

@@ -9,7 +9,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::panel::two_sides;
-use super::picker::{Item, Matching, Outfit, Picked, Picker, Prompt};
+use super::picker::{Item, Outfit, Picked, Picker, Prompt};
+use super::search::Matching;
 use super::{Choice, Overlay, Step};
 use crate::Theme;
 use crate::text::{one_line, width};

@@ -42,17 +42,14 @@ pub(crate) struct CommandHelp {
 impl Page {
     /// All keys, and the commands there are.
     pub fn help(abilities: Abilities, commands: &[CommandHelp]) -> Self {
-        let sections = Section::ALL.into_iter().filter(|section| {
-            let has_tree = abilities == Abilities::Session;
-            has_tree || *section != Section::Tree
-        });
         let mut rows = Vec::new();
-        for section in sections {
-            rows.push(Row::Heading(section.title().to_owned()));
+        for section in Section::ALL {
+            let mut bindings = section.bindings(abilities).peekable();
+            if bindings.peek().is_some() {
+                rows.push(Row::Heading(section.title().to_owned()));
+            }
             rows.extend(
-                section
-                    .bindings()
-                    .map(|binding| Row::Pair(binding.keys.join(", "), binding.does.to_owned())),
+                bindings.map(|binding| Row::Pair(binding.keys.join(", "), binding.does.to_owned())),
             );
         }
         if !commands.is_empty() {

@@ -182,3 +182,8 @@ pub(crate) fn clipped(spans: Vec<Span<'static>>, room: usize) -> Vec<Span<'stati
     }
     kept
 }
+
+/// Makes a row the selected one: one bar, whatever colours its text has.
+pub(crate) fn select_row(row: Rect, buf: &mut Buffer, theme: &Theme) {
+    buf.set_style(row, Style::reset().patch(theme.selected));
+}

@@ -1,17 +1,18 @@
 //! A list to choose from, narrowed by typing.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::input::{self, Input, Typed};
 use super::list::Cursor;
-use super::panel::{Cover, Panel};
+use super::panel::{Cover, Panel, select_row};
+use super::search::{Matching, Search};
 use crate::Theme;
-use crate::text::wrap;
+use crate::text::{width, wrap};
 
 /// Something that can be chosen.
 pub(crate) trait Item {
@@ -20,15 +21,6 @@ pub(crate) trait Item {
 
     /// How it looks in so many columns. Only those on the screen are asked.
     fn line(&self, columns: u16, theme: &Theme) -> Line<'static>;
-}
-
-/// How typing narrows the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Matching {
-    /// Letters in their order, the best match first: for names.
-    Fuzzy,
-    /// Words that occur, the list in its own order: for prose.
-    Words,
 }
 
 /// What a key did.
@@ -64,6 +56,8 @@ pub(crate) struct Picker<T> {
     matching: Matching,
     /// What typing is compared with, made when something is first typed.
     haystacks: Vec<String>,
+    /// What is looked for.
+    search: Option<Search>,
     /// The items that match, in the order they are shown; `None` is all of them.
     shown: Option<Vec<usize>>,
     filter: Input,
@@ -88,6 +82,7 @@ impl<T: Item> Picker<T> {
             items,
             matching,
             haystacks: Vec::new(),
+            search: None,
             shown: None,
             filter: Input::default(),
             prompt: Prompt::Shown,
@@ -249,14 +244,24 @@ impl<T: Item> Picker<T> {
             buf.set_span(list.x, y, &Span::styled(mark, theme.accent), list.width);
             buf.set_line(list.x + list.width.min(2), y, &line, columns);
             if is_selected {
-                buf.set_style(
+                select_row(
                     Rect {
                         y,
                         height: 1,
                         ..list
                     },
-                    theme.selected,
+                    buf,
+                    theme,
                 );
+            }
+            if let Some(search) = &mut self.search {
+                let area = Rect {
+                    x: list.x + list.width.min(2),
+                    y,
+                    width: columns,
+                    height: 1,
+                };
+                underline(&line, search, area, buf);
             }
         }
         position
@@ -285,37 +290,36 @@ impl<T: Item> Picker<T> {
 
     fn narrow(&mut self) {
         self.cursor.reset();
-        let typed = self.filter.text().trim();
-        if typed.is_empty() {
+        self.search = Search::new(self.filter.text(), self.matching);
+        let Some(search) = &mut self.search else {
             self.shown = None;
             return;
-        }
+        };
         if self.haystacks.is_empty() {
             self.haystacks = self.items.iter().map(Item::words).collect();
         }
-        self.shown = Some(matches(typed, self.matching, &self.haystacks));
+        self.shown = Some(search.find(&self.haystacks));
     }
 }
 
-/// The places of the haystacks in which everything typed occurs.
-pub(crate) fn matches(typed: &str, matching: Matching, haystacks: &[String]) -> Vec<usize> {
-    let kind = match matching {
-        Matching::Fuzzy => AtomKind::Fuzzy,
-        Matching::Words => AtomKind::Substring,
-    };
-    let pattern = Pattern::new(typed, CaseMatching::Ignore, Normalization::Smart, kind);
-    let mut matcher = Matcher::new(Config::DEFAULT);
-    let mut letters = Vec::new();
-    let mut found: Vec<(u32, usize)> = haystacks
-        .iter()
-        .enumerate()
-        .filter_map(|(at, words)| {
-            let score = pattern.score(Utf32Str::new(words, &mut letters), &mut matcher)?;
-            Some((score, at))
-        })
-        .collect();
-    if matching == Matching::Fuzzy {
-        found.sort_by_key(|&(score, at)| (std::cmp::Reverse(score), at));
+/// Underlines what was typed in a line that has been drawn.
+fn underline(line: &Line<'_>, search: &mut Search, area: Rect, buf: &mut Buffer) {
+    let text: String = line.iter().map(|span| span.content.as_ref()).collect();
+    let marks = search.marks(&text);
+    let mut x = usize::from(area.x);
+    for (at, grapheme) in text.graphemes(true).enumerate() {
+        let columns = width(grapheme);
+        if x + columns > usize::from(area.right()) {
+            break;
+        }
+        if marks.contains(&at) {
+            let cell = Rect {
+                x: x as u16,
+                width: columns as u16,
+                ..area
+            };
+            buf.set_style(cell, Modifier::UNDERLINED);
+        }
+        x += columns;
     }
-    found.into_iter().map(|(_, at)| at).collect()
 }

@@ -11,7 +11,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::panel::{Cover, Panel, two_sides};
-use super::picker::{Item, Matching, Outfit, Picked, Picker};
+use super::picker::{Item, Outfit, Picked, Picker};
+use super::search::Matching;
 use super::{Choice, Overlay, Step};
 use crate::text::{one_line, width, wrap};
 use crate::{Scope, Theme};

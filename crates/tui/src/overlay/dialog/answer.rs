@@ -10,7 +10,8 @@ use crate::Theme;
 use crate::editor::{Editor, EditorOutcome};
 use crate::overlay::input::{self, Input};
 use crate::overlay::panel::clipped;
-use crate::overlay::picker::{Item, Matching, Picked, Picker, Prompt};
+use crate::overlay::picker::{Item, Picked, Picker, Prompt};
+use crate::overlay::search::Matching;
 use crate::request::DialogKind;
 use crate::text::sanitise;
 

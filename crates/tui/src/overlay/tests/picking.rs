@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
+use ratatui::style::Modifier;
 use ratatui::text::Line;
 
 use super::*;
@@ -124,6 +125,20 @@ fn keys_and_what_is_selected() {
         press(&mut picker, keys);
         assert_eq!(picker.0.selected().unwrap().0, selected, "{keys}");
     }
+}
+
+#[test]
+fn what_was_typed_is_underlined() {
+    let mut picker = words(&["日本 gpt", "claude"], Matching::Fuzzy);
+    type_in(&mut picker, "本pt");
+    let area = Rect::new(0, 0, 40, 10);
+    let mut buf = Buffer::empty(area);
+    picker.draw(area, &mut buf, &theme());
+    let marked = area
+        .positions()
+        .filter(|&at| buf[at].modifier.contains(Modifier::UNDERLINED));
+    let marked: String = marked.map(|at| buf[at].symbol()).collect();
+    assert_eq!(marked.replace(' ', ""), "本pt");
 }
 
 #[test]

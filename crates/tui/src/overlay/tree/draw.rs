@@ -8,7 +8,7 @@ use super::entry::{Summary, Tone};
 use super::{TreeView, Typing, rows};
 use crate::Theme;
 use crate::overlay::input;
-use crate::overlay::panel::{Cover, Panel, clipped};
+use crate::overlay::panel::{Cover, Panel, clipped, select_row};
 use crate::text::{clip, one_line, width};
 
 /// Columns a row keeps for its text, however deep its branch is.
@@ -85,13 +85,14 @@ impl TreeView {
             buf.set_span(list.x, y, &Span::styled(mark, theme.accent), list.width);
             buf.set_line(list.x + list.width.min(2), y, &line, columns);
             if is_selected {
-                buf.set_style(
+                select_row(
                     Rect {
                         y,
                         height: 1,
                         ..list
                     },
-                    theme.selected,
+                    buf,
+                    theme,
                 );
             }
         }

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::input::{Input, Typed};
 use super::list::Cursor;
-use super::picker::{Matching, matches};
+use super::search::{Matching, Search};
 use super::{Choice, Overlay, Step, TreeStep};
 use crate::Theme;
 use crate::text::one_line;
@@ -90,20 +90,12 @@ impl TreeView {
 
     /// Finds out what is seen, and selects `node` or the nearest entry above it that is.
     fn lay_out(&mut self, node: Option<usize>) {
-        let typed = self.search.text().trim();
-        let found: Option<HashSet<usize>> = match typed {
-            "" => None,
-            _ => {
-                if self.haystacks.is_empty() {
-                    self.haystacks = (0..self.nodes.len()).map(|at| self.words(at)).collect();
-                }
-                Some(
-                    matches(typed, Matching::Words, &self.haystacks)
-                        .into_iter()
-                        .collect(),
-                )
-            }
-        };
+        let search = Search::new(self.search.text(), Matching::Words);
+        if search.is_some() && self.haystacks.is_empty() {
+            self.haystacks = (0..self.nodes.len()).map(|at| self.words(at)).collect();
+        }
+        let found = search.map(|mut search| search.find(&self.haystacks));
+        let found: Option<HashSet<usize>> = found.map(|found| found.into_iter().collect());
         self.rows = rows::rows(&self.nodes, self.mode, found.as_ref());
         self.tallest = self.tallest.max(self.rows.len());
         let mut up = std::iter::successors(self.leaf, |&at| self.nodes[at].parent);
