@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use nix::fcntl::{FcntlArg, fcntl};
 use pinion_jsonl::{Line, Splitter};
 use serde_json::value::RawValue;
 use tokio::io::AsyncReadExt;
@@ -23,6 +24,9 @@ use crate::manifest::Manifest;
 use crate::shared::{Ending, Shared, Wish};
 
 const PIECE: usize = 64 * 1024;
+/// Read at once from a process that prints a lot, and what its pipe then holds.
+const LARGE_PIECE: usize = 256 * 1024;
+const LARGE_PIPE: i32 = 1024 * 1024;
 /// So much of a line that makes no sense goes into the log.
 const SHOWN: usize = 2048;
 
@@ -57,7 +61,7 @@ impl Reader {
             };
             let bytes = &buffer[..count];
             splitter.feed(bytes, |line| lines.push(line));
-            unfinished = match bytes.iter().rposition(|byte| *byte == b'\n') {
+            unfinished = match memchr::memrchr(b'\n', bytes) {
                 Some(last) => count - last - 1,
                 None => unfinished + count,
             };
@@ -70,6 +74,11 @@ impl Reader {
             if unfinished > limit + 1 {
                 self.too_long();
                 return;
+            }
+            if count == PIECE && buffer.len() == PIECE {
+                buffer.resize(LARGE_PIECE, 0);
+                // Where the system has no room for it, the pipe stays as it is.
+                let _ = fcntl(&pipe, FcntlArg::F_SETPIPE_SZ(LARGE_PIPE));
             }
         }
         if let Some(line) = splitter.finish() {
