@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::unit::is_marker;
+
 /// References that are looked up; a pasted log may have thousands of words that look like one.
 const LOOKED_UP: usize = 200;
 
@@ -52,7 +54,8 @@ fn existing(text: &str, cwd: &Path) -> Option<(PathBuf, usize)> {
         let (name, taken) = unquoted(quoted)?;
         return file(&name, cwd).map(|path| (path, taken + 1));
     }
-    let word = text.split(char::is_whitespace).next()?;
+    let is_end = |character: char| character.is_whitespace() || is_marker(character);
+    let word = text.split(is_end).next()?;
     let mut name = word;
     loop {
         if let Some(path) = file(name, cwd) {

@@ -14,6 +14,10 @@ pub(super) struct History {
 }
 
 impl History {
+    pub(super) fn texts(&self) -> &[String] {
+        &self.texts
+    }
+
     pub(super) fn set(&mut self, texts: Vec<String>) {
         *self = Self::default();
         for text in texts {

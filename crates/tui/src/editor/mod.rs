@@ -17,6 +17,7 @@ mod unit;
 
 use std::cell::{Cell, Ref, RefCell};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use buffer::{Buffer, How};
 use history::{History, Newer};
@@ -156,6 +157,16 @@ impl Editor {
         }
         self.settle(Last::Other);
         expanded
+    }
+
+    /// The files that are referred to, except by what was pasted at length.
+    pub(crate) fn references(&self, cwd: &Path) -> Vec<PathBuf> {
+        attach::references(self.buffer.text(), cwd)
+    }
+
+    /// What can be said again, the oldest first.
+    pub(crate) fn history(&self) -> &[String] {
+        self.history.texts()
     }
 
     /// Adds a text to what can be said again.

@@ -4,7 +4,7 @@
 //! with such characters has them turned into markers of their own (see `pastes.rs`), so in here every
 //! character of that plane is one.
 
-use unicode_segmentation::UnicodeSegmentation;
+use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
 const FIRST_MARKER: u32 = 0x10_0000;
 
@@ -58,41 +58,40 @@ pub(super) fn after(text: &str, at: usize) -> usize {
 
 /// Where the unit that ends at `at` starts; the start of the text is its own.
 pub(super) fn before(text: &str, at: usize) -> usize {
-    let Some(head) = text.get(..at) else {
+    let Some(last) = text.get(..at).and_then(|head| head.chars().next_back()) else {
         return at;
     };
-    // Neither a line break nor a marker is ever part of a longer unit.
-    let run = head
-        .rfind(|character| character == '\n' || marker_number(character).is_some())
-        .map_or(0, |start| after(head, start));
-    let unit = match head.get(run..) {
-        Some(run) if !run.is_empty() => run.graphemes(true).next_back(),
-        _ => head
-            .chars()
-            .next_back()
-            .map(|last| &head[at - last.len_utf8()..]),
-    };
-    at - unit.map_or(0, str::len)
+    let mut start = at - last.len_utf8();
+    while !is_boundary(text, start) {
+        let head = &text[..start];
+        start -= head.chars().next_back().map_or(start, char::len_utf8);
+    }
+    start
 }
 
 /// The nearest place at or before `at` where the cursor may stand.
 pub(super) fn snap(text: &str, at: usize) -> usize {
-    if at >= text.len() {
-        return text.len();
+    let at = text.floor_char_boundary(at);
+    if is_boundary(text, at) {
+        at
+    } else {
+        before(text, at)
     }
-    let mut at = at;
-    while !text.is_char_boundary(at) {
-        at -= 1;
+}
+
+/// Whether a place between two characters is one between two units.
+fn is_boundary(text: &str, at: usize) -> bool {
+    let (head, tail) = text.split_at(at);
+    let (Some(previous), Some(next)) = (head.chars().next_back(), tail.chars().next()) else {
+        return true;
+    };
+    if (previous.is_ascii() && next.is_ascii()) || is_marker(previous) || is_marker(next) {
+        return true;
     }
-    let run = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-    let mut place = run;
-    loop {
-        let next = after(text, place);
-        if next > at || next == place {
-            return place;
-        }
-        place = next;
-    }
+    // With the whole text at hand the cursor never asks for more of it.
+    GraphemeCursor::new(at, text.len(), true)
+        .is_boundary(text, 0)
+        .unwrap_or(true)
 }
 
 fn first(text: &str) -> Option<&str> {
@@ -250,6 +249,22 @@ mod tests {
         }
         forward.reverse();
         assert_eq!(forward, backward);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn places_are_those_of_the_units(text in "[a \n\u{301}\u{200d}👨👩🇩🇪中\u{600}각가कि्ष\u{100000}\u{10fffd}]{0,30}") {
+            let mut places: Vec<usize> = units(&text).map(|(start, _)| start).collect();
+            places.push(text.len());
+            for at in 0..=text.len() {
+                let place = *places.iter().rfind(|place| **place <= at).expect("the start");
+                assert_eq!(snap(&text, at), place);
+                if place == at {
+                    let previous = places.iter().rfind(|place| **place < at).copied().unwrap_or(0);
+                    assert_eq!(before(&text, at), previous);
+                }
+            }
+        }
     }
 
     #[test]

@@ -258,3 +258,18 @@ fn text_can_be_set_replaced_and_taken_back() {
     assert_eq!(state(&editor), "[paste #1 1000000 chars]|");
     assert_eq!(editor.take(), huge);
 }
+
+#[test]
+fn long_pastes_refer_to_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for name in ["a.png", "b.png"] {
+        std::fs::write(directory.path().join(name), "").expect("a file");
+    }
+    let mut editor = Editor::new();
+    editor.paste("@a.png");
+    editor.paste(&"@b.png\n".repeat(20));
+    assert_eq!(
+        editor.references(directory.path()),
+        [directory.path().join("a.png")]
+    );
+}

@@ -185,3 +185,13 @@ fn a_megabyte_is_a_paste_like_any_other() {
     assert_eq!(editor.height(80), 2);
     assert_eq!(editor.take().len(), 4 * (megabyte.len() + 1));
 }
+
+#[test]
+fn a_terminal_that_types_a_paste_is_kept_up_with() {
+    let mut editor = Editor::new();
+    for number in 0..300_000u32 {
+        let character = char::from_digit(number % 36, 36).expect("a digit");
+        editor.key(KeyEvent::from(KeyCode::Char(character)));
+    }
+    assert_eq!(editor.take().len(), 300_000);
+}
