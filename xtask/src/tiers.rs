@@ -59,7 +59,7 @@ const fn clip_example(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 16] = [
+const TIERS: [Tier; 17] = [
     Tier {
         name: "interop",
         tests: &[
@@ -170,6 +170,11 @@ const TIERS: [Tier; 16] = [
         prepare: |effort| programs(effort, &[CHROMIUM, BASH, PYTHON]),
     },
     Tier {
+        name: "chat",
+        tests: &[target_of("chat")],
+        prepare: |effort| programs(effort, &[TMUX]),
+    },
+    Tier {
         name: "MCP",
         tests: &[Tests {
             package: "pinion-mcp",
@@ -193,6 +198,7 @@ const PYTHON: Installed = program(["python3", "--version"], "python3");
 const BASH: Installed = program(["bash", "--version"], "bash");
 const JQ: Installed = program(["jq", "--version"], "jq");
 const CHROMIUM: Installed = program(["chromium", "--version"], "chromium");
+const TMUX: Installed = program(["tmux", "-V"], "tmux");
 const GIT: Installed = program(["git", "--version"], "git");
 const CURL: Installed = program(["curl", "--version"], "curl");
 const GO: Installed = program(["go", "version"], "golang-go");

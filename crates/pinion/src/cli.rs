@@ -4,6 +4,7 @@ mod approvals;
 mod unknown;
 
 use std::collections::VecDeque;
+use std::io::IsTerminal;
 
 use pinion_message::ThinkingLevel;
 use pinion_pi::Dialect;
@@ -53,12 +54,20 @@ pub(crate) enum OnEof {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Flags {
     pub mode: Mode,
+    /// The answer is wanted and nothing else: no chat, also on a terminal.
+    pub print: bool,
+    /// A chat in plain lines.
+    pub plain: bool,
+    /// `dark` or `light`.
+    pub theme: Option<String>,
     pub provider: Option<String>,
     pub model: Option<String>,
     pub api_key: Option<String>,
     pub system_prompt: Option<String>,
     pub append_system_prompt: Vec<String>,
     pub continue_last: bool,
+    /// The session is picked from a list.
+    pub resume: bool,
     pub session: Option<String>,
     pub session_id: Option<String>,
     pub fork: Option<String>,
@@ -126,6 +135,7 @@ pub(crate) const FLAGS: &[&str] = &[
     "--exclude-tools",
     "--thinking",
     "--print",
+    "--plain",
     "--export",
     "--extension",
     "--no-extensions",
@@ -173,6 +183,24 @@ pub(crate) fn parse(program: Program, arguments: Vec<String>) -> Result<Action, 
             .map_err(|failure| failure.for_program(program))?;
     }
     Ok(parser.action.unwrap_or(Action::Run(Box::new(parser.flags))))
+}
+
+/// A list to pick from needs somebody who sees it.
+pub(crate) fn nothing_to_pick_from(program: Program) -> Failure {
+    Failure::usage(
+        "--resume needs a terminal to pick from. Use --continue, or --session with an id from `pinion sessions list`.",
+    )
+    .for_program(program)
+}
+
+impl Flags {
+    /// Whether this run is a chat: somebody sits at a terminal and asked for nothing else.
+    pub fn wants_chat(&self) -> bool {
+        !self.print
+            && !self.stdin
+            && std::io::stdin().is_terminal()
+            && std::io::stdout().is_terminal()
+    }
 }
 
 struct Parser {
@@ -226,11 +254,7 @@ impl Parser {
                 self.flags.append_system_prompt.push(text);
             }
             "--continue" | "-c" => self.flags.continue_last = true,
-            "--resume" | "-r" => {
-                return Err(Failure::usage(
-                    "--resume needs a terminal to pick from. Use --continue, or --session with an id from `pinion sessions list`.",
-                ));
-            }
+            "--resume" | "-r" => self.flags.resume = true,
             "--session" => self.flags.session = Some(self.value(flag)?),
             "--session-id" => self.flags.session_id = Some(self.value(flag)?),
             "--fork" => self.flags.fork = Some(self.value(flag)?),
@@ -243,19 +267,15 @@ impl Parser {
             "--tools" | "-t" => self.flags.tools = Some(self.tools(flag)?),
             "--exclude-tools" | "-xt" => self.flags.exclude_tools = list(&self.value(flag)?),
             "--thinking" => self.thinking(flag)?,
-            "--print" | "-p" => {}
+            "--print" | "-p" => self.flags.print = true,
+            "--plain" if self.program == Program::Pinion => self.flags.plain = true,
             "--export" => self.export(flag)?,
             "--extension" | "-e" => {
                 let source = self.value(flag)?;
                 self.flags.extensions.push(source);
             }
             "--no-extensions" | "-ne" => self.flags.no_extensions = true,
-            "--theme" => {
-                let value = self.value(flag)?;
-                self.warn(format!(
-                    "Warning: {flag} {value} is ignored: this build loads no themes."
-                ));
-            }
+            "--theme" => self.theme(flag)?,
             "--no-themes" => {}
             "--skill" => {
                 let path = self.value(flag)?;
@@ -296,6 +316,17 @@ impl Parser {
         Ok(())
     }
 
+    fn theme(&mut self, flag: &str) -> Result<(), Failure> {
+        let value = self.value(flag)?;
+        match value.as_str() {
+            "dark" | "light" => self.flags.theme = Some(value),
+            _ => self.warn(format!(
+                "Warning: {flag} {value} is ignored: there are dark and light, and no others are loaded."
+            )),
+        }
+        Ok(())
+    }
+
     fn warn(&mut self, warning: String) {
         self.flags.warnings.push(warning);
     }
@@ -320,6 +351,7 @@ impl Parser {
 
     fn mode(&mut self) -> Result<(), Failure> {
         let mode = self.value("--mode")?;
+        self.flags.print = true;
         self.flags.mode = match (mode.as_str(), self.program) {
             ("text", _) => Mode::Text,
             ("json", _) => Mode::Json,

@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use pinion_config::{FileImage, PreparedImage};
 
 use self::packages::Verb;
+pub(crate) use self::sessions::all_sessions;
 use crate::cli::Action;
 use crate::failure::Failure;
 use crate::help::Topic;

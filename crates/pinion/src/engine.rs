@@ -26,6 +26,7 @@ use self::model::{choose_model, scoped_models};
 pub(crate) use self::prompter::Prompter;
 pub(crate) use self::session::Conversation;
 use self::session::append;
+pub(crate) use self::session::session_directory;
 pub(crate) use self::settings::{engine_settings, tool_settings};
 use self::settings::{with_later_ways, with_modern_habits};
 pub(crate) use self::shared::Shared;

@@ -42,9 +42,10 @@ const OVERVIEW: &str = "\
 pinion runs coding agents for other programs.
 
 Usage:
+  pinion [flags] [@FILE…] [MESSAGE…]         chat, on a terminal
   pinion --mode rpc [flags]                  serve a client over lines of JSON (pi's protocol)
   pinion --mode json [flags] MESSAGE…        print every event as a line of JSON
-  pinion [-p] [flags] [@FILE…] MESSAGE…      print the answer
+  pinion -p [flags] [@FILE…] MESSAGE…        print the answer; -p is implied without a terminal
   pinion run-command FILE.yaml [options]     run a prompt kept in a file (Pinocchio's protocol)
   pinion commands list                       the prompts in your repositories
   pinion hub serve|status|stop|token         a hub where clips and their callers meet
@@ -80,6 +81,7 @@ Model:
 
 Session:
   -c, --continue           go on with the newest session of this directory
+  -r, --resume             pick a session to go on with
   --session PATH|ID        go on with this one
   --session-id ID          the same by its exact id; created if it does not exist
   --fork PATH|ID           go on with a copy
@@ -115,6 +117,10 @@ Approvals:
   --hub URL                the hub they are on; without --clips, all of its clips
   --approve-timeout SECS   how long to wait for an answer; 300
 
+Chat:
+  --plain                  plain lines instead of a screen: for screen readers and simple terminals
+  --theme dark|light       fits this background, instead of asking the terminal
+
 Behaviour:
   --approve, --no-approve  trust or distrust this project's settings for this run
   --exit-on-eof            RPC: stop at the end of input instead of finishing the run
@@ -125,7 +131,7 @@ Behaviour:
   --verbose                accepted for compatibility
   -h, --help  -v, --version
 
-Exit codes: 0 done, 1 failed, 2 wrong command line, 129/143 ended by SIGHUP/SIGTERM.
+Exit codes: 0 done, 1 failed, 2 wrong command line, 129/130/143 ended by SIGHUP/SIGINT/SIGTERM.
 Called through a link named `pi`, it takes pi's command line.
 ";
 

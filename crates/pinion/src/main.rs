@@ -69,7 +69,12 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
         Action::Pinocchio(verb) => pinocchio::run(program, verb),
         Action::Run(mut flags) => {
             flags.decide_unknown(program)?;
+            let chats = flags.wants_chat();
+            if flags.resume && !chats {
+                return Err(cli::nothing_to_pick_from(program));
+            }
             match flags.mode {
+                Mode::Text if chats => modes::chat(program, flags),
                 Mode::Rpc if flags.multi_session => modes::several(program, flags),
                 Mode::Rpc => modes::rpc(program, flags),
                 Mode::Json => modes::json(program, flags),

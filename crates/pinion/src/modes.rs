@@ -1,5 +1,7 @@
-//! The ways a run talks: RPC with one session or several, events as JSON lines, or just the answer.
+//! The ways a run talks: a chat on a terminal, RPC with one session or several, events as JSON lines, or just the
+//! answer.
 
+mod chat;
 mod conversation;
 mod json;
 mod opencode;
@@ -19,6 +21,7 @@ use pinion_pi::{Additions, Dialect, Out, Projection, Sink};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
+pub(crate) use self::chat::chat;
 pub(crate) use self::json::json;
 pub(crate) use self::opencode::opencode;
 pub(crate) use self::print::print;

@@ -1,5 +1,5 @@
 //! What the tests of every crate stand on: a scripted model server, a sandbox to run the program in, a
-//! runner for transcripts, a real browser, and ways to make files and pipes fail.
+//! runner for transcripts, a real browser, a real terminal, and ways to make files and pipes fail.
 //!
 //! This crate is a dev-dependency only. It knows the program under test as a command line and nothing
 //! else, so the same runner can drive another implementation of a protocol for comparison. Of our own crates it
@@ -19,6 +19,7 @@ pub mod golden;
 pub mod model;
 pub mod sandbox;
 pub mod schema;
+pub mod tmux;
 pub mod transcript;
 pub mod vectors;
 
@@ -32,3 +33,4 @@ pub use nix::sys::signal::Signal;
 pub use process::{Exit, Line, Process, Program};
 pub use sandbox::Sandbox;
 pub use stage::Stage;
+pub use tmux::Tmux;

@@ -47,13 +47,14 @@ pub fn feed() -> (Feed, FeedReader) {
 }
 
 impl Feed {
-    /// Tells the chat something.
-    pub fn tell(&self, incoming: Incoming) {
+    /// Tells the chat something; whether it still listens.
+    pub fn tell(&self, incoming: Incoming) -> bool {
         if self.0.closed.load(Ordering::Acquire) {
-            return;
+            return false;
         }
         self.0.waiting().push_back(incoming);
         self.0.arrived.notify_one();
+        true
     }
 }
 

@@ -3,35 +3,31 @@
 //! It is one more subscriber of the engine's events and one more sender of its commands. It keeps no truth of
 //! its own, reads no settings and opens no session: whoever starts it hands in a [`Host`].
 
-#[allow(dead_code, unused_imports, reason = "the chat that uses it follows")]
+mod chat;
+#[allow(dead_code, unused_imports, reason = "parts that only tests use")]
 mod completion;
-#[allow(dead_code, reason = "for the views of tools")]
 mod diff;
-#[allow(dead_code, unused_imports, reason = "the chat that uses it follows")]
+#[allow(dead_code, unused_imports, reason = "parts that only tests use")]
 mod editor;
 mod feed;
-#[allow(dead_code, reason = "for the transcript")]
 mod highlight;
 mod host;
-#[allow(dead_code, reason = "the chat uses it")]
 mod keys;
-#[allow(dead_code, reason = "for the transcript")]
 mod markdown;
-#[allow(dead_code, unused_imports, reason = "the chat uses it")]
+#[allow(dead_code, unused_imports, reason = "parts that only tests use")]
 mod overlay;
-#[allow(dead_code, reason = "the chat uses it")]
 mod plain;
-#[allow(dead_code, reason = "the chat uses it")]
+mod plain_chat;
 mod request;
-#[allow(dead_code, unused_imports, reason = "the chat uses it")]
 mod terminal;
-#[allow(dead_code, unused_imports, reason = "for everything that is shown")]
 mod text;
 mod theme;
-#[allow(dead_code, unused_imports, reason = "the chat uses it")]
+#[allow(dead_code, unused_imports, reason = "parts that only tests use")]
 mod transcript;
 
+pub use chat::{Chat, Ending, Options, SessionHint};
 pub use feed::{Feed, FeedReader, feed};
 pub use host::{Abilities, Host, Incoming, Scope};
+pub use plain_chat::{PlainOptions, plain_chat};
 pub use terminal::{Terminal, named_background};
 pub use theme::{Background, Colours, Theme};

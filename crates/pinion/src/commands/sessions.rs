@@ -75,7 +75,8 @@ fn list(scope: Scope, shape: Shape) -> Result<ExitCode, Failure> {
     }
 }
 
-fn all_sessions(root: &std::path::Path) -> Vec<SessionInfo> {
+/// The sessions of all directories, those used last first.
+pub(crate) fn all_sessions(root: &std::path::Path) -> Vec<SessionInfo> {
     let directories = std::fs::read_dir(root).into_iter().flatten().flatten();
     let mut sessions: Vec<SessionInfo> = directories
         .flat_map(|entry| pinion_session::list(&entry.path()))

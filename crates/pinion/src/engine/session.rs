@@ -31,7 +31,12 @@ impl Conversation {
     }
 }
 
-fn session_directory(dirs: &Dirs, flags: &Flags, settings: &Settings) -> Option<PathBuf> {
+/// Where sessions are kept; `None` keeps them in memory.
+pub(crate) fn session_directory(
+    dirs: &Dirs,
+    flags: &Flags,
+    settings: &Settings,
+) -> Option<PathBuf> {
     if flags.no_session {
         return None;
     }

@@ -148,11 +148,7 @@ pub(super) fn converse(
 
 /// What is said: files and standard input before the first message.
 pub(super) fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
-    let cwd = std::env::current_dir()?;
-    let resolve = |path: &str| pinion_tools::resolve_existing_path(path, &cwd);
-    let mut prepare = crate::commands::prepare_image;
-    let files = FileArguments::read(&flags.files, &resolve, &mut prepare)
-        .map_err(|error| Failure::failed(format!("Error: {error}")))?;
+    let files = files(flags)?;
     let has_prompt = !flags.messages.is_empty() || !files.text.is_empty();
     let nothing_to_say = || {
         Failure::usage(
@@ -168,6 +164,27 @@ pub(super) fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
         Wanted::Required
     };
     let piped = read_prompt(wanted)?;
+    let prompts = joined(flags, piped, files);
+    match prompts.texts.is_empty() {
+        true => Err(nothing_to_say()),
+        false => Ok(prompts),
+    }
+}
+
+/// What is said first where more may follow: files before the first message, or nothing.
+pub(super) fn opening(flags: &Flags) -> Result<Prompts, Failure> {
+    Ok(joined(flags, None, files(flags)?))
+}
+
+fn files(flags: &Flags) -> Result<FileArguments, Failure> {
+    let cwd = std::env::current_dir()?;
+    let resolve = |path: &str| pinion_tools::resolve_existing_path(path, &cwd);
+    let mut prepare = crate::commands::prepare_image;
+    FileArguments::read(&flags.files, &resolve, &mut prepare)
+        .map_err(|error| Failure::failed(format!("Error: {error}")))
+}
+
+fn joined(flags: &Flags, piped: Option<String>, files: FileArguments) -> Prompts {
     let mut texts = flags.messages.clone();
     let mut first: Vec<String> = Vec::new();
     first.extend(piped);
@@ -180,11 +197,8 @@ pub(super) fn prompts(flags: &Flags) -> Result<Prompts, Failure> {
         }
         texts.insert(0, first.join("\n"));
     }
-    if texts.is_empty() {
-        return Err(nothing_to_say());
-    }
-    Ok(Prompts {
+    Prompts {
         texts,
         images: files.images,
-    })
+    }
 }

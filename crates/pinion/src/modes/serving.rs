@@ -109,7 +109,7 @@ impl<S: Sink> Serving<S> {
 }
 
 /// Who asks the user things.
-fn participants(
+pub(super) fn participants(
     extensions: Option<&Extensions>,
     approvals: Option<&Arc<ClientQuestions>>,
 ) -> Vec<Arc<dyn Participant>> {
@@ -119,7 +119,7 @@ fn participants(
 }
 
 /// Tells extensions that the session begins.
-fn begin(extensions: Extensions) -> BoxFuture<'static, ()> {
+pub(super) fn begin(extensions: Extensions) -> BoxFuture<'static, ()> {
     Box::pin(async move { extensions.begin().await })
 }
 

@@ -14,10 +14,11 @@ use base64::Engine as _;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::{Position, Rect};
 use ratatui::{Frame, Terminal as Canvas};
 
-pub(crate) use self::background::BackgroundQuery;
 pub use self::background::named_background;
+pub(crate) use self::background::{BackgroundQuery, Sorted};
 use self::modes::Modes;
 use self::output::{Output, Page};
 
@@ -72,7 +73,14 @@ impl Terminal {
 
     /// Everything is drawn anew with the next frame.
     pub fn redraw(&mut self) -> io::Result<()> {
-        self.canvas.clear()
+        // Unlike clearing, this does not ask the terminal where its cursor is.
+        let size = self.canvas.size()?;
+        self.canvas.resize(Rect::from((Position::ORIGIN, size)))
+    }
+
+    /// Writes something the terminal understands and shows elsewhere.
+    pub(crate) fn write(&self, words: String) {
+        self.output.send(words.into_bytes());
     }
 
     /// Names the window.
@@ -97,11 +105,6 @@ impl Terminal {
         self.output
             .send(format!("\x1b]52;c;{encoded}\x07").into_bytes());
         true
-    }
-
-    /// Makes a sound, or what the user has in its place.
-    pub fn ring(&self) {
-        self.output.send(b"\x07".to_vec());
     }
 
     /// Asks what the background is like; the answer comes among the keys.

@@ -1,0 +1,193 @@
+//! The chat on a terminal: one session, everything the other modes have, and somebody to ask.
+
+mod capture;
+mod host;
+mod life;
+
+use std::io::{self, BufRead};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use pinion_jsonl::stdio;
+use pinion_pi::{Dialect, Prompts};
+use pinion_tui::{
+    Background, Chat, Colours, Ending as ChatEnding, Options, PlainOptions, Terminal, plain_chat,
+};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+use self::host::SessionHost;
+use self::life::Life;
+use super::conversation::opening;
+use crate::cli::Flags;
+use crate::engine::{Basis, Shared};
+use crate::failure::Failure;
+use crate::program::Program;
+use crate::runtime;
+use crate::signals::Ending;
+
+/// Talks with somebody at a terminal until they leave.
+pub(crate) fn chat(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failure> {
+    let opening = opening(&flags)?;
+    let ended = match flags.plain || is_dumb() {
+        true => in_lines(program, flags, opening)?,
+        false => on_screen(program, flags, opening)?,
+    };
+    let Some(ended) = ended else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    say_how_to_go_on(program, &ended);
+    Ok(ExitCode::from(ended.exit_code))
+}
+
+/// Whether the terminal can do nothing but print lines.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|name| name.is_empty() || name == "dumb")
+}
+
+/// With the whole screen; `None` when no session was picked.
+fn on_screen(
+    program: Program,
+    mut flags: Box<Flags>,
+    opening: Prompts,
+) -> Result<Option<ChatEnding>, Failure> {
+    let (feed, reader) = pinion_tui::feed();
+    let (output, printed) = capture::claim(feed.clone())?;
+    let basis = modern_basis(&flags)?;
+    let options = Options {
+        cwd: basis.dirs.cwd.clone(),
+        home: basis.dirs.home.clone(),
+        background: background(&flags, &basis),
+        colours: colours(),
+        texts: opening.texts,
+        images: opening.images,
+    };
+    let mut chat = Chat::open(Terminal::open(output)?, options)?;
+    let runtime = runtime::build()?;
+    let mut signals = Ending::listen_to_all(&runtime)?;
+    let shared = Shared::new(&basis.dirs);
+    let host = Arc::new(SessionHost::new(&basis, &flags, feed.clone()));
+    let ended = runtime.block_on(async {
+        if flags.resume {
+            match chat.choose_session(Arc::clone(&host) as _).await? {
+                Some(path) => flags.session = Some(path.display().to_string()),
+                None => return Ok(None),
+            }
+        }
+        let shown = chat.run(Arc::clone(&host) as _, reader);
+        let life = Life {
+            program,
+            flags: &flags,
+            basis,
+            shared: &shared,
+            host,
+            feed,
+        };
+        let ended = Box::pin(life.lead(shown, Some(printed), &mut signals));
+        ended.await.map(Some)
+    });
+    leave(runtime, &shared);
+    ended
+}
+
+/// In plain lines.
+fn in_lines(
+    program: Program,
+    flags: Box<Flags>,
+    opening: Prompts,
+) -> Result<Option<ChatEnding>, Failure> {
+    if flags.resume {
+        return Err(Failure::usage(
+            "--resume needs the whole screen to pick from. Use --continue, or --session with an id from `pinion sessions list`.",
+        ));
+    }
+    let output = stdio::claim_stdout()?;
+    let (feed, reader) = pinion_tui::feed();
+    let basis = modern_basis(&flags)?;
+    let options = PlainOptions {
+        output: Box::new(output),
+        input: typed_lines()?,
+        texts: opening.texts,
+        images: opening.images,
+    };
+    let runtime = runtime::build()?;
+    let mut signals = Ending::listen_to_all(&runtime)?;
+    let shared = Shared::new(&basis.dirs);
+    let host = Arc::new(SessionHost::new(&basis, &flags, feed.clone()));
+    let ended = runtime.block_on(async {
+        let shown = plain_chat(options, Arc::clone(&host) as _, reader);
+        let life = Life {
+            program,
+            flags: &flags,
+            basis,
+            shared: &shared,
+            host,
+            feed,
+        };
+        Box::pin(life.lead(shown, None, &mut signals)).await
+    });
+    leave(runtime, &shared);
+    ended.map(Some)
+}
+
+/// What somebody at a terminal expects: tools side by side, and what later clients know.
+fn modern_basis(flags: &Flags) -> Result<Basis, Failure> {
+    let mut basis = Basis::read(flags)?;
+    basis.dialect = Dialect::Modern;
+    Ok(basis)
+}
+
+/// What is typed, line by line, until the end of the input.
+fn typed_lines() -> io::Result<mpsc::UnboundedReceiver<String>> {
+    let (lines, typed) = mpsc::unbounded_channel();
+    let read = move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            if lines.send(line).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("typed".to_owned())
+        .spawn(read)?;
+    Ok(typed)
+}
+
+/// Nothing is left running, and everything is saved.
+fn leave(runtime: Runtime, shared: &Shared) {
+    pinion_tools::kill_all();
+    shared.preferences.flush();
+    runtime.shutdown_background();
+}
+
+fn say_how_to_go_on(program: Program, ended: &ChatEnding) {
+    let Some(session) = &ended.session else {
+        return;
+    };
+    // A session in which nothing was answered leaves nothing behind.
+    if session.file.exists() {
+        let program = program.name();
+        eprintln!(
+            "To go on with this session: {program} --session {}",
+            session.id
+        );
+    }
+}
+
+/// What flags, settings and the environment say about the background; `None` asks the terminal.
+fn background(flags: &Flags, basis: &Basis) -> Option<Background> {
+    let setting = basis.settings.get("theme").and_then(|theme| theme.as_str());
+    match flags.theme.as_deref().or(setting) {
+        Some("dark") => Some(Background::Dark),
+        Some("light") => Some(Background::Light),
+        _ => pinion_tui::named_background(),
+    }
+}
+
+/// See <https://no-color.org>.
+fn colours() -> Colours {
+    match std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+        true => Colours::None,
+        false => Colours::Palette,
+    }
+}

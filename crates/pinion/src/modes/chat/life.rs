@@ -1,0 +1,180 @@
+//! The life of a session that somebody at a terminal talks to.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pinion_agent::{Command, Handle, Listener, Session, Stopper};
+use pinion_extensions::Extensions;
+use pinion_tui::{Ending as ChatEnding, Feed, Incoming};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::capture::Printed;
+use super::host::{EndWatch, Order, SessionHost};
+use crate::cli::Flags;
+use crate::engine::{self, Basis, Company, Conversation, Engine, Shared};
+use crate::extensions::Audience;
+use crate::failure::Failure;
+use crate::modes::serving::{begin, participants};
+use crate::modes::{farewell, stop_session};
+use crate::program::Program;
+use crate::signals::Ending;
+
+/// What a session is put together from.
+pub(super) struct Life<'a> {
+    pub program: Program,
+    pub flags: &'a Flags,
+    pub basis: Basis,
+    pub shared: &'a Shared,
+    pub host: Arc<SessionHost>,
+    pub feed: Feed,
+}
+
+/// A session that was started.
+struct Living {
+    session: Handle,
+    task: JoinHandle<()>,
+    stopper: Stopper,
+    extensions: Option<Extensions>,
+}
+
+impl Life<'_> {
+    /// Lets the chat be shown, puts the session together behind it, and ends both.
+    pub async fn lead(
+        self,
+        shown: impl Future<Output = io::Result<ChatEnding>>,
+        printed: Option<Printed>,
+        signals: &mut Ending,
+    ) -> Result<ChatEnding, Failure> {
+        let host = Arc::clone(&self.host);
+        let feed = self.feed.clone();
+        let mut living = None;
+        let ended = {
+            let mut shown = pin!(shown);
+            let mut lived = pin!(self.live(&mut living));
+            loop {
+                tokio::select! {
+                    biased;
+                    ended = &mut shown => break ended.map_err(Failure::from),
+                    failure = &mut lived => break Err(failure),
+                    code = signals.signalled() => { feed.tell(Incoming::End(code)); }
+                }
+            }
+        };
+        drop(printed);
+        host.hang_up();
+        if let Some(living) = living {
+            living.end().await;
+        }
+        ended
+    }
+
+    /// Puts the session together and serves the chat until it ends; ends by itself only when that fails.
+    async fn live(self, living: &mut Option<Living>) -> Failure {
+        let (host, feed) = (Arc::clone(&self.host), self.feed.clone());
+        let engine = match self.build().await {
+            Ok(engine) => engine,
+            Err(failure) => return failure,
+        };
+        let Engine {
+            config,
+            extensions,
+            approvals,
+            services,
+            ..
+        } = engine;
+        let (session, task) = Session::spawn(config);
+        host.set_participants(participants(extensions.as_ref(), approvals.as_ref()));
+        let beginning = extensions.clone().map(begin);
+        *living = Some(Living {
+            session: session.clone(),
+            task,
+            stopper: session.stopper(),
+            extensions,
+        });
+        let Some(inbox) = host.take_inbox() else {
+            return Failure::quiet();
+        };
+        tokio::select! {
+            () = serve(session, inbox, beginning) => {}
+            code = services.exited() => { feed.tell(Incoming::End(code)); }
+        }
+        std::future::pending().await
+    }
+
+    async fn build(self) -> Result<Engine, Failure> {
+        let conversation = Conversation::open(self.flags, &self.basis)?;
+        let records = self.feed.clone();
+        let audience = Audience {
+            records: Arc::new(move |record| {
+                records.tell(Incoming::Record(record));
+            }),
+            has_ui: true,
+        };
+        let listeners: Vec<Arc<dyn Listener>> =
+            vec![Arc::new(self.feed), Arc::new(EndWatch(self.host))];
+        engine::build(
+            self.program,
+            self.flags,
+            self.basis,
+            conversation,
+            Company::new(listeners, audience),
+            self.shared,
+        )
+        .await
+    }
+}
+
+impl Living {
+    async fn end(self) {
+        if let Some(extensions) = &self.extensions {
+            farewell(extensions).await;
+        }
+        drop(self.session);
+        stop_session(&self.stopper, self.task).await;
+    }
+}
+
+/// Takes commands to the session. What does more than look waits until extensions know that it begins.
+async fn serve(
+    session: Handle,
+    mut inbox: mpsc::UnboundedReceiver<Order>,
+    mut beginning: Option<BoxFuture<'static, ()>>,
+) {
+    let mut held: VecDeque<Order> = VecDeque::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = begun(&mut beginning), if beginning.is_some() => {
+                beginning = None;
+                for (command, reply) in held.drain(..) {
+                    session.send(command, reply).await;
+                }
+            }
+            order = inbox.recv() => match order {
+                Some((command, reply)) if beginning.is_some() && !only_looks(&command) => {
+                    held.push_back((command, reply));
+                }
+                Some((command, reply)) => session.send(command, reply).await,
+                None => return,
+            }
+        }
+    }
+}
+
+fn only_looks(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::GetState | Command::GetMessages | Command::GetStats | Command::GetAvailableModels
+    )
+}
+
+async fn begun(beginning: &mut Option<BoxFuture<'static, ()>>) {
+    match beginning {
+        Some(beginning) => beginning.await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,115 @@
+//! How the terminal is left: by quitting, by signals, by a panic, for a while.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use pinion_testkit::Tmux;
+use serde_json::json;
+
+use super::{Room, says};
+
+/// The modes of the terminal, as the shell sees them.
+fn modes(terminal: &Tmux) -> String {
+    terminal.say("clear; stty -a; echo modes end");
+    let screen = terminal.wait_until("the modes", |screen| screen.contains("\nmodes end"));
+    let lines = screen
+        .lines()
+        .filter(|line| line.starts_with(['i', '-', 'e', 'o']) || line.contains(';'));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The process of the program.
+fn program_of(room: &Room) -> Pid {
+    let shell = room.terminal.process();
+    let children = format!("/proc/{shell}/task/{shell}/children");
+    let children = std::fs::read_to_string(children).unwrap();
+    let child = children.split_whitespace().next().unwrap();
+    Pid::from_raw(child.parse().unwrap())
+}
+
+fn assert_given_back(terminal: &Tmux, before: &str) {
+    for mode in ["#{alternate_on}", "#{mouse_any_flag}", "#{keypad_flag}"] {
+        assert_eq!(terminal.ask(mode), "0", "{mode}");
+    }
+    assert_eq!(terminal.ask("#{cursor_flag}"), "1");
+    assert_eq!(modes(terminal), before);
+}
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn every_way_to_quit_gives_the_terminal_back() {
+    let room = Room::new(json!({}));
+    let before = modes(&room.terminal);
+    for keys in [
+        &["C-d"][..],
+        &["C-c", "C-c"],
+        &["/", "q", "u", "i", "t", "Enter"],
+    ] {
+        let chat = room.chat("");
+        assert_eq!(chat.ask("#{alternate_on}"), "1");
+        assert_eq!(chat.ask("#{mouse_any_flag}"), "1");
+        chat.press(keys);
+        let screen = chat.wait_for("ended with 0");
+        assert!(!screen.contains("To go on"), "nothing was said: {screen}");
+        assert_given_back(&room.terminal, &before);
+    }
+}
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn signals_give_the_terminal_back_and_save_what_was_said() {
+    let room = Room::new(json!({"on_exhausted": "repeat_last", "turns": [
+        says("Kept."),
+        {"steps": [{"text": ["Unfinished", {"stall": true}]}]},
+    ]}));
+    let before = modes(&room.terminal);
+    for (signal, code) in [
+        (Signal::SIGTERM, 143),
+        (Signal::SIGHUP, 129),
+        (Signal::SIGINT, 130),
+    ] {
+        let chat = room.chat("");
+        chat.say("begin");
+        chat.wait_until("an answer", |screen| {
+            screen.contains("Kept.") || screen.contains("Unfinished")
+        });
+        kill(program_of(&room), signal).unwrap();
+        let screen = chat.wait_for(&format!("ended with {code}"));
+        assert!(screen.contains("To go on with this session"), "{screen}");
+        assert_given_back(&room.terminal, &before);
+    }
+}
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn suspended_and_continued() {
+    let room = Room::new(json!({"turns": [says("Still here.")]}));
+    // Only a shell with job control can stop its jobs.
+    room.terminal.say("set -m");
+    let before = modes(&room.terminal);
+    let program = env!("CARGO_BIN_EXE_pinion");
+    room.terminal.say(&format!("clear; {program}"));
+    room.terminal.wait_for("Ctrl-G help");
+    room.terminal.write("half a thought");
+    room.terminal.wait_for("> half a thought");
+    room.terminal.press(&["C-z"]);
+    room.terminal.wait_for("Stopped");
+    assert_given_back(&room.terminal, &before);
+    room.terminal.say("fg");
+    room.terminal.wait_for("> half a thought");
+    assert_eq!(room.terminal.ask("#{alternate_on}"), "1");
+    room.terminal.press(&["Enter"]);
+    room.terminal.wait_for("Still here.");
+}
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn a_start_that_fails_says_why_on_the_terminal() {
+    let room = Room::new(json!({}));
+    room.start("--session 0000-not-there");
+    let screen = room.terminal.wait_for("ended with 1");
+    assert!(screen.contains("0000-not-there"), "{screen}");
+    room.start("-e missing.ts");
+    let screen = room.terminal.wait_for("ended with 1");
+    assert!(screen.contains("missing.ts"), "{screen}");
+    assert_eq!(room.terminal.ask("#{alternate_on}"), "0");
+}

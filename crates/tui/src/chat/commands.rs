@@ -1,0 +1,299 @@
+//! Commands of the chat itself, which begin with `/`.
+
+use pinion_agent::{Answer, Command, Origin};
+use pinion_message::ThinkingLevel;
+use serde_json::Value;
+
+use super::state::{Effect, State};
+use crate::Abilities;
+use crate::completion::CommandEntry;
+use crate::overlay::CommandHelp;
+use crate::transcript::NoticeKind;
+
+/// A command of the chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Own {
+    Help,
+    Hotkeys,
+    Model,
+    Thinking,
+    New,
+    Resume,
+    Tree,
+    Fork,
+    Clone,
+    Name,
+    Compact,
+    Export,
+    Copy,
+    Session,
+    Quit,
+}
+
+/// Who can do it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum For {
+    All,
+    Sessions,
+}
+
+/// Name, what it is, who can do it, what follows it, what it does.
+const OWN: &[(&str, Own, For, &str, &str)] = {
+    use For::{All, Sessions};
+    &[
+        ("help", Own::Help, All, "", "keys and commands"),
+        ("hotkeys", Own::Hotkeys, All, "", "keys and commands"),
+        (
+            "model",
+            Own::Model,
+            Sessions,
+            "[name]",
+            "choose who answers",
+        ),
+        (
+            "thinking",
+            Own::Thinking,
+            Sessions,
+            "[level]",
+            "how hard it thinks",
+        ),
+        ("new", Own::New, Sessions, "", "begin a new session"),
+        (
+            "resume",
+            Own::Resume,
+            Sessions,
+            "",
+            "go on with another session",
+        ),
+        (
+            "tree",
+            Own::Tree,
+            Sessions,
+            "",
+            "go elsewhere in this session",
+        ),
+        (
+            "fork",
+            Own::Fork,
+            Sessions,
+            "",
+            "a new session from a place in this one",
+        ),
+        (
+            "clone",
+            Own::Clone,
+            Sessions,
+            "",
+            "go on in a copy of this session",
+        ),
+        ("name", Own::Name, Sessions, "[name]", "name the session"),
+        (
+            "compact",
+            Own::Compact,
+            Sessions,
+            "[what matters]",
+            "summarise what was said",
+        ),
+        (
+            "export",
+            Own::Export,
+            Sessions,
+            "[file]",
+            "write the session as a web page",
+        ),
+        ("copy", Own::Copy, All, "", "copy the last answer"),
+        (
+            "session",
+            Own::Session,
+            Sessions,
+            "",
+            "counts, tokens and cost",
+        ),
+        ("quit", Own::Quit, All, "", "leave"),
+    ]
+};
+
+/// The commands of the chat itself.
+pub(super) fn own_commands(abilities: Abilities) -> impl Iterator<Item = CommandEntry> {
+    OWN.iter()
+        .filter(move |(_, _, who, ..)| *who == For::All || abilities == Abilities::Session)
+        .map(|(name, _, _, arguments, does)| CommandEntry {
+            name: (*name).to_owned(),
+            description: (*does).to_owned(),
+            arguments: (*arguments).to_owned(),
+            source: String::new(),
+        })
+}
+
+impl State {
+    /// Asks what else can be called with `/`.
+    pub(super) fn ask_commands(&mut self) {
+        let own = own_commands(self.abilities()).collect();
+        self.completion.set_commands(own);
+        self.ask(Command::GetCommands, |state, result| {
+            let Ok(Answer::Commands(Value::Array(commands))) = result else {
+                return;
+            };
+            let others: Vec<CommandEntry> = commands.iter().filter_map(entry).collect();
+            state.other_commands = others.iter().map(help).collect();
+            let own = own_commands(state.abilities());
+            state.completion.set_commands(own.chain(others).collect());
+        });
+    }
+
+    /// Does what `text` asks if it is a command of the chat; whether it was.
+    pub(super) fn own_command(&mut self, text: &str) -> bool {
+        let (name, rest) = text[1..]
+            .split_once(char::is_whitespace)
+            .unwrap_or((&text[1..], ""));
+        let name = if name == "exit" { "quit" } else { name };
+        let Some((_, own, who, ..)) = OWN.iter().find(|(known, ..)| *known == name) else {
+            return false;
+        };
+        if *who == For::Sessions && self.abilities() == Abilities::Turns {
+            return false;
+        }
+        self.obey(*own, rest.trim());
+        true
+    }
+
+    fn obey(&mut self, own: Own, rest: &str) {
+        match own {
+            Own::Help | Own::Hotkeys => self.show_help(),
+            Own::Model => self.pick_model(rest),
+            Own::Thinking => self.thinking(rest),
+            Own::New => self.replace(Command::NewSession {
+                parent: None,
+                prepare: None,
+                origin: Origin::Client,
+            }),
+            Own::Resume => self.pick_session(),
+            Own::Tree | Own::Fork => self.pick_place(),
+            Own::Clone => self.replace(Command::CloneSession),
+            Own::Name => self.name(rest),
+            Own::Compact => self.compact(rest),
+            Own::Export => self.export(rest),
+            Own::Copy => self.copy_answer(),
+            Own::Session => self.show_stats(),
+            Own::Quit => self.end(0),
+        }
+    }
+
+    fn thinking(&mut self, rest: &str) {
+        match rest.parse::<ThinkingLevel>() {
+            _ if rest.is_empty() => self.pick_thinking(),
+            Ok(level) => self.set_thinking(level),
+            Err(_) => {
+                let known: Vec<&str> = ThinkingLevel::ALL
+                    .iter()
+                    .map(|level| level.as_str())
+                    .collect();
+                let words = format!(
+                    "There is no level \"{rest}\". There are {}.",
+                    known.join(", ")
+                );
+                self.notice(NoticeKind::Error, &words);
+            }
+        }
+    }
+
+    fn name(&mut self, rest: &str) {
+        match (rest, &self.session.name) {
+            ("", Some(name)) => {
+                let words = format!("This session is named \"{name}\".");
+                self.notice(NoticeKind::Information, &words);
+            }
+            ("", None) => self.notice(
+                NoticeKind::Information,
+                "This session has no name. /name NAME gives it one.",
+            ),
+            (name, _) => self.tell(Command::SetName(name.to_owned())),
+        }
+    }
+
+    fn compact(&mut self, rest: &str) {
+        let instructions = Some(rest.to_owned()).filter(|rest| !rest.is_empty());
+        // Events tell how it goes, failures too.
+        let seen = self.compactions;
+        self.ask(Command::Compact { instructions }, move |state, result| {
+            if let Err(error) = result
+                && state.compactions == seen
+            {
+                state.failed(&error);
+            }
+        });
+    }
+
+    fn export(&mut self, rest: &str) {
+        let path = Some(rest.to_owned()).filter(|rest| !rest.is_empty());
+        self.ask(Command::ExportHtml { path }, |state, result| match result {
+            Ok(Answer::Exported(path)) => {
+                state.notice(NoticeKind::Information, &format!("Written to {path}"));
+            }
+            Ok(_) => {}
+            Err(error) => state.failed(&error),
+        });
+    }
+
+    pub(super) fn copy_answer(&mut self) {
+        match self.transcript.last_answer() {
+            Some(answer) => self.effects.push(Effect::Copy(answer)),
+            None => self.hint("There is no answer to copy yet."),
+        }
+    }
+
+    pub(super) fn copy_code(&mut self) {
+        let code = self.transcript.last_code();
+        match code.is_empty() {
+            false => self.effects.push(Effect::Copy(code.join("\n"))),
+            true => self.hint("There is no code in the last answer."),
+        }
+    }
+
+    /// Goes to another session.
+    pub(super) fn replace(&mut self, command: Command) {
+        self.ask(command, |state, result| match result {
+            Ok(Answer::Forked {
+                text,
+                cancelled: false,
+            }) => {
+                state.another_session();
+                if let Some(text) = text {
+                    state.editor.set_text(&text);
+                }
+            }
+            Ok(Answer::Cancelled(false)) => state.another_session(),
+            Ok(_) => state.hint("An extension did not want that."),
+            Err(error) => state.failed(&error),
+        });
+    }
+
+    fn another_session(&mut self) {
+        self.dialogs.clear();
+        self.running = None;
+        self.context_tokens = None;
+        self.reload();
+        self.ask_commands();
+    }
+}
+
+/// A command as the help page tells of it.
+pub(super) fn help(command: &CommandEntry) -> CommandHelp {
+    let CommandEntry {
+        name, arguments, ..
+    } = command;
+    CommandHelp {
+        name: format!("/{name} {arguments}").trim_end().to_owned(),
+        does: command.description.clone(),
+    }
+}
+
+fn entry(command: &Value) -> Option<CommandEntry> {
+    let member = |name: &str| command.get(name).and_then(Value::as_str);
+    Some(CommandEntry {
+        name: member("name")?.to_owned(),
+        description: member("description").unwrap_or_default().to_owned(),
+        arguments: String::new(),
+        source: member("source").unwrap_or_default().to_owned(),
+    })
+}

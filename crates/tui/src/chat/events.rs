@@ -1,0 +1,115 @@
+//! What the chat is told: events of the session, records of who takes part, lines that were printed.
+
+use std::time::Instant;
+
+use pinion_agent::Event;
+
+use super::state::State;
+use crate::Incoming;
+use crate::request::{NotifyKind, Request};
+use crate::transcript::NoticeKind;
+
+/// How many lines in a row are kept of what is printed.
+const PRINTED: usize = 200;
+
+impl State {
+    /// Takes in one thing.
+    pub fn incoming(&mut self, incoming: Incoming) {
+        match incoming {
+            Incoming::Event(event) => self.event(&event),
+            Incoming::Record(record) => self.request(Request::read(&record)),
+            Incoming::Printed(line) => self.printed(&line),
+            Incoming::End(code) => self.end(code),
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.printed_lines = 0;
+        self.transcript.apply(event);
+        match event {
+            Event::AgentStart => {
+                self.running.get_or_insert_with(Instant::now);
+                self.ask_state();
+            }
+            Event::TurnEnd { .. } => self.ask_stats(),
+            Event::UsageUpdate(usage) => self.context_tokens = Some(usage.total_tokens),
+            Event::QueueUpdate {
+                steering,
+                follow_up,
+            } => {
+                self.steering.clone_from(steering);
+                self.follow_up.clone_from(follow_up);
+            }
+            Event::ThinkingLevelChanged(level) => self.session.thinking = *level,
+            Event::SessionInfoChanged(name) => {
+                self.session.name.clone_from(name);
+                self.show_title();
+            }
+            Event::CompactionStart { .. } => {
+                self.compacting = true;
+                self.compactions += 1;
+            }
+            Event::CompactionEnd { .. } => {
+                self.compacting = false;
+                self.context_tokens = None;
+                self.ask_stats();
+            }
+            Event::Settled { .. } => {
+                self.running = None;
+                self.compacting = false;
+                self.ask_state();
+                self.ask_stats();
+                self.say_next();
+            }
+            _ => {}
+        }
+    }
+
+    fn request(&mut self, request: Request) {
+        match request {
+            Request::Dialog(dialog) => self.dialogs.push(dialog),
+            Request::Notify { kind, text } => {
+                let kind = match kind {
+                    NotifyKind::Info => NoticeKind::Information,
+                    NotifyKind::Warning => NoticeKind::Warning,
+                    NotifyKind::Error => NoticeKind::Error,
+                };
+                self.notice(kind, &text);
+            }
+            Request::Status { key, text } => self.panels.set_status(key, text),
+            Request::Widget {
+                key,
+                lines,
+                placement,
+            } => self.panels.set_widget(key, lines, placement),
+            Request::Title(title) => {
+                self.panels.title = Some(title).filter(|title| !title.is_empty());
+                self.show_title();
+            }
+            Request::EditorText(text) => self.editor.set_text(&text),
+            Request::ExtensionError { path, event, error } => {
+                let words = format!("{path}: {event}: {error}");
+                self.notice(NoticeKind::Error, &words);
+            }
+            Request::Other => {}
+        }
+    }
+
+    /// Somebody printed something who should not know that there is a screen.
+    fn printed(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            return;
+        }
+        self.printed_lines += 1;
+        let kind = match line {
+            _ if line.starts_with("Error") => NoticeKind::Error,
+            _ if line.starts_with("Warning") => NoticeKind::Warning,
+            _ => NoticeKind::Information,
+        };
+        match self.printed_lines {
+            0..PRINTED => self.notice(kind, line),
+            PRINTED => self.notice(NoticeKind::Warning, "… more was printed and is not shown."),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What keys do.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, MouseEventKind};
+use pinion_agent::{Command, Delivery};
+
+use super::state::{Effect, State, Twice};
+use crate::Abilities;
+use crate::editor::EditorOutcome;
+use crate::keys::{self, Action};
+use crate::overlay::Overlay;
+use crate::transcript::Scroll;
+
+/// Within this time a second press counts.
+const TWICE: Duration = Duration::from_millis(800);
+/// Rows a turn of the wheel scrolls.
+const WHEEL: usize = 3;
+
+impl State {
+    /// Something came from the terminal.
+    pub fn terminal_event(&mut self, event: Event) {
+        match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key),
+            Event::Paste(text) => self.paste(&text),
+            Event::Mouse(mouse) => match mouse.kind {
+                MouseEventKind::ScrollUp => self.transcript.scroll(Scroll::Up(WHEEL)),
+                MouseEventKind::ScrollDown => self.transcript.scroll(Scroll::Down(WHEEL)),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn paste(&mut self, text: &str) {
+        if !self.dialogs.is_empty() {
+            self.dialogs.paste(text);
+        } else if let Some(overlay) = &mut self.overlay {
+            overlay.paste(text);
+        } else {
+            self.editor.paste(text);
+            self.completion.update(&self.editor);
+        }
+    }
+
+    fn key(&mut self, key: KeyEvent) {
+        if !self.dialogs.is_empty() {
+            return self.dialog_key(key);
+        }
+        if self.overlay.is_some() {
+            return self.overlay_key(key);
+        }
+        if self.completion.key(key, &mut self.editor) {
+            return;
+        }
+        if let Some(action) = keys::action(key)
+            && self.act(action, key)
+        {
+            return;
+        }
+        let is_tab = key.code == KeyCode::Tab && key.modifiers.is_empty();
+        if is_tab && self.abilities() == Abilities::Turns {
+            return self.submit(Delivery::Steer);
+        }
+        match self.editor.key(key) {
+            EditorOutcome::Submit => self.submit(Delivery::Steer),
+            EditorOutcome::Changed | EditorOutcome::Moved => self.completion.update(&self.editor),
+            EditorOutcome::Ignored => {}
+        }
+    }
+
+    /// Does what the key asks of the chat; whether it asked anything.
+    fn act(&mut self, action: Action, key: KeyEvent) -> bool {
+        match action {
+            Action::FollowUp => self.submit(Delivery::FollowUp),
+            Action::TakeBack => self.take_back(),
+            Action::Interrupt => self.interrupt(),
+            Action::ClearOrQuit => self.clear_or_quit(),
+            Action::QuitWhenEmpty if self.editor.is_empty() => self.end(0),
+            Action::QuitWhenEmpty => return false,
+            Action::Suspend => self.effects.push(Effect::Suspend),
+            Action::Help => self.show_help(),
+            Action::ScrollUp => self.transcript.scroll(Scroll::PageUp),
+            Action::ScrollDown => self.transcript.scroll(Scroll::PageDown),
+            Action::ScrollToStart => self.transcript.scroll(Scroll::Start),
+            Action::ScrollToEnd => self.transcript.scroll(Scroll::End),
+            Action::FoldThinking => self.thinking = self.thinking.toggled(),
+            Action::FoldTools => self.tools = self.tools.toggled(),
+            Action::CopyAnswer => self.copy_answer(),
+            Action::CopyCode => self.copy_code(),
+            _ if self.abilities() == Abilities::Turns => return key.code != KeyCode::Tab,
+            Action::PickModel => self.pick_model(""),
+            Action::NextModel => self.cycle_model(1),
+            Action::PreviousModel => self.cycle_model(-1),
+            Action::NextThinkingLevel => self.tell_and_look(Command::CycleThinkingLevel),
+        }
+        true
+    }
+
+    fn interrupt(&mut self) {
+        if self.is_busy() || self.shells.is_running() {
+            self.stop();
+        } else if self.second_press(Twice::Tree) && self.abilities() == Abilities::Session {
+            self.pick_place();
+        } else {
+            self.transcript.scroll(Scroll::End);
+        }
+    }
+
+    fn clear_or_quit(&mut self) {
+        if self.second_press(Twice::Quit) {
+            return self.end(0);
+        }
+        if self.editor.is_empty() {
+            self.hint("Press Ctrl-C again to leave.");
+        } else {
+            self.editor.clear();
+            self.completion.update(&self.editor);
+            self.hint("Ctrl-C again leaves.");
+        }
+    }
+
+    fn second_press(&mut self, twice: Twice) -> bool {
+        let now = Instant::now();
+        let before = self.pressed.replace((twice, now));
+        before.is_some_and(|(which, when)| which == twice && now - when < TWICE)
+    }
+
+    /// Asks for something that changes what the status line says.
+    pub(super) fn tell_and_look(&self, command: Command) {
+        self.tell(command);
+        self.ask_state();
+    }
+}

@@ -1,0 +1,206 @@
+//! Where everything is on the screen.
+
+use std::time::Instant;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use super::state::State;
+use super::status::row;
+use crate::overlay::Overlay;
+use crate::request::Placement;
+use crate::text::{clip, width};
+use crate::transcript::Look;
+
+/// The most rows the editor takes.
+const EDITOR: u16 = 10;
+/// The most rows that tell what waits to be said.
+const QUEUED: usize = 4;
+/// Stands before what is written.
+const PROMPT: &str = "> ";
+
+/// Cuts rows off a place, from its lower end.
+struct Stack(Rect);
+
+impl Stack {
+    /// The lowest `rows` rows that are left.
+    fn bottom(&mut self, rows: u16) -> Rect {
+        let height = rows.min(self.0.height);
+        self.0.height -= height;
+        Rect {
+            y: self.0.bottom(),
+            height,
+            ..self.0
+        }
+    }
+}
+
+impl State {
+    /// Draws everything; where the cursor is.
+    pub fn draw(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
+        if area.width < 4 || area.height < 3 {
+            return None;
+        }
+        let editor_width = area.width - PROMPT.len() as u16;
+        let most = EDITOR.min(area.height / 3).max(1);
+        let editor_rows = self.editor.height(editor_width).clamp(1, most);
+        let mut stack = Stack(area);
+        let status = stack.bottom(1);
+        let below = self.widget_rows(Placement::Below, &mut stack);
+        let rule_below = stack.bottom(u16::from(area.height > 8));
+        let editor = stack.bottom(editor_rows);
+        let rule = stack.bottom(1);
+        let queued_lines = self.queued_lines();
+        let queued = stack.bottom(queued_lines.len() as u16);
+        let above = self.widget_rows(Placement::Above, &mut stack);
+        let transcript = stack.0;
+
+        self.draw_transcript(transcript, buf);
+        self.draw_widgets(Placement::Above, above, buf);
+        draw_rows(&queued_lines, self.theme.dim, queued, buf);
+        self.draw_rule(rule, buf);
+        self.draw_line(rule_below, buf);
+        self.draw_widgets(Placement::Below, below, buf);
+        self.draw_status(status, buf);
+        let covered = self.overlay.is_some() || !self.dialogs.is_empty();
+        let cursor = self.draw_editor(editor, buf, !covered);
+        if !covered && self.completion.is_open() {
+            let height = self.completion.height().min(rule.y);
+            let popup = Rect {
+                y: rule.y - height,
+                height,
+                ..area
+            };
+            self.completion.draw(popup, buf, &self.theme);
+        }
+        if !self.dialogs.is_empty() {
+            return self.dialogs.draw(area, buf, &self.theme);
+        }
+        match &mut self.overlay {
+            Some(overlay) => overlay.draw(area, buf, &self.theme),
+            None => cursor,
+        }
+    }
+
+    fn draw_transcript(&mut self, area: Rect, buf: &mut Buffer) {
+        if self.transcript.is_empty() {
+            return self.draw_welcome(area, buf);
+        }
+        let look = Look {
+            theme: &self.theme,
+            highlighter: &self.highlighter,
+            thinking: self.thinking,
+            tools: self.tools,
+            now: Instant::now(),
+        };
+        self.transcript.draw(area, buf, &look);
+    }
+
+    fn draw_welcome(&self, area: Rect, buf: &mut Buffer) {
+        let lines = [
+            concat!("pinion ", env!("CARGO_PKG_VERSION")),
+            "",
+            "Enter sends · Ctrl-J new line · Ctrl-D leaves",
+            "while it works: Enter steers · Alt-Enter says it afterwards · Esc stops",
+            "/ commands · @ files · ! shell · Ctrl-G all keys",
+        ];
+        let rows = area.rows().zip(lines);
+        for (index, (place, line)) in rows.enumerate() {
+            let style = match index {
+                0 => self.theme.heading,
+                _ => self.theme.dim,
+            };
+            row(line, style, place, buf);
+        }
+    }
+
+    fn draw_editor(&self, area: Rect, buf: &mut Buffer, focused: bool) -> Option<Position> {
+        let prompt = PROMPT.len() as u16;
+        buf.set_string(area.x, area.y, PROMPT, self.theme.accent);
+        let text = Rect {
+            x: area.x + prompt,
+            width: area.width - prompt,
+            ..area
+        };
+        self.editor.draw(text, buf, &self.theme, focused)
+    }
+
+    /// The line over the editor: the name of the session, and where we are.
+    fn draw_rule(&self, area: Rect, buf: &mut Buffer) {
+        self.draw_line(area, buf);
+        let room = usize::from(area.width).saturating_sub(8);
+        let place = self.place();
+        let place = clip(&place, room);
+        let place_width = width(&place);
+        if place_width > 0 {
+            let x = area.right().saturating_sub(place_width as u16 + 3);
+            buf.set_string(x, area.y, format!(" {place} "), self.theme.dim);
+        }
+        if let Some(name) = &self.session.name {
+            let name = clip(name, room.saturating_sub(place_width + 4));
+            if !name.is_empty() {
+                buf.set_string(area.x + 1, area.y, format!(" {name} "), self.theme.accent);
+            }
+        }
+    }
+
+    fn draw_line(&self, area: Rect, buf: &mut Buffer) {
+        if area.height > 0 {
+            let line = "─".repeat(usize::from(area.width));
+            buf.set_string(area.x, area.y, line, self.theme.border);
+        }
+    }
+
+    /// The working directory, as people write it.
+    fn place(&self) -> String {
+        match self.cwd.strip_prefix(&self.home) {
+            Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+            Ok(rest) => format!("~/{}", rest.display()),
+            Err(_) => self.cwd.display().to_string(),
+        }
+    }
+
+    fn queued_lines(&self) -> Vec<String> {
+        let steering = self.steering.iter().map(|text| ("steer", text));
+        let follow_up = self.follow_up.iter().map(|text| ("then", text));
+        let opening = self.opening.iter().map(|saying| ("then", &saying.text));
+        let all: Vec<String> = steering
+            .chain(follow_up)
+            .chain(opening)
+            .map(|(when, text)| format!("{when}: {}", text.replace('\n', " ")))
+            .collect();
+        if all.is_empty() {
+            return all;
+        }
+        let more = all.len().saturating_sub(QUEUED);
+        let mut lines: Vec<String> = all.into_iter().take(QUEUED).collect();
+        if more > 0 {
+            lines.push(format!("… and {more} more"));
+        }
+        if let Some(last) = lines.last_mut() {
+            last.push_str("   (Alt-Up takes them back)");
+        }
+        lines
+    }
+
+    fn widget_rows(&self, placement: Placement, stack: &mut Stack) -> Rect {
+        let lines = self.panels.lines(placement).len();
+        let most = stack.0.height / 3;
+        stack.bottom(u16::try_from(lines).unwrap_or(most).min(most))
+    }
+
+    fn draw_widgets(&self, placement: Placement, area: Rect, buf: &mut Buffer) {
+        draw_rows(&self.panels.lines(placement), self.theme.text, area, buf);
+    }
+}
+
+fn draw_rows(
+    lines: &[impl AsRef<str>],
+    style: ratatui::style::Style,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    for (place, line) in area.rows().zip(lines) {
+        row(line.as_ref(), style, place, buf);
+    }
+}

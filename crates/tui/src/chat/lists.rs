@@ -1,0 +1,258 @@
+//! What is shown over the chat, and what is done with what was chosen there.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crossterm::event::KeyEvent;
+use pinion_agent::{Answer, BranchSummary, Command, ForkPosition, Navigation, Origin};
+use pinion_message::{Model, ThinkingLevel};
+
+use super::commands::{help, own_commands};
+use super::state::{Session, State};
+use crate::Scope;
+use crate::overlay::{
+    Choice, ModelPicker, Overlay, Page, SessionPicker, Speaker, Step, ThinkingPicker, TreeStep,
+    TreeView,
+};
+use crate::transcript::NoticeKind;
+
+impl State {
+    pub(super) fn dialog_key(&mut self, key: KeyEvent) {
+        let step = self.dialogs.key(key);
+        self.dialog_step(step);
+    }
+
+    fn dialog_step(&mut self, step: Step) {
+        if let Step::Chosen(choice) | Step::Asked(choice) = step {
+            self.choose(choice);
+        }
+    }
+
+    pub(super) fn overlay_key(&mut self, key: KeyEvent) {
+        if let Some(overlay) = &mut self.overlay {
+            let step = overlay.key(key);
+            self.overlay_step(step);
+        }
+    }
+
+    fn overlay_step(&mut self, step: Step) {
+        match step {
+            Step::Stay => {}
+            Step::Close => self.overlay = None,
+            Step::Chosen(choice) => {
+                self.overlay = None;
+                self.choose(choice);
+            }
+            Step::Asked(choice) => self.choose(choice),
+        }
+    }
+
+    pub(super) fn tick_overlays(&mut self, now: Instant) {
+        let passed = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
+        if passed(self.dialogs.deadline()) {
+            let step = self.dialogs.tick();
+            self.dialog_step(step);
+        }
+        if let Some(overlay) = &mut self.overlay
+            && passed(overlay.deadline())
+        {
+            let step = overlay.tick();
+            self.overlay_step(step);
+        }
+    }
+
+    fn choose(&mut self, choice: Choice) {
+        match choice {
+            Choice::Model { provider, id } => self.set_model(provider, id),
+            Choice::Thinking(level) => self.set_thinking(level),
+            Choice::Session(path) => self.go_on_with(path),
+            Choice::Sessions(scope) => self.ask_sessions(scope),
+            Choice::Tree {
+                entry_id,
+                speaker,
+                how,
+            } => self.go_to(entry_id, speaker, how),
+            Choice::Dialog { id, response } => {
+                if let Some(host) = &self.host {
+                    host.answer(&id, response);
+                }
+            }
+        }
+    }
+
+    fn set_model(&self, provider: String, id: String) {
+        self.tell_and_look(Command::SetModel { provider, id });
+        self.ask_stats();
+    }
+
+    pub(super) fn set_thinking(&self, level: ThinkingLevel) {
+        self.tell_and_look(Command::SetThinkingLevel(Some(level)));
+    }
+
+    /// Shows the models there are, or takes the one that is meant.
+    pub(super) fn pick_model(&mut self, named: &str) {
+        let named = named.to_owned();
+        self.ask(Command::GetAvailableModels, move |state, result| {
+            let models = match result {
+                Ok(Answer::Models(models)) => models,
+                Ok(_) => return,
+                Err(error) => return state.failed(&error),
+            };
+            let is_named = |model: &Model| {
+                model.id == named || format!("{}/{}", model.provider, model.id) == named
+            };
+            if let Some(model) = models.iter().find(|model| is_named(model)) {
+                return state.set_model(model.provider.clone(), model.id.clone());
+            }
+            if let Some((provider, id)) = named.split_once('/') {
+                return state.set_model(provider.to_owned(), id.to_owned());
+            }
+            let mut picker = ModelPicker::new(models, state.session.model.as_deref());
+            picker.paste(&named);
+            state.overlay = Some(Box::new(picker));
+        });
+    }
+
+    /// The model so many places after the one that answers now.
+    pub(super) fn cycle_model(&mut self, steps: isize) {
+        if steps > 0 {
+            self.tell_and_look(Command::CycleModel);
+            return self.ask_stats();
+        }
+        self.ask(Command::GetAvailableModels, move |state, result| {
+            let Ok(Answer::Models(models)) = result else {
+                return;
+            };
+            let current = state.session.model.as_ref().and_then(|current| {
+                models
+                    .iter()
+                    .position(|model| model.id == current.id && model.provider == current.provider)
+            });
+            let place = current.unwrap_or_default() as isize + steps;
+            let place = place.rem_euclid(models.len().max(1) as isize) as usize;
+            if let Some(model) = models.get(place) {
+                state.set_model(model.provider.clone(), model.id.clone());
+            }
+        });
+    }
+
+    pub(super) fn pick_thinking(&mut self) {
+        self.ask(Command::GetThinkingLevels, |state, result| match result {
+            Ok(Answer::Levels(levels)) => {
+                let picker = ThinkingPicker::new(&levels, state.session.thinking);
+                state.overlay = Some(Box::new(picker));
+            }
+            Ok(_) => {}
+            Err(error) => state.failed(&error),
+        });
+    }
+
+    /// Shows the sessions there are to go on with.
+    pub(super) fn pick_session(&mut self) {
+        let picker = SessionPicker::new(Scope::Project, self.session.file.clone());
+        self.overlay = Some(Box::new(picker));
+        self.ask_sessions(Scope::Project);
+    }
+
+    fn ask_sessions(&self, scope: Scope) {
+        let Some(host) = &self.host else {
+            return;
+        };
+        let found = host.sessions(scope);
+        let turns = self.turns.clone();
+        tokio::spawn(async move {
+            let found = found.await;
+            // A chat that has ended needs no sessions.
+            let _ = turns.send(Box::new(move |state| {
+                if let Some(overlay) = &mut state.overlay {
+                    overlay.set_sessions(scope, found);
+                }
+            }));
+        });
+    }
+
+    fn go_on_with(&mut self, path: PathBuf) {
+        match &mut self.picking {
+            Some(picked) => *picked = Some(path),
+            None => self.replace(Command::SwitchSession {
+                path,
+                origin: Origin::Client,
+            }),
+        }
+    }
+
+    /// Shows the tree of the session.
+    pub(super) fn pick_place(&mut self) {
+        self.ask(Command::GetTree, |state, result| match result {
+            Ok(Answer::Tree { tree, leaf_id }) => match TreeView::new(tree, leaf_id.as_deref()) {
+                Ok(view) => state.overlay = Some(Box::new(view)),
+                Err(problem) => state.notice(NoticeKind::Error, &problem),
+            },
+            Ok(_) => {}
+            Err(error) => state.failed(&error),
+        });
+    }
+
+    fn go_to(&mut self, entry_id: String, speaker: Speaker, how: TreeStep) {
+        match how {
+            TreeStep::Jump => self.navigate(entry_id, None),
+            TreeStep::JumpWithSummary => self.navigate(entry_id, Some(BranchSummary::Default)),
+            TreeStep::Fork => self.replace(Command::Fork {
+                entry_id,
+                position: match speaker {
+                    Speaker::User => ForkPosition::Before,
+                    Speaker::Other => ForkPosition::At,
+                },
+                origin: Origin::Client,
+            }),
+            TreeStep::Label(label) => self.tell(Command::SetLabel { entry_id, label }),
+        }
+    }
+
+    fn navigate(&mut self, target_id: String, summary: Option<BranchSummary>) {
+        let navigation = Navigation {
+            target_id,
+            summary,
+            label: None,
+        };
+        if navigation.summary.is_some() {
+            self.hint("Summarising what is left …");
+        }
+        self.ask(
+            Command::Navigate(navigation),
+            |state, result| match result {
+                Ok(Answer::Navigated {
+                    cancelled: true, ..
+                }) => {
+                    state.hint("Nothing was changed.");
+                }
+                Ok(Answer::Navigated { text, .. }) => {
+                    state.reload();
+                    if let Some(text) = text {
+                        state.editor.set_text(&text);
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => state.failed(&error),
+            },
+        );
+    }
+
+    pub(super) fn show_help(&mut self) {
+        let own = own_commands(self.abilities()).map(|command| help(&command));
+        let commands: Vec<_> = own.chain(self.other_commands.iter().cloned()).collect();
+        self.overlay = Some(Box::new(Page::help(self.abilities(), &commands)));
+    }
+
+    pub(super) fn show_stats(&mut self) {
+        self.ask(Command::GetStats, |state, result| match result {
+            Ok(Answer::Stats(stats)) => {
+                let Session { name, model, .. } = &state.session;
+                let page = Page::stats(&stats, name.as_deref(), model.as_deref());
+                state.overlay = Some(Box::new(page));
+            }
+            Ok(_) => {}
+            Err(error) => state.failed(&error),
+        });
+    }
+}

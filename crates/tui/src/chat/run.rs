@@ -1,0 +1,242 @@
+//! The loop: everything that came is taken in, then one frame is drawn.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event, EventStream};
+use futures_util::StreamExt;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::state::{Effect, Turn};
+use super::{Chat, TICK, soonest};
+use crate::FeedReader;
+use crate::terminal::{BackgroundQuery, Sorted};
+
+/// The shortest time between two frames that no key asked for.
+const FRAME: Duration = Duration::from_millis(16);
+/// How long a key may be held back because it may be the beginning of an answer.
+const HOLD: Duration = Duration::from_millis(50);
+
+/// What the loop keeps.
+#[derive(Debug)]
+pub(super) struct Clockwork {
+    turns: mpsc::UnboundedReceiver<Turn>,
+    query: BackgroundQuery,
+    keys: Option<EventStream>,
+    drawn: Instant,
+    /// Something looks different.
+    due: Due,
+    held_since: Option<Instant>,
+}
+
+/// When the next frame is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Never,
+    Soon,
+    Now,
+}
+
+impl Clockwork {
+    pub fn new(turns: mpsc::UnboundedReceiver<Turn>) -> Self {
+        Self {
+            turns,
+            query: BackgroundQuery::default(),
+            keys: None,
+            drawn: Instant::now(),
+            due: Due::Soon,
+            held_since: None,
+        }
+    }
+
+    fn want(&mut self, due: Due) {
+        self.due = self.due.max(due);
+    }
+}
+
+/// What woke the loop.
+enum Woken {
+    Key(Event),
+    /// Keys cannot be read any more.
+    NoKeys,
+    Turn(Turn),
+    Told,
+    Continued,
+    Time,
+    Ready(io::Result<()>),
+}
+
+impl Chat {
+    pub(super) fn draw(&mut self) -> io::Result<()> {
+        let state = &mut self.state;
+        self.terminal.draw(|frame| {
+            let area = frame.area();
+            let cursor = state.draw(area, frame.buffer_mut());
+            if let Some(cursor) = cursor {
+                frame.set_cursor_position(cursor);
+            }
+        })?;
+        if let Some(pictures) = self.state.transcript.take_pictures() {
+            self.terminal.write(pictures);
+        }
+        self.clockwork.drawn = Instant::now();
+        self.clockwork.due = Due::Never;
+        Ok(())
+    }
+
+    /// Runs until the state says that it has ended.
+    pub(super) async fn turn(&mut self, feed: &FeedReader) -> io::Result<()> {
+        let mut continued = signal(SignalKind::from_raw(nix::libc::SIGCONT))?;
+        if self.clockwork.keys.is_none() {
+            self.clockwork.keys = Some(EventStream::new());
+        }
+        loop {
+            self.take_in(feed);
+            self.do_effects()?;
+            if self.state.is_over() {
+                return Ok(());
+            }
+            let now = Instant::now();
+            let ready = self.terminal.is_ready();
+            let may_draw = match self.clockwork.due {
+                Due::Never => false,
+                Due::Soon => ready && now >= self.clockwork.drawn + FRAME,
+                Due::Now => ready,
+            };
+            if may_draw {
+                self.draw()?;
+            }
+            let wake = self.next_wake(ready);
+            let woken = {
+                let Clockwork { turns, keys, .. } = &mut self.clockwork;
+                tokio::select! {
+                    biased;
+                    key = next_key(keys) => match key {
+                        Some(event) => Woken::Key(event),
+                        None => Woken::NoKeys,
+                    },
+                    Some(turn) = turns.recv() => Woken::Turn(turn),
+                    _ = continued.recv() => Woken::Continued,
+                    done = self.terminal.ready(), if !self.terminal.is_ready() => Woken::Ready(done),
+                    () = feed.arrived() => Woken::Told,
+                    () = until(wake) => Woken::Time,
+                }
+            };
+            match woken {
+                Woken::Key(event) => self.terminal_event(event),
+                Woken::NoKeys => self.state.end(129),
+                Woken::Turn(turn) => {
+                    turn(&mut self.state);
+                    self.clockwork.want(Due::Soon);
+                }
+                Woken::Continued => {
+                    self.terminal.resume()?;
+                    self.clockwork.want(Due::Now);
+                }
+                Woken::Ready(Err(_)) => self.state.end(129),
+                Woken::Told | Woken::Ready(Ok(())) => {}
+                Woken::Time => self.time_passed(),
+            }
+        }
+    }
+
+    fn take_in(&mut self, feed: &FeedReader) {
+        for incoming in feed.take() {
+            self.state.incoming(incoming);
+            self.clockwork.want(Due::Soon);
+        }
+        while let Ok(turn) = self.clockwork.turns.try_recv() {
+            turn(&mut self.state);
+            self.clockwork.want(Due::Soon);
+        }
+    }
+
+    fn terminal_event(&mut self, event: Event) {
+        self.clockwork.want(Due::Now);
+        match self.clockwork.query.sort(event) {
+            Sorted::Held => self.clockwork.held_since = Some(Instant::now()),
+            Sorted::Background(background) => self.state.set_background(background),
+            Sorted::Keys(events) => {
+                for event in events {
+                    self.state.terminal_event(event);
+                }
+            }
+        }
+    }
+
+    fn time_passed(&mut self) {
+        let held = self.clockwork.held_since;
+        if self.clockwork.query.holds() && held.is_some_and(|since| since.elapsed() >= HOLD) {
+            for event in self.clockwork.query.release() {
+                self.state.terminal_event(event);
+            }
+        }
+        self.state.time_passed();
+        self.clockwork.want(Due::Soon);
+    }
+
+    /// When something is to be done although nothing came.
+    fn next_wake(&self, ready: bool) -> Option<Instant> {
+        let clockwork = &self.clockwork;
+        let frame = (clockwork.due > Due::Never && ready).then(|| clockwork.drawn + FRAME);
+        let lively = self.state.is_lively().then(|| clockwork.drawn + TICK);
+        let held = clockwork
+            .held_since
+            .filter(|_| clockwork.query.holds())
+            .map(|since| since + HOLD);
+        let own = soonest(self.state.deadline(), held);
+        soonest(soonest(frame, lively), own)
+    }
+
+    fn do_effects(&mut self) -> io::Result<()> {
+        for effect in std::mem::take(&mut self.state.effects) {
+            match effect {
+                Effect::Copy(text) => {
+                    let words = match self.terminal.copy(&text) {
+                        true => "Copied.",
+                        false => "That is too much for the clipboard of a terminal.",
+                    };
+                    self.state.hint(words);
+                    self.clockwork.want(Due::Now);
+                }
+                Effect::Title(title) => self.terminal.set_title(&title),
+                Effect::Suspend => {
+                    // Keys typed at the shell are not ours.
+                    self.clockwork.keys = None;
+                    self.terminal.suspend()?;
+                    self.clockwork.keys = Some(EventStream::new());
+                    self.clockwork.want(Due::Now);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn next_key(keys: &mut Option<EventStream>) -> Option<Event> {
+    match keys {
+        // What cannot be read as a key is no key.
+        Some(keys) => loop {
+            match keys.next().await {
+                Some(Ok(event)) => return Some(event),
+                Some(Err(error)) if is_lasting(&error) => return None,
+                Some(Err(_)) => {}
+                None => return None,
+            }
+        },
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the terminal is gone, rather than having sent something odd.
+fn is_lasting(error: &io::Error) -> bool {
+    error.raw_os_error().is_some()
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
+    }
+}

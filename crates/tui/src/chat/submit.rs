@@ -1,0 +1,158 @@
+//! What is said: to the session, to the shell, or to the chat itself.
+
+use std::time::Instant;
+
+use pinion_agent::{Answer, Command, Delivery, Disposition, Origin, Prompt};
+
+use super::attach;
+use super::state::{Saying, State};
+use crate::Abilities;
+use crate::transcript::{NoticeKind, Scroll};
+
+impl State {
+    /// Does what the editor says; `delivery` is for the time a run is active.
+    pub(super) fn submit(&mut self, delivery: Delivery) {
+        let text = self.editor.text();
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        let text = text.to_owned();
+        if self.abilities() == Abilities::Turns && self.is_busy() && !text.starts_with('/') {
+            self.hint("An answer is on its way. Wait for it, or stop it with Esc.");
+            return;
+        }
+        self.editor.take();
+        self.editor.remember(text.clone());
+        self.completion.update(&self.editor);
+        self.transcript.scroll(Scroll::End);
+        if let Some(command) = text.strip_prefix("!!") {
+            return self.shell(command, true);
+        }
+        if let Some(command) = text.strip_prefix('!') {
+            return self.shell(command, false);
+        }
+        if text.starts_with('/') && self.own_command(&text) {
+            return;
+        }
+        let images = attach::images(&text, &self.cwd);
+        let saying = Saying { text, images };
+        match self.is_loaded {
+            true => self.say(saying, delivery),
+            false => self.opening.push_back(saying),
+        }
+    }
+
+    fn shell(&mut self, command: &str, is_private: bool) {
+        let command = command.trim();
+        if self.abilities() == Abilities::Turns {
+            self.notice(
+                NoticeKind::Warning,
+                "Shell commands are for sessions; a command of a file has none.",
+            );
+        } else if !command.is_empty() {
+            self.run_shell(command, is_private);
+        }
+    }
+
+    /// Says the next thing that waits for the run before to end.
+    pub(super) fn say_next(&mut self) {
+        if self.is_busy() || !self.is_loaded {
+            return;
+        }
+        if let Some(saying) = self.opening.pop_front() {
+            self.say(saying, Delivery::FollowUp);
+        }
+    }
+
+    fn say(&mut self, saying: Saying, delivery: Delivery) {
+        let Saying { text, images } = saying;
+        let when_busy = match self.abilities() {
+            Abilities::Session => Some(delivery),
+            Abilities::Turns => None,
+        };
+        let said = text.clone();
+        let prompt = Prompt {
+            text,
+            images,
+            attachments: None,
+            when_busy,
+            origin: Origin::Client,
+        };
+        self.waits_since = Some(Instant::now());
+        self.ask(Command::Prompt(prompt), move |state, result| {
+            state.waits_since = None;
+            match result {
+                Ok(Answer::Taken(Disposition::Handled)) => {
+                    state.look_for_changes();
+                    state.say_next();
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    state.failed(&error);
+                    if state.editor.is_empty() {
+                        state.editor.set_text(&said);
+                    }
+                    state.opening.clear();
+                }
+            }
+        });
+    }
+
+    /// A command of an extension may have gone to another session or another place in it.
+    fn look_for_changes(&mut self) {
+        let id = self.session.id.clone();
+        self.ask(Command::GetState, move |state, result| {
+            if let Ok(Answer::State(view)) = result
+                && view.session_id != id
+            {
+                state.reload();
+            }
+        });
+        self.ask_state();
+        self.ask_commands();
+    }
+
+    /// Stops what goes on; what waits to be said comes back into the editor.
+    pub(super) fn stop(&mut self) {
+        if self.shells.is_running() && !self.is_busy() {
+            return self.tell(Command::AbortBash);
+        }
+        self.opening.clear();
+        if self.has_queued() {
+            self.take_back();
+        }
+        self.hint("Stopping …");
+        self.ask(Command::Abort, |state, result| {
+            state.hint = None;
+            if let Err(error) = result {
+                state.failed(&error);
+            }
+        });
+    }
+
+    pub(super) fn has_queued(&self) -> bool {
+        !(self.steering.is_empty() && self.follow_up.is_empty())
+    }
+
+    /// Takes what waits to be said back into the editor.
+    pub(super) fn take_back(&mut self) {
+        self.ask(Command::ClearQueue, |state, result| match result {
+            Ok(Answer::Queues {
+                steering,
+                follow_up,
+            }) => {
+                let mut texts: Vec<String> = steering.into_iter().chain(follow_up).collect();
+                let draft = state.editor.text();
+                if !draft.is_empty() {
+                    texts.push(draft);
+                }
+                if !texts.is_empty() {
+                    state.editor.set_text(&texts.join("\n\n"));
+                }
+            }
+            Ok(_) => {}
+            Err(error) => state.failed(&error),
+        });
+    }
+}

@@ -1,0 +1,324 @@
+//! The chat in plain lines: what is typed is read line by line, what happens is printed as it does. For screen
+//! readers and for terminals that can do nothing else.
+
+mod commands;
+mod questions;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pinion_agent::{Answer, Command, Delivery, EngineError, Event, Origin, Prompt, Reply};
+use pinion_message::Block;
+use tokio::sync::mpsc;
+
+use self::questions::Questions;
+use crate::plain::PlainPrinter;
+use crate::request::{NotifyKind, Request};
+use crate::transcript::{Fold, NoticeKind};
+use crate::{Abilities, Ending, FeedReader, Host, Incoming, SessionHint};
+
+/// What interrupts a run instead of ending the program: SIGINT.
+const INTERRUPTED: u8 = 130;
+
+/// How a plain chat begins.
+pub struct PlainOptions {
+    /// Where it is printed.
+    pub output: Box<dyn Write + Send>,
+    /// What is typed, line by line.
+    pub input: mpsc::UnboundedReceiver<String>,
+    /// What is said first, one after the other.
+    pub texts: Vec<String>,
+    /// Goes with the first of them.
+    pub images: Vec<Block>,
+}
+
+impl std::fmt::Debug for PlainOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PlainOptions").finish_non_exhaustive()
+    }
+}
+
+type Turn = Box<dyn FnOnce(&mut PlainChat) + Send>;
+
+/// A chat in plain lines.
+struct PlainChat {
+    output: Box<dyn Write + Send>,
+    printer: PlainPrinter,
+    host: Arc<dyn Host>,
+    turns: mpsc::UnboundedSender<Turn>,
+    questions: Questions,
+    /// What is said when nothing goes on, the next one last.
+    waiting: Vec<(String, Vec<Block>)>,
+    session: Option<SessionHint>,
+    is_ready: bool,
+    is_running: bool,
+    ending: Option<u8>,
+    broken: Option<io::Error>,
+}
+
+/// Talks in plain lines until the input or the program ends.
+pub async fn plain_chat(
+    options: PlainOptions,
+    host: Arc<dyn Host>,
+    feed: FeedReader,
+) -> io::Result<Ending> {
+    let (turns, mut answers) = mpsc::unbounded_channel::<Turn>();
+    let mut input = options.input;
+    let mut waiting: Vec<(String, Vec<Block>)> = options
+        .texts
+        .into_iter()
+        .map(|text| (text, Vec::new()))
+        .rev()
+        .collect();
+    if let Some((_, images)) = waiting.last_mut() {
+        *images = options.images;
+    }
+    let mut chat = PlainChat {
+        output: options.output,
+        printer: PlainPrinter::new(Fold::Folded, Fold::Folded),
+        host,
+        turns,
+        questions: Questions::default(),
+        waiting,
+        session: None,
+        is_ready: false,
+        is_running: false,
+        ending: None,
+        broken: None,
+    };
+    chat.begin();
+    while chat.ending.is_none() && chat.broken.is_none() {
+        for incoming in feed.take() {
+            chat.incoming(incoming);
+        }
+        if chat.ending.is_some() {
+            break;
+        }
+        tokio::select! {
+            biased;
+            Some(turn) = answers.recv() => turn(&mut chat),
+            line = input.recv() => match line {
+                Some(line) => chat.line(&line),
+                None => chat.ending = Some(0),
+            },
+            () = feed.arrived() => {}
+            () = chat.questions.over() => chat.question_is_over(),
+        }
+    }
+    match chat.broken {
+        Some(error) => Err(error),
+        None => Ok(Ending {
+            exit_code: chat.ending.unwrap_or_default(),
+            session: chat.session,
+        }),
+    }
+}
+
+impl PlainChat {
+    fn begin(&mut self) {
+        self.print("Type a message and Enter. /help lists the commands, Ctrl-D leaves.\n");
+        self.ask_state();
+        self.ask(Command::GetMessages, |chat, result| {
+            match result {
+                Ok(Answer::Messages(messages)) => {
+                    let words = chat.printer.history(&messages);
+                    chat.print(&words);
+                }
+                Ok(_) => {}
+                Err(error) => chat.failed(&error),
+            }
+            chat.is_ready = true;
+            chat.next();
+        });
+    }
+
+    fn ask(
+        &self,
+        command: Command,
+        then: impl FnOnce(&mut Self, Result<Answer, EngineError>) + Send + 'static,
+    ) {
+        let turns = self.turns.clone();
+        let reply = Reply::new(move |result| {
+            // A chat that has ended needs no answer.
+            let _ = turns.send(Box::new(move |chat| then(chat, result)));
+        });
+        self.host.send(command, reply);
+    }
+
+    fn ask_state(&self) {
+        self.ask(Command::GetState, |chat, result| {
+            if let Ok(Answer::State(view)) = result {
+                let id = view.session_id;
+                let hint = |file| SessionHint {
+                    id,
+                    file: PathBuf::from(file),
+                };
+                chat.session = view.session_file.map(hint);
+            }
+        });
+    }
+
+    fn print(&mut self, words: &str) {
+        let written = self.output.write_all(words.as_bytes());
+        if let Err(error) = written.and_then(|()| self.output.flush()) {
+            self.broken = Some(error);
+        }
+    }
+
+    fn notice(&mut self, kind: NoticeKind, text: &str) {
+        let words = self.printer.notice(kind, text);
+        self.print(&words);
+    }
+
+    fn failed(&mut self, error: &EngineError) {
+        self.notice(NoticeKind::Error, &error.to_string());
+    }
+
+    fn incoming(&mut self, incoming: Incoming) {
+        match incoming {
+            Incoming::Event(event) => self.event(&event),
+            Incoming::Record(record) => self.request(Request::read(&record)),
+            Incoming::Printed(line) => self.notice(NoticeKind::Information, &line),
+            Incoming::End(INTERRUPTED) if self.is_running => {
+                self.waiting.clear();
+                self.tell(Command::Abort);
+            }
+            Incoming::End(code) => self.ending = Some(code),
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let words = self.printer.event(event);
+        self.print(&words);
+        match event {
+            Event::AgentStart => self.is_running = true,
+            Event::Settled { .. } => {
+                self.is_running = false;
+                self.ask_state();
+                self.next();
+            }
+            _ => {}
+        }
+    }
+
+    fn request(&mut self, request: Request) {
+        match request {
+            Request::Dialog(dialog) => {
+                if let Some(words) = self.questions.push(dialog) {
+                    self.print(&words);
+                }
+            }
+            Request::Notify { kind, text } => {
+                let kind = match kind {
+                    NotifyKind::Info => NoticeKind::Information,
+                    NotifyKind::Warning => NoticeKind::Warning,
+                    NotifyKind::Error => NoticeKind::Error,
+                };
+                self.notice(kind, &text);
+            }
+            Request::ExtensionError { path, event, error } => {
+                self.notice(NoticeKind::Error, &format!("{path}: {event}: {error}"));
+            }
+            _ => {}
+        }
+    }
+
+    fn question_is_over(&mut self) {
+        if let Some(words) = self.questions.drop_overdue() {
+            self.print(&words);
+        }
+    }
+
+    /// Something was typed.
+    fn line(&mut self, line: &str) {
+        if self.questions.is_open() {
+            let (answered, words) = self.questions.answer(line);
+            if let Some((id, response)) = answered {
+                self.host.answer(&id, response);
+            }
+            return self.print(&words);
+        }
+        let text = line.trim();
+        if text.is_empty() {
+            return self.show_prompt();
+        }
+        if let Some(command) = text.strip_prefix('!') {
+            return self.shell(command);
+        }
+        if text.starts_with('/') && self.own_command(text) {
+            return;
+        }
+        self.printer.typed(text);
+        match self.is_ready {
+            true => self.say(text.to_owned(), Vec::new()),
+            false => self.waiting.insert(0, (text.to_owned(), Vec::new())),
+        }
+    }
+
+    /// Says what waits, or shows that something can be said.
+    fn next(&mut self) {
+        match self.waiting.pop() {
+            Some((text, images)) => self.say(text, images),
+            None => self.show_prompt(),
+        }
+    }
+
+    fn show_prompt(&mut self) {
+        if self.is_ready && !self.is_running {
+            self.print("> ");
+        }
+    }
+
+    fn say(&mut self, text: String, images: Vec<Block>) {
+        let when_busy = match self.host.abilities() {
+            Abilities::Session => Some(Delivery::Steer),
+            Abilities::Turns => None,
+        };
+        let prompt = Prompt {
+            text,
+            images,
+            attachments: None,
+            when_busy,
+            origin: Origin::Client,
+        };
+        self.ask(Command::Prompt(prompt), |chat, result| match result {
+            Ok(Answer::Taken(pinion_agent::Disposition::Handled)) => chat.next(),
+            Ok(_) => {}
+            Err(error) => {
+                chat.failed(&error);
+                chat.show_prompt();
+            }
+        });
+    }
+
+    fn tell(&self, command: Command) {
+        self.ask(command, |chat, result| {
+            if let Err(error) = result {
+                chat.failed(&error);
+            }
+        });
+    }
+
+    fn shell(&mut self, line: &str) {
+        let (command, exclude_from_context) = match line.strip_prefix('!') {
+            Some(private) => (private.trim().to_owned(), true),
+            None => (line.trim().to_owned(), false),
+        };
+        let shown = command.clone();
+        let command = Command::Bash {
+            command,
+            exclude_from_context,
+            follower: None,
+        };
+        self.ask(command, move |chat, result| {
+            let words = match &result {
+                Ok(Answer::Bash(outcome)) => chat.printer.shell_end(&shown, Ok(outcome)),
+                Ok(_) => String::new(),
+                Err(error) => chat.printer.shell_end(&shown, Err(&error.to_string())),
+            };
+            chat.print(&words);
+            chat.show_prompt();
+        });
+    }
+}
