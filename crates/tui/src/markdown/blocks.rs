@@ -376,8 +376,10 @@ impl<'a> Layout<'a> {
         usize::from(self.screen.width).saturating_sub(used).max(1)
     }
 
+    /// Cells that may go before a text; two are always left, for a wide character.
     fn prefix_limit(&self) -> usize {
-        usize::from(self.screen.width) * 2 / 3
+        let width = usize::from(self.screen.width);
+        (width * 2 / 3).min(width.saturating_sub(2))
     }
 }
 
