@@ -14,9 +14,9 @@ fn entry(id: &str, who: &str, said: &str) -> Value {
             json!({"type": "model_change", "id": id, "provider": "offline", "modelId": said})
         }
         "calls" => json!({"type": "message", "id": id,
-            "message": {"role": "assistant", "content": [{"type": "toolCall", "name": said, "arguments": {}}]}}),
+            "message": {"role": "assistant", "content": [{"type": "toolCall", "id": "call", "name": said, "arguments": {"path": "src/parser.rs"}}]}}),
         "toolResult" => json!({"type": "message", "id": id,
-            "message": {"role": who, "toolName": "read", "content": [{"type": "text", "text": said}]}}),
+            "message": {"role": who, "toolCallId": "call", "toolName": "read", "content": [{"type": "text", "text": said}]}}),
         _ => {
             json!({"type": "message", "id": id, "message": {"role": who, "content": [{"type": "text", "text": said}]}})
         }

@@ -111,7 +111,9 @@ impl TreeView {
             true => Span::styled("• ", theme.accent),
             false => Span::raw("  "),
         };
-        let Summary { who, said, tone } = self.summary(at);
+        let Summary {
+            who, said, tone, ..
+        } = self.summary(at);
         let (who_style, said_style) = match tone {
             Tone::User => (theme.user, theme.text),
             Tone::Model => (theme.success, theme.text),

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::overlay::models::tokens;
 use crate::text::one_line;
+use crate::transcript::subject;
 
 /// Characters of an entry that are searched and shown.
 const LONGEST_SHOWN: usize = 300;
@@ -13,6 +14,8 @@ const LONGEST_SHOWN: usize = 300;
 pub(super) struct Summary {
     pub who: String,
     pub said: String,
+    /// What else can be searched for.
+    more: String,
     pub tone: Tone,
 }
 
@@ -26,17 +29,17 @@ pub(super) enum Tone {
 }
 
 impl Summary {
-    /// Of the JSON of an entry.
-    pub fn of(json: &str) -> Self {
-        let entry: Value = serde_json::from_str(json).unwrap_or_default();
+    /// Of an entry; `call` is what it is the result of.
+    pub fn of(entry: &Value, call: Option<&Value>) -> Self {
         let member = |name: &str| short(entry[name].as_str().unwrap_or_default());
         let quiet = |who: &str, said: String| Self {
             who: who.to_owned(),
             said,
+            more: String::new(),
             tone: Tone::Quiet,
         };
         match entry["type"].as_str().unwrap_or_default() {
-            "message" => Self::of_message(&entry["message"]),
+            "message" => Self::of_message(&entry["message"], call),
             "compaction" => {
                 let before = entry["tokensBefore"].as_u64().unwrap_or_default();
                 quiet(
@@ -59,7 +62,8 @@ impl Summary {
         }
     }
 
-    fn of_message(message: &Value) -> Self {
+    fn of_message(message: &Value, call: Option<&Value>) -> Self {
+        let mut more = String::new();
         let said = text(&message["content"]);
         let (who, said, tone) = match message["role"].as_str().unwrap_or_default() {
             "user" => ("you".to_owned(), said, Tone::User),
@@ -73,9 +77,17 @@ impl Summary {
             }
             "toolResult" => {
                 let name = short(message["toolName"].as_str().unwrap_or("tool"));
-                match message["isError"].as_bool() {
-                    Some(true) => (name, said, Tone::Failed),
-                    _ => (name, said, Tone::Quiet),
+                let tone = match message["isError"].as_bool() {
+                    Some(true) => Tone::Failed,
+                    _ => Tone::Quiet,
+                };
+                let called = call.map(|call| short(&subject(&name, &call["arguments"])));
+                match called.filter(|called| !called.is_empty()) {
+                    Some(called) => {
+                        more = said;
+                        (name, called, tone)
+                    }
+                    None => (name, said, tone),
                 }
             }
             "bashExecution" => {
@@ -85,12 +97,17 @@ impl Summary {
             "" => ("message".to_owned(), said, Tone::Quiet),
             other => (short(other), said, Tone::Quiet),
         };
-        Self { who, said, tone }
+        Self {
+            who,
+            said,
+            more,
+            tone,
+        }
     }
 
     /// For searching.
     pub fn words(&self) -> String {
-        format!("{} {}", self.who, self.said)
+        format!("{} {} {}", self.who, self.said, self.more)
     }
 }
 
@@ -109,6 +126,15 @@ fn text(content: &Value) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// The call with this id, if the entry is an answer that makes it.
+pub(super) fn call(entry: &Value, id: &str) -> Option<Value> {
+    let blocks = entry["message"]["content"].as_array()?;
+    let call = blocks
+        .iter()
+        .find(|block| block["type"] == "toolCall" && block["id"] == id);
+    call.cloned()
 }
 
 /// The tools an answer calls.
@@ -208,7 +234,23 @@ mod tests {
             (json!({"type": "later"}), "later "),
             (json!(null), "unreadable entry "),
         ] {
-            assert_eq!(Summary::of(&entry.to_string()).words(), said, "{entry}");
+            let summary = Summary::of(&entry, None);
+            assert_eq!(format!("{} {}", summary.who, summary.said), said, "{entry}");
         }
+    }
+
+    #[test]
+    fn a_result_says_what_was_called_and_its_output_can_be_searched_for() {
+        let calls = json!({"message": {"content": [
+            {"type": "toolCall", "id": "1", "name": "read", "arguments": {"path": "a.rs"}},
+            {"type": "toolCall", "id": "2", "name": "bash", "arguments": {"command": "ls\ncd"}},
+        ]}});
+        let result = json!({"type": "message", "message": {"role": "toolResult", "toolName": "bash",
+            "toolCallId": "2", "content": [{"type": "text", "text": "a.rs"}]}});
+        let summary = Summary::of(&result, call(&calls, "2").as_ref());
+        assert_eq!((summary.who.as_str(), summary.tone), ("bash", Tone::Quiet));
+        assert!(summary.said.starts_with("$ ls"), "{}", summary.said);
+        assert!(summary.words().contains("a.rs"));
+        assert_eq!(call(&calls, "3"), None);
     }
 }

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::input::{Input, Typed};
@@ -21,6 +22,9 @@ use crate::text::one_line;
 use entry::Summary;
 use read::Node;
 use rows::{Mode, Row};
+
+/// How far above a result its call is looked for.
+const FURTHEST_CALL: usize = 16;
 
 /// The entries of a session, to go to one of them.
 pub(crate) struct TreeView {
@@ -116,7 +120,28 @@ impl TreeView {
     }
 
     fn summary(&self, at: usize) -> Summary {
-        Summary::of(&self.json.get()[self.nodes[at].json.clone()])
+        let entry = self.entry(at);
+        let call = entry["message"]["toolCallId"].as_str();
+        let call = call.and_then(|id| self.call_above(at, id));
+        Summary::of(&entry, call.as_ref())
+    }
+
+    fn entry(&self, at: usize) -> Value {
+        serde_json::from_str(self.json_of(at)).unwrap_or_default()
+    }
+
+    fn json_of(&self, at: usize) -> &str {
+        &self.json.get()[self.nodes[at].json.clone()]
+    }
+
+    /// The call a result answers, which stands above it, with other results between.
+    fn call_above(&self, at: usize, id: &str) -> Option<Value> {
+        let up = std::iter::successors(self.nodes[at].parent, |&at| self.nodes[at].parent);
+        let mut answers = up.take(FURTHEST_CALL).filter(|&at| {
+            let json = self.json_of(at);
+            json.contains("\"toolCall\"") && json.contains(id)
+        });
+        answers.find_map(|at| entry::call(&self.entry(at), id))
     }
 
     fn selected(&self) -> Option<usize> {
