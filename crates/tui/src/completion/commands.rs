@@ -2,6 +2,7 @@
 
 use super::matching::{self, Marker};
 use super::popup::Entry;
+use crate::text::one_line;
 
 /// A command that can be written after `/`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,16 +36,17 @@ pub(super) fn entries(commands: &[CommandEntry], query: &str) -> (Vec<Entry>, us
 }
 
 fn entry(command: &CommandEntry, marker: &mut Marker) -> Entry {
+    let description = one_line(&command.description);
     let about = match command.source.as_str() {
-        "" => command.description.clone(),
-        source if command.description.is_empty() => source.to_owned(),
-        source => format!("{} ({source})", command.description),
+        "" => description,
+        source if description.is_empty() => source.to_owned(),
+        source => format!("{description} ({source})"),
     };
     let marks = marker.marks(&command.name).into_iter().map(|mark| mark + 1);
     Entry {
         name: format!("/{}", command.name),
         marks: marks.collect(),
-        hint: command.arguments.clone(),
+        hint: one_line(&command.arguments),
         about,
     }
 }

@@ -1,10 +1,12 @@
 //! The list of what can be chosen.
 
-use ratatui::buffer::{Buffer, CellWidth};
+use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use ratatui::widgets::{Clear, Widget};
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::text::{clip, grapheme_width, width};
 use crate::theme::Theme;
 
 /// Rows the list takes at most.
@@ -126,6 +128,12 @@ impl Popup {
 
     pub(super) fn draw(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
         let area = area.intersection(buf.area);
+        // It is drawn over something else.
+        let rows = Rect {
+            height: area.height.min(self.height()),
+            ..area
+        };
+        Clear.render(rows, buf);
         let shown = self.shown();
         let visible = || self.entries.iter().enumerate().skip(self.top).take(shown);
         let names = visible()
@@ -191,7 +199,7 @@ fn draw_entry(
         .saturating_add(u16::try_from(names + 2).unwrap_or(u16::MAX))
         .max(x.saturating_add(2));
     if about < end && !entry.about.is_empty() {
-        let text = clipped_end(&entry.about, room(about));
+        let text = clip(&entry.about, room(about));
         buf.set_stringn(about, row.y, text, room(about), theme.dim);
     }
 }
@@ -218,35 +226,6 @@ fn draw_name(area: Rect, buf: &mut Buffer, entry: &Entry, style: Style, marked: 
     x
 }
 
-fn width(text: &str) -> usize {
-    text.graphemes(true).map(cell_width).sum()
-}
-
-fn cell_width(grapheme: &str) -> usize {
-    if grapheme.contains(char::is_control) {
-        0
-    } else {
-        usize::from(grapheme.cell_width())
-    }
-}
-
-/// A text cut at its end, with `…`, where it does not fit.
-fn clipped_end(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
-        return text.to_owned();
-    }
-    let mut shown = String::new();
-    let mut taken = 1;
-    for grapheme in text.graphemes(true) {
-        taken += cell_width(grapheme);
-        if taken > columns {
-            break;
-        }
-        shown.push_str(grapheme);
-    }
-    shown + "…"
-}
-
 /// How many graphemes at the start have to make room for a `…`; none if all of it fits.
 fn cut_at_start(text: &str, columns: usize) -> usize {
     let mut over = width(text).saturating_sub(columns);
@@ -256,7 +235,7 @@ fn cut_at_start(text: &str, columns: usize) -> usize {
     over += 1;
     let gone = text.graphemes(true).take_while(|grapheme| {
         let goes = over > 0;
-        over = over.saturating_sub(cell_width(grapheme));
+        over = over.saturating_sub(grapheme_width(grapheme));
         goes
     });
     gone.count()

@@ -349,6 +349,29 @@ fn what_does_not_fit_is_cut_where_it_matters_least() {
 }
 
 #[test]
+fn nothing_shines_through_and_nothing_else_is_touched() {
+    let mut desk = Desk::typing("/mo", 1);
+    desk.completion.set_commands(vec![CommandEntry {
+        name: "two".into(),
+        description: "First line\u{1b}[31m\n\tsecond".into(),
+        ..CommandEntry::default()
+    }]);
+    desk.press(KeyCode::Backspace);
+    desk.press(KeyCode::Backspace);
+    desk.completion.update(&desk.editor);
+    let mut buffer = Buffer::with_lines(vec!["x".repeat(40); 3]);
+    let theme = Theme::new(Background::Dark, Colours::Palette);
+    desk.completion
+        .draw(Rect::new(0, 1, 40, 2), &mut buffer, &theme);
+    let expected = [
+        "x".repeat(40),
+        "→ /two  First line second".to_owned(),
+        "x".repeat(40),
+    ];
+    assert_eq!(rows(&buffer), expected);
+}
+
+#[test]
 fn what_fits_is_marked() {
     let mut popup = Popup::default();
     let paths = ["src/é/main.rs", "a/very/long/path/main.rs"];

@@ -5,6 +5,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::layout::{Row, columns, unit_width};
 use super::{Editor, unit};
+use crate::text::clip;
 use crate::theme::Theme;
 
 impl Editor {
@@ -100,7 +101,7 @@ impl Editor {
             };
             match (unit::unit_marker(unit), unit) {
                 (Some(number), _) => {
-                    let label = clipped(self.pastes.label(number), columns);
+                    let label = clip(self.pastes.label(number), columns);
                     buf.set_stringn(x, area.y, label, usize::from(width), theme.accent);
                 }
                 (None, "\t") => {}
@@ -114,14 +115,4 @@ impl Editor {
             x += width;
         }
     }
-}
-
-/// A label, of ASCII characters, cut where it does not fit.
-fn clipped(label: &str, columns: usize) -> String {
-    if label.chars().count() <= columns {
-        return label.to_owned();
-    }
-    let mut shown: String = label.chars().take(columns.saturating_sub(1)).collect();
-    shown.push('…');
-    shown
 }

@@ -3,10 +3,9 @@
 //! Text takes one column less than there are: in the last one the cursor stands behind a full row, and there
 //! hangs the space a row was broken at.
 
-use ratatui::buffer::CellWidth;
-
 use super::pastes::Pastes;
 use super::unit;
+use crate::text::{grapheme_width, width};
 
 /// What a tab takes.
 const TAB: usize = 4;
@@ -107,9 +106,9 @@ pub(super) fn unit_width(unit: &str, pastes: &Pastes, columns: usize) -> usize {
         [b'\t'] => TAB.min(columns),
         [b' '..=b'~'] => 1,
         _ => match unit::unit_marker(unit) {
-            Some(number) => usize::from(pastes.label(number).cell_width()).min(columns),
+            Some(number) => width(pastes.label(number)).min(columns),
             // What takes no room would leave the cursor where it was: it is shown as a replacement.
-            None => usize::from(unit.cell_width()).max(1),
+            None => grapheme_width(unit).max(1),
         },
     }
 }

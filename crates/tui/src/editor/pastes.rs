@@ -114,6 +114,8 @@ pub(super) fn harmless(text: &str) -> Cow<'_, str> {
     while let Some(character) = rest.next() {
         match character {
             '\n' | '\t' => clean.push(character),
+            // Other ends of lines and pages.
+            '\u{b}' | '\u{c}' | '\u{85}' => clean.push('\n'),
             '\r' => {
                 clean.push('\n');
                 rest.next_if_eq(&'\n');
@@ -140,6 +142,7 @@ mod tests {
             ("a\r\nb\rc\n", "a\nb\nc\n"),
             ("\u{1b}[1;31mred\u{1b}[0m\u{7}", "red"),
             ("a\u{1b}]0;title\u{7}b", "a]0;titleb"),
+            ("page\u{c}line\u{b}\u{85}", "page\nline\n\n"),
             ("tab\there\u{0}\u{7f}\u{9b}x", "tab\therex"),
             ("\u{1b}[", ""),
             ("plain é 中", "plain é 中"),
