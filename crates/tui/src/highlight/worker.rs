@@ -1,6 +1,7 @@
 //! The thread that reads code.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
@@ -93,7 +94,7 @@ pub(super) fn start(signal: Arc<Signal>) -> Option<Sender<Job>> {
 }
 
 fn work(jobs: &Receiver<Job>, signal: &Signal) {
-    let Ok(mut job) = jobs.recv() else {
+    let Ok(first) = jobs.recv() else {
         return;
     };
     let mut reader = Reader {
@@ -102,19 +103,41 @@ fn work(jobs: &Receiver<Job>, signal: &Signal) {
         told: Instant::now(),
         signal,
     };
+    let mut queue = VecDeque::from([first]);
     loop {
-        reader.read(&job);
-        job = match jobs.try_recv() {
-            Ok(next) => next,
-            Err(TryRecvError::Disconnected) => return,
-            Err(TryRecvError::Empty) => {
-                reader.tell();
-                match jobs.recv() {
-                    Ok(next) => next,
-                    Err(_) => return,
-                }
+        loop {
+            match jobs.try_recv() {
+                Ok(job) => queue.push_back(job),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return,
             }
-        };
+        }
+        if let Some(job) = next(&mut queue) {
+            reader.read(&job);
+            continue;
+        }
+        reader.tell();
+        match jobs.recv() {
+            Ok(job) => queue.push_back(job),
+            Err(_) => return,
+        }
+    }
+}
+
+/// The next job: of the code that was asked for last, which is the one that is looked at, in its order.
+fn next(queue: &mut VecDeque<Job>) -> Option<Job> {
+    loop {
+        let ticket = Weak::clone(&queue.back()?.ticket);
+        let is_same = |job: &Job| job.ticket.ptr_eq(&ticket);
+        let job = queue
+            .iter()
+            .position(is_same)
+            .and_then(|at| queue.remove(at))?;
+        // The beginning of a line is of no use when more of it is there.
+        let is_outdated = job.is_partial && queue.iter().any(is_same);
+        if !is_outdated {
+            return Some(job);
+        }
     }
 }
 
@@ -154,6 +177,10 @@ impl Reader<'_> {
             return;
         }
         for line in job.text.split_inclusive('\n') {
+            let is_wanted = Arc::strong_count(&ticket) > 1;
+            if !is_wanted {
+                return;
+            }
             let Some(pieces) = self.line(line, at) else {
                 *reading = Reading::GivenUp;
                 ticket.found().is_given_up = true;
@@ -194,5 +221,26 @@ impl Reader<'_> {
             Some((before, same)) if *same == class => *before += length,
             _ => pieces.push((length, class)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_last_is_read_first() {
+        let [old, new] = [(); 2].map(|()| Arc::new(Ticket::new("rust".into())));
+        let mut queue = VecDeque::from([
+            Job::lines(&old, "old 1\n"),
+            Job::lines(&new, "new 1\n"),
+            Job::partial(&new, "ne"),
+            Job::lines(&old, "old 2\n"),
+            Job::partial(&new, "new"),
+        ]);
+        let order: Vec<String> = std::iter::from_fn(|| next(&mut queue))
+            .map(|job| job.text)
+            .collect();
+        assert_eq!(order, ["new 1\n", "new", "old 1\n", "old 2\n"]);
     }
 }
