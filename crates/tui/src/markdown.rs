@@ -8,6 +8,7 @@ mod blocks;
 mod fence;
 mod inline;
 mod marks;
+mod nest;
 mod scanner;
 mod table;
 

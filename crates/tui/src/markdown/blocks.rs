@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::inline::Inline;
 use super::marks::{self, Marker};
+use super::nest::Nest;
 use super::table::Table;
 use super::{Screen, parser};
 use crate::highlight::{Code, Keep};
@@ -20,8 +21,7 @@ pub(super) struct Layout<'a> {
     codes: &'a mut Vec<Code>,
     next_code: usize,
     rows: Vec<Line<'static>>,
-    /// What the text is inside of, the outermost first.
-    containers: Vec<Container>,
+    nest: Nest<'a>,
     inline: Inline<'a>,
     /// Nothing has been laid out since a container began.
     is_fresh: bool,
@@ -31,17 +31,6 @@ pub(super) struct Layout<'a> {
     ordinal: Option<u64>,
 }
 
-enum Container {
-    Quote,
-    /// A list and the number of its next item.
-    List(Option<u64>),
-    /// An item: its mark, until that is shown, and the columns it takes.
-    Item {
-        mark: Option<String>,
-        columns: usize,
-    },
-}
-
 impl<'a> Layout<'a> {
     pub fn new(screen: &'a Screen<'a>, codes: &'a mut Vec<Code>, ordinal: Option<u64>) -> Self {
         Self {
@@ -49,7 +38,7 @@ impl<'a> Layout<'a> {
             codes,
             next_code: 0,
             rows: Vec::new(),
-            containers: Vec::new(),
+            nest: Nest::new(screen.width, screen.theme),
             inline: Inline::new(screen.theme),
             is_fresh: true,
             table: None,
@@ -92,7 +81,7 @@ impl<'a> Layout<'a> {
             Event::SoftBreak | Event::HardBreak => self.line_break(),
             Event::Rule => {
                 self.begin_block(at, source, Apart::Always);
-                let cells = self.room();
+                let cells = self.nest.room();
                 self.inline
                     .plain(&"─".repeat(cells), self.screen.theme.border);
                 self.flush();
@@ -120,7 +109,7 @@ impl<'a> Layout<'a> {
             }
             Tag::BlockQuote(_) => {
                 self.begin_block(at, source, Apart::AsWritten);
-                self.containers.push(Container::Quote);
+                self.nest.begin_quote();
                 self.inline.begin(theme.quote);
                 self.is_fresh = true;
             }
@@ -135,8 +124,8 @@ impl<'a> Layout<'a> {
             Tag::List(first) => {
                 self.begin_block(at, source, Apart::AsWritten);
                 let ordinal = self.ordinal.take();
-                self.containers
-                    .push(Container::List(first.map(|first| ordinal.unwrap_or(first))));
+                self.nest
+                    .begin_list(first.map(|first| ordinal.unwrap_or(first)));
                 self.is_fresh = true;
             }
             Tag::Item => self.begin_item(at, source),
@@ -176,13 +165,13 @@ impl<'a> Layout<'a> {
             TagEnd::BlockQuote(_) => {
                 self.flush();
                 self.inline.end();
-                self.containers.pop();
+                self.nest.end();
                 self.is_fresh = false;
             }
             TagEnd::CodeBlock => self.end_code(),
             TagEnd::List(_) => {
                 self.flush();
-                self.containers.pop();
+                self.nest.end();
                 self.is_fresh = false;
             }
             TagEnd::Item => self.end_item(),
@@ -207,52 +196,29 @@ impl<'a> Layout<'a> {
 
     fn begin_block(&mut self, at: usize, source: &str, apart: Apart) {
         self.flush();
-        let is_top = self.containers.is_empty();
+        let is_top = self.nest.is_empty();
         let is_apart = match apart {
             Apart::Always if is_top => true,
             _ => is_after_blank_line(source, at),
         };
         if !self.is_fresh && is_apart {
-            let (first, _) = self.prefixes();
-            self.rows.extend(text::wrap_hanging(
-                Line::default(),
-                self.screen.width,
-                &first,
-                &[],
-            ));
+            self.row(Line::default());
         }
         self.is_fresh = false;
     }
 
     fn begin_item(&mut self, at: usize, source: &str) {
         self.begin_block(at, source, Apart::AsWritten);
-        let mark = match self.containers.last_mut() {
-            Some(Container::List(Some(number))) => {
-                let mark = format!("{number}. ");
-                *number = number.saturating_add(1);
-                mark
-            }
-            _ => "- ".to_owned(),
-        };
-        self.containers.push(Container::Item {
-            columns: mark.len(),
-            mark: Some(mark),
-        });
+        self.nest.begin_item();
         self.is_fresh = true;
     }
 
     fn end_item(&mut self) {
         self.flush();
-        if let Some(Container::Item { mark: Some(_), .. }) = self.containers.last() {
-            let (first, _) = self.prefixes();
-            self.rows.extend(text::wrap_hanging(
-                Line::default(),
-                self.screen.width,
-                &first,
-                &[],
-            ));
+        if self.nest.has_mark() {
+            self.row(Line::default());
         }
-        self.containers.pop();
+        self.nest.end();
         self.is_fresh = false;
     }
 
@@ -266,11 +232,9 @@ impl<'a> Layout<'a> {
         let Some(table) = self.table.take() else {
             return;
         };
-        let room = self.room();
+        let room = self.nest.room();
         for line in table.lines(room, self.screen.theme) {
-            let (first, rest) = self.prefixes();
-            self.rows
-                .extend(text::fold(line, self.screen.width, &first, &rest));
+            self.row(line);
         }
     }
 
@@ -296,7 +260,7 @@ impl<'a> Layout<'a> {
         }
         self.codes[index].update(&code);
         for (number, line) in code.lines().enumerate() {
-            let (first, rest) = self.prefixes();
+            let (first, rest) = self.nest.prefixes();
             let line = self.codes[index].line(number, line, self.screen.theme);
             self.rows
                 .extend(text::fold(line, self.screen.width, &first, &rest));
@@ -321,75 +285,15 @@ impl<'a> Layout<'a> {
             return;
         }
         let line = Line::from(self.inline.take());
-        let (first, rest) = self.prefixes();
-        self.rows
-            .extend(text::wrap_hanging(line, self.screen.width, &first, &rest));
+        self.row(line);
         self.is_fresh = false;
     }
 
-    /// What goes before the next row, and before those it is continued in. Marks of items are shown once.
-    fn prefixes(&mut self) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
-        let theme = self.screen.theme;
-        let limit = self.prefix_limit();
-        let mut used = 0;
-        let (mut first, mut rest) = (Vec::new(), Vec::new());
-        for container in &mut self.containers {
-            let columns = container.columns();
-            if used + columns > limit {
-                break;
-            }
-            used += columns;
-            match container {
-                Container::List(_) => {}
-                Container::Quote => {
-                    first.push(Span::styled("> ", theme.dim));
-                    rest.push(Span::styled("> ", theme.dim));
-                }
-                Container::Item { mark, columns } => {
-                    rest.push(Span::raw(" ".repeat(*columns)));
-                    first.push(match mark.take() {
-                        Some(mark) => Span::styled(mark, theme.accent),
-                        None => Span::raw(" ".repeat(*columns)),
-                    });
-                }
-            }
-        }
-        // Marks that no room is left for count as shown.
-        for container in &mut self.containers {
-            if let Container::Item { mark, .. } = container {
-                *mark = None;
-            }
-        }
-        (first, rest)
-    }
-
-    /// Cells left of a row behind what goes before it.
-    fn room(&self) -> usize {
-        let limit = self.prefix_limit();
-        let mut used = 0;
-        for container in &self.containers {
-            if used + container.columns() > limit {
-                break;
-            }
-            used += container.columns();
-        }
-        usize::from(self.screen.width).saturating_sub(used).max(1)
-    }
-
-    /// Cells that may go before a text; two are always left, for a wide character.
-    fn prefix_limit(&self) -> usize {
-        let width = usize::from(self.screen.width);
-        (width * 2 / 3).min(width.saturating_sub(2))
-    }
-}
-
-impl Container {
-    fn columns(&self) -> usize {
-        match self {
-            Self::Quote => 2,
-            Self::List(_) => 0,
-            Self::Item { columns, .. } => *columns,
-        }
+    /// Puts down a line, on as many rows as it takes.
+    fn row(&mut self, line: Line<'static>) {
+        let (first, rest) = self.nest.prefixes();
+        self.rows
+            .extend(text::wrap_hanging(line, self.screen.width, &first, &rest));
     }
 }
 
