@@ -113,3 +113,39 @@ fn a_start_that_fails_says_why_on_the_terminal() {
     assert!(screen.contains("missing.ts"), "{screen}");
     assert_eq!(room.terminal.ask("#{alternate_on}"), "0");
 }
+
+/// Takes over the terminal and panics, where the test below asks for it.
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn a_program_that_panics() {
+    if std::env::var_os("PINION_TEST_PANICS").is_none() {
+        return;
+    }
+    let output = std::fs::File::options()
+        .write(true)
+        .open("/dev/tty")
+        .unwrap();
+    let mut terminal = pinion_tui::Terminal::open(output).unwrap();
+    let drawn = terminal.draw(|frame| frame.render_widget("soon it panics", frame.area()));
+    drawn.unwrap();
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+    panic!("on purpose");
+}
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn a_panic_gives_the_terminal_back() {
+    let room = Room::new(json!({}));
+    let before = modes(&room.terminal);
+    let itself = std::env::current_exe().unwrap();
+    let itself = itself.display();
+    room.terminal.say(&format!(
+        "clear; PINION_TEST_PANICS=1 {itself} --ignored --exact endings::a_program_that_panics --nocapture"
+    ));
+    room.terminal.wait_for("soon it panics");
+    assert_eq!(room.terminal.ask("#{alternate_on}"), "1");
+    room.terminal.press(&["C-j"]);
+    room.terminal.wait_for("1 failed");
+    assert_given_back(&room.terminal, &before);
+}

@@ -11,6 +11,7 @@ mod asking;
 mod conversation;
 mod endings;
 mod lists;
+mod plain;
 mod screens;
 
 use pinion_testkit::{ModelServer, Sandbox, Tmux};

@@ -18,7 +18,7 @@ impl State {
         match incoming {
             Incoming::Event(event) => self.event(&event),
             Incoming::Record(record) => self.request(Request::read(&record)),
-            Incoming::Printed(line) => self.printed(&line),
+            Incoming::Printed(line) => self.printed(line),
             Incoming::End(code) => self.end(code),
         }
     }
@@ -96,20 +96,37 @@ impl State {
     }
 
     /// Somebody printed something who should not know that there is a screen.
-    fn printed(&mut self, line: &str) {
-        if line.trim().is_empty() {
-            return;
-        }
+    fn printed(&mut self, line: String) {
         self.printed_lines += 1;
-        let kind = match line {
-            _ if line.starts_with("Error") => NoticeKind::Error,
-            _ if line.starts_with("Warning") => NoticeKind::Warning,
-            _ => NoticeKind::Information,
-        };
         match self.printed_lines {
-            0..PRINTED => self.notice(kind, line),
-            PRINTED => self.notice(NoticeKind::Warning, "… more was printed and is not shown."),
+            0..PRINTED if !line.trim().is_empty() => self.printed.push(line),
+            PRINTED => self
+                .printed
+                .push("… more was printed and is not shown.".to_owned()),
             _ => {}
+        }
+    }
+
+    /// Shows what was printed in one go; where a line says how serious it is, something new begins.
+    pub(super) fn show_printed(&mut self) {
+        let mut notices: Vec<(NoticeKind, String)> = Vec::new();
+        for line in std::mem::take(&mut self.printed) {
+            let kind = match &line {
+                _ if line.starts_with("Error") => Some(NoticeKind::Error),
+                _ if line.starts_with("Warning") => Some(NoticeKind::Warning),
+                _ if line.starts_with("Note") => Some(NoticeKind::Information),
+                _ => None,
+            };
+            match (kind, notices.last_mut()) {
+                (None, Some((_, words))) => {
+                    words.push('\n');
+                    words.push_str(&line);
+                }
+                (kind, _) => notices.push((kind.unwrap_or(NoticeKind::Information), line)),
+            }
+        }
+        for (kind, words) in notices {
+            self.notice(kind, &words);
         }
     }
 }

@@ -60,6 +60,7 @@ impl State {
         draw_rows(&queued_lines, self.theme.dim, queued, buf);
         self.draw_rule(rule, buf);
         self.draw_line(rule_below, buf);
+        self.draw_hidden(editor, rule, rule_below, buf);
         self.draw_widgets(Placement::Below, below, buf);
         self.draw_status(status, buf);
         let covered = self.overlay.is_some() || !self.dialogs.is_empty();
@@ -115,14 +116,8 @@ impl State {
     }
 
     fn draw_editor(&self, area: Rect, buf: &mut Buffer, focused: bool) -> Option<Position> {
-        let prompt = PROMPT.len() as u16;
         buf.set_string(area.x, area.y, PROMPT, self.theme.accent);
-        let text = Rect {
-            x: area.x + prompt,
-            width: area.width - prompt,
-            ..area
-        };
-        self.editor.draw(text, buf, &self.theme, focused)
+        self.editor.draw(text_of(area), buf, &self.theme, focused)
     }
 
     /// The line over the editor: the name of the session, and where we are.
@@ -140,6 +135,18 @@ impl State {
             let name = clip(name, room.saturating_sub(place_width + 4));
             if !name.is_empty() {
                 buf.set_string(area.x + 1, area.y, format!(" {name} "), self.theme.accent);
+            }
+        }
+    }
+
+    /// How many rows of a long text are not seen.
+    fn draw_hidden(&self, editor: Rect, rule: Rect, rule_below: Rect, buf: &mut Buffer) {
+        let (above, below) = self.editor.hidden(text_of(editor));
+        for (rows, sign, line) in [(above, '↑', rule), (below, '↓', rule_below)] {
+            if rows > 0 && line.height > 0 {
+                let words = format!(" {sign} {rows} more ");
+                let x = line.x + 1;
+                buf.set_stringn(x, line.y, words, usize::from(line.width), self.theme.dim);
             }
         }
     }
@@ -191,6 +198,16 @@ impl State {
 
     fn draw_widgets(&self, placement: Placement, area: Rect, buf: &mut Buffer) {
         draw_rows(&self.panels.lines(placement), self.theme.text, area, buf);
+    }
+}
+
+/// Where the text of the editor is, behind the sign before it.
+fn text_of(editor: Rect) -> Rect {
+    let prompt = PROMPT.len() as u16;
+    Rect {
+        x: editor.x + prompt,
+        width: editor.width - prompt,
+        ..editor
     }
 }
 

@@ -146,6 +146,7 @@ impl Chat {
             self.state.incoming(incoming);
             self.clockwork.want(Due::Soon);
         }
+        self.state.show_printed();
         while let Ok(turn) = self.clockwork.turns.try_recv() {
             turn(&mut self.state);
             self.clockwork.want(Due::Soon);

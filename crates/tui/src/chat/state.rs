@@ -88,6 +88,10 @@ pub(crate) struct State {
     pub(super) context_tokens: Option<u64>,
     /// The session is shown as it was when the chat came to it.
     pub(super) is_loaded: bool,
+    /// What was told before that.
+    pub(super) early: Vec<(NoticeKind, String)>,
+    /// Lines that were printed and are not shown yet.
+    pub(super) printed: Vec<String>,
     /// Lines that were printed since something happened.
     pub(super) printed_lines: usize,
     /// What is said when the run before is over.
@@ -156,6 +160,8 @@ pub(super) fn begin(options: Options) -> (State, Clockwork) {
         waits_since: None,
         context_tokens: None,
         is_loaded: false,
+        early: Vec::new(),
+        printed: Vec::new(),
         printed_lines: 0,
         opening,
         effects: Vec::new(),
@@ -227,6 +233,10 @@ impl State {
         self.ask(Command::GetMessages, |state, result| match result {
             Ok(Answer::Messages(messages)) => {
                 state.transcript.load(&messages);
+                // What was told while the session was put together stays.
+                for (kind, text) in std::mem::take(&mut state.early) {
+                    state.transcript.notice(kind, &text);
+                }
                 let texts = state.transcript.user_texts();
                 state.editor.set_history(texts);
                 state.is_loaded = true;
@@ -280,6 +290,9 @@ impl State {
     }
 
     pub fn notice(&mut self, kind: NoticeKind, text: &str) {
+        if !self.is_loaded {
+            self.early.push((kind, text.to_owned()));
+        }
         self.transcript.notice(kind, text);
     }
 
