@@ -9,6 +9,7 @@ use pinion_agent::{Event, Listener};
 use tokio::sync::Notify;
 
 use crate::Incoming;
+use crate::chat::Turn;
 
 /// How much may wait before the session is asked to slow down.
 const ROOM: usize = 4096;
@@ -21,9 +22,32 @@ pub struct Feed(Arc<Shared>);
 #[derive(Debug)]
 pub struct FeedReader(Arc<Shared>);
 
-#[derive(Debug, Default)]
+/// What waits: something that was told, or an answer that became something to do. They are in one line, so that an
+/// answer never overtakes what happened before it.
+pub(crate) enum Told {
+    Incoming(Incoming),
+    Turn(Turn),
+}
+
+/// Brings answers to the chat, in line with everything else.
+#[derive(Debug, Clone)]
+pub(crate) struct Answers(Arc<Shared>);
+
+impl Answers {
+    /// Has something done to the chat; whether it still listens.
+    pub fn send(&self, turn: Turn) -> bool {
+        self.0.push(Told::Turn(turn))
+    }
+
+    /// Whether nobody reads any more.
+    pub fn is_closed(&self) -> bool {
+        self.0.closed.load(Ordering::Acquire)
+    }
+}
+
+#[derive(Default)]
 struct Shared {
-    waiting: Mutex<VecDeque<Incoming>>,
+    waiting: Mutex<VecDeque<Told>>,
     arrived: Notify,
     taken: Notify,
     /// Nobody reads any more.
@@ -31,8 +55,17 @@ struct Shared {
 }
 
 impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Incoming>> {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Told>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, told: Told) -> bool {
+        if self.closed.load(Ordering::Acquire) {
+            return false;
+        }
+        self.waiting().push_back(told);
+        self.arrived.notify_one();
+        true
     }
 
     fn has_room(&self) -> bool {
@@ -49,12 +82,7 @@ pub fn feed() -> (Feed, FeedReader) {
 impl Feed {
     /// Tells the chat something; whether it still listens.
     pub fn tell(&self, incoming: Incoming) -> bool {
-        if self.0.closed.load(Ordering::Acquire) {
-            return false;
-        }
-        self.0.waiting().push_back(incoming);
-        self.0.arrived.notify_one();
-        true
+        self.0.push(Told::Incoming(incoming))
     }
 }
 
@@ -81,8 +109,23 @@ impl Listener for Feed {
 }
 
 impl FeedReader {
+    /// Everything that was told, in order.
+    pub fn take(&self) -> Vec<Incoming> {
+        let told = self.take_all().into_iter();
+        let incoming = told.filter_map(|told| match told {
+            Told::Incoming(incoming) => Some(incoming),
+            Told::Turn(_) => None,
+        });
+        incoming.collect()
+    }
+
+    /// How answers are brought to whoever reads here.
+    pub(crate) fn answers(&self) -> Answers {
+        Answers(Arc::clone(&self.0))
+    }
+
     /// Everything that waits, in order.
-    pub fn take(&self) -> VecDeque<Incoming> {
+    pub(crate) fn take_all(&self) -> VecDeque<Told> {
         let taken = std::mem::take(&mut *self.0.waiting());
         if !taken.is_empty() {
             self.0.taken.notify_waiters();
@@ -96,10 +139,17 @@ impl FeedReader {
     }
 }
 
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Feed")
+    }
+}
+
 impl Drop for FeedReader {
     fn drop(&mut self) {
         self.0.closed.store(true, Ordering::Release);
-        self.0.waiting().clear();
+        // Dropped outside of the lock: what is done with them may tell more.
+        drop(std::mem::take(&mut *self.0.waiting()));
         self.0.taken.notify_waiters();
     }
 }

@@ -206,7 +206,7 @@ impl PlainChat {
         match request {
             Request::Dialog(dialog) => {
                 if let Some(words) = self.questions.push(dialog) {
-                    self.print(&words);
+                    self.notice(NoticeKind::Information, &words);
                 }
             }
             Request::Notify { kind, text } => {
@@ -226,7 +226,7 @@ impl PlainChat {
 
     fn question_is_over(&mut self) {
         if let Some(words) = self.questions.drop_overdue() {
-            self.print(&words);
+            self.notice(NoticeKind::Information, &words);
         }
     }
 

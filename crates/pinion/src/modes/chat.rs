@@ -69,7 +69,11 @@ fn on_screen(
     let host = Arc::new(SessionHost::new(&basis, &flags, feed.clone()));
     let ended = runtime.block_on(async {
         if flags.resume {
-            match chat.choose_session(Arc::clone(&host) as _).await? {
+            let picked = tokio::select! {
+                picked = chat.choose_session(Arc::clone(&host) as _) => picked?,
+                code = signals.signalled() => return Ok(Some(ended_with(code))),
+            };
+            match picked {
                 Some(path) => flags.session = Some(path.display().to_string()),
                 None => return Ok(None),
             }
@@ -158,6 +162,14 @@ fn leave(runtime: Runtime, shared: &Shared) {
     pinion_tools::kill_all();
     shared.preferences.flush();
     runtime.shutdown_background();
+}
+
+/// Nothing was said.
+fn ended_with(exit_code: u8) -> ChatEnding {
+    ChatEnding {
+        exit_code,
+        session: None,
+    }
 }
 
 fn say_how_to_go_on(program: Program, ended: &ChatEnding) {

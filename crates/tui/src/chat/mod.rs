@@ -21,6 +21,7 @@ use pinion_message::Block;
 
 use self::run::Clockwork;
 use self::state::State;
+pub(crate) use self::state::Turn;
 use crate::transcript::Images;
 use crate::{Background, Colours, FeedReader, Host, Terminal};
 
@@ -103,6 +104,7 @@ impl Chat {
     /// Talks until the user leaves or the program must end.
     pub async fn run(mut self, host: Arc<dyn Host>, feed: FeedReader) -> io::Result<Ending> {
         self.state.set_host(host);
+        self.state.answers = Some(feed.answers());
         self.state.begin_session();
         self.turn(&feed).await?;
         Ok(self.state.ended())

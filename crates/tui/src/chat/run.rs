@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use super::state::{Effect, Turn};
 use super::{Chat, TICK, soonest};
 use crate::FeedReader;
+use crate::feed::Told;
 use crate::terminal::{BackgroundQuery, Sorted};
 
 /// The shortest time between two frames that no key asked for.
@@ -107,6 +108,8 @@ impl Chat {
             if may_draw {
                 self.draw()?;
             }
+            // Asked once, so that either the terminal or the clock wakes us.
+            let ready = self.terminal.is_ready();
             let wake = self.next_wake(ready);
             let woken = {
                 let Clockwork { turns, keys, .. } = &mut self.clockwork;
@@ -118,7 +121,7 @@ impl Chat {
                     },
                     Some(turn) = turns.recv() => Woken::Turn(turn),
                     _ = continued.recv() => Woken::Continued,
-                    done = self.terminal.ready(), if !self.terminal.is_ready() => Woken::Ready(done),
+                    done = self.terminal.ready(), if !ready => Woken::Ready(done),
                     () = feed.arrived() => Woken::Told,
                     () = until(wake) => Woken::Time,
                 }
@@ -142,8 +145,11 @@ impl Chat {
     }
 
     fn take_in(&mut self, feed: &FeedReader) {
-        for incoming in feed.take() {
-            self.state.incoming(incoming);
+        for told in feed.take_all() {
+            match told {
+                Told::Incoming(incoming) => self.state.incoming(incoming),
+                Told::Turn(turn) => turn(&mut self.state),
+            }
             self.clockwork.want(Due::Soon);
         }
         self.state.show_printed();

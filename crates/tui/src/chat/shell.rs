@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use pinion_agent::{Answer, Command, Follower};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
-use super::state::{State, Turn};
+use super::state::State;
+use crate::feed::Answers;
 use crate::transcript::ShellId;
 
 /// How much of what is printed may wait to be shown.
@@ -29,7 +30,7 @@ impl Shells {
 #[derive(Debug)]
 struct Echo {
     id: ShellId,
-    turns: mpsc::UnboundedSender<Turn>,
+    answers: Answers,
     load: Arc<Load>,
 }
 
@@ -39,21 +40,33 @@ struct Load {
     taken: Notify,
 }
 
+/// What was printed, on its way; it counts until it is shown or thrown away.
+struct Parcel {
+    text: String,
+    load: Arc<Load>,
+}
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        self.load.bytes.fetch_sub(self.text.len(), Ordering::AcqRel);
+        self.load.taken.notify_waiters();
+    }
+}
+
 impl Follower for Echo {
     fn printed(&self, text: &str) {
-        let (id, text, load) = (self.id, text.to_owned(), Arc::clone(&self.load));
-        load.bytes.fetch_add(text.len(), Ordering::AcqRel);
-        let show = move |state: &mut State| {
-            load.bytes.fetch_sub(text.len(), Ordering::AcqRel);
-            load.taken.notify_waiters();
-            state.transcript.shell_output(id, &text);
+        let id = self.id;
+        self.load.bytes.fetch_add(text.len(), Ordering::AcqRel);
+        let parcel = Parcel {
+            text: text.to_owned(),
+            load: Arc::clone(&self.load),
         };
-        // A chat that has ended shows nothing.
-        let _ = self.turns.send(Box::new(show));
+        let show = move |state: &mut State| state.transcript.shell_output(id, &parcel.text);
+        self.answers.send(Box::new(show));
     }
 
     fn has_room(&self) -> bool {
-        self.turns.is_closed() || self.load.bytes.load(Ordering::Acquire) < ROOM
+        self.answers.is_closed() || self.load.bytes.load(Ordering::Acquire) < ROOM
     }
 
     fn room(&self) -> BoxFuture<'_, ()> {
@@ -63,10 +76,7 @@ impl Follower for Echo {
                 if self.has_room() {
                     return;
                 }
-                tokio::select! {
-                    () = taken => {}
-                    () = self.turns.closed() => return,
-                }
+                taken.await;
             }
         })
     }
@@ -75,10 +85,13 @@ impl Follower for Echo {
 impl State {
     /// Runs a command of the user; the model is not told of a private one.
     pub(super) fn run_shell(&mut self, command: &str, is_private: bool) {
+        let Some(answers) = self.answers.clone() else {
+            return;
+        };
         let id = self.transcript.shell_start(command, is_private);
         let follower = Echo {
             id,
-            turns: self.turns.clone(),
+            answers,
             load: Arc::default(),
         };
         self.shells.running += 1;

@@ -16,13 +16,14 @@ use super::status::Panels;
 use super::{Ending, Options, SessionHint, soonest};
 use crate::completion::{Completion, TabCompletes};
 use crate::editor::Editor;
+use crate::feed::Answers;
 use crate::highlight::Highlighter;
 use crate::overlay::{CommandHelp, Dialogs, Overlay};
 use crate::transcript::{Fold, NoticeKind, Transcript};
 use crate::{Abilities, Background, Colours, Host, Theme};
 
 /// Something that is done to the chat when an answer is there.
-pub(super) type Turn = Box<dyn FnOnce(&mut State) + Send>;
+pub(crate) type Turn = Box<dyn FnOnce(&mut State) + Send>;
 
 /// How long a short word in the status line stays.
 const HINT: Duration = Duration::from_secs(4);
@@ -49,6 +50,7 @@ pub(super) struct Session {
     pub name: Option<String>,
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
+    pub messages: usize,
     /// It has told of itself at least once.
     pub is_known: bool,
 }
@@ -105,6 +107,9 @@ pub(crate) struct State {
     pub(super) picking: Option<Option<PathBuf>>,
     pub(super) ending: Option<u8>,
     pub(super) host: Option<Arc<dyn Host>>,
+    /// Where answers come in.
+    pub(super) answers: Option<Answers>,
+    /// Where what needs no order comes in.
     pub(super) turns: mpsc::UnboundedSender<Turn>,
 }
 
@@ -170,6 +175,7 @@ pub(super) fn begin(options: Options) -> (State, Clockwork) {
         picking: None,
         ending: None,
         host: None,
+        answers: None,
         cwd: options.cwd,
         home: options.home,
         turns,
@@ -198,14 +204,13 @@ impl State {
         command: Command,
         then: impl FnOnce(&mut Self, Result<Answer, EngineError>) + Send + 'static,
     ) {
-        let turns = self.turns.clone();
+        let (Some(answers), Some(host)) = (self.answers.clone(), &self.host) else {
+            return;
+        };
         let reply = Reply::new(move |result| {
-            // A chat that has ended needs no answer.
-            let _ = turns.send(Box::new(move |state| then(state, result)));
+            answers.send(Box::new(move |state| then(state, result)));
         });
-        if let Some(host) = &self.host {
-            host.send(command, reply);
-        }
+        host.send(command, reply);
     }
 
     /// The same where only a failure is worth telling.
@@ -260,6 +265,7 @@ impl State {
                 name: view.session_name,
                 model: view.model,
                 thinking: view.thinking_level,
+                messages: view.message_count,
                 is_known: true,
             };
             state.compacting = view.is_compacting;

@@ -101,10 +101,10 @@ impl State {
 
     /// A command of an extension may have gone to another session or another place in it.
     fn look_for_changes(&mut self) {
-        let id = self.session.id.clone();
+        let (id, messages) = (self.session.id.clone(), self.session.messages);
         self.ask(Command::GetState, move |state, result| {
             if let Ok(Answer::State(view)) = result
-                && view.session_id != id
+                && (view.session_id != id || view.message_count < messages)
             {
                 state.reload();
             }
