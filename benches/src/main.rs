@@ -15,7 +15,9 @@ mod plain;
 mod process;
 mod report;
 mod samples;
+mod screen;
 mod table;
+mod terminal;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,7 @@
 //! The measurements, one file per promise. Each plays its scenario to every agent in turn, several
 //! times around, and adds rows to the table; none of them knows another.
 
+mod chat;
 mod dialects;
 mod extensions;
 mod flow;
@@ -65,6 +66,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("dialects", dialects::run),
     ("extensions", extensions::run),
     ("pinocchio", pinocchio::run),
+    ("chat", chat::run),
     ("hub", hub::run),
 ];
 

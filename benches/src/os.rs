@@ -1,9 +1,13 @@
 //! The few system calls the standard library has no name for: clocks of other processes, waiting for
-//! a descriptor, and a fast search for a byte. Nothing here knows what is measured.
+//! a descriptor, pseudo-terminals, and a fast search for a byte. Nothing here knows what is measured.
 #![allow(unsafe_code)]
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::ptr;
 use std::time::Duration;
 
 /// Nanoseconds of the monotonic clock, which all processes of a machine share.
@@ -53,6 +57,53 @@ pub fn find(bytes: &[u8], byte: u8) -> Option<usize> {
     // SAFETY: the pointer and the length belong to one slice.
     let found = unsafe { libc::memchr(bytes.as_ptr().cast(), i32::from(byte), bytes.len()) };
     (!found.is_null()).then(|| found as usize - bytes.as_ptr() as usize)
+}
+
+/// A new pseudo-terminal of this size: the end of whoever shows it, and that of the program.
+pub fn pseudo_terminal(columns: u16, rows: u16) -> io::Result<(File, OwnedFd)> {
+    let (mut shown, mut used) = (-1, -1);
+    let size = libc::winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    // SAFETY: the call writes two descriptors into local variables and reads the size; the other pointers may be null.
+    let failed = unsafe {
+        libc::openpty(
+            &raw mut shown,
+            &raw mut used,
+            ptr::null_mut(),
+            ptr::null(),
+            &raw const size,
+        )
+    };
+    if failed != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: both descriptors were made just now and belong to nobody else. What is set on the first is a plain flag.
+    unsafe {
+        libc::fcntl(shown, libc::F_SETFD, libc::FD_CLOEXEC);
+        Ok((File::from_raw_fd(shown), OwnedFd::from_raw_fd(used)))
+    }
+}
+
+/// Makes a command run on a terminal, as the one who has it.
+pub fn run_on_terminal(command: &mut Command, terminal: OwnedFd) -> io::Result<()> {
+    command
+        .stdin(Stdio::from(terminal.try_clone()?))
+        .stdout(Stdio::from(terminal.try_clone()?))
+        .stderr(Stdio::from(terminal));
+    let take = || {
+        // SAFETY: two calls without pointers, on standard input, which is the terminal by then.
+        match unsafe { libc::setsid() == -1 || libc::ioctl(0, libc::TIOCSCTTY, 0) == -1 } {
+            true => Err(io::Error::last_os_error()),
+            false => Ok(()),
+        }
+    };
+    // SAFETY: what runs between fork and exec makes system calls only.
+    unsafe { command.pre_exec(take) };
+    Ok(())
 }
 
 /// Which of many descriptors can be read.

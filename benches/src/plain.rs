@@ -13,6 +13,8 @@ use crate::Fallible;
 
 /// Answers one line with one line.
 pub const ANSWER: &str = "plain-answer";
+/// Draws a frame on a terminal.
+pub const PAINT: &str = "plain-paint";
 /// Writes lines of given lengths.
 pub const WRITE: &str = "plain-write";
 /// Copies what a model server sends.
@@ -35,6 +37,7 @@ pub fn command(mode: &str, argument: &str) -> Fallible<Command> {
 pub fn run(mode: &str, argument: &str) -> Option<Fallible<()>> {
     let program = match mode {
         ANSWER => |_: &str| answer(),
+        PAINT => |_: &str| paint(),
         WRITE => |path: &str| write_lines(Path::new(path)),
         RELAY => relay,
         SHELL => shell,
@@ -57,6 +60,12 @@ fn answer() -> Fallible<()> {
     Ok(io::stdout()
         .lock()
         .write_all(b"{\"id\":\"s\",\"type\":\"response\"}\n")?)
+}
+
+fn paint() -> Fallible<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(b"\x1b[?2026h\x1b[2J\x1b[22;1H> \x1b[?2026l")?;
+    Ok(stdout.flush()?)
 }
 
 /// Saves the lengths of lines for [`WRITE`].

@@ -173,7 +173,8 @@ fn family(pid: u32) -> Vec<u32> {
     all
 }
 
-fn kilobytes(path: &str, name: &str) -> u64 {
+/// A number of kilobytes that the system keeps of a process, in bytes.
+pub fn kilobytes(path: &str, name: &str) -> u64 {
     let text = fs::read_to_string(path).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let number = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());

@@ -12,7 +12,7 @@ use crate::agent::Agent;
 use crate::samples::{Samples, at_least, size, time, times};
 use crate::table::Row;
 
-const ENTRIES: usize = 10_000;
+pub(super) const ENTRIES: usize = 10_000;
 
 /// From the start of the process to each of the two answers.
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ fn open(bench: &Bench, agent: &Agent, opened: &mut Opened) -> Fallible<usize> {
 }
 
 /// A session as work leaves it: questions, answers with a call, results of about a kilobyte.
-fn session(work: &Path) -> String {
+pub(super) fn session(work: &Path) -> String {
     let stamp = "2026-01-01T10:00:00.000Z";
     let mut text = json!({"type": "session", "version": 3, "timestamp": stamp,
         "id": "01890a5d-ac96-774b-bcce-b302099a8057", "cwd": work.to_string_lossy()})
