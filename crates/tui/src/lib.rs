@@ -14,7 +14,6 @@ mod highlight;
 mod host;
 mod keys;
 mod markdown;
-#[allow(dead_code, unused_imports, reason = "parts that only tests use")]
 mod overlay;
 mod plain;
 mod plain_chat;

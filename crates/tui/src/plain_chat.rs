@@ -3,6 +3,8 @@
 
 mod commands;
 mod questions;
+#[cfg(test)]
+mod tests;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -237,7 +239,10 @@ impl PlainChat {
             if let Some((id, response)) = answered {
                 self.host.answer(&id, response);
             }
-            return self.print(&words);
+            if !words.is_empty() {
+                self.notice(NoticeKind::Information, &words);
+            }
+            return;
         }
         let text = line.trim();
         if text.is_empty() {

@@ -1,12 +1,14 @@
 //! Records of the dialog protocol, as what they ask of the chat.
 //!
 //! They come from extensions and from whoever asks about tool calls, so nothing in them is taken for granted: a
-//! member of another type counts as missing, and what is shown is cut to what a screen can use. What goes back, the
-//! options of a choice, is kept as it came.
+//! member of another type counts as missing, and what is only shown is made harmless and cut to what a screen can use.
+//! What goes back, the options of a choice and the text of an editor, is kept as it came.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+
+use crate::text::{one_line, sanitise};
 
 /// Characters of a title or a status line that are kept.
 const LONGEST_LINE: usize = 1_000;
@@ -130,7 +132,7 @@ impl Request {
             Some("extension_error") => Self::ExtensionError {
                 path: line(&record, "extensionPath"),
                 event: line(&record, "event"),
-                error: kept(text(&record, "error").unwrap_or_default(), LONGEST_TEXT),
+                error: shown(text(&record, "error").unwrap_or_default(), LONGEST_TEXT),
             },
             _ => Self::Other,
         }
@@ -144,11 +146,11 @@ impl Request {
                     Some("warning") => NotifyKind::Warning,
                     _ => NotifyKind::Info,
                 },
-                text: kept(text(record, "message")?, LONGEST_TEXT),
+                text: shown(text(record, "message")?, LONGEST_TEXT),
             },
             "setStatus" => Self::Status {
                 key: text(record, "statusKey")?.to_owned(),
-                text: text(record, "statusText").map(|text| kept(text, LONGEST_LINE)),
+                text: text(record, "statusText").map(|text| one_line(&kept(text, LONGEST_LINE))),
             },
             "setWidget" => Self::Widget {
                 key: text(record, "widgetKey")?.to_owned(),
@@ -162,7 +164,7 @@ impl Request {
             "set_editor_text" => Self::EditorText(kept(text(record, "text")?, LONGEST_EDITOR_TEXT)),
             method => Self::Dialog(Dialog {
                 id: text(record, "id").filter(|id| !id.is_empty())?.to_owned(),
-                title: kept(text(record, "title").unwrap_or_default(), LONGEST_TEXT),
+                title: shown(text(record, "title").unwrap_or_default(), LONGEST_TEXT),
                 kind: DialogKind::of(method, record)?,
                 timeout: record.get("timeout").and_then(Value::as_f64).and_then(wait),
             }),
@@ -176,7 +178,7 @@ impl DialogKind {
         let kind = match method {
             "select" => Self::Select(options(record.get("options"))),
             "confirm" => Self::Confirm {
-                message: kept(text(record, "message").unwrap_or_default(), LONGEST_TEXT),
+                message: shown(text(record, "message").unwrap_or_default(), LONGEST_TEXT),
             },
             "input" => Self::Input {
                 placeholder: line(record, "placeholder"),
@@ -198,7 +200,15 @@ fn text<'a>(record: &'a Map<String, Value>, member: &str) -> Option<&'a str> {
 }
 
 fn line(record: &Map<String, Value>, member: &str) -> String {
-    kept(text(record, member).unwrap_or_default(), LONGEST_LINE)
+    one_line(&kept(
+        text(record, member).unwrap_or_default(),
+        LONGEST_LINE,
+    ))
+}
+
+/// The beginning of a text, made harmless.
+fn shown(text: &str, most: usize) -> String {
+    sanitise(&kept(text, most)).into_owned()
 }
 
 /// The beginning of a text, with a sign where something is missing.
@@ -225,7 +235,7 @@ fn widget_lines(lines: Option<&Value>) -> Option<Option<Vec<String>>> {
     let texts = lines.iter().map(|line| line.as_str().unwrap_or_default());
     let mut kept: Vec<String> = texts
         .take(MOST_WIDGET_LINES)
-        .map(|line| kept(line, LONGEST_LINE))
+        .map(|line| shown(line, LONGEST_LINE).replace('\n', " "))
         .collect();
     if lines.len() > MOST_WIDGET_LINES {
         kept.push(format!("… {} more lines", lines.len() - MOST_WIDGET_LINES));
@@ -482,6 +492,30 @@ mod tests {
             panic!("{widget:?}")
         };
         assert_eq!((lines.len(), lines[10].as_str()), (11, "… 15 more lines"));
+    }
+
+    #[test]
+    fn what_is_shown_cannot_command_the_terminal() {
+        let evil = "a\u{1b}]0;owned\u{7}\u{1b}[2J\rb\u{202e}c\nd";
+        for members in [
+            json!({"method": "select", "title": evil}),
+            json!({"method": "confirm", "title": "", "message": evil}),
+            json!({"method": "input", "placeholder": evil}),
+            json!({"method": "notify", "message": evil}),
+            json!({"method": "setStatus", "statusKey": "k", "statusText": evil}),
+            json!({"method": "setWidget", "widgetKey": "k", "widgetLines": [evil]}),
+            json!({"method": "setTitle", "title": evil}),
+        ] {
+            let seen = format!("{:?}", request(members.clone()));
+            let is_clean = !["u{1b}", "u{7}", "u{202e}", "\\r"]
+                .iter()
+                .any(|sign| seen.contains(sign));
+            assert!(is_clean && seen.contains('a'), "{members}: {seen}");
+        }
+        let Request::Title(title) = request(json!({"method": "setTitle", "title": "a\nb"})) else {
+            panic!("a title");
+        };
+        assert_eq!(title, "a b");
     }
 
     #[test]

@@ -20,8 +20,6 @@ mod tests;
 pub(crate) use dialog::Dialogs;
 pub(crate) use models::{ModelPicker, ThinkingPicker};
 pub(crate) use page::{CommandHelp, Page};
-pub(crate) use picker::{Item, Outfit, Picked, Picker, Prompt};
-pub(crate) use search::Matching;
 pub(crate) use sessions::SessionPicker;
 pub(crate) use tree::TreeView;
 

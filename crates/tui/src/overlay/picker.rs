@@ -132,12 +132,6 @@ impl<T: Item> Picker<T> {
         self.prompt == Prompt::Shown || !self.filter.text().is_empty()
     }
 
-    /// What is typed.
-    #[cfg(test)]
-    pub fn filter(&self) -> &str {
-        self.filter.text()
-    }
-
     /// A key: moves, narrows, chooses.
     pub fn key(&mut self, key: KeyEvent) -> Picked {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);

@@ -6,7 +6,8 @@ use ratatui::style::Modifier;
 use ratatui::text::Line;
 
 use super::*;
-use crate::overlay::{Item, Matching, Outfit, Picked, Picker};
+use crate::overlay::picker::{Item, Outfit, Picked, Picker};
+use crate::overlay::search::Matching;
 
 /// A name that counts how often it is laid out.
 struct Name(String, Arc<AtomicUsize>);
