@@ -113,6 +113,16 @@ impl Tmux {
         self.tmux(&["capture-pane", "-p", "-e"])
     }
 
+    /// What the program put into the clipboard.
+    pub fn clipboard(&self) -> String {
+        self.tmux(&["show-buffer"])
+    }
+
+    /// Sets an option of tmux for all windows.
+    pub fn set_option(&self, name: &str, value: &str) {
+        self.tmux(&["set-option", "-g", name, value]);
+    }
+
     /// What tmux knows of the pane: a format such as `#{alternate_on}`.
     pub fn ask(&self, format: &str) -> String {
         self.tmux(&["display-message", "-p", format])

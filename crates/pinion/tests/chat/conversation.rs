@@ -216,3 +216,20 @@ fn messages_on_the_command_line_are_said_one_after_the_other() {
     assert!(!requests[0].to_string().contains("are you sure"));
     assert!(requests[1].to_string().contains("are you sure"));
 }
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn answers_and_their_code_are_copied() {
+    let answer = "Use *this*:\n\n```sh\nls -la\n```\n\nThat is all.";
+    let room = Room::new(json!({"turns": [says(answer)]}));
+    room.terminal.set_option("set-clipboard", "on");
+    let chat = room.chat("");
+    chat.say("how?");
+    chat.wait_for("That is all.");
+    chat.wait_for("Ctrl-G help");
+    chat.say("/copy");
+    chat.wait_for("Copied.");
+    assert_eq!(chat.clipboard(), answer);
+    chat.press(&["M-k"]);
+    chat.wait_until("the code", |_| chat.clipboard().trim_end() == "ls -la");
+}

@@ -61,6 +61,34 @@ fn long_conversations_scroll_and_come_back() {
     chat.wait_for("a long list");
     chat.press(&["C-End"]);
     chat.wait_for("item 200");
+    let wheel_up = "\u{1b}[<64;10;5M";
+    chat.write(wheel_up);
+    chat.wait_without("item 200");
+    let wheel_down = "\u{1b}[<65;10;5M";
+    chat.write(wheel_down);
+    chat.wait_for("item 200");
+}
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn a_light_terminal_says_so() {
+    let room = Room::new(json!({}));
+    let accent = |screen: &str| {
+        let row = screen
+            .lines()
+            .find(|line| line.contains("pinion 0"))
+            .unwrap_or_default();
+        row.to_owned()
+    };
+    let chat = room.chat("");
+    let dark = accent(&chat.coloured_screen());
+    chat.press(&["C-d"]);
+    chat.wait_for("ended with 0");
+    chat.set_option("window-style", "bg=#ffffff,fg=#000000");
+    let chat = room.chat("");
+    chat.wait_until("other colours", |_| accent(&chat.coloured_screen()) != dark);
+    let screen = chat.screen();
+    assert!(!screen.contains("rgb:"), "the answer is no text: {screen}");
 }
 
 #[test]

@@ -1,19 +1,18 @@
 //! Pictures that a text names with `@` go along with it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use pinion_message::Block;
 
-use crate::editor::{image_type, references};
+use crate::editor::image_type;
 
 /// The largest picture that is sent, and the most of them.
 const LARGEST: u64 = 10 << 20;
 const MOST: usize = 20;
 
-/// The pictures `text` names.
-pub(super) fn images(text: &str, cwd: &Path) -> Vec<Block> {
-    let files = references(text, cwd);
+/// The pictures among these files.
+pub(super) fn images(files: &[PathBuf]) -> Vec<Block> {
     let images = files.iter().filter_map(|file| picture(file));
     images.take(MOST).collect()
 }

@@ -108,6 +108,7 @@ impl State {
                 ("waiting", Some(since))
             }
             _ if !self.session.is_known => ("starting", None),
+            _ if self.completion.is_searching() => ("looking for files", None),
             _ => return None,
         };
         let tick = (now - self.born).as_millis() / super::TICK.as_millis();

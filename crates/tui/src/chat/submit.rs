@@ -22,6 +22,7 @@ impl State {
             self.hint("An answer is on its way. Wait for it, or stop it with Esc.");
             return;
         }
+        let files = self.editor.references(&self.cwd);
         self.editor.take();
         self.editor.remember(text.clone());
         self.completion.update(&self.editor);
@@ -35,7 +36,7 @@ impl State {
         if text.starts_with('/') && self.own_command(&text) {
             return;
         }
-        let images = attach::images(&text, &self.cwd);
+        let images = attach::images(&files);
         let saying = Saying { text, images };
         match self.is_loaded {
             true => self.say(saying, delivery),
