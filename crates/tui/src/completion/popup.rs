@@ -97,24 +97,25 @@ impl Popup {
 
     /// Entries a page has.
     pub(super) fn page(&self) -> isize {
-        isize::try_from(self.shown()).unwrap_or(1)
+        isize::try_from(self.shown_in(ROWS)).unwrap_or(1)
     }
 
     fn select(&mut self, position: usize) {
         self.selected = position;
-        let shown = self.shown();
+        let shown = self.shown_in(ROWS);
         self.top = self
             .top
             .clamp((position + 1).saturating_sub(shown), position);
     }
 
-    /// Rows of entries; one is left for the count if there are more.
-    fn shown(&self) -> usize {
-        if self.total > ROWS {
-            ROWS - 1
+    /// Entries that are shown in so many rows; one is left for the count if there are more.
+    fn shown_in(&self, rows: usize) -> usize {
+        let shown = if self.total > rows {
+            rows.saturating_sub(1)
         } else {
             self.entries.len()
-        }
+        };
+        shown.max(1)
     }
 
     pub(super) fn height(&self) -> u16 {
@@ -127,36 +128,27 @@ impl Popup {
     }
 
     pub(super) fn draw(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
-        let area = area.intersection(buf.area);
+        let height = area.height.min(self.height());
+        let area = Rect { height, ..area }.intersection(buf.area);
         // It is drawn over something else.
-        let rows = Rect {
-            height: area.height.min(self.height()),
-            ..area
-        };
-        Clear.render(rows, buf);
-        let shown = self.shown();
-        let visible = || self.entries.iter().enumerate().skip(self.top).take(shown);
+        Clear.render(area, buf);
+        let shown = self.shown_in(usize::from(area.height));
+        let top = self
+            .top
+            .clamp((self.selected + 1).saturating_sub(shown), self.selected);
+        let visible = || self.entries.iter().enumerate().skip(top).take(shown);
         let names = visible()
             .map(|(_, entry)| title_width(entry))
             .max()
             .unwrap_or(0)
             .min(NAMES);
-        let mut y = area.top();
-        for (position, entry) in visible() {
-            if y == area.bottom() {
-                return;
-            }
-            let row = Rect {
-                y,
-                height: 1,
-                ..area
-            };
+        let mut rows = area.rows();
+        for ((position, entry), row) in visible().zip(&mut rows) {
             draw_entry(row, buf, theme, entry, names, position == self.selected);
-            y += 1;
         }
-        if self.total > ROWS && y < area.bottom() {
+        if let Some(row) = rows.next() {
             let more = format!("  + {} more", self.total - shown);
-            buf.set_stringn(area.x, y, more, usize::from(area.width), theme.dim);
+            buf.set_stringn(row.x, row.y, more, usize::from(row.width), theme.dim);
         }
     }
 }

@@ -372,6 +372,28 @@ fn nothing_shines_through_and_nothing_else_is_touched() {
 }
 
 #[test]
+fn what_is_chosen_is_seen_in_any_room() {
+    let mut popup = Popup::default();
+    popup.set(
+        paths::entries((0..20).map(|number| format!("file{number}")).collect(), ""),
+        20,
+    );
+    let theme = Theme::new(Background::Dark, Colours::Palette);
+    for step in [0, 3, 5, 7, 30, -2, -9] {
+        popup.step(step);
+        for height in 1..10 {
+            let mut buffer = Buffer::empty(Rect::new(0, 0, 20, height));
+            popup.draw(buffer.area, &mut buffer, &theme);
+            let rows = rows(&buffer);
+            let chosen = format!("→ {}", popup.selected().expect("one").name);
+            assert!(rows.contains(&chosen), "{rows:?}");
+            let counted = rows.iter().any(|row| row.ends_with("more"));
+            assert_eq!(counted, height > 1, "{rows:?}");
+        }
+    }
+}
+
+#[test]
 fn what_fits_is_marked() {
     let mut popup = Popup::default();
     let paths = ["src/é/main.rs", "a/very/long/path/main.rs"];

@@ -23,14 +23,11 @@ use buffer::{Buffer, How};
 use history::{History, Newer};
 use kills::{Kills, Side};
 use layout::Layout;
-use pastes::Pastes;
+use pastes::{Pastes, Piece};
 
 pub(crate) use attach::{image_type, references, resolve, starts_reference};
 pub(crate) use keys::EditorOutcome;
 pub(crate) use unit::is_marker;
-
-/// Texts longer than this are put in as a paste, so that every keystroke stays quick.
-const SET_TEXT_SHOWN: usize = 64 * 1024;
 
 /// How many lines there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +43,8 @@ pub(crate) struct Editor {
     pastes: Pastes,
     kills: Kills,
     history: History,
+    /// What was given away last, in case it is to be remembered.
+    taken: Vec<Piece>,
     lines: Lines,
     /// What the last key did, for those that go on with it.
     last: Last,
@@ -63,6 +62,8 @@ pub(crate) struct Editor {
 enum Last {
     Kill,
     Yank(Range<usize>),
+    /// Went through what was said before: up and down go on with that.
+    History,
     Other,
 }
 
@@ -80,6 +81,7 @@ impl Editor {
             pastes: Pastes::default(),
             kills: Kills::default(),
             history: History::default(),
+            taken: Vec::new(),
             lines: Lines::Many,
             last: Last::Other,
             goal: None,
@@ -151,6 +153,7 @@ impl Editor {
     pub(crate) fn take(&mut self) -> String {
         let text = self.buffer.take();
         let expanded = self.pastes.expand(&text);
+        self.taken = self.pastes.pieces(&text);
         self.history.leave();
         if !self.kills.has_markers() {
             self.pastes.clear();
@@ -164,19 +167,24 @@ impl Editor {
         attach::references(self.buffer.text(), cwd)
     }
 
-    /// What can be said again, the oldest first.
-    pub(crate) fn history(&self) -> &[String] {
-        self.history.texts()
-    }
-
-    /// Adds a text to what can be said again.
+    /// Adds a text to what can be said again. One that was just taken comes back with its pastes folded.
     pub(crate) fn remember(&mut self, text: String) {
-        self.history.remember(text);
+        let taken = std::mem::take(&mut self.taken);
+        let whole: String = taken.iter().map(Piece::text).collect();
+        let is_taken = whole.trim() == text.trim();
+        self.history.remember(if is_taken {
+            taken
+        } else {
+            vec![Piece::Typed(text)]
+        });
     }
 
     /// Sets what can be said again, the oldest first.
     pub(crate) fn set_history(&mut self, texts: Vec<String>) {
-        self.history.set(texts);
+        self.history = History::default();
+        for text in texts {
+            self.history.remember(vec![Piece::Typed(text)]);
+        }
     }
 
     /// Puts pasted text in; much of it becomes a marker.
@@ -197,13 +205,22 @@ impl Editor {
     }
 
     fn show(&mut self, text: &str) {
-        let text = self.admitted(text);
-        let text = if text.len() > SET_TEXT_SHOWN {
-            self.pastes.fold(text)
-        } else {
-            self.pastes.guard(text)
-        };
+        let text = Piece::Typed(self.admitted(text));
+        let text = self.pastes.join(&[text]);
         self.show_marked(&text);
+    }
+
+    fn show_said(&mut self, pieces: &[Piece]) {
+        let pieces: Vec<Piece> = pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Typed(text) => Piece::Typed(self.admitted(text)),
+                Piece::Pasted(text) => Piece::Pasted(self.admitted(text)),
+            })
+            .collect();
+        let text = self.pastes.join(&pieces);
+        self.show_marked(&text);
+        self.last = Last::History;
     }
 
     fn show_marked(&mut self, text: &str) {
@@ -266,20 +283,16 @@ impl Editor {
     /// A row up, or to what was said before.
     fn up(&mut self) {
         let (row, column) = self.row_and_column();
-        if row > 0 {
+        if row > 0 && self.last != Last::History {
             self.go_to_row(row - 1, column);
             return;
         }
-        let older = self.history.older(self.buffer.text()).map(str::to_owned);
-        match older {
-            Some(text) => {
-                self.show(&text);
-                // On the first row, so that the next step goes further back.
-                let at = self
-                    .layout()
-                    .place(self.buffer.text(), &self.pastes, 0, usize::MAX);
-                self.move_to(at);
-            }
+        match self
+            .history
+            .older(self.buffer.text())
+            .map(<[Piece]>::to_vec)
+        {
+            Some(said) => self.show_said(&said),
             None => self.move_to(0),
         }
     }
@@ -287,16 +300,19 @@ impl Editor {
     /// A row down, or to what was said after.
     fn down(&mut self) {
         let (row, column) = self.row_and_column();
-        if row + 1 < self.layout().rows().len() {
+        if row + 1 < self.layout().rows().len() && self.last != Last::History {
             self.go_to_row(row + 1, column);
             return;
         }
         match self.history.newer() {
-            Some(Newer::Text(text)) => {
-                let text = text.to_owned();
-                self.show(&text);
+            Some(Newer::Text(said)) => {
+                let said = said.to_vec();
+                self.show_said(&said);
             }
-            Some(Newer::Draft(draft)) => self.show_marked(&draft),
+            Some(Newer::Draft(draft)) => {
+                self.show_marked(&draft);
+                self.last = Last::History;
+            }
             None => self.move_to(self.buffer.text().len()),
         }
     }

@@ -10,6 +10,9 @@ const LINES_SHOWN: usize = 10;
 /// More characters than this are shown as a marker.
 const CHARACTERS_SHOWN: usize = 1000;
 
+/// Longer texts than this are treated as pasted wherever they come from, so that every keystroke stays quick.
+const TYPED_SHOWN: usize = 64 * 1024;
+
 /// What markers stand for, in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Pastes {
@@ -22,6 +25,29 @@ pub(super) struct Pastes {
 struct Kept {
     content: String,
     label: String,
+    why: Why,
+}
+
+/// Why something has a marker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    Long,
+    LooksLikeMarker,
+}
+
+/// A part of a text: what was typed, or what was pasted at length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    Typed(String),
+    Pasted(String),
+}
+
+impl Piece {
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Typed(text) | Self::Pasted(text) => text,
+        }
+    }
 }
 
 impl Pastes {
@@ -38,7 +64,7 @@ impl Pastes {
         } else {
             format!("[paste #{number} {} chars]", content.chars().count())
         };
-        match self.keep(&content, label) {
+        match self.keep(&content, label, Why::Long) {
             Some(marker) => {
                 self.numbered = number;
                 marker.to_string()
@@ -62,17 +88,18 @@ impl Pastes {
             let known = self.kept.iter().position(|kept| kept.content == own);
             let marker = known
                 .and_then(unit::marker)
-                .or_else(|| self.keep(&own, "\u{fffd}".to_owned()));
+                .or_else(|| self.keep(&own, "\u{fffd}".to_owned(), Why::LooksLikeMarker));
             guarded.push(marker.unwrap_or('\u{fffd}'));
         }
         guarded
     }
 
-    fn keep(&mut self, content: &str, label: String) -> Option<char> {
+    fn keep(&mut self, content: &str, label: String, why: Why) -> Option<char> {
         let marker = unit::marker(self.kept.len()).filter(|_| self.kept.len() < MARKERS)?;
         self.kept.push(Kept {
             content: content.to_owned(),
             label,
+            why,
         });
         Some(marker)
     }
@@ -92,6 +119,33 @@ impl Pastes {
             }
         }
         expanded
+    }
+
+    /// A text in pieces that need no markers.
+    pub(super) fn pieces(&self, text: &str) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut typed = String::new();
+        for character in text.chars() {
+            match unit::marker_number(character).and_then(|number| self.kept.get(number)) {
+                Some(kept) if kept.why == Why::Long => {
+                    pieces.push(Piece::Typed(std::mem::take(&mut typed)));
+                    pieces.push(Piece::Pasted(kept.content.clone()));
+                }
+                Some(kept) => typed.push_str(&kept.content),
+                None => typed.push(character),
+            }
+        }
+        pieces.push(Piece::Typed(typed));
+        pieces
+    }
+
+    /// The text that these are the pieces of, with markers.
+    pub(super) fn join(&mut self, pieces: &[Piece]) -> String {
+        let marked = pieces.iter().map(|piece| match piece {
+            Piece::Typed(text) if text.len() <= TYPED_SHOWN => self.guard(text.clone()),
+            Piece::Typed(text) | Piece::Pasted(text) => self.fold(text.clone()),
+        });
+        marked.collect()
     }
 
     /// Forgets everything; only when no marker is left anywhere.

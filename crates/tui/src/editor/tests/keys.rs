@@ -130,14 +130,17 @@ fn what_was_said_comes_back_and_the_draft_stays() {
     ]);
     let steps = [
         ("'draft'", "draft|"),
-        ("Up", "second|\nline"),
+        ("Up", "second\nline|"),
         ("Up", "first|"),
         ("Up", "|first"),
         ("Down", "second\nline|"),
         ("Down", "draft|"),
         ("Down", "draft|"),
         ("Up Up 'X'", "firstX|"),
-        ("Up", "second|\nline"),
+        ("Up", "second\nline|"),
+        // Whoever moves in it means to stay.
+        ("Left Up", "sec|ond\nline"),
+        ("Up", "first|"),
         ("Down Down", "firstX|"),
     ];
     for (script, expected) in steps {
@@ -272,4 +275,24 @@ fn long_pastes_refer_to_nothing() {
         editor.references(directory.path()),
         [directory.path().join("a.png")]
     );
+}
+
+#[test]
+fn what_was_pasted_at_length_comes_back_folded() {
+    let mut editor = Editor::new();
+    let long = "line\n".repeat(20);
+    press(&mut editor, "'explain_'");
+    editor.paste(&long);
+    press(&mut editor, "'please'");
+    let said = editor.take();
+    assert_eq!(said, format!("explain {long}please"));
+    editor.remember(said.clone());
+    press(&mut editor, "'next'");
+    editor.take();
+    editor.remember("something else".into());
+    press(&mut editor, "Up Up");
+    assert_eq!(state(&editor), "explain [paste #1 +20 lines]please|");
+    assert_eq!(editor.text(), said);
+    press(&mut editor, "Down");
+    assert_eq!(state(&editor), "something else|");
 }
