@@ -17,6 +17,7 @@ mod report;
 mod samples;
 mod screen;
 mod table;
+mod talk;
 mod terminal;
 
 use std::process::ExitCode;

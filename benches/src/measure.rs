@@ -4,6 +4,7 @@
 mod chat;
 mod dialects;
 mod extensions;
+mod fleet;
 mod flow;
 mod hub;
 mod latency;
@@ -68,6 +69,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("pinocchio", pinocchio::run),
     ("chat", chat::run),
     ("hub", hub::run),
+    ("fleet", fleet::run),
 ];
 
 impl Bench {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-use crate::Fallible;
+use crate::{Fallible, talk};
 
 /// Answers one line with one line.
 pub const ANSWER: &str = "plain-answer";
@@ -21,6 +21,12 @@ pub const WRITE: &str = "plain-write";
 pub const RELAY: &str = "plain-relay";
 /// Starts shell commands one after the other.
 pub const SHELL: &str = "plain-shell";
+/// Prints what an agent prints, as fast as it is read.
+pub const TALK: &str = "plain-talk";
+/// Prints a line without end.
+pub const FLOOD: &str = "plain-flood";
+/// Prints numbered lines that say who printed them.
+pub const COUNT: &str = "plain-count";
 
 /// What one request to the model server says.
 const REQUEST: &str =
@@ -41,6 +47,9 @@ pub fn run(mode: &str, argument: &str) -> Option<Fallible<()>> {
         WRITE => |path: &str| write_lines(Path::new(path)),
         RELAY => relay,
         SHELL => shell,
+        TALK => |bytes: &str| talk::talk(bytes.parse()?),
+        FLOOD => talk::flood,
+        COUNT => |lines: &str| talk::count(lines.parse()?),
         _ => return None,
     };
     let mut line = String::new();

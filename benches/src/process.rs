@@ -13,6 +13,8 @@ use crate::os;
 
 /// How long any single step may take before a run counts as failed.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the memory of one that is followed is looked at.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// A running program.
 #[derive(Debug)]
@@ -23,6 +25,19 @@ pub struct Process {
     pub lines: Lines,
     /// When it was started.
     pub started: Instant,
+}
+
+/// What was seen of a program from its start to its end.
+#[derive(Debug)]
+pub struct Followed {
+    /// How long it took.
+    pub wall: Duration,
+    /// Its processor time, but for its last moment.
+    pub processor: Duration,
+    /// Its highest resident memory, in bytes.
+    pub peak: u64,
+    /// How it ended, in words.
+    pub ending: String,
 }
 
 impl Process {
@@ -141,6 +156,25 @@ impl Process {
                 return Ok(self.kill()?);
             }
         }
+    }
+
+    /// Closes its input and follows it to its end, however long that takes.
+    pub fn follow(mut self) -> Fallible<Followed> {
+        self.stdin = None;
+        let (mut peak, mut processor) = (0, Duration::ZERO);
+        while self.child.try_wait()?.is_none() {
+            peak = self.peak_memory().max(peak);
+            processor = self.processor_time().max(processor);
+            if self.lines.pump(LOOK, &mut |_| {})? == Pumped::Closed {
+                thread::sleep(LOOK);
+            }
+        }
+        Ok(Followed {
+            wall: self.started.elapsed(),
+            processor,
+            peak,
+            ending: self.ending(),
+        })
     }
 
     fn kill(&mut self) -> io::Result<()> {
