@@ -13,6 +13,7 @@ mod support;
 mod consumer;
 mod endings;
 mod example;
+mod kills;
 mod money;
 mod plans;
 mod producer;
