@@ -4,10 +4,8 @@
 //! its own, reads no settings and opens no session: whoever starts it hands in a [`Host`].
 
 mod chat;
-#[allow(dead_code, unused_imports, reason = "parts that only tests use")]
 mod completion;
 mod diff;
-#[allow(dead_code, unused_imports, reason = "parts that only tests use")]
 mod editor;
 mod feed;
 mod highlight;

@@ -237,7 +237,7 @@ fn names_with_spaces_are_quoted() {
     desk.wait(1);
     desk.press(KeyCode::Tab);
     assert_eq!(desk.state(), "@\"two words/inner file.txt\" |");
-    let found = crate::editor::references(&desk.editor.text(), desk._directory.path());
+    let found = desk.editor.references(desk._directory.path());
     assert_eq!(
         found,
         [desk._directory.path().join("two words/inner file.txt")]

@@ -15,18 +15,6 @@ impl Editor {
         u16::try_from(self.layout().rows().len()).unwrap_or(u16::MAX)
     }
 
-    /// Whether the cursor is in the first row.
-    pub(crate) fn is_on_first_row(&self, width: u16) -> bool {
-        self.width.set(width);
-        self.row_and_column().0 == 0
-    }
-
-    /// Whether the cursor is in the last row.
-    pub(crate) fn is_on_last_row(&self, width: u16) -> bool {
-        self.width.set(width);
-        self.row_and_column().0 + 1 == self.layout().rows().len()
-    }
-
     /// How many rows were not drawn above and below, when there was less room than [`Editor::height`].
     pub(crate) fn hidden(&self, area: Rect) -> (usize, usize) {
         self.width.set(area.width);

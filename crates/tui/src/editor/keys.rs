@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::buffer::How;
 use super::kills::Side;
-use super::{Editor, Last, Lines, unit};
+use super::{Editor, Last, unit};
 
 /// What became of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +135,6 @@ impl Editor {
         match action {
             Action::Insert(character) => return self.insert(character),
             Action::Enter => return self.enter(),
-            Action::NewLine if self.lines == Lines::One => return EditorOutcome::Ignored,
             Action::NewLine => self.change(cursor..cursor, "\n", How::Typed),
             Action::Left => self.move_to(unit::before(text, cursor)),
             Action::Right => self.move_to(unit::after(text, cursor)),
@@ -145,7 +144,6 @@ impl Editor {
             Action::LineEnd => self.move_to(self.buffer.line_end(cursor)),
             Action::TextStart => self.move_to(0),
             Action::TextEnd => self.move_to(text.len()),
-            Action::Up | Action::Down if self.lines == Lines::One => return EditorOutcome::Ignored,
             Action::Up => self.up(),
             Action::Down => self.down(),
             Action::DeleteBefore => self.change(unit::before(text, cursor)..cursor, "", How::Whole),
@@ -202,7 +200,7 @@ impl Editor {
     /// A backslash before the cursor makes a line break of it.
     fn enter(&mut self) -> EditorOutcome {
         let cursor = self.buffer.cursor();
-        if self.lines == Lines::One || !self.buffer.before_cursor().ends_with('\\') {
+        if !self.buffer.before_cursor().ends_with('\\') {
             return EditorOutcome::Submit;
         }
         self.change(cursor - 1..cursor, "\n", How::Whole);

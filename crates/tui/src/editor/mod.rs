@@ -25,16 +25,9 @@ use kills::{Kills, Side};
 use layout::Layout;
 use pastes::{Pastes, Piece};
 
-pub(crate) use attach::{image_type, references, resolve, starts_reference};
+pub(crate) use attach::{image_type, resolve, starts_reference};
 pub(crate) use keys::EditorOutcome;
 pub(crate) use unit::is_marker;
-
-/// How many lines there may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lines {
-    Many,
-    One,
-}
 
 /// An editor of text with large pastes folded into markers.
 #[derive(Debug)]
@@ -45,7 +38,6 @@ pub(crate) struct Editor {
     history: History,
     /// What was given away last, in case it is to be remembered.
     taken: Vec<Piece>,
-    lines: Lines,
     /// What the last key did, for those that go on with it.
     last: Last,
     /// The column that going up and down tries to keep.
@@ -82,20 +74,11 @@ impl Editor {
             kills: Kills::default(),
             history: History::default(),
             taken: Vec::new(),
-            lines: Lines::Many,
             last: Last::Other,
             goal: None,
             layout: RefCell::default(),
             width: Cell::new(80),
             top: Cell::new(0),
-        }
-    }
-
-    /// An empty editor for one line: line breaks become spaces.
-    pub(crate) fn single_line() -> Self {
-        Self {
-            lines: Lines::One,
-            ..Self::new()
         }
     }
 
@@ -125,7 +108,7 @@ impl Editor {
         let cursor = self.buffer.cursor();
         let start = unit::snap(self.buffer.text(), cursor.saturating_sub(before));
         let end = unit::snap(self.buffer.text(), cursor.saturating_add(behind));
-        let text = self.admitted(text);
+        let text = pastes::harmless(text).into_owned();
         let text = self.pastes.guard(text);
         self.change(start..end.max(cursor), &text, How::Whole);
     }
@@ -189,36 +172,25 @@ impl Editor {
 
     /// Puts pasted text in; much of it becomes a marker.
     pub(crate) fn paste(&mut self, text: &str) {
-        let text = self.admitted(text);
+        let text = pastes::harmless(text).into_owned();
         let text = self.pastes.fold(text);
         let cursor = self.buffer.cursor();
         self.change(cursor..cursor, &text, How::Whole);
     }
 
-    /// A text as it may be put in.
-    fn admitted(&self, text: &str) -> String {
-        let text = pastes::harmless(text);
-        match self.lines {
-            Lines::Many => text.into_owned(),
-            Lines::One => text.replace('\n', " "),
-        }
-    }
-
     fn show(&mut self, text: &str) {
-        let text = Piece::Typed(self.admitted(text));
+        let text = Piece::Typed(pastes::harmless(text).into_owned());
         let text = self.pastes.join(&[text]);
         self.show_marked(&text);
     }
 
     fn show_said(&mut self, pieces: &[Piece]) {
-        let pieces: Vec<Piece> = pieces
-            .iter()
-            .map(|piece| match piece {
-                Piece::Typed(text) => Piece::Typed(self.admitted(text)),
-                Piece::Pasted(text) => Piece::Pasted(self.admitted(text)),
-            })
-            .collect();
-        let text = self.pastes.join(&pieces);
+        let harmless = |text: &str| pastes::harmless(text).into_owned();
+        let clean = pieces.iter().map(|piece| match piece {
+            Piece::Typed(text) => Piece::Typed(harmless(text)),
+            Piece::Pasted(text) => Piece::Pasted(harmless(text)),
+        });
+        let text = self.pastes.join(&clean.collect::<Vec<_>>());
         self.show_marked(&text);
         self.last = Last::History;
     }

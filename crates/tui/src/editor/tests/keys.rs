@@ -224,16 +224,6 @@ fn keys_of_others_are_left_to_them() {
 }
 
 #[test]
-fn one_line_stays_one() {
-    let mut editor = Editor::single_line();
-    press(&mut editor, "\"a\\nb\" C-j S-Enter");
-    assert_eq!(state(&editor), "a b|");
-    assert_eq!(press(&mut editor, "'\\' Enter"), EditorOutcome::Submit);
-    assert_eq!(press(&mut editor, "Up"), EditorOutcome::Ignored);
-    assert_eq!(editor.take(), "a b\\");
-}
-
-#[test]
 fn a_path_dragged_in_stays_as_it_is() {
     for path in ["'/tmp/my file.png'", "/tmp/my\\ file.png", "\"C:\\x y\""] {
         let mut editor = Editor::new();
