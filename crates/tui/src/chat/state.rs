@@ -246,12 +246,13 @@ impl State {
                 state.editor.set_history(texts);
                 state.is_loaded = true;
                 state.say_next();
+                // All of the session is counted for them: what it says is seen before.
+                state.ask_stats();
             }
             Ok(_) => {}
             Err(error) => state.failed(&error),
         });
         self.ask_state();
-        self.ask_stats();
     }
 
     pub fn ask_state(&self) {
