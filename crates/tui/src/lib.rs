@@ -19,7 +19,6 @@ mod request;
 mod terminal;
 mod text;
 mod theme;
-#[allow(dead_code, unused_imports, reason = "parts that only tests use")]
 mod transcript;
 
 pub use chat::{Chat, Ending, Options, SessionHint};

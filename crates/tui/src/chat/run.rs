@@ -26,6 +26,8 @@ pub(super) struct Clockwork {
     query: BackgroundQuery,
     keys: Option<EventStream>,
     drawn: Instant,
+    /// How long that took.
+    took: Duration,
     /// Something looks different.
     due: Due,
     held_since: Option<Instant>,
@@ -46,9 +48,15 @@ impl Clockwork {
             query: BackgroundQuery::default(),
             keys: None,
             drawn: Instant::now(),
+            took: Duration::ZERO,
             due: Due::Soon,
             held_since: None,
         }
+    }
+
+    /// When the next frame may be drawn that no key asked for: drawing never takes more than a third of the time.
+    fn next_frame(&self) -> Instant {
+        self.drawn + FRAME.max(2 * self.took)
     }
 
     fn want(&mut self, due: Due) {
@@ -70,6 +78,7 @@ enum Woken {
 
 impl Chat {
     pub(super) fn draw(&mut self) -> io::Result<()> {
+        let begun = Instant::now();
         let state = &mut self.state;
         self.terminal.draw(|frame| {
             let area = frame.area();
@@ -82,6 +91,7 @@ impl Chat {
             self.terminal.write(pictures);
         }
         self.clockwork.drawn = Instant::now();
+        self.clockwork.took = begun.elapsed();
         self.clockwork.due = Due::Never;
         Ok(())
     }
@@ -102,7 +112,7 @@ impl Chat {
             let ready = self.terminal.is_ready();
             let may_draw = match self.clockwork.due {
                 Due::Never => false,
-                Due::Soon => ready && now >= self.clockwork.drawn + FRAME,
+                Due::Soon => ready && now >= self.clockwork.next_frame(),
                 Due::Now => ready,
             };
             if may_draw {
@@ -186,7 +196,7 @@ impl Chat {
     /// When something is to be done although nothing came.
     fn next_wake(&self, ready: bool) -> Option<Instant> {
         let clockwork = &self.clockwork;
-        let frame = (clockwork.due > Due::Never && ready).then(|| clockwork.drawn + FRAME);
+        let frame = (clockwork.due > Due::Never && ready).then(|| clockwork.next_frame());
         let lively = self.state.is_lively().then(|| clockwork.drawn + TICK);
         let held = clockwork
             .held_since
