@@ -1,6 +1,8 @@
 //! The plan of a run: which children, on which models, for how long and how much.
 
+mod children;
 mod fields;
+mod models;
 mod node;
 mod read;
 mod settings;
@@ -15,7 +17,7 @@ use serde_json::Value;
 
 use crate::{AgentKind, BreakerRules, Micros};
 
-pub(crate) use self::read::JUDGE;
+pub(crate) use self::children::JUDGE;
 pub use self::read::read_plan;
 
 /// Everything a run needs to know, with all files read that a plan names as prompts.

@@ -1,0 +1,175 @@
+//! The children of a plan and the judge: their names, prompts and settings.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::fields::shown;
+use super::node::{Kind, Node};
+use super::read::Reader;
+use super::settings::Settings;
+use super::{ChildPlan, Output, Problem, Verdict};
+use crate::prompt::{CHILD_NAMES, JUDGE_NAMES, unknown_names};
+
+/// The name of the one who sees all results.
+pub(crate) const JUDGE: &str = "judge";
+const MAX_NAME: usize = 64;
+
+impl Reader<'_> {
+    pub fn children(&mut self, list: &Node, defaults: &Settings) -> Vec<ChildPlan> {
+        let mut names = HashSet::new();
+        let mut children = Vec::new();
+        let items = self.fields.items(list, "children");
+        if items.is_empty() {
+            self.fields
+                .problem(list.line, "there are no children; a plan has at least one");
+        }
+        for item in items {
+            let (settings, rest) = self.settings(item, "a child", &["name", "prompt"]);
+            let (mut name, mut prompt) = (None, None);
+            for (key, node) in rest {
+                match key {
+                    "name" => name = self.name(node, &mut names),
+                    _ => prompt = self.prompt(node, &CHILD_NAMES),
+                }
+            }
+            let has = |key: &str| match &item.kind {
+                Kind::Map(members) => members.iter().any(|(member, _)| member.name == key),
+                _ => true,
+            };
+            if !has("name") {
+                self.fields.problem(item.line, "this child has no name");
+            }
+            if !has("prompt") {
+                self.fields.problem(item.line, "this child has no prompt");
+            }
+            let settings = settings.or(defaults);
+            let models = self.models(&settings, item.line);
+            let (name, prompt) = (name.unwrap_or_default(), prompt.unwrap_or_default());
+            children.push(settings.child(name, prompt, models));
+        }
+        children
+    }
+
+    pub fn judge(
+        &mut self,
+        node: &Node,
+        defaults: &Settings,
+    ) -> (Option<ChildPlan>, Option<Verdict>) {
+        let (settings, rest) = self.settings(node, "the judge", &["prompt", "verdict"]);
+        let (mut prompt, mut verdict) = (None, None);
+        for (key, node) in &rest {
+            match *key {
+                "prompt" => prompt = self.prompt(node, &JUDGE_NAMES),
+                _ => verdict = self.verdict(node),
+            }
+        }
+        if !rest.iter().any(|(key, _)| *key == "prompt") {
+            self.fields.problem(node.line, "the judge has no prompt");
+        }
+        let settings = settings.or(defaults);
+        let models = self.models(&settings, node.line);
+        let mut judge = settings.child(JUDGE.into(), prompt.unwrap_or_default(), models);
+        if verdict.is_some() && judge.output == Output::Text {
+            judge.output = Output::Json { schema: None };
+        }
+        (Some(judge), verdict)
+    }
+
+    fn verdict(&mut self, node: &Node) -> Option<Verdict> {
+        let mut verdict = Verdict {
+            field: "verdict".into(),
+            exit: Vec::new(),
+        };
+        for (key, value) in self.fields.members(node, "the verdict", &["field", "exit"]) {
+            match key.name.as_str() {
+                "field" => verdict.field = self.fields.text(value, "field")?,
+                "exit" => {
+                    for (key, value) in self.fields.free_members(value, "exit") {
+                        let code = self.fields.count(value, "an exit code", 0);
+                        match code.map(u8::try_from) {
+                            Some(Ok(code)) => verdict.exit.push((key.name.clone(), code)),
+                            Some(Err(_)) => {
+                                self.fields
+                                    .problem(value.line, "an exit code is at most 255");
+                            }
+                            None => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(verdict)
+    }
+
+    fn name(&mut self, node: &Node, names: &mut HashSet<String>) -> Option<String> {
+        let name = self.fields.text(node, "name")?;
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(fits) {
+            let rule = format!("use up to {MAX_NAME} letters, digits, - and _");
+            self.fields.problem(
+                node.line,
+                format!("\"{name}\" is no name for a child; {rule}"),
+            );
+        } else if name == JUDGE {
+            self.fields.problem(
+                node.line,
+                "a child cannot be called judge; that is who sees all results",
+            );
+        } else if !names.insert(name.clone()) {
+            self.fields.problem(
+                node.line,
+                format!("there is another child called \"{name}\""),
+            );
+        }
+        Some(name)
+    }
+
+    /// `{ file: … }`, `{ text: … }` or just the text.
+    fn prompt(&mut self, node: &Node, names: &[&str]) -> Option<String> {
+        if let Kind::Text(text) = &node.kind {
+            self.check_names(text, names, None, node.line);
+            return Some(text.clone());
+        }
+        let members = self.fields.members(node, "a prompt", &["file", "text"]);
+        match members {
+            [(key, value)] if key.name == "text" => {
+                let text = self.fields.text(value, "text")?;
+                self.check_names(&text, names, None, value.line);
+                Some(text)
+            }
+            [(key, value)] if key.name == "file" => {
+                let (path, text) = self.fields.file(value, "prompt")?;
+                self.check_names(&text, names, Some(&path), 1);
+                Some(text)
+            }
+            _ => {
+                self.fields.problem(
+                    node.line,
+                    "a prompt is a file or a text: { file: … } or { text: … }",
+                );
+                None
+            }
+        }
+    }
+
+    fn check_names(&mut self, text: &str, names: &[&str], file: Option<&Path>, line: u64) {
+        for (offset, name) in unknown_names(text, names) {
+            let message = format!(
+                "there is no {{{{ {name} }}}}; known are {}",
+                names.join(", ")
+            );
+            match file {
+                Some(path) => {
+                    let problem = Problem {
+                        file: shown(path, &self.fields.directory),
+                        line: line + offset,
+                        message,
+                    };
+                    self.fields.problems.push(problem);
+                }
+                None => self.fields.problem(line, message),
+            }
+        }
+    }
+}
