@@ -11,6 +11,8 @@ mod shell;
 mod state;
 mod status;
 mod submit;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::path::PathBuf;
