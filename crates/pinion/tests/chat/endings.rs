@@ -81,6 +81,40 @@ fn signals_give_the_terminal_back_and_save_what_was_said() {
 
 #[test]
 #[ignore = "needs tmux: cargo xtask test --all"]
+fn a_terminal_that_goes_away_ends_the_program() {
+    for (before, scenario) in [
+        ("", json!({})),
+        // Whoever is told nothing sees it all the same.
+        ("trap '' HUP; ", json!({})),
+        (
+            "",
+            json!({"turns": [{"steps": [{"text": ["Unfinished", {"stall": true}]}]}]}),
+        ),
+    ] {
+        let room = Room::new(scenario);
+        if !before.is_empty() {
+            room.terminal.say(before);
+        }
+        let chat = room.chat("");
+        chat.say("begin");
+        chat.wait_for("begin");
+        let program = program_of(&room);
+        let Room {
+            terminal,
+            server: _server,
+            sandbox: _sandbox,
+        } = room;
+        drop(terminal);
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while kill(program, None).is_ok() {
+            assert!(std::time::Instant::now() < end, "it is still there");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
 fn suspended_and_continued() {
     let room = Room::new(json!({"turns": [says("Still here.")]}));
     // Only a shell with job control can stop its jobs.

@@ -3,8 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event, EventStream};
-use futures_util::StreamExt;
+use crossterm::event::Event;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -12,7 +11,7 @@ use super::state::{Effect, Turn};
 use super::{Chat, TICK, soonest};
 use crate::FeedReader;
 use crate::feed::Told;
-use crate::terminal::{BackgroundQuery, Sorted};
+use crate::terminal::{BackgroundQuery, Keys, Sorted};
 
 /// The shortest time between two frames that no key asked for.
 const FRAME: Duration = Duration::from_millis(16);
@@ -24,7 +23,7 @@ const HOLD: Duration = Duration::from_millis(50);
 pub(super) struct Clockwork {
     turns: mpsc::UnboundedReceiver<Turn>,
     query: BackgroundQuery,
-    keys: Option<EventStream>,
+    keys: Option<Keys>,
     drawn: Instant,
     /// How long that took.
     took: Duration,
@@ -100,7 +99,7 @@ impl Chat {
     pub(super) async fn turn(&mut self, feed: &FeedReader) -> io::Result<()> {
         let mut continued = signal(SignalKind::from_raw(nix::libc::SIGCONT))?;
         if self.clockwork.keys.is_none() {
-            self.clockwork.keys = Some(EventStream::new());
+            self.clockwork.keys = Some(Keys::read()?);
         }
         loop {
             self.take_in(feed);
@@ -222,7 +221,7 @@ impl Chat {
                     // Keys typed at the shell are not ours.
                     self.clockwork.keys = None;
                     self.terminal.suspend()?;
-                    self.clockwork.keys = Some(EventStream::new());
+                    self.clockwork.keys = Some(Keys::read()?);
                     self.clockwork.want(Due::Now);
                 }
             }
@@ -231,24 +230,11 @@ impl Chat {
     }
 }
 
-async fn next_key(keys: &mut Option<EventStream>) -> Option<Event> {
+async fn next_key(keys: &mut Option<Keys>) -> Option<Event> {
     match keys {
-        // What cannot be read as a key is no key.
-        Some(keys) => loop {
-            match keys.next().await {
-                Some(Ok(event)) => return Some(event),
-                Some(Err(error)) if is_lasting(&error) => return None,
-                Some(Err(_)) => {}
-                None => return None,
-            }
-        },
+        Some(keys) => keys.next().await,
         None => std::future::pending().await,
     }
-}
-
-/// Whether the terminal is gone, rather than having sent something odd.
-fn is_lasting(error: &io::Error) -> bool {
-    error.raw_os_error().is_some()
 }
 
 async fn until(time: Option<Instant>) {

@@ -4,6 +4,7 @@
 //! given back when the value is dropped, which panics and orderly ends do alike.
 
 mod background;
+mod keys;
 mod modes;
 mod output;
 
@@ -19,6 +20,7 @@ use ratatui::{Frame, Terminal as Canvas};
 
 pub use self::background::named_background;
 pub(crate) use self::background::{BackgroundQuery, Sorted};
+pub(crate) use self::keys::Keys;
 use self::modes::Modes;
 use self::output::{Output, Page};
 

@@ -1,0 +1,105 @@
+//! Keys, read on a thread of their own.
+//!
+//! The library that understands them reads for ever once the terminal is gone. So it is only asked after a look at the
+//! descriptor, and should the terminal vanish right after that look, nobody but this thread is kept.
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crossterm::event::Event;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// How soon the thread notices that nobody wants keys any more.
+const LOOK: u16 = 200;
+
+/// What the user does at the terminal.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    events: mpsc::UnboundedReceiver<Event>,
+    resized: Signal,
+    wanted: Arc<AtomicBool>,
+}
+
+impl Keys {
+    /// Begins to read; to be called inside the runtime.
+    pub fn read() -> io::Result<Self> {
+        let terminal: OwnedFd = match io::stdin().is_terminal() {
+            true => io::stdin().as_fd().try_clone_to_owned()?,
+            false => File::open("/dev/tty")?.into(),
+        };
+        let (sender, events) = mpsc::unbounded_channel();
+        let wanted = Arc::new(AtomicBool::new(true));
+        let asked = Arc::clone(&wanted);
+        std::thread::Builder::new()
+            .name("keys".to_owned())
+            .spawn(move || read_until_gone(&terminal, &sender, &asked))?;
+        Ok(Self {
+            events,
+            resized: signal(SignalKind::window_change())?,
+            wanted,
+        })
+    }
+
+    /// The next of them; `None` when the terminal is gone.
+    pub async fn next(&mut self) -> Option<Event> {
+        tokio::select! {
+            biased;
+            event = self.events.recv() => event,
+            _ = self.resized.recv() => {
+                let (columns, rows) = crossterm::terminal::size().ok()?;
+                Some(Event::Resize(columns, rows))
+            }
+        }
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        self.wanted.store(false, Ordering::Relaxed);
+    }
+}
+
+fn read_until_gone(terminal: &OwnedFd, sender: &mpsc::UnboundedSender<Event>, wanted: &AtomicBool) {
+    while wanted.load(Ordering::Relaxed) {
+        let mut looked = [PollFd::new(terminal.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut looked, PollTimeout::from(LOOK)) {
+            Ok(0) | Err(Errno::EINTR) => continue,
+            Ok(_) => {}
+            Err(_) => return,
+        }
+        let seen = looked[0].revents().unwrap_or(PollFlags::POLLERR);
+        let gone = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+        if seen.intersects(gone) || !wanted.load(Ordering::Relaxed) {
+            return;
+        }
+        if take_all(sender).is_err() {
+            return;
+        }
+    }
+}
+
+/// Hands on what can be read now; an error when there is no more to come, or nobody to take it.
+fn take_all(sender: &mpsc::UnboundedSender<Event>) -> Result<(), ()> {
+    loop {
+        let event = match crossterm::event::poll(Duration::ZERO) {
+            Ok(false) => return Ok(()),
+            Ok(true) => crossterm::event::read(),
+            Err(error) => Err(error),
+        };
+        match event {
+            // Changes of size are heard of by their signal, also when no key is pressed.
+            Ok(Event::Resize(..)) => {}
+            Ok(event) => sender.send(event).map_err(drop)?,
+            // What cannot be read as a key is no key; the system's errors last.
+            Err(error) if error.raw_os_error().is_some() => return Err(()),
+            Err(_) => return Ok(()),
+        }
+    }
+}
