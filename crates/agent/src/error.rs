@@ -45,6 +45,9 @@ pub enum EngineError {
         "Extension command \"/{0}\" cannot be queued. Use prompt() or execute the command when not streaming."
     )]
     CommandQueued(String),
+    /// Asked of somebody who can do less than a session.
+    #[error("{0}")]
+    Unsupported(String),
     #[error(transparent)]
     Session(#[from] SessionError),
     #[error("The session ended before it could answer.")]
@@ -68,6 +71,7 @@ impl EngineError {
             Self::AbortedEarly => "aborted",
             Self::EntryNotFound(_) => "entry_not_found",
             Self::CommandQueued(_) => "command_queued",
+            Self::Unsupported(_) => "unsupported",
             Self::Session(error) => error.code(),
             Self::Dropped => "dropped",
         }

@@ -67,13 +67,17 @@ pub const BUILT_INS: &[BuiltIn] = &[
         "interactive",
         "Ask after the answer whether to go on in a chat",
     ),
-    flag(Helpers, "chat", "Start in the chat screen"),
+    flag(Helpers, "chat", "Talk with the model on the terminal"),
     flag(
         Helpers,
         "force-interactive",
         "Ask even when standard output is not a terminal",
     ),
-    flag(Helpers, "non-interactive", "Never ask"),
+    flag(
+        Helpers,
+        "non-interactive",
+        "Never ask whether to go on in a chat",
+    ),
     choice(
         Helpers,
         "output",

@@ -272,6 +272,8 @@ How the answer is told:
   --output text|json|yaml    for people and scripts
   --rpc, --output jsonl      a JSON frame per line, from hello to done
   --stdin-rpc                the same, for requests on standard input: submit, cancel, snapshot, shutdown
+  --chat                     a conversation on the terminal, which the prompt begins
+  --non-interactive          on a terminal, do not ask after the answer whether to go on in the chat
   --patch-mode snapshot|append
                              whether a patch repeats the text so far (the default) or adds to it
   --debug-events-jsonl FILE  frames in a file, beside whatever is printed
@@ -291,6 +293,7 @@ Examples:
   pinion run-command greet.yaml --rpc | jq -r 'select(.uiEvent.name==\"ChatTextSegmentFinished\").uiEvent.payload.content'
   printf '%s\\n' '{\"submit\":{\"prompt\":\"hello\"}}' | pinion run-command greet.yaml --stdin-rpc
   pinion run-command greet.yaml --rpc --turns-db turns.db --session-id notes --resume
+  pinion run-command greet.yaml --chat --turns-db turns.db --timeline-db timeline.db --session-id notes
 ";
 
 const COMMANDS: &str = "\

@@ -1,7 +1,7 @@
 //! The ways a run talks: a chat on a terminal, RPC with one session or several, events as JSON lines, or just the
 //! answer.
 
-mod chat;
+pub(crate) mod chat;
 mod conversation;
 mod json;
 mod opencode;

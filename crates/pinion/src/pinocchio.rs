@@ -1,10 +1,13 @@
 //! `run-command`: prompts kept in YAML files, run over the engine and told as Pinocchio tells them.
 
+mod chat;
 mod conversation;
 mod frames;
 mod job;
+mod kept;
 mod models;
 mod options;
+mod question;
 mod requests;
 mod running;
 mod text;
@@ -64,6 +67,13 @@ fn conclude<T: Outgoing>(
             end
         }
     };
+    leave(runtime, end)
+}
+
+/// Leaves nothing running.
+fn leave(runtime: Runtime, end: End) -> ExitCode {
+    pinion_tools::kill_all();
+    // Threads that still wait for something must not keep the process.
     runtime.shutdown_background();
     end.exit_code()
 }

@@ -37,6 +37,15 @@ impl fmt::Debug for FrontOptions {
     }
 }
 
+/// Hears, in words, that the timeline is not kept any more.
+struct Watcher(Box<dyn Fn(&str) + Send>);
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watcher")
+    }
+}
+
 /// Prints what happens as frames. A frame is written after what it tells is in the store.
 #[derive(Debug)]
 pub struct Front {
@@ -44,6 +53,8 @@ pub struct Front {
     frames: Frames,
     keeper: Keeper,
     copy: Copy,
+    /// Who is told when the store is given up.
+    watcher: Option<Watcher>,
     /// Whose the events of the active run are.
     run: Address,
     /// Whose the last control frame was; `None` once a run has gone on.
@@ -68,10 +79,19 @@ impl Front {
                 file: options.copy,
                 lines: Vec::new(),
             },
+            watcher: None,
             run: Address::default(),
             asked: None,
             events: Vec::new(),
             payload: Vec::new(),
+        }
+    }
+
+    /// The same, with somebody who does not read frames and is told when the timeline is not kept any more.
+    pub fn watched(self, watcher: impl Fn(&str) + Send + 'static) -> Self {
+        Self {
+            watcher: Some(Watcher(Box::new(watcher))),
+            ..self
         }
     }
 
@@ -171,6 +191,9 @@ impl Front {
         let message = format!(
             "the timeline is not kept from here on: {failure}; what was kept before is unharmed"
         );
+        if let Some(Watcher(watcher)) = &self.watcher {
+            watcher(&message);
+        }
         let code = Code::StoreFailed.as_str();
         let address = self.asked.as_ref().unwrap_or(&self.run);
         let line = self.frames.error(address, code, &message, false);

@@ -15,6 +15,7 @@ mod message;
 mod outgoing;
 mod patch;
 mod plugins;
+mod recall;
 mod requests;
 mod stream;
 mod text;
@@ -39,6 +40,7 @@ pub use message::Undecodable;
 pub use outgoing::{ActiveRun, Closing, Control, Out, Surface, Terminal};
 pub use patch::{Patch, PatchKind, PatchMode, PatchStream, SegmentFacts};
 pub use pinion_proto::Text;
+pub use recall::recalled;
 pub use requests::{
     Activity, Binding, Code, DoneStatus, LINE_LIMIT, LINE_TOO_LONG, Refusal, Request, RequestKind,
     decode,
@@ -48,6 +50,7 @@ pub use text::{Metadata, TextFormat, TextPrinter};
 pub use timeline::{Shown, Timeline};
 pub use translate::{RunStart, Translator};
 pub use turns::{
-    Context, Produced, Seed, context, displayed_prompt, final_turn, seed_turn, with_prompt,
+    Context, Produced, Seed, context, displayed_prompt, final_turn, messages, seed_turn,
+    with_prompt, with_prompt_and_images,
 };
-pub use verdict::{RunEnd, Verdict};
+pub use verdict::{Judge, RunEnd, Verdict};

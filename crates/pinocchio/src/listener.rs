@@ -1,7 +1,6 @@
 //! Takes the engine's events into the queue of the writer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
@@ -11,16 +10,14 @@ use pinion_message::{Block, Message};
 
 use crate::outgoing::{FRAME, Out};
 use crate::patch::PatchMode;
-use crate::verdict::{RunEnd, Verdict};
 
-/// Puts the events of a run into the queue of a front, and knows how the run ended.
+/// Puts the events of a run into the queue of a front.
 #[derive(Debug)]
 pub struct ChatListener {
     queue: Queue<Out>,
     mode: PatchMode,
     /// Size of the block that grows.
     growing: AtomicUsize,
-    verdict: Mutex<Verdict>,
 }
 
 impl ChatListener {
@@ -30,27 +27,7 @@ impl ChatListener {
             queue,
             mode,
             growing: AtomicUsize::new(0),
-            verdict: Mutex::default(),
         }
-    }
-
-    /// The user asked for the run to stop.
-    pub fn cancel(&self) {
-        self.verdict().cancel();
-    }
-
-    /// How the run ended, once the engine has settled.
-    pub fn end(&self) -> RunEnd {
-        self.verdict().end()
-    }
-
-    /// Forgets how the last run ended, because another begins.
-    pub fn reset(&self) {
-        *self.verdict() = Verdict::default();
-    }
-
-    fn verdict(&self) -> MutexGuard<'_, Verdict> {
-        self.verdict.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn weigh(&self, event: &Event) -> usize {
@@ -88,14 +65,11 @@ impl Listener for ChatListener {
             }
             // A chat has no place for them, and they may be large.
             Event::ToolUpdate { .. } => return,
-            event => {
-                self.verdict().notice(event);
-                Out::Event {
-                    event: event.clone(),
-                    at: Instant::now(),
-                    weight: self.weigh(event),
-                }
-            }
+            event => Out::Event {
+                event: event.clone(),
+                at: Instant::now(),
+                weight: self.weigh(event),
+            },
         };
         self.queue.push(out);
     }

@@ -4,12 +4,13 @@ mod context;
 mod produced;
 
 use pinion_history::{Block, BlockKind, Map, Turn};
-use pinion_message::Block as MessageBlock;
+use pinion_message::{Block as MessageBlock, Content, Message, UserMessage};
 use serde_json::{Value, json};
 
 use crate::ids;
 
 pub use context::{Context, context};
+pub(crate) use context::{arguments, blank};
 pub use produced::{Produced, final_turn};
 
 /// What is shown where nobody said anything.
@@ -58,6 +59,33 @@ pub fn with_prompt(turn: &Turn, prompt: &str) -> Turn {
     let mut turn = turn.clone();
     turn.blocks.push(text_block(BlockKind::User, prompt));
     turn
+}
+
+/// The same, with images beside the words.
+pub fn with_prompt_and_images(turn: &Turn, prompt: &str, images: &[MessageBlock]) -> Turn {
+    let mut turn = with_prompt(turn, prompt);
+    let images = self::images(images);
+    if let (Some(block), false) = (turn.blocks.last_mut(), images.is_empty()) {
+        put(&mut block.payload, "images", images);
+    }
+    turn
+}
+
+/// All that a turn says, as messages. The system prompt is not among them.
+pub fn messages(turn: &Turn) -> Vec<Message> {
+    let Context {
+        mut history,
+        prompt,
+        ..
+    } = context(turn);
+    history.extend(prompt.map(|blocks| {
+        Message::User(UserMessage {
+            content: Content::Blocks(blocks),
+            timestamp: 0,
+            attachments: None,
+        })
+    }));
+    history
 }
 
 /// What the user is shown to have said: the last words of the user in the turn.

@@ -1,6 +1,8 @@
 //! How a run ended, as far as the engine's events tell.
 
-use pinion_agent::Event;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pinion_agent::{Event, Listener};
 use pinion_message::{Message, StopReason};
 
 /// How a run ended.
@@ -69,6 +71,35 @@ impl Verdict {
             Some(_) if self.cancelled => RunEnd::Stopped,
             Some(failure) => RunEnd::Failed(failure.clone()),
             None => RunEnd::Finished,
+        }
+    }
+}
+
+/// Listens to a run and says how it ended.
+#[derive(Debug, Default)]
+pub struct Judge(Mutex<Verdict>);
+
+impl Judge {
+    /// The user asked for the run to stop.
+    pub fn cancel(&self) {
+        self.verdict().cancel();
+    }
+
+    /// How the run ended, once the engine has settled.
+    pub fn end(&self) -> RunEnd {
+        self.verdict().end()
+    }
+
+    fn verdict(&self) -> MutexGuard<'_, Verdict> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listener for Judge {
+    fn notice(&self, _ordinal: u64, event: &Event) {
+        match event {
+            Event::BlockDelta { .. } | Event::ToolUpdate { .. } => {}
+            event => self.verdict().notice(event),
         }
     }
 }

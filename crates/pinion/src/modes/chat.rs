@@ -1,6 +1,6 @@
 //! The chat on a terminal: one session, everything the other modes have, and somebody to ask.
 
-mod capture;
+pub(crate) mod capture;
 mod host;
 mod life;
 
@@ -41,7 +41,7 @@ pub(crate) fn chat(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
 }
 
 /// Whether the terminal can do nothing but print lines.
-fn is_dumb() -> bool {
+pub(crate) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|name| name.is_empty() || name == "dumb")
 }
 
@@ -142,7 +142,7 @@ fn modern_basis(flags: &Flags) -> Result<Basis, Failure> {
 }
 
 /// What is typed, line by line, until the end of the input.
-fn typed_lines() -> io::Result<mpsc::UnboundedReceiver<String>> {
+pub(crate) fn typed_lines() -> io::Result<mpsc::UnboundedReceiver<String>> {
     let (lines, typed) = mpsc::unbounded_channel();
     let read = move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
@@ -189,7 +189,12 @@ fn say_how_to_go_on(program: Program, ended: &ChatEnding) {
 /// What flags, settings and the environment say about the background; `None` asks the terminal.
 fn background(flags: &Flags, basis: &Basis) -> Option<Background> {
     let setting = basis.settings.get("theme").and_then(|theme| theme.as_str());
-    match flags.theme.as_deref().or(setting) {
+    background_of(flags.theme.as_deref().or(setting))
+}
+
+/// The same for somebody who has chosen, or not.
+pub(crate) fn background_of(theme: Option<&str>) -> Option<Background> {
+    match theme {
         Some("dark") => Some(Background::Dark),
         Some("light") => Some(Background::Light),
         _ => pinion_tui::named_background(),
@@ -197,7 +202,7 @@ fn background(flags: &Flags, basis: &Basis) -> Option<Background> {
 }
 
 /// See <https://no-color.org>.
-fn colours() -> Colours {
+pub(crate) fn colours() -> Colours {
     match std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         true => Colours::None,
         false => Colours::Palette,

@@ -7,8 +7,8 @@ use pinion_history::{Turn, TurnSave, TurnStore};
 use pinion_jsonl::Queue;
 use pinion_message::{Block, Message};
 use pinion_pinocchio::{
-    ActiveRun, ChatListener, Closing, Out, PatchMode, Produced, RunEnd, RunStart, Text, context,
-    displayed_prompt, final_turn, with_prompt,
+    ActiveRun, ChatListener, Closing, Judge, Out, PatchMode, Produced, RunEnd, RunStart, Text,
+    context, displayed_prompt, final_turn, with_prompt,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -22,13 +22,25 @@ const FAILED: &str = "failed";
 /// Turns that follow each other.
 pub(super) struct Conversation {
     pub session_id: Text,
-    /// What is known: the last answered turn, or the seed.
+    /// What is known: the last answered turn, or the seed; where they are remembered, with prompts since.
     pub base: Turn,
     /// Where turns are kept, if they are.
     pub turns: Option<Box<dyn TurnStore>>,
     /// Where it is told.
     pub queues: Vec<Queue<Out>>,
     pub patch_mode: PatchMode,
+    /// Who else is told what the engine does.
+    pub listeners: Vec<Arc<dyn Listener>>,
+    pub unanswered: Unanswered,
+}
+
+/// What becomes of a prompt whose run was stopped or failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// The next one is said as if it had never been.
+    Forgotten,
+    /// The model is told of it with the next one: a person sees it on the screen.
+    Remembered,
 }
 
 impl Conversation {
@@ -59,11 +71,14 @@ impl Conversation {
             ActiveRun::begin(queue, start.clone(), request_id.clone(), closing)
         };
         let active: Vec<ActiveRun> = self.queues.iter().map(begin).collect();
-        let listen =
-            |queue: &Queue<Out>| Arc::new(ChatListener::new(queue.clone(), self.patch_mode));
-        let listeners: Vec<Arc<ChatListener>> = self.queues.iter().map(listen).collect();
-        let (messages, end) = run(runner, &turn, &listeners, stop).await;
-        let turn = final_turn(
+        let judge = Arc::new(Judge::default());
+        let mut listeners = self.listeners.clone();
+        listeners.push(Arc::clone(&judge) as Arc<dyn Listener>);
+        for queue in &self.queues {
+            listeners.push(Arc::new(ChatListener::new(queue.clone(), self.patch_mode)));
+        }
+        let (messages, end) = run(runner, &turn, listeners, &judge, stop).await;
+        let produced = final_turn(
             &turn,
             &Produced {
                 session_id: &self.session_id,
@@ -71,7 +86,7 @@ impl Conversation {
                 messages: &messages,
             },
         );
-        let end = self.keep(turn, inference_id, end).await;
+        let end = self.keep(turn, produced, inference_id, end).await;
         for active in active {
             active.end(end.clone());
         }
@@ -79,17 +94,53 @@ impl Conversation {
     }
 
     /// Keeps the turn as its end says. A turn that was answered but cannot be kept has failed.
-    async fn keep(&mut self, turn: Turn, inference_id: String, end: RunEnd) -> RunEnd {
+    async fn keep(
+        &mut self,
+        asked: Turn,
+        produced: Turn,
+        inference_id: String,
+        end: RunEnd,
+    ) -> RunEnd {
         let phase = match &end {
             RunEnd::Finished => FINAL,
             RunEnd::Failed(_) => FAILED,
-            RunEnd::Stopped => return end,
-        };
-        let Some(mut store) = self.turns.take() else {
-            if phase == FINAL {
-                self.base = turn;
+            RunEnd::Stopped => {
+                self.go_unanswered(asked);
+                return end;
             }
-            return end;
+        };
+        let kept = self.save(produced, phase, inference_id).await;
+        match (end, kept) {
+            (RunEnd::Failed(words), kept) => {
+                self.go_unanswered(asked);
+                RunEnd::Failed(match kept {
+                    Ok(_) => words,
+                    Err(error) => format!("{words} (and the failed turn is not kept: {error})"),
+                })
+            }
+            (end, Ok(produced)) => {
+                self.base = produced;
+                end
+            }
+            (_, Err(error)) => RunEnd::Failed(format!("the answer could not be kept: {error}")),
+        }
+    }
+
+    fn go_unanswered(&mut self, asked: Turn) {
+        if self.unanswered == Unanswered::Remembered {
+            self.base = asked;
+        }
+    }
+
+    /// Saves a turn, if turns are kept, and gives it back; the error says why it is not saved.
+    async fn save(
+        &mut self,
+        turn: Turn,
+        phase: &'static str,
+        inference_id: String,
+    ) -> Result<Turn, String> {
+        let Some(mut store) = self.turns.take() else {
+            return Ok(turn);
         };
         let session_id = self.session_id.to_string();
         let kept = tokio::task::spawn_blocking(move || {
@@ -106,30 +157,12 @@ impl Conversation {
                 inference_id: &inference_id,
             };
             let result = store.save(&save);
-            (store, turn, result)
+            (store, result.map(|()| turn))
         })
         .await;
-        match kept {
-            Ok((store, turn, result)) => {
-                self.turns = Some(store);
-                match (result, end) {
-                    (Ok(()), end) => {
-                        if phase == FINAL {
-                            self.base = turn;
-                        }
-                        end
-                    }
-                    (Err(error), RunEnd::Failed(words)) => {
-                        eprintln!("Warning: the failed turn is not kept: {error}");
-                        RunEnd::Failed(words)
-                    }
-                    (Err(error), _) => {
-                        RunEnd::Failed(format!("the answer could not be kept: {error}"))
-                    }
-                }
-            }
-            Err(error) => RunEnd::Failed(format!("the answer could not be kept: {error}")),
-        }
+        let (store, result) = kept.map_err(|error| error.to_string())?;
+        self.turns = Some(store);
+        result.map_err(|error| error.to_string())
     }
 }
 
@@ -137,7 +170,8 @@ impl Conversation {
 async fn run(
     runner: &Runner,
     turn: &Turn,
-    listeners: &[Arc<ChatListener>],
+    listeners: Vec<Arc<dyn Listener>>,
+    judge: &Judge,
     stop: CancellationToken,
 ) -> (Vec<Arc<Message>>, RunEnd) {
     let context = context(turn);
@@ -149,10 +183,7 @@ async fn run(
         system_prompt: context.system_prompt,
         messages: context.history.into_iter().map(Arc::new).collect(),
     };
-    let told = listeners
-        .iter()
-        .map(|listener| Arc::clone(listener) as Arc<dyn Listener>);
-    let running = match runner.start(past, told.collect()) {
+    let running = match runner.start(past, listeners) {
         Ok(running) => running,
         Err(error) => return (Vec::new(), RunEnd::Failed(error)),
     };
@@ -169,23 +200,16 @@ async fn run(
     if let Err(error) = running.ask(texts.join("\n"), images).await {
         return (Vec::new(), RunEnd::Failed(error));
     }
-    let messages = finish(running, listeners, stop).await;
-    let end = listeners.first().map(|listener| listener.end());
-    (messages, end.unwrap_or(RunEnd::Finished))
+    let messages = finish(running, judge, stop).await;
+    (messages, judge.end())
 }
 
 /// Waits for the end, which comes sooner when `stop` asks for it.
-async fn finish(
-    running: Running,
-    listeners: &[Arc<ChatListener>],
-    stop: CancellationToken,
-) -> Vec<Arc<Message>> {
+async fn finish(running: Running, judge: &Judge, stop: CancellationToken) -> Vec<Arc<Message>> {
     let session = running.session();
     let stopping = async {
         stop.cancelled().await;
-        for listener in listeners {
-            listener.cancel();
-        }
+        judge.cancel();
         // The engine settles whether or not it answers.
         let _ = ask(&session, Command::Abort).await;
         drop(session);

@@ -12,7 +12,7 @@ use pinion_pinocchio::{
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, Unanswered};
 use super::job::{Job, Stores};
 use super::requests::Requests;
 use super::running::Runner;
@@ -96,6 +96,8 @@ fn conversation(job: &Job, queue: &Queue<Out>, stores: Stores, mode: PatchMode) 
         turns: stores.turns,
         queues: vec![queue.clone()],
         patch_mode: mode,
+        listeners: Vec::new(),
+        unanswered: Unanswered::Forgotten,
     }
 }
 

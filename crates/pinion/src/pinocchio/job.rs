@@ -165,6 +165,30 @@ impl Job {
         })
     }
 
+    /// The name of the profile that was chosen.
+    pub fn profile(&self) -> Option<&str> {
+        let profile = self.resolved.profile.as_ref();
+        profile.map(|profile| profile.slug.as_str())
+    }
+
+    pub fn dirs(&self) -> &Dirs {
+        &self.place.dirs
+    }
+
+    /// What the user's settings say about the look of things.
+    pub fn theme(&self) -> Option<&str> {
+        self.place.settings.get("theme")?.as_str()
+    }
+
+    /// What a chat begins with: all that the command says but its prompt, which is said in the chat.
+    pub fn opening(&self) -> Turn {
+        let mut turn = self.seed.clone();
+        if self.rendered.prompt.is_some() {
+            turn.blocks.pop();
+        }
+        turn
+    }
+
     /// What the first run is about, in a process that runs once: what the command says, after what is resumed.
     pub fn first_turn(&self, resumed: Option<Turn>) -> Turn {
         match (resumed, &self.rendered.prompt) {
@@ -185,7 +209,11 @@ pub(super) struct Place {
 
 impl Place {
     pub fn read() -> Result<Self, Failure> {
-        let dirs = Dirs::from_env()?;
+        Ok(Self::of(Dirs::from_env()?))
+    }
+
+    /// What is known around these directories.
+    pub fn of(dirs: Dirs) -> Self {
         let (trust, notices) = Trust::load(&dirs);
         for notice in &notices {
             eprintln!("Warning: {notice}");
@@ -194,12 +222,12 @@ impl Place {
         for notice in &notices {
             eprintln!("Warning: {notice}");
         }
-        Ok(Self {
+        Self {
             dirs,
             settings,
             trust,
             mask: Mask::default(),
-        })
+        }
     }
 
     fn look<T>(&self, look: impl FnOnce(&Surroundings<'_>) -> T) -> T {

@@ -26,6 +26,15 @@ pub(super) enum Mode {
     Text(Output),
 }
 
+/// When somebody is asked, after the answer, whether to go on in a chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asking {
+    Never,
+    /// When the answer is printed on a terminal.
+    OnTerminal,
+    Always,
+}
+
 /// How a run is shown to people and scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Output {
@@ -65,6 +74,7 @@ impl NamedStore {
 /// What the options every command has say.
 pub(super) struct Options {
     pub mode: Mode,
+    pub asking: Asking,
     pub patch_mode: PatchMode,
     pub coalesce: Coalesce,
     pub session_id: Option<String>,
@@ -114,6 +124,7 @@ impl Options {
         }
         Ok(Self {
             mode,
+            asking: asking(values),
             patch_mode,
             coalesce: match values.flag("no-coalesce") {
                 true => Coalesce::Never,
@@ -159,6 +170,16 @@ fn mode(values: &BuiltInValues) -> Mode {
             "yaml" => Output::Yaml,
             _ => Output::Text,
         })
+    }
+}
+
+fn asking(values: &BuiltInValues) -> Asking {
+    if values.flag("force-interactive") {
+        Asking::Always
+    } else if values.flag("non-interactive") {
+        Asking::Never
+    } else {
+        Asking::OnTerminal
     }
 }
 

@@ -1,23 +1,23 @@
 //! A run for people and scripts: the answer as it comes, or every event as JSON or YAML. Frames are made only where
-//! something keeps them: a file that was asked for, or a timeline.
+//! something keeps them: a file that was asked for, or a timeline. Somebody who reads it on a terminal may go on in
+//! the chat.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use pinion_history::{BlockKind, Turn};
-use pinion_jsonl::{Coalesce, Queue, Writer, stdio};
-use pinion_pinocchio::{
-    Address, Closing, Code, Control, DoneStatus, Front, FrontOptions, Metadata, Out, RunEnd,
-    Surface, Terminal, Text, TextFormat, TextPrinter,
-};
+use pinion_jsonl::{Coalesce, Queue, Writer, WriterEnd, stdio};
+use pinion_pinocchio::{Closing, Code, Metadata, RunEnd, Text, TextFormat, TextPrinter};
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::Conversation;
-use super::job::{Job, Stores};
-use super::options::{Detail, Output};
-use super::{End, conclude};
+use super::conversation::{Conversation, Unanswered};
+use super::job::Job;
+use super::kept::KeptFrames;
+use super::options::{Asking, Detail, Output};
+use super::question::{self, Wish};
+use super::{End, chat, conclude, leave};
 use crate::failure::Failure;
+use crate::modes::last_words;
 use crate::signals::Ending;
 use crate::{reader, runtime};
 
@@ -25,16 +25,25 @@ use crate::{reader, runtime};
 pub(super) fn run(mut job: Job, output: Output) -> Result<ExitCode, Failure> {
     let failed = |error: String| Failure::failed(format!("Error: {error}"));
     let mut stores = job.open_stores().map_err(failed)?;
+    let asks = match job.options.asking {
+        Asking::Never => false,
+        Asking::OnTerminal => std::io::stdout().is_terminal(),
+        Asking::Always => true,
+    };
+    let history = match asks {
+        true => chat::history(&job, &mut stores).map_err(failed)?,
+        false => Vec::new(),
+    };
     let stdout = stdio::claim_stdout()?;
     let runtime = runtime::build()?;
     let mut ending = Ending::listen_to_all(&runtime)?;
-    let frames = Frames::where_kept(&mut job, &mut stores)?;
+    let frames = KeptFrames::begin(&mut job, stores.timeline.take())?;
     let runner = match job.runner(&runtime) {
         Ok(runner) => runner,
         Err(error) => {
             let error = format!("failed to create engine: {error}");
             if let Some(frames) = frames {
-                frames.fail(&error);
+                frames.fail(Code::EngineInitFailed, &error);
             }
             return Err(failed(error));
         }
@@ -47,54 +56,80 @@ pub(super) fn run(mut job: Job, output: Output) -> Result<ExitCode, Failure> {
     if shows_answer {
         queues.clear();
     }
-    queues.extend(frames.as_ref().map(|frames| frames.queue.clone()));
+    queues.extend(frames.iter().map(KeptFrames::queue));
     let mut conversation = Conversation {
         session_id: job.session_id.clone(),
         base: job.seed.clone(),
         turns: stores.turns.take(),
         queues,
         patch_mode: job.options.patch_mode,
+        listeners: Vec::new(),
+        unanswered: Unanswered::Forgotten,
     };
     let watched = stdout.try_clone()?;
     let mut answer = stdout.try_clone()?;
     let printer = printer(output, job.options.detail);
     let writer = Writer::spawn(stdout, printer, screen.clone())?;
-    let run_end = runtime.block_on(async {
+    let (run_end, interrupted) = runtime.block_on(async {
         let stop = CancellationToken::new();
-        let closing = Closing::Request {
-            terminal: Terminal::Yes,
-        };
-        let run = conversation.run(&runner, turn, Text::default(), closing, stop.clone());
+        let request = Text::default();
+        let run = conversation.run(&runner, turn, request, Closing::Nothing, stop.clone());
         tokio::pin!(run);
         let interrupted = tokio::select! {
-            end = &mut run => return Ok(end),
+            end = &mut run => return (end, None),
             code = ending.signalled() => End::Signal(code),
             () = reader::gone(watched) => End::Unread,
             () = screen.broken() => End::Unread,
         };
         stop.cancel();
-        run.await;
-        Err(interrupted)
+        (run.await, Some(interrupted))
     });
-    if let Some(frames) = frames {
-        frames.end();
-    }
-    let end = match run_end {
-        Ok(RunEnd::Finished) => {
+    let end = match (&run_end, interrupted) {
+        (_, Some(end)) => end,
+        (RunEnd::Finished, None) => {
             if shows_answer {
                 let text = answer_text(&conversation.base);
                 answer.write_all(format!("{}\n", text.trim()).as_bytes())?;
             }
             End::Done
         }
-        Ok(RunEnd::Stopped) => End::Done,
-        Ok(RunEnd::Failed(error)) => {
+        (RunEnd::Stopped, None) => End::Done,
+        (RunEnd::Failed(error), None) => {
             eprintln!("Error: {error}");
             End::Failed
         }
-        Err(end) => end,
     };
-    Ok(conclude(runtime, ending, &screen, writer, end))
+    if !asks || end != End::Done {
+        if let Some(frames) = frames {
+            frames.end(&run_end);
+        }
+        return Ok(conclude(runtime, ending, &screen, writer, end));
+    }
+    screen.close();
+    let end = match last_words(&runtime, &mut ending, writer) {
+        Ok(WriterEnd::Complete) => match question::ask(&runtime, &mut ending) {
+            Wish::GoOn => {
+                let shown = chat::shown_after(history, &conversation.base);
+                let stage = chat::Stage {
+                    runtime,
+                    ending,
+                    frames,
+                    runner,
+                    conversation,
+                    shown,
+                };
+                return chat::go_on(&job, stage, answer);
+            }
+            Wish::End => End::Done,
+            Wish::Signal(code) => End::Signal(code),
+        },
+        Ok(_) => End::Unread,
+        Err(code) => End::Signal(code),
+    };
+    if let Some(frames) = frames {
+        frames.end(&run_end);
+    }
+    Ok(leave(runtime, end))
 }
 
 fn printer(output: Output, detail: Detail) -> TextPrinter {
@@ -109,70 +144,6 @@ fn printer(output: Output, detail: Detail) -> TextPrinter {
         Detail::Full => Metadata::Full,
     };
     TextPrinter::new(format, metadata)
-}
-
-/// Frames that nobody waits for: in a file, in a timeline, or both.
-struct Frames {
-    queue: Queue<Out>,
-    writer: Writer,
-    address: Address,
-}
-
-impl Frames {
-    /// Begins to make frames if something keeps them.
-    fn where_kept(job: &mut Job, stores: &mut Stores) -> Result<Option<Self>, Failure> {
-        let store = stores.timeline.take();
-        let file = match (job.debug_events.take(), &store) {
-            (Some(file), _) => file,
-            (None, Some(_)) => nowhere()?,
-            (None, None) => return Ok(None),
-        };
-        let queue = Queue::new(Coalesce::WhenBehind);
-        let front = Front::new(FrontOptions {
-            patch_mode: job.options.patch_mode,
-            store,
-            copy: None,
-        });
-        let frames = Self {
-            writer: Writer::spawn(file, front, queue.clone())?,
-            queue,
-            address: Address {
-                session_id: job.session_id.clone(),
-                request_id: Text::default(),
-            },
-        };
-        frames.frame(Control::Hello(Surface::DebugFile));
-        frames.frame(Control::Snapshot);
-        Ok(Some(frames))
-    }
-
-    fn frame(&self, control: Control) {
-        self.queue.push(Out::Control {
-            address: self.address.clone(),
-            control,
-        });
-    }
-
-    fn fail(self, message: &str) {
-        self.frame(Control::Error {
-            code: Code::EngineInitFailed,
-            message: message.to_owned(),
-            terminal: Terminal::Yes,
-        });
-        self.frame(Control::Done(DoneStatus::Failed));
-        self.end();
-    }
-
-    fn end(self) {
-        self.queue.close();
-        if let pinion_jsonl::WriterEnd::Broken(error) = self.writer.join() {
-            eprintln!("Warning: the frames are not complete: {error}");
-        }
-    }
-}
-
-fn nowhere() -> Result<File, Failure> {
-    Ok(OpenOptions::new().write(true).open("/dev/null")?)
 }
 
 /// What the model said last.

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::job::{Job, Place};
 use super::options::{Mode, Options};
-use super::{frames, text, words};
+use super::{chat, frames, text, words};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::help::Topic;
@@ -128,9 +128,7 @@ fn execute(place: Place, command: &Command, line: &Line, call: &str) -> Result<E
         Mode::Requests => frames::requests(job),
         Mode::OneShot => frames::one_shot(job),
         Mode::Text(output) => text::run(job, output),
-        Mode::Chat => Err(Failure::usage(
-            "Error: --chat: this build has no chat screen. Use --stdin-rpc to talk with a command from a program, or leave the option out to run it once.",
-        )),
+        Mode::Chat => chat::open(job),
     }
 }
 

@@ -151,7 +151,7 @@ impl Reading {
     }
 }
 
-fn blank() -> AssistantMessage {
+pub(crate) fn blank() -> AssistantMessage {
     AssistantMessage {
         content: Vec::new(),
         api: String::new(),
@@ -175,7 +175,7 @@ fn name_model(answer: &mut AssistantMessage, result: &Value) {
 }
 
 /// Arguments are an object; some programs keep them as text.
-fn arguments(args: &Value) -> Value {
+pub(crate) fn arguments(args: &Value) -> Value {
     let object = match args {
         Value::String(text) => serde_json::from_str(text).unwrap_or_default(),
         other => other.clone(),

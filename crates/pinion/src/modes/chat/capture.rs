@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Standard error in safe keeping; dropped, it is put back.
 #[derive(Debug)]
-pub(super) struct Printed {
+pub(crate) struct Printed {
     /// `None` where standard error is no terminal and stays as it is.
     stderr: Option<File>,
     /// What was said about the last panic.
@@ -26,6 +26,11 @@ pub(super) struct Printed {
 /// and what puts everything back.
 pub(super) fn claim(feed: Feed) -> io::Result<(File, Printed)> {
     let output = duplicate(1)?;
+    Ok((output, keep_off(feed)?))
+}
+
+/// The same for somebody who has a terminal to draw on already.
+pub(crate) fn keep_off(feed: Feed) -> io::Result<Printed> {
     let stderr = match io::stderr().is_terminal() {
         true => Some(duplicate(2)?),
         false => None,
@@ -40,7 +45,7 @@ pub(super) fn claim(feed: Feed) -> io::Result<(File, Printed)> {
             .spawn(move || pass_on(BufReader::new(reader), &feed, aside))?;
     }
     point(1, 2)?;
-    Ok((output, Printed { stderr, panic }))
+    Ok(Printed { stderr, panic })
 }
 
 /// Tells the chat line by line, and the terminal once there is no chat.

@@ -1,0 +1,298 @@
+//! The chat on a command: its prompt is said first, then whatever somebody types, one turn after the other.
+//!
+//! What is said here is kept like everything else that is said: turns when a run ends, frames as they come. The
+//! screen itself is the terminal chat's; this is whom it talks to.
+
+mod screen;
+mod talk;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use pinion_history::Turn;
+use pinion_jsonl::stdio;
+use pinion_message::Message;
+use pinion_pinocchio::{Code, RunEnd, SessionStream, recalled};
+use pinion_tui::{
+    Chat, Feed, FeedReader, Host, Incoming, Options, PlainOptions, Terminal, feed, plain_chat,
+};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use self::screen::Screen;
+use self::talk::{Talk, line};
+use super::conversation::{Conversation, Unanswered};
+use super::job::{Job, Stores};
+use super::kept::KeptFrames;
+use super::running::Runner;
+use super::{End, leave};
+use crate::failure::Failure;
+use crate::modes::chat::{background_of, capture, colours, is_dumb, typed_lines};
+use crate::runtime;
+use crate::signals::Ending;
+
+/// A conversation, ready to be talked in.
+pub(super) struct Stage {
+    pub runtime: Runtime,
+    pub ending: Ending,
+    pub frames: Option<KeptFrames>,
+    pub runner: Runner,
+    pub conversation: Conversation,
+    /// What is on the screen when it opens.
+    pub shown: Vec<Message>,
+}
+
+/// Opens the chat on a command.
+pub(super) fn open(mut job: Job) -> Result<ExitCode, Failure> {
+    let canvas = canvas()?;
+    let stage = set(&mut job)?;
+    let options = options(&job, job.rendered.prompt.clone());
+    Ok(stage.show(&job, canvas, options))
+}
+
+/// Goes on in the chat with a conversation that was begun without it. `stdout` is where standard output led.
+pub(super) fn go_on(job: &Job, mut stage: Stage, stdout: File) -> Result<ExitCode, Failure> {
+    let canvas = canvas_after(stdout)?;
+    stage.conversation.unanswered = Unanswered::Remembered;
+    stage.conversation.queues = stage.frames.iter().map(KeptFrames::queue).collect();
+    Ok(stage.show(job, canvas, options(job, None)))
+}
+
+/// Gets everything ready that can go wrong before there is a screen.
+fn set(job: &mut Job) -> Result<Stage, Failure> {
+    let failed = |error: String| Failure::failed(format!("Error: {error}"));
+    let mut stores = match job.open_stores() {
+        Ok(stores) => stores,
+        Err(error) => {
+            if let Some(frames) = KeptFrames::begin(job, None)? {
+                frames.break_off(Code::RunnerInitFailed, &error);
+            }
+            return Err(failed(error));
+        }
+    };
+    let history = history(job, &mut stores).map_err(failed)?;
+    let runtime = runtime::build()?;
+    let ending = Ending::listen_to_all(&runtime)?;
+    let frames = KeptFrames::begin(job, stores.timeline.take())?;
+    let runner = match job.runner(&runtime) {
+        Ok(runner) => runner,
+        Err(error) => {
+            let error = format!("failed to create engine: {error}");
+            if let Some(frames) = frames {
+                frames.fail(Code::EngineInitFailed, &error);
+            }
+            return Err(failed(error));
+        }
+    };
+    let base = stores.resumed.take().unwrap_or_else(|| job.opening());
+    let shown = match history.is_empty() {
+        true => pinion_pinocchio::messages(&base),
+        false => history,
+    };
+    let conversation = Conversation {
+        session_id: job.session_id.clone(),
+        base,
+        turns: stores.turns.take(),
+        queues: frames.iter().map(KeptFrames::queue).collect(),
+        patch_mode: job.options.patch_mode,
+        listeners: Vec::new(),
+        unanswered: Unanswered::Remembered,
+    };
+    Ok(Stage {
+        runtime,
+        ending,
+        frames,
+        runner,
+        conversation,
+        shown,
+    })
+}
+
+/// What people saw of the session before, if its timeline is kept.
+pub(super) fn history(job: &Job, stores: &mut Stores) -> Result<Vec<Message>, String> {
+    let Some(timeline) = &mut stores.timeline else {
+        return Ok(Vec::new());
+    };
+    let stream = SessionStream::hydrate(&job.session_id, &mut **timeline);
+    let stream = stream.map_err(|error| error.to_string())?;
+    Ok(recalled(&stream.entities()))
+}
+
+/// What is on the screen when the chat opens after a run: what was seen before, and that run.
+pub(super) fn shown_after(history: Vec<Message>, turn: &Turn) -> Vec<Message> {
+    let said = pinion_pinocchio::messages(turn);
+    if history.is_empty() {
+        return said;
+    }
+    let is_prompt = |message: &Message| matches!(message, Message::User(_));
+    let prompt = said.iter().rposition(is_prompt).unwrap_or(0);
+    let mut shown = history;
+    shown.extend(said.into_iter().skip(prompt));
+    shown
+}
+
+/// Where the screen is drawn: standard output, or standard error if the output leads elsewhere.
+fn canvas() -> Result<File, Failure> {
+    match io::stdout().is_terminal() {
+        true => Ok(stdio::claim_stdout()?),
+        false => beside_stdout().ok_or_else(|| {
+            Failure::usage(
+                "Error: --chat needs a terminal, and neither standard output nor standard error is one. Use --stdin-rpc to talk with a command from a program, or leave the option out to run it once.",
+            )
+        }),
+    }
+}
+
+/// The same once standard output was claimed, for somebody who has answered on the terminal.
+fn canvas_after(stdout: File) -> io::Result<File> {
+    match stdout.is_terminal() {
+        true => Ok(stdout),
+        false => match beside_stdout() {
+            Some(stderr) => Ok(stderr),
+            None => OpenOptions::new().read(true).write(true).open("/dev/tty"),
+        },
+    }
+}
+
+fn beside_stdout() -> Option<File> {
+    let stderr = io::stderr();
+    let copy = stderr.as_fd().try_clone_to_owned().ok()?;
+    stderr.is_terminal().then(|| File::from(copy))
+}
+
+/// How talking ended.
+#[derive(Debug)]
+struct Talked {
+    /// The end of the last run, if there was one.
+    last: Option<RunEnd>,
+    /// The exit code of the chat, or why it could not be shown.
+    chat: io::Result<u8>,
+}
+
+impl Stage {
+    /// Shows the chat until somebody leaves it.
+    fn show(self, job: &Job, canvas: File, options: Options) -> ExitCode {
+        let (runtime, talked) = self.play(job, |host, feed, reader| {
+            show(canvas, options, host, feed, reader)
+        });
+        if job.options.turns.is_named() && talked.last == Some(RunEnd::Finished) {
+            eprintln!("To go on later: --session-id {} --resume", job.session_id);
+        }
+        leave(runtime, talked.end())
+    }
+
+    /// Lets somebody talk in the conversation. `show` shows the chat and gives its exit code.
+    fn play<F: Future<Output = io::Result<u8>>>(
+        mut self,
+        job: &Job,
+        show: impl FnOnce(Arc<dyn Host>, Feed, FeedReader) -> F,
+    ) -> (Runtime, Talked) {
+        let (feed, reader) = feed();
+        feed.tell(beside("setTitle", json!({"title": "pinocchio"})));
+        if let Some(profile) = job.profile() {
+            let text = format!("profile: {profile}");
+            let status = json!({"statusKey": "profile", "statusText": text});
+            feed.tell(beside("setStatus", status));
+        }
+        let screen = Screen::new(feed.clone(), self.runner.models.model(), self.shown);
+        let (line, orders) = line();
+        let talk = Talk::new(&self.runner, Arc::new(screen), self.conversation);
+        let talked = self.runtime.block_on(async {
+            let signalled = async {
+                let code = self.ending.signalled().await;
+                feed.tell(Incoming::End(code));
+                std::future::pending().await
+            };
+            let talking = async {
+                let chat = show(Arc::new(line), feed.clone(), reader);
+                let (last, chat) = tokio::join!(talk.live(orders), chat);
+                Talked { last, chat }
+            };
+            tokio::select! {
+                talked = talking => talked,
+                talked = signalled => talked,
+            }
+        });
+        if let Some(frames) = self.frames {
+            match (&talked.chat, &talked.last) {
+                (Err(error), _) => frames.break_off(Code::TuiFailed, &error.to_string()),
+                (Ok(_), Some(end)) => frames.end(end),
+                (Ok(_), None) => frames.end(&RunEnd::Finished),
+            }
+        }
+        (self.runtime, talked)
+    }
+}
+
+impl Talked {
+    /// How the program ends: the failure of the last run is its own.
+    fn end(&self) -> End {
+        match (&self.chat, &self.last) {
+            (Err(error), _) => {
+                eprintln!("Error: the chat could not be shown: {error}");
+                End::Failed
+            }
+            (Ok(0), Some(RunEnd::Failed(words))) => {
+                eprintln!("Error: {words}");
+                End::Failed
+            }
+            (Ok(0), _) => End::Done,
+            (Ok(code), _) => End::Signal(*code),
+        }
+    }
+}
+
+/// The chat on the terminal; its exit code.
+async fn show(
+    canvas: File,
+    options: Options,
+    host: Arc<dyn Host>,
+    feed: Feed,
+    reader: FeedReader,
+) -> io::Result<u8> {
+    if is_dumb() {
+        let options = PlainOptions {
+            output: Box::new(canvas),
+            input: typed_lines()?,
+            texts: options.texts,
+            images: options.images,
+        };
+        return Ok(plain_chat(options, host, reader).await?.exit_code);
+    }
+    // Put back when the screen is gone.
+    let _printed = capture::keep_off(feed)?;
+    let chat = Chat::open(Terminal::open(canvas)?, options)?;
+    Ok(chat.run(host, reader).await?.exit_code)
+}
+
+/// How the chat of a command begins.
+fn options(job: &Job, prompt: Option<String>) -> Options {
+    let dirs = job.dirs();
+    Options {
+        cwd: dirs.cwd.clone(),
+        home: dirs.home.clone(),
+        background: background_of(job.theme()),
+        colours: colours(),
+        texts: prompt.into_iter().collect(),
+        images: Vec::new(),
+    }
+}
+
+/// Something the screen shows beside the conversation, told as extensions tell it.
+fn beside(method: &str, members: Value) -> Incoming {
+    let mut record = json!({
+        "type": "extension_ui_request",
+        "id": pinion_pinocchio::new_id(),
+        "method": method,
+    });
+    if let (Value::Object(record), Value::Object(members)) = (&mut record, members) {
+        record.extend(members);
+    }
+    Incoming::Record(record.to_string())
+}

@@ -1,0 +1,157 @@
+//! What the chat is shown of each run, and all it was shown so far.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use pinion_agent::{Event, Listener};
+use pinion_message::{
+    AssistantMessage, Block, Message, Model, StopReason, Usage, UserMessage, now_millis,
+};
+use pinion_pinocchio::RunEnd;
+use pinion_tui::{Feed, Incoming};
+
+/// Takes the events of runs to the chat.
+///
+/// A run has settled for the chat when its turn is kept, and not before; that its engine has is therefore not passed on.
+pub(super) struct Screen {
+    feed: Feed,
+    /// Who answers.
+    model: Arc<Model>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// All that was said, for a chat that draws it anew.
+    messages: Vec<Arc<Message>>,
+    /// Whether the prompt of the run is among them.
+    has_prompt: bool,
+    /// How the run failed, as far as it was shown.
+    failure: Option<String>,
+}
+
+impl Screen {
+    /// A screen on which there are `messages` already.
+    pub fn new(feed: Feed, model: Arc<Model>, messages: Vec<Message>) -> Self {
+        Self {
+            feed,
+            model,
+            seen: Mutex::new(Seen {
+                messages: messages.into_iter().map(Arc::new).collect(),
+                ..Seen::default()
+            }),
+        }
+    }
+
+    /// All that was said.
+    pub fn messages(&self) -> Vec<Arc<Message>> {
+        self.seen().messages.clone()
+    }
+
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    /// A run begins.
+    pub fn begin(&self) {
+        let mut seen = self.seen();
+        seen.has_prompt = false;
+        seen.failure = None;
+    }
+
+    /// A run is over and kept. What the engine did not tell of it is told now: it may never have been reached.
+    pub fn end(&self, prompt: Vec<Block>, end: &RunEnd) {
+        let (has_prompt, failure) = {
+            let seen = self.seen();
+            (seen.has_prompt, seen.failure.clone())
+        };
+        if !has_prompt {
+            self.say(Message::User(UserMessage::now(prompt)));
+        }
+        if let RunEnd::Failed(words) = end
+            && failure.as_ref() != Some(words)
+        {
+            self.say(Message::Assistant(self.failed(words)));
+        }
+        self.tell(&Event::Settled {
+            aborted: *end == RunEnd::Stopped,
+        });
+    }
+
+    fn say(&self, message: Message) {
+        let message = Arc::new(message);
+        self.tell(&Event::MessageStart(Arc::clone(&message)));
+        self.tell(&Event::MessageEnd(message));
+    }
+
+    /// An answer that says nothing but why it failed.
+    fn failed(&self, words: &str) -> AssistantMessage {
+        AssistantMessage {
+            content: Vec::new(),
+            api: self.model.api.clone(),
+            provider: self.model.provider.clone(),
+            model: self.model.id.clone(),
+            usage: Usage::default(),
+            stop_reason: StopReason::Error,
+            timestamp: now_millis(),
+            response_id: None,
+            response_model: None,
+            error_message: Some(words.to_owned()),
+        }
+    }
+
+    fn tell(&self, event: &Event) {
+        self.seen().notice(event);
+        self.feed.tell(Incoming::Event(event.clone()));
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seen {
+    fn notice(&mut self, event: &Event) {
+        match event {
+            Event::MessageEnd(message) => {
+                match &**message {
+                    Message::User(_) => self.has_prompt = true,
+                    Message::Assistant(answer) if answer.stop_reason == StopReason::Error => {
+                        self.failure = Some(answer.error_message.clone().unwrap_or_default());
+                    }
+                    _ => {}
+                }
+                self.messages.push(Arc::clone(message));
+            }
+            Event::Fault {
+                source,
+                during,
+                error,
+            } if source == "engine" && during == "run" => self.failure = Some(error.clone()),
+            // What is asked again is answered anew.
+            Event::RetryStart { .. } => {
+                let last = self.messages.last().and_then(|last| last.as_assistant());
+                if last.is_some_and(|answer| answer.stop_reason == StopReason::Error) {
+                    self.messages.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Listener for Screen {
+    fn notice(&self, _ordinal: u64, event: &Event) {
+        if !matches!(event, Event::Settled { .. }) {
+            self.tell(event);
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.feed.has_room()
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        self.feed.room()
+    }
+}
