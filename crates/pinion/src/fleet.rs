@@ -2,6 +2,7 @@
 
 mod arguments;
 mod host;
+mod layout;
 mod runs;
 mod table;
 mod task;
@@ -148,7 +149,7 @@ fn execute(
     let mut observers: Vec<Box<dyn Observer>> = Vec::new();
     let mut ticking = None;
     if !arguments.quiet {
-        if arguments.printed != Printed::Lines && io::stderr().is_terminal() {
+        if arguments.printed != Printed::Lines && can_draw() {
             let table = Table::new();
             ticking = Some(table.clone());
             observers.push(Box::new(table));
@@ -231,6 +232,11 @@ fn execute(
     runtime.shutdown_background();
     let report = report.map_err(words_of)?;
     conclude(arguments, &report, &path, &mut stdout)
+}
+
+/// Whether standard error is a terminal on which a picture can be drawn over the last one.
+fn can_draw() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|kind| kind != "dumb")
 }
 
 fn conclude(

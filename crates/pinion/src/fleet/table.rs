@@ -1,12 +1,13 @@
-//! The live table: which rows, how wide, and the few bytes that draw it over itself.
+//! The live table: which rows, and the few bytes that draw it over itself.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use pinion_fleet::{ChildState, ChildStatus, FleetEvent, Record, RunState};
+use pinion_fleet::{ChildState, ChildStatus, FleetEvent, Micros, Record, RunState};
 
+use super::layout::{self, Ink, Shown, cut, money, time};
 use super::view::is_open;
 
 /// How often it is drawn.
@@ -16,24 +17,17 @@ pub(super) const TICK: Duration = Duration::from_millis(200);
 pub(super) struct Screen {
     rows: Vec<Row>,
     by_name: HashMap<String, usize>,
-    /// How many lines were drawn last time.
-    drawn: usize,
-    total: String,
+    /// How wide the lines were that were drawn last time.
+    drawn: Vec<usize>,
+    total: Micros,
+    begun: Instant,
     color: bool,
 }
 
 /// A child.
 struct Row {
-    name: String,
-    status: ChildStatus,
-    model: String,
-    steps: usize,
-    tool: String,
-    tokens: u64,
-    cost: String,
+    shown: Shown,
     begun: Option<Instant>,
-    took: Option<Duration>,
-    note: String,
 }
 
 impl Screen {
@@ -41,8 +35,9 @@ impl Screen {
         Self {
             rows: Vec::new(),
             by_name: HashMap::new(),
-            drawn: 0,
-            total: String::new(),
+            drawn: Vec::new(),
+            total: Micros::ZERO,
+            begun: Instant::now(),
             color: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         }
     }
@@ -71,28 +66,53 @@ impl Screen {
         {
             row.update(child);
         }
-        if matches!(
-            record.event,
-            FleetEvent::ChildStep { .. } | FleetEvent::RunStarted { .. }
-        ) {
-            self.total = state.cost().to_string();
+        if matches!(record.event, FleetEvent::ChildStep { .. }) {
+            self.total = state.cost();
         }
+    }
+
+    /// How many children are in this state.
+    fn count(&self, status: ChildStatus) -> usize {
+        let rows = self.rows.iter();
+        rows.filter(|row| row.shown.status == status).count()
+    }
+
+    fn summary(&self, hidden: usize) -> String {
+        let mut parts: Vec<String> = [
+            (ChildStatus::Finished, "finished"),
+            (ChildStatus::Running, "running"),
+            (ChildStatus::Waiting, "waiting"),
+            (ChildStatus::Failed, "failed"),
+            (ChildStatus::Stopped, "stopped"),
+        ]
+        .into_iter()
+        .map(|(status, word)| (self.count(status), word))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+        if hidden > 0 {
+            parts.push(format!("{hidden} not shown"));
+        }
+        parts.push(money(self.total));
+        parts.push(time(self.begun.elapsed()));
+        parts.join(" · ")
     }
 }
 
 impl Row {
     fn new(child: &ChildState) -> Self {
         let mut row = Self {
-            name: child.planned.name.clone(),
-            status: child.status,
-            model: String::new(),
-            steps: 0,
-            tool: String::new(),
-            tokens: 0,
-            cost: String::new(),
+            shown: Shown {
+                name: child.planned.name.clone(),
+                status: child.status,
+                model: String::new(),
+                steps: 0,
+                tokens: 0,
+                cost: Micros::ZERO,
+                elapsed: None,
+                doing: String::new(),
+            },
             begun: None,
-            took: None,
-            note: String::new(),
         };
         row.update(child);
         row
@@ -102,64 +122,46 @@ impl Row {
         if child.status == ChildStatus::Running && self.begun.is_none() {
             self.begun = Some(Instant::now());
         }
-        if !is_open(child.status) && self.took.is_none() {
-            self.took = Some(self.begun.map_or(Duration::ZERO, |begun| begun.elapsed()));
+        let shown = &mut self.shown;
+        if !is_open(child.status) {
+            shown.elapsed = shown.elapsed.or(self.begun.map(|begun| begun.elapsed()));
         }
-        self.status = child.status;
-        self.model = child.model().unwrap_or_default().to_owned();
-        self.steps = child
-            .attempts
-            .last()
-            .map_or(0, |attempt| attempt.steps.len());
-        self.tool = child.last_tool.clone().unwrap_or_default();
-        self.tokens = child.tokens().total();
-        self.cost = child.cost().to_string();
-        self.note = match (&child.failure, child.quiet_seconds) {
+        shown.status = child.status;
+        shown.model = child.model().unwrap_or_default().to_owned();
+        let attempt = child.attempts.last();
+        shown.steps = attempt.map_or(0, |attempt| attempt.steps.len());
+        shown.tokens = child.tokens().total();
+        shown.cost = child.cost();
+        shown.doing = match (&child.failure, child.quiet_seconds) {
             (Some(failure), _) => failure.kind.to_string(),
-            (None, Some(seconds)) => format!("thinking, silent for {seconds} s"),
-            (None, None) => String::new(),
+            (None, Some(seconds)) => {
+                format!("thinking, silent {}", time(Duration::from_secs(seconds)))
+            }
+            (None, None) => child.last_tool.clone().unwrap_or_default(),
         };
     }
 
-    fn line(&self) -> String {
-        let word = match self.status {
-            ChildStatus::Waiting => "waiting",
-            ChildStatus::Running => "running",
-            ChildStatus::Finished => "finished",
-            ChildStatus::Failed => "failed",
-            ChildStatus::Stopped => "stopped",
-        };
-        let elapsed = self.took.or(self.begun.map(|begun| begun.elapsed()));
-        let elapsed = elapsed.map_or(String::new(), |time| format!("{}s", time.as_secs()));
-        format!(
-            "{:<16} {word:<8} {:<28} {:>5} {:<10} {:>9} {:>10} {elapsed:>6}  {}",
-            cut(&self.name, 16),
-            cut(&self.model, 28),
-            self.steps,
-            cut(&self.tool, 10),
-            self.tokens,
-            self.cost,
-            self.note,
-        )
+    fn shown(&self) -> Shown {
+        let running = self.begun.map(|begun| begun.elapsed());
+        Shown {
+            elapsed: self.shown.elapsed.or(running),
+            ..self.shown.clone()
+        }
     }
-}
-
-fn cut(text: &str, width: usize) -> String {
-    text.chars().take(width).collect()
 }
 
 /// The bytes that draw the screen over what was drawn before.
 pub(super) fn render(screen: &mut Screen) -> String {
-    let (height, width) = size();
+    render_at(screen, size())
+}
+
+fn render_at(screen: &mut Screen, (height, width): (usize, usize)) -> String {
+    // The head, the summary, and the line the cursor is on.
     let room = height.saturating_sub(4).max(3);
-    let mut lines = vec![format!(
-        "{:<16} {:<8} {:<28} {:>5} {:<10} {:>9} {:>10} {:>6}",
-        "child", "state", "model", "step", "tool", "tokens", "cost", "time"
-    )];
     // Those that run come first when there are more than fit.
     let mut order: Vec<&Row> = screen.rows.iter().collect();
     if order.len() > room {
-        order.sort_by_key(|row| match row.status {
+        order.sort_by_key(|row| match row.shown.status {
             ChildStatus::Running => 0,
             ChildStatus::Failed | ChildStatus::Stopped => 1,
             ChildStatus::Waiting => 2,
@@ -167,45 +169,54 @@ pub(super) fn render(screen: &mut Screen) -> String {
         });
     }
     let hidden = order.len().saturating_sub(room);
-    lines.extend(order.iter().take(room).map(|row| row.line()));
-    let count = |status| {
-        screen
-            .rows
-            .iter()
-            .filter(|row| row.status == status)
-            .count()
-    };
-    let mut summary = format!(
-        "{} finished, {} running, {} waiting, {} failed  {}",
-        count(ChildStatus::Finished),
-        count(ChildStatus::Running),
-        count(ChildStatus::Waiting),
-        count(ChildStatus::Failed) + count(ChildStatus::Stopped),
-        screen.total,
-    );
-    if hidden > 0 {
-        let _ = write!(summary, "  ({hidden} not shown)");
-    }
-    lines.push(summary);
+    let rows: Vec<Shown> = order.iter().take(room).map(|row| row.shown()).collect();
+    // The last column stays free: terminals differ in what they do after it.
+    let width = width.saturating_sub(1).max(1);
+    let mut lines = layout::lines(&rows, width);
+    lines.push(vec![(cut(&screen.summary(hidden), width), Ink::Plain)]);
     let mut text = String::new();
-    if screen.drawn > 0 {
-        let _ = write!(text, "\x1b[{}A", screen.drawn);
+    let up = risen(&screen.drawn, width + 1).min(height.saturating_sub(1));
+    if up > 0 {
+        let _ = write!(text, "\x1b[{up}A");
     }
-    for (index, line) in lines.iter().enumerate() {
-        let line = cut(line, width);
-        match (index, screen.color) {
-            (0, true) => {
-                let _ = write!(text, "\r\x1b[K\x1b[2m{line}\x1b[0m\n");
-            }
-            _ => {
-                let _ = write!(text, "\r\x1b[K{line}\n");
+    screen.drawn.clear();
+    for line in &lines {
+        text.push_str("\r\x1b[K");
+        let mut left = width;
+        for (piece, ink) in line {
+            let piece: String = piece.chars().take(left).collect();
+            left -= piece.chars().count();
+            match code(*ink).filter(|_| screen.color) {
+                Some(code) => {
+                    let _ = write!(text, "\x1b[{code}m{piece}\x1b[0m");
+                }
+                None => text.push_str(&piece),
             }
         }
+        text.push('\n');
+        screen.drawn.push(width - left);
     }
     // A picture that has become shorter leaves nothing behind.
     text.push_str("\x1b[J");
-    screen.drawn = lines.len();
     text
+}
+
+/// How many rows lines of these widths take. A terminal that has become narrower has folded them.
+fn risen(drawn: &[usize], width: usize) -> usize {
+    drawn
+        .iter()
+        .map(|wide| wide.div_ceil(width.max(1)).max(1))
+        .sum()
+}
+
+/// Colours that can be read on dark and on light.
+fn code(ink: Ink) -> Option<u8> {
+    match ink {
+        Ink::Plain => None,
+        Ink::Faint => Some(2),
+        Ink::Good => Some(32),
+        Ink::Bad => Some(31),
+    }
 }
 
 /// Rows and columns of the terminal.
@@ -253,22 +264,48 @@ mod tests {
     #[test]
     fn a_picture_is_drawn_over_the_last_one() {
         let mut screen = screen(2, 1);
-        let first = render(&mut screen);
-        assert!(!first.contains("\x1b[4A"), "{first:?}");
+        let first = render_at(&mut screen, (24, 80));
+        assert!(!first.contains('A'), "{first:?}");
         assert!(
-            first.contains("c0               waiting")
-                && first.contains("c1               running  m/x"),
+            first.contains("c0") && first.contains("waiting") && first.contains("running"),
             "{first:?}"
         );
-        assert!(first.contains("0 finished, 1 running, 1 waiting, 0 failed"));
-        assert!(render(&mut screen).starts_with("\x1b[4A"));
+        assert!(first.contains("1 running · 1 waiting · $0.00 · 0s"));
+        assert!(render_at(&mut screen, (24, 80)).starts_with("\x1b[4A"));
+    }
+
+    #[test]
+    fn a_terminal_that_became_narrower_has_folded_what_was_drawn() {
+        let mut screen = screen(2, 1);
+        render_at(&mut screen, (24, 80));
+        let lines: usize = screen.drawn.iter().map(|wide| wide.div_ceil(30)).sum();
+        assert!(lines > 4);
+        let text = render_at(&mut screen, (24, 30));
+        assert!(text.starts_with(&format!("\x1b[{lines}A")), "{text:?}");
+        assert!(screen.drawn.iter().all(|wide| *wide < 30));
+        assert!(render_at(&mut screen, (24, 30)).starts_with("\x1b[4A"));
+        // Never further than the screen is high.
+        assert!(render_at(&mut screen, (3, 30)).starts_with("\x1b[2A"));
+    }
+
+    #[test]
+    fn without_colour_there_are_no_colours() {
+        let mut screen = screen(2, 1);
+        screen.color = false;
+        let text = render_at(&mut screen, (24, 80));
+        assert!(
+            !text.contains("\x1b[2m") && text.contains("child"),
+            "{text:?}"
+        );
+        screen.color = true;
+        assert!(render_at(&mut screen, (24, 80)).contains("\x1b[2m"));
     }
 
     #[test]
     fn those_that_run_are_shown_when_not_all_fit() {
-        let text = render(&mut screen(500, 2));
+        let text = render_at(&mut screen(500, 2), (24, 80));
         assert!(text.contains("c498") && text.contains("c499"), "{text:?}");
-        assert!(text.contains("not shown"));
-        assert!(text.lines().count() < 120);
+        assert!(text.contains("480 not shown"), "{text:?}");
+        assert_eq!(text.lines().count(), 23);
     }
 }

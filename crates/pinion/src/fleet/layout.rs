@@ -1,0 +1,400 @@
+//! How the live table looks: which columns there are for a width, and what stands in them. Rows in, lines out.
+
+use std::time::Duration;
+
+use pinion_fleet::{ChildStatus, Micros};
+
+/// A child, as it is shown.
+#[derive(Debug, Clone)]
+pub(super) struct Shown {
+    pub name: String,
+    pub status: ChildStatus,
+    pub model: String,
+    pub steps: usize,
+    pub tokens: u64,
+    pub cost: Micros,
+    pub elapsed: Option<Duration>,
+    /// What it does or why it failed: a tool, a failure, silence.
+    pub doing: String,
+}
+
+/// Words that may have a colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ink {
+    Plain,
+    Faint,
+    Good,
+    Bad,
+}
+
+/// A line as pieces of one ink each.
+pub(super) type Line = Vec<(String, Ink)>;
+
+/// A column: its head, and how narrow it can be before it is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Name,
+    State,
+    Model,
+    Step,
+    Tokens,
+    Cost,
+    Time,
+    Doing,
+}
+
+const ALL: [Column; 8] = [
+    Column::Name,
+    Column::State,
+    Column::Model,
+    Column::Step,
+    Column::Doing,
+    Column::Tokens,
+    Column::Cost,
+    Column::Time,
+];
+/// What is left out first when there is no room.
+const DISPENSABLE: [Column; 5] = [
+    Column::Step,
+    Column::Tokens,
+    Column::Model,
+    Column::Cost,
+    Column::Doing,
+];
+
+/// Whether there is room to spare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    Narrow,
+    Wide,
+}
+
+impl Room {
+    fn of(width: usize) -> Self {
+        match width {
+            0..100 => Self::Narrow,
+            _ => Self::Wide,
+        }
+    }
+
+    /// What stands between columns.
+    fn gap(self) -> &'static str {
+        match self {
+            Self::Narrow => " ",
+            Self::Wide => "  ",
+        }
+    }
+}
+
+impl Column {
+    fn head(self) -> &'static str {
+        match self {
+            Self::Name => "child",
+            Self::State => "state",
+            Self::Model => "model",
+            Self::Step => "step",
+            Self::Doing => "doing",
+            Self::Tokens => "tokens",
+            Self::Cost => "cost",
+            Self::Time => "time",
+        }
+    }
+
+    fn text(self, row: &Shown, room: Room) -> String {
+        match self {
+            Self::Name => row.name.clone(),
+            Self::State => word(row.status).to_owned(),
+            Self::Model => match room {
+                Room::Wide => row.model.clone(),
+                // Who answers matters less than which model it is.
+                Room::Narrow => {
+                    let short = row.model.split_once('/');
+                    short.map_or(&*row.model, |(_, model)| model).to_owned()
+                }
+            },
+            Self::Step if row.steps == 0 => String::new(),
+            Self::Step => row.steps.to_string(),
+            Self::Doing => row.doing.clone(),
+            Self::Tokens if row.tokens == 0 => String::new(),
+            Self::Tokens => count(row.tokens),
+            Self::Cost if row.cost == Micros::ZERO => String::new(),
+            Self::Cost => money(row.cost),
+            Self::Time => row.elapsed.map_or(String::new(), time),
+        }
+    }
+
+    fn is_number(self) -> bool {
+        matches!(self, Self::Step | Self::Tokens | Self::Cost | Self::Time)
+    }
+
+    /// As wide as it has to be so as not to jump about while numbers grow.
+    fn least(self) -> usize {
+        match self {
+            Self::Name => 12,
+            Self::State => 8,
+            Self::Model => 10,
+            Self::Step => 4,
+            Self::Doing => 8,
+            Self::Tokens => 6,
+            Self::Cost | Self::Time => 7,
+        }
+    }
+
+    /// Whether it can do with less than its texts need.
+    fn shrinks(self) -> bool {
+        matches!(self, Self::Name | Self::Model | Self::Doing)
+    }
+}
+
+/// The columns that fit, each with its width.
+fn columns(rows: &[Shown], width: usize) -> Vec<(Column, usize)> {
+    let room = Room::of(width);
+    let natural = |column: Column| {
+        let texts = rows
+            .iter()
+            .map(|row| column.text(row, room).chars().count());
+        let widest = texts.max().unwrap_or(0).max(column.head().len());
+        widest.clamp(column.least(), 40)
+    };
+    let mut chosen: Vec<Column> = ALL.to_vec();
+    let least = |chosen: &[Column]| {
+        let widths = chosen.iter().map(|column| match column.shrinks() {
+            true => column.least(),
+            false => natural(*column),
+        });
+        widths.sum::<usize>() + room.gap().len() * chosen.len().saturating_sub(1)
+    };
+    for column in DISPENSABLE {
+        if least(&chosen) <= width {
+            break;
+        }
+        chosen.retain(|kept| *kept != column);
+    }
+    // What is left over goes to those that were cut.
+    let mut spare = width.saturating_sub(least(&chosen));
+    let mut widths: Vec<(Column, usize)> = chosen
+        .iter()
+        .map(|column| match column.shrinks() {
+            true => (*column, column.least()),
+            false => (*column, natural(*column)),
+        })
+        .collect();
+    for wanted in [Column::Model, Column::Name, Column::Doing] {
+        for (column, has) in &mut widths {
+            if *column == wanted {
+                let more = natural(wanted).saturating_sub(*has).min(spare);
+                *has += more;
+                spare -= more;
+            }
+        }
+    }
+    widths
+}
+
+/// The head and one line per row.
+pub(super) fn lines(rows: &[Shown], width: usize) -> Vec<Line> {
+    let room = Room::of(width);
+    let columns = columns(rows, width);
+    let head = line(&columns, room, |column| column.head().to_owned());
+    let mut lines = vec![vec![(head.concat(), Ink::Faint)]];
+    for row in rows {
+        let cells = line(&columns, room, |column| column.text(row, room));
+        let inks = columns.iter().map(|(column, _)| match column {
+            Column::State => ink(row.status),
+            Column::Doing if row.status == ChildStatus::Failed => Ink::Bad,
+            Column::Name | Column::Doing | Column::Cost | Column::Time => Ink::Plain,
+            Column::Model | Column::Step | Column::Tokens => Ink::Faint,
+        });
+        lines.push(cells.into_iter().zip(inks).collect());
+    }
+    lines
+}
+
+fn line(columns: &[(Column, usize)], room: Room, text: impl Fn(Column) -> String) -> Vec<String> {
+    let last = columns.len().saturating_sub(1);
+    let cells = columns.iter().enumerate();
+    cells
+        .map(|(index, (column, width))| {
+            let text = cut(&text(*column), *width);
+            let cell = match column.is_number() {
+                true => format!("{text:>width$}"),
+                false => format!("{text:<width$}"),
+            };
+            match index == last {
+                true => cell,
+                false => format!("{cell}{}", room.gap()),
+            }
+        })
+        .collect()
+}
+
+fn ink(status: ChildStatus) -> Ink {
+    match status {
+        ChildStatus::Waiting => Ink::Faint,
+        ChildStatus::Running => Ink::Plain,
+        ChildStatus::Finished => Ink::Good,
+        ChildStatus::Failed | ChildStatus::Stopped => Ink::Bad,
+    }
+}
+
+fn word(status: ChildStatus) -> &'static str {
+    match status {
+        ChildStatus::Waiting => "waiting",
+        ChildStatus::Running => "running",
+        ChildStatus::Finished => "finished",
+        ChildStatus::Failed => "failed",
+        ChildStatus::Stopped => "stopped",
+    }
+}
+
+/// Text of at most this width; what is missing is marked.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept = text.chars().take(width.saturating_sub(1));
+    kept.chain(['…']).collect()
+}
+
+/// `17`, `5.9k`, `1.2M`.
+fn count(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..100_000 => format!("{:.1}k", number as f64 / 1e3),
+        100_000..1_000_000 => format!("{}k", number / 1_000),
+        _ => format!("{:.1}M", number as f64 / 1e6),
+    }
+}
+
+/// Dollars, to the cent where there are some.
+pub(super) fn money(cost: Micros) -> String {
+    let dollars = cost.0 as f64 / 1e6;
+    match cost.0 {
+        0 | 10_000.. => format!("${dollars:.2}"),
+        _ => format!("${dollars:.4}"),
+    }
+}
+
+/// `9s`, `3m39s`, `1h02m`.
+pub(super) fn time(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rows() -> Vec<Shown> {
+        let row = |name: &str, status, model: &str, steps, tokens, cost, seconds, doing: &str| {
+            let elapsed = Some(seconds).filter(|s| *s > 0).map(Duration::from_secs);
+            Shown {
+                name: name.into(),
+                status,
+                model: model.into(),
+                steps,
+                tokens,
+                cost: Micros(cost),
+                elapsed,
+                doing: doing.into(),
+            }
+        };
+        vec![
+            row(
+                "security",
+                ChildStatus::Running,
+                "anthropic/claude-opus-4-7",
+                3,
+                5_912,
+                123_456,
+                219,
+                "bash",
+            ),
+            row(
+                "performance-and-memory",
+                ChildStatus::Finished,
+                "anthropic/claude-sonnet-4-6",
+                12,
+                1_234_567,
+                1_999_999,
+                3_725,
+                "read",
+            ),
+            row(
+                "bad",
+                ChildStatus::Failed,
+                "anthropic/claude-sonnet-4-6",
+                1,
+                0,
+                375,
+                4,
+                "api 529",
+            ),
+            row("late", ChildStatus::Waiting, "", 0, 0, 0, 0, ""),
+        ]
+    }
+
+    fn drawn(width: usize) -> String {
+        let lines = lines(&rows(), width);
+        let text = |line: &Line| -> String { line.iter().map(|(text, _)| text.as_str()).collect() };
+        let lines: Vec<String> = lines
+            .iter()
+            .map(|line| text(line).trim_end().to_owned())
+            .collect();
+        lines.join("\n")
+    }
+
+    #[test]
+    fn wide_there_is_everything() {
+        assert_eq!(
+            drawn(120),
+            "\
+child                   state     model                        step  doing     tokens     cost     time
+security                running   anthropic/claude-opus-4-7       3  bash        5.9k    $0.12    3m39s
+performance-and-memory  finished  anthropic/claude-sonnet-4-6    12  read        1.2M    $2.00    1h02m
+bad                     failed    anthropic/claude-sonnet-4-6     1  api 529           $0.0004       4s
+late                    waiting"
+        );
+    }
+
+    #[test]
+    fn on_eighty_columns_names_and_models_are_cut() {
+        assert_eq!(
+            drawn(80),
+            "\
+child            state    model             step doing    tokens    cost    time
+security         running  claude-opus-4-7      3 bash       5.9k   $0.12   3m39s
+performance-and… finished claude-sonnet-4-6   12 read       1.2M   $2.00   1h02m
+bad              failed   claude-sonnet-4-6    1 api 529         $0.0004      4s
+late             waiting"
+        );
+    }
+
+    #[test]
+    fn on_forty_there_is_what_matters() {
+        assert_eq!(
+            drawn(40),
+            "\
+child          state    doing       time
+security       running  bash       3m39s
+performance-a… finished read       1h02m
+bad            failed   api 529       4s
+late           waiting"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_the_terminal(width in 29usize..200) {
+            for line in lines(&rows(), width) {
+                let wide: usize = line.iter().map(|(text, _)| text.chars().count()).sum();
+                prop_assert!(wide <= width, "{} of {}", wide, width);
+            }
+        }
+    }
+}
