@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use pinion_llm::{Request, RequestOptions, StreamEvent, Tap};
+use pinion_llm::{Request, RequestOptions, StreamEvent, Tap, is_overflow};
 use pinion_message::{
     AssistantMessage, Block, Message, Model, StopReason, ThinkingLevel, Usage, now_millis,
 };
@@ -229,12 +229,14 @@ impl<'a> Run<'a> {
         let message = Arc::new(Message::Assistant(answer));
         let message = self.core.complete(message, &self.cancel).await;
         self.produced.push(Arc::clone(&message));
-        let failed = message
-            .as_assistant()
-            .is_none_or(|answer| answer.stop_reason == StopReason::Error);
+        let answer = message.as_assistant();
+        let failed = answer.is_none_or(|answer| answer.stop_reason == StopReason::Error);
+        let window = self.model.context_window;
+        let fits = answer.is_some_and(|answer| !is_overflow(answer, window));
         if !failed {
             let mut state = self.core.state();
-            state.overflow_handled = false;
+            // A model that answers although not everything fits would else be asked again and again.
+            state.overflow_handled &= !fits;
             let attempt = std::mem::take(&mut state.retry_attempt);
             drop(state);
             if attempt > 0 {

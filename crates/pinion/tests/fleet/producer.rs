@@ -127,6 +127,19 @@ fn s3_a_prompt_of_eight_megabytes_on_standard_input_works() {
 }
 
 #[test]
+fn l2_a_prompt_that_never_fits_is_asked_twice_and_not_for_ever() {
+    let stage = Stage::offline();
+    let mut prompt = script(&json!({"text": "Got it."}));
+    prompt.push('\n');
+    prompt.push_str(&"all work and no play \n".repeat((8 << 20) / 22));
+    let (code, lines, stderr) = ask(&stage, prompt.as_bytes());
+    assert_eq!(code, Some(0), "{stderr}");
+    // Once as it is, once with what came before it summarised; then it is known that this does not help.
+    let answers = lines.iter().filter(|line| line["type"] == "step_finish");
+    assert_eq!(answers.count(), 2);
+}
+
+#[test]
 fn what_we_print_a_fleet_reads_as_opencode() {
     let stage = Stage::offline();
     let program = stage.program.command[0].to_string_lossy().into_owned();
