@@ -113,6 +113,8 @@ pub(crate) struct Link {
     gone: Condvar,
     /// A process was started over this link.
     proven: AtomicBool,
+    /// We ended the guardian ourselves.
+    dismissed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -168,6 +170,7 @@ impl Link {
             waiting: Mutex::default(),
             gone: Condvar::new(),
             proven: AtomicBool::new(false),
+            dismissed: AtomicBool::new(false),
         });
         let reader = link.clone();
         std::thread::Builder::new()
@@ -263,13 +266,15 @@ impl Link {
 
     /// The guardian is gone before it answered: one that never worked is not tried again.
     pub fn give_up(&self) {
-        if !self.proven.load(Ordering::Relaxed) {
+        let known = [&self.proven, &self.dismissed];
+        if !known.iter().any(|flag| flag.load(Ordering::Relaxed)) {
             degrade("it ended at once");
         }
     }
 
     /// Ends the guardian, which kills everything, and waits for it.
     fn close(&self) {
+        self.dismissed.store(true, Ordering::Relaxed);
         let _ = self.stream.shutdown(Shutdown::Both);
         let waiting = lock(&self.waiting);
         let over = self
@@ -282,4 +287,20 @@ impl Link {
 fn wait_for(mut child: Child) {
     // An error means that it was reaped by someone else; it is gone either way.
     let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_guardian_that_ends_by_itself_is_no_good() {
+        let dismissed = Link::to_thread().unwrap();
+        dismissed.close();
+        dismissed.give_up();
+        assert!(!DEGRADED.load(Ordering::Relaxed));
+        let failed = Link::to_thread().unwrap();
+        failed.give_up();
+        assert!(DEGRADED.load(Ordering::Relaxed));
+    }
 }
