@@ -1,7 +1,7 @@
 //! A plan from its file: everything that is wrong is told at once, before anything starts.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::fields::Fields;
@@ -19,7 +19,7 @@ pub fn read_plan(
     check_model: &dyn Fn(&str) -> Result<(), String>,
 ) -> Result<Plan, PlanError> {
     let file = path.display().to_string();
-    let directory = path.parent().map(Path::to_owned).unwrap_or_default();
+    let directory = home_of(path);
     let fail = |line, message| PlanError {
         problems: vec![Problem {
             file: file.clone(),
@@ -30,7 +30,6 @@ pub fn read_plan(
     let text = std::fs::read_to_string(path)
         .map_err(|error| fail(0, format!("the plan cannot be read: {error}")))?;
     let node = node::parse(&text).map_err(|(line, message)| fail(line, message))?;
-    let directory = std::path::absolute(&directory).unwrap_or(directory);
     let mut reader = Reader {
         fields: Fields {
             file: file.clone(),
@@ -193,5 +192,23 @@ impl Reader<'_> {
             }
         }
         (settings, rest)
+    }
+}
+
+/// The directory a plan lies in, also when it is named without one.
+fn home_of(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    whole.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_named_without_a_directory_lies_where_we_are() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(home_of(Path::new("plan.yaml")), here);
+        assert_eq!(home_of(Path::new("plans/plan.yaml")), here.join("plans"));
     }
 }
