@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use pinion_message::Block;
+use pinion_message::{Block, image_type};
 
 use crate::{ConfigError, text_file};
 
@@ -94,22 +94,6 @@ fn read_file(path: &Path) -> Result<Vec<u8>, ConfigError> {
             }
         }
     })
-}
-
-/// The image formats models take, told by their first bytes.
-fn image_type(bytes: &[u8]) -> Option<&'static str> {
-    let starts = |prefix: &[u8]| bytes.starts_with(prefix);
-    if starts(b"\x89PNG\r\n\x1a\n") {
-        Some("image/png")
-    } else if starts(b"\xFF\xD8\xFF") {
-        Some("image/jpeg")
-    } else if starts(b"GIF87a") || starts(b"GIF89a") {
-        Some("image/gif")
-    } else if starts(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
-        Some("image/webp")
-    } else {
-        None
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Plain data whose JSON form is pi's: member names and member order are those of pi's session files
 //! and events. No I/O, no protocol, no behaviour beyond small arithmetic and the masking of keys.
 
+mod image;
 mod mask;
 mod message;
 mod model;
@@ -10,6 +11,7 @@ pub mod shape;
 mod thinking;
 mod usage;
 
+pub use image::image_type;
 pub use mask::{Mask, MaskStream};
 pub use message::{
     AssistantMessage, BashExecutionMessage, Block, BranchSummaryMessage, CompactionSummaryMessage,

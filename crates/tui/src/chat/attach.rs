@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
-use pinion_message::Block;
-
-use crate::editor::image_type;
+use pinion_message::{Block, image_type};
 
 /// The largest picture that is sent, and the most of them.
 const LARGEST: u64 = 10 << 20;

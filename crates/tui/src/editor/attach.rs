@@ -105,24 +105,10 @@ pub(crate) fn resolve(name: &str, cwd: &Path) -> PathBuf {
     }
 }
 
-/// The media type of a picture that models take, told by its first bytes.
-pub(crate) fn image_type(bytes: &[u8]) -> Option<&'static str> {
-    let starts = |prefix: &[u8]| bytes.starts_with(prefix);
-    if starts(b"\x89PNG\r\n\x1a\n") {
-        Some("image/png")
-    } else if starts(b"\xFF\xD8\xFF") {
-        Some("image/jpeg")
-    } else if starts(b"GIF87a") || starts(b"GIF89a") {
-        Some("image/gif")
-    } else if starts(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
-        Some("image/webp")
-    } else {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use pinion_message::image_type;
+
     use super::*;
 
     #[test]

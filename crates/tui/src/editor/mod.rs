@@ -25,7 +25,7 @@ use kills::{Kills, Side};
 use layout::Layout;
 use pastes::{Pastes, Piece};
 
-pub(crate) use attach::{image_type, resolve, starts_reference};
+pub(crate) use attach::{resolve, starts_reference};
 pub(crate) use keys::EditorOutcome;
 pub(crate) use unit::is_marker;
 
