@@ -1,13 +1,25 @@
 //! A circuit breaker: a model that keeps failing is left alone for a while, then tried once.
 //!
 //! Pure: time is handed in, as the time since some start. Closed → open after so many failures within a window → half-open
-//! after a cooldown, where exactly one probe goes through → closed or open again.
+//! after a cooldown, where exactly one probe goes through → closed or open again. `breaker/` has what lets processes share them.
+
+mod board;
+mod commons;
+mod kept;
+mod process;
+#[cfg(test)]
+mod shared_tests;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub(crate) use self::board::Board;
+
+/// Failures that are remembered though they are older than the window: another run may have a longer one.
+const REMEMBERED: usize = 64;
 
 /// When a breaker opens and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,11 +162,13 @@ impl Breaker {
         let opens = match &mut self.phase {
             Phase::Closed { failures } => {
                 let window = self.rules.window;
+                let is_old = |time: &Duration| *time + window <= now;
                 failures.push_back(now);
-                while failures.front().is_some_and(|first| *first + window <= now) {
+                while failures.len() > REMEMBERED && failures.front().is_some_and(is_old) {
                     failures.pop_front();
                 }
-                failures.len() >= self.rules.failures.max(1) as usize
+                let recent = failures.iter().filter(|time| !is_old(time)).count();
+                recent >= self.rules.failures.max(1) as usize
             }
             Phase::HalfOpen { .. } => pass.probe,
             Phase::Open { .. } => false,
@@ -172,6 +186,13 @@ impl Breaker {
             && pass.period == self.period
             && let Phase::HalfOpen { probing } = &mut self.phase
         {
+            *probing = false;
+        }
+    }
+
+    /// Whoever tried the model will not be heard of again.
+    fn give_up_probe(&mut self) {
+        if let Phase::HalfOpen { probing } = &mut self.phase {
             *probing = false;
         }
     }

@@ -28,6 +28,18 @@ impl Breakers {
         entry.or_insert_with(|| Breaker::new(rules))
     }
 
+    /// Puts others in their place.
+    pub(crate) fn replace(&mut self, breakers: BTreeMap<String, Breaker>) {
+        self.breakers = breakers;
+    }
+
+    /// Every breaker with its model.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Breaker)> {
+        self.breakers
+            .iter()
+            .map(|(model, breaker)| (model.as_str(), breaker))
+    }
+
     /// The state of every model that was ever asked.
     pub fn states(&self, now: Duration) -> Vec<(&str, BreakerState)> {
         let states = self.breakers.iter();

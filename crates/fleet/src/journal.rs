@@ -183,6 +183,11 @@ pub enum FleetEvent {
         /// What its breaker is now.
         state: BreakerState,
     },
+    /// Something is not as it should be, and the run goes on all the same.
+    Warning {
+        /// What it is.
+        message: String,
+    },
     /// The run is over.
     RunEnded {
         /// How.

@@ -49,8 +49,8 @@ pub use ledger::{Charge, Ledger};
 pub use log::BatchLog;
 pub use money::Micros;
 pub use plan::{
-    Budget, ChildPlan, Failback, Isolation, JsonlRules, Output, Plan, PlanError, Problem, Verdict,
-    read_plan,
+    Budget, ChildPlan, Failback, Isolation, JsonlRules, Output, Plan, PlanError, Problem, Sharing,
+    Verdict, read_plan,
 };
 pub use report::{ChildReport, Report, RunStatus};
 pub use run::{Host, Observer, Options, Stop, StopReason, TaskJob, resume, start};

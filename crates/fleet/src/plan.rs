@@ -38,6 +38,9 @@ pub struct Plan {
     pub budget: Option<Micros>,
     /// When a model is left alone.
     pub breaker: BreakerRules,
+    /// Who else has the same breakers.
+    #[serde(default)]
+    pub sharing: Sharing,
     /// The children, in order.
     pub children: Vec<ChildPlan>,
     /// Who sees all results, last.
@@ -107,6 +110,19 @@ pub enum Isolation {
     Process,
     /// As a task of the fleet's process; pinion only.
     Task,
+}
+
+/// Whether a run has its breakers in common with the other runs of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// If a hub started it.
+    #[default]
+    UnderHub,
+    /// In any case.
+    Always,
+    /// In no case.
+    Never,
 }
 
 /// Whether a child may be tried again, on the same model or another.

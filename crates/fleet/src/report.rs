@@ -77,6 +77,9 @@ pub struct Report {
     pub budget_micros: Option<Micros>,
     /// Models whose breaker did anything, and what it is now.
     pub breakers: Vec<BreakerReport>,
+    /// What was not as it should have been.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub warnings: Vec<String>,
 }
 
 /// A breaker at the end.
@@ -170,6 +173,7 @@ impl Report {
             total_cost_micros: state.cost(),
             budget_micros: state.budget,
             breakers: breakers.collect(),
+            warnings: state.warnings.clone(),
         }
     }
 

@@ -77,6 +77,8 @@ pub struct Options {
     pub observers: Vec<Box<dyn Observer>>,
     /// Ends it.
     pub stop: Stop,
+    /// The file with the breakers of all runs, where this one is to share them.
+    pub shared_breakers: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for Options {

@@ -134,6 +134,8 @@ pub struct RunState {
     pub children: Vec<ChildState>,
     /// The breakers that ever did anything.
     pub breakers: BTreeMap<String, BreakerState>,
+    /// What was not as it should have been.
+    pub warnings: Vec<String>,
     /// Money for everything.
     pub budget: Option<Micros>,
     /// How it ended, if it did.
@@ -191,6 +193,7 @@ impl RunState {
             FleetEvent::Breaker { model, state } => {
                 self.breakers.insert(model.clone(), *state);
             }
+            FleetEvent::Warning { message } => self.warnings.push(message.clone()),
             FleetEvent::RunEnded { status, exit_code } => self.ended = Some((*status, *exit_code)),
             FleetEvent::ChildStarted { child, .. }
             | FleetEvent::ChildTool { child, .. }

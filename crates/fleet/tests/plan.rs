@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pinion_fleet::{
-    AgentKind, BreakerRules, Failback, Isolation, Micros, Output, Plan, PlanError, read_plan,
+    AgentKind, BreakerRules, Failback, Isolation, Micros, Output, Plan, PlanError, Sharing,
+    read_plan,
 };
 use tempfile::TempDir;
 
@@ -168,6 +169,41 @@ children:
         );
     }
     assert_eq!(problems.len(), expected.len(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn whether_breakers_are_shared_is_yes_or_no() {
+    let place = Place::new();
+    let plan = |breaker: &str| {
+        format!("breaker: {breaker}\nchildren: [{{ name: a, prompt: x, model: mock/a }}]\n")
+    };
+    for (breaker, sharing) in [
+        ("{ failures: 2 }", Sharing::UnderHub),
+        ("{ shared: true }", Sharing::Always),
+        ("{ shared: false }", Sharing::Never),
+    ] {
+        let read = place.read(&plan(breaker)).unwrap();
+        assert_eq!(read.sharing, sharing, "{breaker}");
+        let mut kept = serde_json::to_value(&read).unwrap();
+        assert_eq!(serde_json::from_value::<Plan>(kept.clone()).unwrap(), read);
+        // Runs of the time before plans could say so can be resumed.
+        kept.as_object_mut().unwrap().remove("sharing").unwrap();
+        let old: Plan = serde_json::from_value(kept).unwrap();
+        assert_eq!(old.sharing, Sharing::UnderHub);
+    }
+    for (value, found) in [("yes", "text"), ("1", "a number"), ("[true]", "a list")] {
+        assert_eq!(
+            place.problems(&plan(&format!("{{ shared: {value} }}"))),
+            [format!(
+                "1: shared must be true or false, and this is {found}"
+            )]
+        );
+    }
+    let misspelt = place.problems(&plan("{ sharde: true }"));
+    assert!(
+        misspelt[0].contains("did you mean \"shared\"?"),
+        "{misspelt:?}"
+    );
 }
 
 #[test]

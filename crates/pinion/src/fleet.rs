@@ -10,12 +10,12 @@ mod view;
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use pinion_config::Dirs;
-use pinion_fleet::{Observer, Options, Plan, Report, RunDir, Stop, StopReason};
+use pinion_fleet::{Observer, Options, Plan, Report, RunDir, Sharing, Stop, StopReason};
 use pinion_jsonl::{Coalesce, Queue, Writer, stdio};
 use pinion_pi::{Additions, Dialect, Out, Projection};
 
@@ -23,6 +23,7 @@ use self::arguments::{Arguments, Printed, Verb};
 use self::host::ProgramHost;
 use self::view::{Lines, Table, Tape};
 use crate::failure::Failure;
+use crate::hub::caller::ADDRESS_VARIABLE;
 use crate::modes::last_words;
 use crate::signals::Ending;
 use crate::{descriptors, reader, runtime};
@@ -75,7 +76,7 @@ Examples:
 pub(crate) fn run(words: &[String]) -> Result<ExitCode, Failure> {
     let arguments = Arguments::parse(words)?;
     let dirs = Dirs::from_env()?;
-    let root = dirs.agent_dir.join("fleet");
+    let root = root(&dirs);
     match &arguments.verb {
         Verb::Help => crate::commands::help(crate::help::Topic::Fleet),
         Verb::Show { run, json } => runs::show(&root, run, *json),
@@ -96,6 +97,20 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode, Failure> {
             let host = ProgramHost::new(dirs.clone());
             execute(&arguments, dirs, host, plan, directory, How::Again)
         }
+    }
+}
+
+/// Where runs are kept that do not say otherwise.
+fn root(dirs: &Dirs) -> PathBuf {
+    dirs.agent_dir.join("fleet")
+}
+
+/// Whether a run has its breakers in common with others. What a hub starts is told where the hub is.
+fn shares(sharing: Sharing) -> bool {
+    match sharing {
+        Sharing::Always => true,
+        Sharing::Never => false,
+        Sharing::UnderHub => std::env::var_os(ADDRESS_VARIABLE).is_some_and(|url| !url.is_empty()),
     }
 }
 
@@ -168,6 +183,7 @@ fn execute(
         }
         Printed::Report | Printed::Nothing => None,
     };
+    let shared_breakers = shares(plan.sharing).then(|| root(&dirs).join("breakers.json"));
     let options = Options {
         directory,
         plan,
@@ -175,6 +191,7 @@ fn execute(
         host: Arc::new(host),
         observers,
         stop: stop.clone(),
+        shared_breakers,
     };
     let watched = stdout.try_clone()?;
     let queue = tape.as_ref().map(|(queue, _)| queue.clone());

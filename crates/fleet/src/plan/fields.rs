@@ -104,6 +104,16 @@ impl Fields {
         }
     }
 
+    pub fn truth(&mut self, node: &Node, what: &str) -> Option<bool> {
+        match node.kind {
+            Kind::Bool(yes) => Some(yes),
+            _ => {
+                self.wrong(node, what, "true or false");
+                None
+            }
+        }
+    }
+
     pub fn count(&mut self, node: &Node, what: &str, least: u64) -> Option<u64> {
         let count = match &node.kind {
             Kind::Number(number) => number.parse::<u64>().ok(),

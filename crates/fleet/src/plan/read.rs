@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::fields::Fields;
 use super::node::{self, Node};
 use super::settings::{KEYS, Settings};
-use super::{Budget, Plan, PlanError, Problem};
+use super::{Budget, Plan, PlanError, Problem, Sharing};
 use crate::BreakerRules;
 
 /// Models by tier, each with its line.
@@ -84,6 +84,7 @@ impl Reader<'_> {
             retry_reserve: Duration::from_secs(2 * 60),
             budget: None,
             breaker: BreakerRules::default(),
+            sharing: Sharing::default(),
             children: Vec::new(),
             judge: None,
             verdict: None,
@@ -116,7 +117,7 @@ impl Reader<'_> {
             .unwrap_or_default();
         plan.budget = budget.run;
         if let Some(node) = find("breaker") {
-            self.breaker(node, &mut plan.breaker);
+            self.breaker(node, &mut plan);
         }
         let mut defaults = match find("defaults") {
             Some(node) => self.settings(node, "defaults", &[]).0,
@@ -149,11 +150,10 @@ impl Reader<'_> {
         budget
     }
 
-    fn breaker(&mut self, node: &Node, rules: &mut BreakerRules) {
-        for (key, value) in
-            self.fields
-                .members(node, "breaker", &["failures", "window", "cooldown"])
-        {
+    fn breaker(&mut self, node: &Node, plan: &mut Plan) {
+        const KNOWN: [&str; 4] = ["failures", "window", "cooldown", "shared"];
+        let rules = &mut plan.breaker;
+        for (key, value) in self.fields.members(node, "breaker", &KNOWN) {
             match key.name.as_str() {
                 "failures" => {
                     let count = self.fields.count(value, "failures", 1);
@@ -169,6 +169,13 @@ impl Reader<'_> {
                         .fields
                         .time(value, "cooldown")
                         .unwrap_or(rules.cooldown);
+                }
+                "shared" => {
+                    plan.sharing = match self.fields.truth(value, "shared") {
+                        Some(true) => Sharing::Always,
+                        Some(false) => Sharing::Never,
+                        None => plan.sharing,
+                    };
                 }
                 _ => {}
             }

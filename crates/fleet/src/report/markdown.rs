@@ -21,6 +21,9 @@ pub(super) fn print(report: &Report) -> String {
         result(&mut text, judge);
     }
     table(&mut text, report);
+    for warning in &report.warnings {
+        let _ = writeln!(text, "> **Warning:** {}\n", one_line(warning));
+    }
     for child in &report.children {
         details(&mut text, child);
     }

@@ -129,7 +129,7 @@ impl Story<'_> {
                 Choice::Run { index, pass } => return Ok((index, pass)),
                 Choice::Wait { until } => until,
             };
-            let now = self.shared.now();
+            let now = self.shared.breaker_time();
             let latest = now
                 + self
                     .shared
@@ -144,7 +144,8 @@ impl Story<'_> {
                 };
                 return Err((Outcome::Failed, ChildFailure::new(kind, message)));
             }
-            let pause = until.map_or(self.shared.time_left(), |until| until.saturating_sub(now));
+            let patience = self.shared.patience();
+            let pause = until.map_or(patience, |until| until.saturating_sub(now).min(patience));
             tokio::select! {
                 () = changed => {}
                 () = self.shared.stop.stopped() => {}

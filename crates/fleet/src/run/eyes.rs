@@ -46,10 +46,8 @@ impl Watcher for Eyes<'_> {
             }
             ChildEvent::StepFinished(step) => self.step(step),
             ChildEvent::Failed(failure) if failure.kind.should_fail_back() => {
-                let pass = self.pass;
                 let model = &self.chain.models()[self.index];
-                self.shared
-                    .with_breaker(model, |breaker, now| breaker.failed(pass, now));
+                self.shared.model_failed(model, self.pass);
                 // The child would try again by itself; another model may do better at once.
                 let moves = self.may_repeat
                     && self.child.failback != Failback::Never
@@ -72,10 +70,8 @@ impl Watcher for Eyes<'_> {
 impl Eyes<'_> {
     fn step(&mut self, step: &Step) -> Option<ChildFailure> {
         if !matches!(step.reason, Reason::Error | Reason::Aborted) {
-            let pass = &mut self.pass;
             let model = &self.chain.models()[self.index];
-            self.shared
-                .with_breaker(model, |breaker, _| breaker.succeeded(pass));
+            self.shared.model_answered(model, &mut self.pass);
         }
         let (cost, priced) = self.price(step);
         let (charge, child_total_micros, run_total_micros) = self.shared.charge(self.child, cost);
@@ -136,9 +132,7 @@ impl Eyes<'_> {
 
     /// Nobody waits for what this attempt might still learn about its model.
     pub fn close(self) {
-        let pass = self.pass;
         let model = &self.chain.models()[self.index];
-        self.shared
-            .with_breaker(model, |breaker, _| breaker.abandoned(pass));
+        self.shared.pass_returned(model, self.pass);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use pinion_status::Failure;
 use serde_json::Value;
@@ -10,12 +10,16 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{Host, Observer, Options, Stop, StopReason};
+use crate::breaker::Board;
 use crate::journal::FleetEvent;
 use crate::plan::JUDGE;
 use crate::{
-    Breaker, Breakers, Chain, Charge, ChildFailure, ChildPlan, ChildStatus, Choice, FailureKind,
-    Journal, Ledger, Micros, Outcome, Plan, Report, RunDir, RunState,
+    Breakers, Chain, Charge, ChildFailure, ChildPlan, ChildStatus, Choice, FailureKind, Journal,
+    Ledger, Micros, Outcome, Pass, Plan, Report, RunDir, RunState,
 };
+
+/// How often a child that waits looks at breakers that others may change.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The run that all children see.
 pub(super) struct Shared {
@@ -26,12 +30,22 @@ pub(super) struct Shared {
     pub stop: Stop,
     observers: Vec<Box<dyn Observer>>,
     book: Mutex<Book>,
-    breakers: Mutex<Breakers>,
+    breakers: Mutex<Board>,
+    clock: BreakerClock,
     /// Told when a breaker has changed.
     pub breaker_changed: Notify,
     ledger: Mutex<Ledger>,
     begun: Instant,
     input: OnceLock<Arc<str>>,
+}
+
+/// From when breakers count their time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BreakerClock {
+    /// The start of the run.
+    Run,
+    /// 1970, as in every other process.
+    Wall,
 }
 
 /// The journal and what it says.
@@ -54,7 +68,11 @@ impl Shared {
             ledger.charge(&child.planned.name, child.cost(), None);
         }
         Ok(Arc::new(Self {
-            breakers: Mutex::new(Breakers::new(options.plan.breaker)),
+            clock: match options.shared_breakers {
+                Some(_) => BreakerClock::Wall,
+                None => BreakerClock::Run,
+            },
+            breakers: Mutex::new(Board::new(options.plan.breaker, options.shared_breakers)),
             breaker_changed: Notify::new(),
             plan: options.plan,
             directory: options.directory,
@@ -216,13 +234,59 @@ impl Shared {
 
     /// Whether a later model could be asked now.
     pub fn has_better(&self, chain: &Chain, index: usize) -> bool {
-        chain.has_better(&mut lock(&self.breakers), index, self.now())
+        self.with_breakers(chain.models(), |breakers, now| {
+            chain.has_better(breakers, index, now)
+        })
     }
 
-    /// Does something to the breaker of a model.
-    pub fn with_breaker(&self, model: &str, act: impl FnOnce(&mut Breaker, Duration)) {
-        let models = [model.to_owned()];
-        self.with_breakers(&models, |breakers, now| act(breakers.of(model), now));
+    /// A model answered.
+    pub fn model_answered(&self, model: &String, pass: &mut Pass) {
+        // Only a probe decides anything by it.
+        if pass.is_probe() {
+            let models = std::slice::from_ref(model);
+            self.with_breakers(models, |breakers, _| breakers.of(model).succeeded(pass));
+        }
+    }
+
+    /// A model was overloaded or could not be reached.
+    pub fn model_failed(&self, model: &String, pass: Pass) {
+        let models = std::slice::from_ref(model);
+        self.with_breakers(models, |breakers, now| breakers.of(model).failed(pass, now));
+    }
+
+    /// Nothing more will be learned about a model with this pass.
+    pub fn pass_returned(&self, model: &String, pass: Pass) {
+        if pass.is_probe() {
+            let models = std::slice::from_ref(model);
+            self.with_breakers(models, |breakers, _| breakers.of(model).abandoned(pass));
+            self.breaker_changed.notify_waiters();
+        }
+    }
+
+    /// The time as breakers count it.
+    pub fn breaker_time(&self) -> Duration {
+        match self.clock {
+            BreakerClock::Run => self.now(),
+            BreakerClock::Wall => {
+                let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+                // What is kept in a file has no finer times.
+                Duration::from_millis(
+                    since
+                        .unwrap_or_default()
+                        .as_millis()
+                        .try_into()
+                        .unwrap_or(u64::MAX),
+                )
+            }
+        }
+    }
+
+    /// How long one may wait for a breaker without looking at it.
+    pub fn patience(&self) -> Duration {
+        match lock(&self.breakers).is_shared() {
+            true => LOOK,
+            false => self.time_left(),
+        }
     }
 
     /// Does something to breakers; what changes by that is told.
@@ -231,26 +295,31 @@ impl Shared {
         models: &[String],
         act: impl FnOnce(&mut Breakers, Duration) -> T,
     ) -> T {
-        let now = self.now();
-        let mut breakers = lock(&self.breakers);
+        let now = self.breaker_time();
+        let mut board = lock(&self.breakers);
         let known = self.with_state(|state| state.breakers.clone());
-        let done = act(&mut breakers, now);
-        let mut changed = Vec::new();
-        for model in models {
-            let state = breakers.of(model).state(now);
-            let before = known
-                .get(model)
-                .copied()
-                .unwrap_or(crate::BreakerState::Closed);
-            if state != before {
-                changed.push((model.clone(), state));
+        let ((done, changed), warning) = board.act(now, |breakers| {
+            let done = act(breakers, now);
+            let mut changed = Vec::new();
+            for model in models {
+                let state = breakers.of(model).state(now);
+                let before = known.get(model).copied();
+                if state != before.unwrap_or(crate::BreakerState::Closed) {
+                    changed.push((model.clone(), state));
+                }
             }
+            (done, changed)
+        });
+        drop(board);
+        if let Some(message) = warning {
+            self.tell(FleetEvent::Warning { message });
         }
-        drop(breakers);
+        if !changed.is_empty() {
+            self.breaker_changed.notify_waiters();
+        }
         for (model, state) in changed {
             self.tell(FleetEvent::Breaker { model, state });
         }
-        self.breaker_changed.notify_waiters();
         done
     }
 

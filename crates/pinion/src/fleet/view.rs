@@ -121,6 +121,7 @@ fn words(event: &FleetEvent, state: &RunState) -> Option<String> {
         FleetEvent::Breaker { model, state } => {
             format!("{model}: breaker {state:?}").to_lowercase()
         }
+        FleetEvent::Warning { message } => format!("warning: {message}"),
         FleetEvent::RunEnded { status, .. } => format!("{}, {}", status.as_str(), state.cost()),
     })
 }

@@ -24,7 +24,7 @@ pub(crate) const FLAGS: &[Flag] = &[
 ];
 
 /// Where clips are told that their hub is.
-const ADDRESS_VARIABLE: &str = "PINIX_URL";
+pub(crate) const ADDRESS_VARIABLE: &str = "PINIX_URL";
 const DEFAULT_ADDRESS: &str = "http://127.0.0.1:9000";
 const SERVICE: &str = "pinix.v2.HubService";
 

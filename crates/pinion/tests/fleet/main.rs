@@ -19,5 +19,6 @@ mod plans;
 mod producer;
 mod resilience;
 mod resume;
+mod sharing;
 mod stage;
 mod tasks;
