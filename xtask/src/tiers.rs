@@ -59,7 +59,7 @@ const fn clip_example(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 17] = [
+const TIERS: [Tier; 18] = [
     Tier {
         name: "interop",
         tests: &[
@@ -172,6 +172,11 @@ const TIERS: [Tier; 17] = [
     Tier {
         name: "chat",
         tests: &[target_of("chat")],
+        prepare: |effort| programs(effort, &[TMUX]),
+    },
+    Tier {
+        name: "fleets on a terminal",
+        tests: &[target_of("fleet_terminal")],
         prepare: |effort| programs(effort, &[TMUX]),
     },
     Tier {

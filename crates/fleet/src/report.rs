@@ -177,6 +177,11 @@ impl Report {
         }
     }
 
+    /// How it ended in a few words: the verdict if there is one, and how many children finished.
+    pub fn headline(&self) -> String {
+        markdown::headline(self)
+    }
+
     /// The report as text for a merge request.
     pub fn markdown(&self) -> String {
         markdown::print(self)

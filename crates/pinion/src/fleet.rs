@@ -1,7 +1,9 @@
 //! `fleet`: many child agents, one report. Plans and runs are the crate's; here are words, signals and the terminal.
 
 mod arguments;
+mod brief;
 mod host;
+mod ink;
 mod layout;
 mod runs;
 mod table;
@@ -13,6 +15,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
 use pinion_config::Dirs;
 use pinion_fleet::{Observer, Options, Plan, Report, RunDir, Sharing, Stop, StopReason};
@@ -21,7 +24,8 @@ use pinion_pi::{Additions, Dialect, Out, Projection};
 
 use self::arguments::{Arguments, Printed, Verb};
 use self::host::ProgramHost;
-use self::view::{Lines, Table, Tape};
+use self::ink::Palette;
+use self::view::{LastPicture, Lines, Table, Tape};
 use crate::failure::Failure;
 use crate::hub::caller::ADDRESS_VARIABLE;
 use crate::modes::last_words;
@@ -41,8 +45,8 @@ Usage:
   pinion fleet clean [RUN…] [--older-than TIME | --all]
                                            delete runs; those older than 30d unless told otherwise
 
-  --output report|jsonl|none   what goes to standard output: the report as Markdown at the end (the default), every
-                               event as a line of JSON when it happens, or nothing
+  --output report|jsonl|none   what goes to standard output: the report as Markdown at the end (the default; in short on a
+                               terminal), every event as a line of JSON when it happens, or nothing
   --run-dir DIR                keep the run here instead of in the agent directory's fleet/
   --quiet                      say nothing on standard error while it runs
 
@@ -156,6 +160,7 @@ fn execute(
     how: How,
 ) -> Result<ExitCode, Failure> {
     let mut stdout = stdio::claim_stdout()?;
+    let begun = Instant::now();
     descriptors::allow_many();
     let runtime = runtime::for_several()?;
     let mut ending = Ending::listen_to_all(&runtime)?;
@@ -182,6 +187,10 @@ fn execute(
             Some((queue, writer))
         }
         Printed::Report | Printed::Nothing => None,
+    };
+    let name = match path.parent() == Some(root(&dirs).as_path()) {
+        true => directory.id(),
+        false => path.display().to_string(),
     };
     let shared_breakers = shares(plan.sharing).then(|| root(&dirs).join("breakers.json"));
     let options = Options {
@@ -239,7 +248,10 @@ fn execute(
     });
     pinion_tools::kill_all();
     if let Some(table) = &ticking {
-        table.finish();
+        table.finish(match in_short(arguments, &stdout) && report.is_ok() {
+            true => LastPicture::Goes,
+            false => LastPicture::Stays,
+        });
     }
     if let Some((queue, writer)) = tape {
         queue.close();
@@ -248,7 +260,12 @@ fn execute(
     }
     runtime.shutdown_background();
     let report = report.map_err(words_of)?;
-    conclude(arguments, &report, &path, &mut stdout)
+    let run = brief::Run {
+        directory: &path,
+        name,
+        took: begun.elapsed(),
+    };
+    conclude(arguments, &report, &run, &mut stdout)
 }
 
 /// Whether standard error is a terminal on which a picture can be drawn over the last one.
@@ -256,23 +273,35 @@ fn can_draw() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|kind| kind != "dumb")
 }
 
+/// Whether the report is for somebody at a terminal, who has no use for the Markdown of a merge request.
+fn in_short(arguments: &Arguments, stdout: &File) -> bool {
+    arguments.printed == Printed::Report && stdout.is_terminal()
+}
+
 fn conclude(
     arguments: &Arguments,
     report: &Report,
-    path: &Path,
+    run: &brief::Run<'_>,
     stdout: &mut File,
 ) -> Result<ExitCode, Failure> {
-    if arguments.printed == Printed::Report {
-        match stdout.write_all(report.markdown().as_bytes()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
-            _ => {}
+    let short = in_short(arguments, stdout);
+    let text = match arguments.printed {
+        Printed::Report if short => {
+            let (_, columns) = ink::size(&*stdout);
+            brief::print(report, run, columns, Palette::from_env())
         }
+        Printed::Report => report.markdown(),
+        Printed::Lines | Printed::Nothing => String::new(),
+    };
+    match stdout.write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
+        _ => {}
     }
-    if !arguments.quiet {
+    if !arguments.quiet && !short {
         let words = format!(
             "{}: {}",
             report.status.as_str(),
-            path.join("report.md").display()
+            run.directory.join("report.md").display()
         );
         eprintln!("{words}");
     }

@@ -26,4 +26,5 @@ pub use feed::{Feed, FeedReader, feed};
 pub use host::{Abilities, Host, Incoming, Scope};
 pub use plain_chat::{PlainOptions, plain_chat};
 pub use terminal::{Terminal, named_background};
+pub use text::{clip, one_line, sanitise, width};
 pub use theme::{Background, Colours, Theme};

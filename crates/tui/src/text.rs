@@ -10,10 +10,11 @@ use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
 pub(crate) use rows::{fold, wrap, wrap_hanging};
-pub(crate) use sanitise::{Sanitiser, is_harmless, one_line, sanitise};
+pub(crate) use sanitise::{Sanitiser, is_harmless};
+pub use sanitise::{one_line, sanitise};
 
 /// Cells a text takes on the screen.
-pub(crate) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     if text.is_ascii() {
         return text.len();
     }
@@ -29,7 +30,7 @@ pub(crate) fn grapheme_width(grapheme: &str) -> usize {
 }
 
 /// The text in at most this many cells; what is cut off leaves an `…`.
-pub(crate) fn clip(text: &str, cells: usize) -> String {
+pub fn clip(text: &str, cells: usize) -> String {
     if width(text) <= cells {
         return text.to_owned();
     }

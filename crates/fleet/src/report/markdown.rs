@@ -15,7 +15,7 @@ pub(super) fn print(report: &Report) -> String {
         text,
         "## {}: {}\n",
         one_line(&report.plan),
-        headline(report)
+        report.headline()
     );
     if let Some(judge) = &report.judge {
         result(&mut text, judge);
@@ -43,7 +43,7 @@ pub(super) fn print(report: &Report) -> String {
     text
 }
 
-fn headline(report: &Report) -> String {
+pub(super) fn headline(report: &Report) -> String {
     let finished = report
         .children
         .iter()

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use pinion_fleet::{ChildStatus, Micros};
+use pinion_fleet::{ChildFailure, ChildStatus, FailureKind, Micros};
+use pinion_tui::{clip, width};
+
+use super::ink::{Ink, Line};
 
 /// A child, as it is shown.
 #[derive(Debug, Clone)]
@@ -17,18 +20,6 @@ pub(super) struct Shown {
     /// What it does or why it failed: a tool, a failure, silence.
     pub doing: String,
 }
-
-/// Words that may have a colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ink {
-    Plain,
-    Faint,
-    Good,
-    Bad,
-}
-
-/// A line as pieces of one ink each.
-pub(super) type Line = Vec<(String, Ink)>;
 
 /// A column: its head, and how narrow it can be before it is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,16 +138,21 @@ impl Column {
 }
 
 /// The columns that fit, each with its width.
-fn columns(rows: &[Shown], width: usize) -> Vec<(Column, usize)> {
-    let room = Room::of(width);
+fn columns(rows: &[Shown], cells: usize) -> Vec<(Column, usize)> {
+    let room = Room::of(cells);
     let natural = |column: Column| {
-        let texts = rows
-            .iter()
-            .map(|row| column.text(row, room).chars().count());
+        let texts = rows.iter().map(|row| width(&column.text(row, room)));
         let widest = texts.max().unwrap_or(0).max(column.head().len());
         widest.clamp(column.least(), 40)
     };
     let mut chosen: Vec<Column> = ALL.to_vec();
+    // Nothing is done any more, and nothing failed.
+    if rows
+        .iter()
+        .all(|row| row.status == ChildStatus::Finished && row.doing.is_empty())
+    {
+        chosen.retain(|kept| *kept != Column::Doing);
+    }
     let least = |chosen: &[Column]| {
         let widths = chosen.iter().map(|column| match column.shrinks() {
             true => column.least(),
@@ -165,13 +161,13 @@ fn columns(rows: &[Shown], width: usize) -> Vec<(Column, usize)> {
         widths.sum::<usize>() + room.gap().len() * chosen.len().saturating_sub(1)
     };
     for column in DISPENSABLE {
-        if least(&chosen) <= width {
+        if least(&chosen) <= cells {
             break;
         }
         chosen.retain(|kept| *kept != column);
     }
     // What is left over goes to those that were cut.
-    let mut spare = width.saturating_sub(least(&chosen));
+    let mut spare = cells.saturating_sub(least(&chosen));
     let mut widths: Vec<(Column, usize)> = chosen
         .iter()
         .map(|column| match column.shrinks() {
@@ -192,9 +188,9 @@ fn columns(rows: &[Shown], width: usize) -> Vec<(Column, usize)> {
 }
 
 /// The head and one line per row.
-pub(super) fn lines(rows: &[Shown], width: usize) -> Vec<Line> {
-    let room = Room::of(width);
-    let columns = columns(rows, width);
+pub(super) fn lines(rows: &[Shown], cells: usize) -> Vec<Line> {
+    let room = Room::of(cells);
+    let columns = columns(rows, cells);
     let head = line(&columns, room, |column| column.head().to_owned());
     let mut lines = vec![vec![(head.concat(), Ink::Faint)]];
     for row in rows {
@@ -214,15 +210,14 @@ fn line(columns: &[(Column, usize)], room: Room, text: impl Fn(Column) -> String
     let last = columns.len().saturating_sub(1);
     let cells = columns.iter().enumerate();
     cells
-        .map(|(index, (column, width))| {
-            let text = cut(&text(*column), *width);
-            let cell = match column.is_number() {
-                true => format!("{text:>width$}"),
-                false => format!("{text:<width$}"),
-            };
-            match index == last {
-                true => cell,
-                false => format!("{cell}{}", room.gap()),
+        .map(|(index, (column, cells))| {
+            let text = clip(&text(*column), *cells);
+            let free = " ".repeat(cells.saturating_sub(width(&text)));
+            match (column.is_number(), index == last) {
+                (true, true) => free + &text,
+                (true, false) => free + &text + room.gap(),
+                (false, true) => text,
+                (false, false) => text + &free + room.gap(),
             }
         })
         .collect()
@@ -247,17 +242,16 @@ fn word(status: ChildStatus) -> &'static str {
     }
 }
 
-/// Text of at most this width; what is missing is marked.
-pub(super) fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
+/// Why a child did not finish, in a word; nothing where its state says it all.
+pub(super) fn reason(failure: &ChildFailure, status: ChildStatus) -> String {
+    match (status, failure.kind) {
+        (ChildStatus::Stopped, FailureKind::Aborted) => String::new(),
+        (_, kind) => kind.to_string(),
     }
-    let kept = text.chars().take(width.saturating_sub(1));
-    kept.chain(['…']).collect()
 }
 
 /// `17`, `5.9k`, `1.2M`.
-fn count(number: u64) -> String {
+pub(super) fn count(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
         1_000..100_000 => format!("{:.1}k", number as f64 / 1e3),
@@ -376,6 +370,23 @@ late             waiting"
     }
 
     #[test]
+    fn wide_characters_take_two_columns() {
+        let mut rows = rows();
+        rows.truncate(1);
+        rows[0].model = "provider/模型-五号".into();
+        rows[0].doing = "检索代码库文件 search".into();
+        let line: String = lines(&rows, 80)[1]
+            .iter()
+            .map(|(text, _)| text.as_str())
+            .collect();
+        assert_eq!(
+            line,
+            "security     running  模型-五号     3 检索代码库文件 sea…   5.9k   $0.12   3m39s"
+        );
+        assert_eq!(width(&line), 80);
+    }
+
+    #[test]
     fn on_forty_there_is_what_matters() {
         assert_eq!(
             drawn(40),
@@ -390,10 +401,12 @@ late           waiting"
 
     proptest! {
         #[test]
-        fn no_line_is_wider_than_the_terminal(width in 29usize..200) {
-            for line in lines(&rows(), width) {
-                let wide: usize = line.iter().map(|(text, _)| text.chars().count()).sum();
-                prop_assert!(wide <= width, "{} of {}", wide, width);
+        fn no_line_is_wider_than_the_terminal(cells in 29usize..200, name in "\\PC{0,50}", doing in "\\PC{0,50}") {
+            let mut rows = rows();
+            (rows[0].name, rows[1].doing) = (name, doing);
+            for line in lines(&rows, cells) {
+                let wide: usize = line.iter().map(|(text, _)| width(text)).sum();
+                prop_assert!(wide <= cells, "{} of {}", wide, cells);
             }
         }
     }

@@ -1,10 +1,12 @@
 //! `fleet show`, `list` and `clean`: runs of the past.
 
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use pinion_fleet::{ChildStatus, RunDir, RunState, RunStatus};
+use pinion_tui::sanitise;
 use serde_json::json;
 
 use super::arguments::Which;
@@ -25,7 +27,12 @@ pub(super) fn show(root: &Path, run: &str, json: bool) -> Result<ExitCode, Failu
             directory.id()
         );
     }
-    out(&report.markdown())
+    let text = report.markdown();
+    match std::io::stdout().is_terminal() {
+        // What children said does nothing to the terminal.
+        true => out(&sanitise(&text)),
+        false => out(&text),
+    }
 }
 
 pub(super) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {

@@ -7,8 +7,9 @@ use std::time::Instant;
 use pinion_fleet::{ChildStatus, FleetEvent, Observer, Outcome, Record, RunState};
 use pinion_jsonl::Queue;
 use pinion_pi::Out;
+use pinion_tui::one_line;
 
-use super::table::{Screen, render};
+use super::table::{Screen, erase, render};
 
 /// Every event as a line on standard output.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ impl Observer for Lines {
         if let Some(words) = words(&record.event, state) {
             let seconds = self.begun.elapsed().as_secs_f64();
             // One write, so that lines of others do not mix with it.
-            let line = format!("{seconds:>7.1}s  {words}\n");
+            let line = format!("{seconds:>7.1}s  {}\n", one_line(&words));
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
     }
@@ -126,6 +127,15 @@ fn words(event: &FleetEvent, state: &RunState) -> Option<String> {
     })
 }
 
+/// What becomes of the table when the run is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LastPicture {
+    /// It says all that is said.
+    Stays,
+    /// The report in short, in its place, says the same.
+    Goes,
+}
+
 /// One live row per child, on a terminal.
 #[derive(Clone)]
 pub(super) struct Table {
@@ -146,9 +156,16 @@ impl Table {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    /// The last picture stays.
-    pub fn finish(&self) {
-        self.draw();
+    /// The run is over, and nothing is drawn any more.
+    pub fn finish(&self, last: LastPicture) {
+        match last {
+            LastPicture::Stays => self.draw(),
+            LastPicture::Goes => {
+                let mut screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
+                let text = erase(&mut screen);
+                let _ = std::io::stderr().write_all(text.as_bytes());
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ const MAX_SEQUENCE: usize = 4096;
 
 /// The text without anything a terminal would obey. Lines end in LF, tabs are spaces, colours are gone, and
 /// characters that change the direction of text are shown as `�`.
-pub(crate) fn sanitise(text: &str) -> Cow<'_, str> {
+pub fn sanitise(text: &str) -> Cow<'_, str> {
     if is_harmless(text) {
         return Cow::Borrowed(text);
     }
@@ -24,7 +24,7 @@ pub(crate) fn sanitise(text: &str) -> Cow<'_, str> {
 }
 
 /// The text made harmless and put on one line.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in sanitise(text).split_whitespace() {
         if !line.is_empty() {

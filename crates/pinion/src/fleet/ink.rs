@@ -1,0 +1,131 @@
+//! Lines with a few colours, and where they go: how large a terminal is and whether it wants colours.
+#![allow(unsafe_code)]
+
+use std::fmt::Write;
+use std::os::fd::{AsFd, AsRawFd};
+
+use pinion_tui::{clip, width};
+
+/// Words that may have a colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ink {
+    Plain,
+    Faint,
+    Strong,
+    Good,
+    Bad,
+}
+
+/// A line as pieces of one ink each.
+pub(super) type Line = Vec<(String, Ink)>;
+
+/// Whether colours are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Palette {
+    None,
+    Colours,
+}
+
+impl Palette {
+    /// What the environment says.
+    pub fn from_env() -> Self {
+        match std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) {
+            true => Self::Colours,
+            false => Self::None,
+        }
+    }
+}
+
+/// Adds a line that takes at most this many cells, without what is empty at its end; gives how many it takes.
+pub(super) fn paint(line: &Line, cells: usize, palette: Palette, text: &mut String) -> usize {
+    let last = line
+        .iter()
+        .rposition(|(piece, _)| !piece.trim_end().is_empty());
+    let mut used = 0;
+    for (index, (piece, ink)) in line.iter().enumerate() {
+        let piece = match last {
+            Some(last) if index < last => piece.as_str(),
+            Some(last) if index == last => piece.trim_end(),
+            _ => break,
+        };
+        let piece = clip(piece, cells - used);
+        used += width(&piece);
+        match code(*ink).filter(|_| palette == Palette::Colours) {
+            Some(code) => {
+                let _ = write!(text, "\x1b[{code}m{piece}\x1b[0m");
+            }
+            None => text.push_str(&piece),
+        }
+    }
+    used
+}
+
+/// Colours that can be read on dark and on light.
+fn code(ink: Ink) -> Option<u8> {
+    match ink {
+        Ink::Plain => None,
+        Ink::Strong => Some(1),
+        Ink::Faint => Some(2),
+        Ink::Good => Some(32),
+        Ink::Bad => Some(31),
+    }
+}
+
+/// Rows and columns of a terminal.
+pub(super) fn size(terminal: impl AsFd) -> (usize, usize) {
+    let mut size = libc::winsize {
+        ws_row: 0,
+        ws_col: 0,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    let descriptor = terminal.as_fd().as_raw_fd();
+    // SAFETY: the structure is valid and lives across the call.
+    let asked = unsafe { libc::ioctl(descriptor, libc::TIOCGWINSZ, &mut size) };
+    match (asked, size.ws_row, size.ws_col) {
+        (0, rows @ 1.., columns @ 1..) => (usize::from(rows), usize::from(columns)),
+        _ => (24, 100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn painted(line: &Line, cells: usize, palette: Palette) -> (String, usize) {
+        let mut text = String::new();
+        let used = paint(line, cells, palette, &mut text);
+        (text, used)
+    }
+
+    #[test]
+    fn a_line_ends_where_its_words_do() {
+        let line = vec![
+            ("a  ".to_owned(), Ink::Plain),
+            ("bad  ".to_owned(), Ink::Bad),
+            ("   ".to_owned(), Ink::Faint),
+        ];
+        assert_eq!(
+            painted(&line, 20, Palette::Colours),
+            ("a  \x1b[31mbad\x1b[0m".into(), 6)
+        );
+        assert_eq!(painted(&line, 20, Palette::None), ("a  bad".into(), 6));
+        assert_eq!(painted(&line, 5, Palette::None), ("a  b…".into(), 5));
+        assert_eq!(painted(&Line::new(), 5, Palette::None), (String::new(), 0));
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_takes_more_cells_than_there_are(
+            pieces in proptest::collection::vec("\\PC{0,12}", 0..5),
+            cells in 0usize..40,
+        ) {
+            let line: Line = pieces.into_iter().map(|piece| (piece, Ink::Plain)).collect();
+            let (text, used) = painted(&line, cells, Palette::None);
+            prop_assert!(used <= cells);
+            // Pieces are measured one by one; together they can only become narrower.
+            prop_assert!(width(&text) <= used);
+        }
+    }
+}
