@@ -2,6 +2,7 @@
 
 mod arguments;
 mod brief;
+mod canvas;
 mod host;
 mod ink;
 mod layout;

@@ -1,13 +1,13 @@
-//! The live table: which rows, and the few bytes that draw it over itself.
+//! The live table: which children have a row, and the line below them.
 
-use std::collections::{HashMap, VecDeque};
-use std::fmt::Write;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use pinion_fleet::{ChildState, ChildStatus, FleetEvent, Micros, Record, RunState};
 use pinion_tui::{clip, one_line, width};
 
-use super::ink::{self, Ink, Line, Palette, size};
+use super::canvas::Canvas;
+use super::ink::{Ink, Line, Palette, size};
 use super::layout::{self, Shown, money, time};
 use super::view::is_open;
 
@@ -18,22 +18,12 @@ pub(super) const TICK: Duration = Duration::from_millis(200);
 pub(super) struct Screen {
     rows: Vec<Row>,
     by_name: HashMap<String, usize>,
-    /// How wide the lines of the last picture are.
-    drawn: VecDeque<usize>,
-    /// How wide those before it are that a terminal has taken out of reach by becoming lower. It gives them back when
-    /// it is higher again.
-    lost: VecDeque<usize>,
-    /// What was drawn last, and on how many rows and columns.
-    picture: Vec<Line>,
-    size: (usize, usize),
+    canvas: Canvas,
     total: Micros,
     warnings: usize,
     begun: Instant,
     palette: Palette,
 }
-
-/// Lines out of reach that are remembered.
-const MAX_LOST: usize = 1_000;
 
 /// A child.
 struct Row {
@@ -46,10 +36,7 @@ impl Screen {
         Self {
             rows: Vec::new(),
             by_name: HashMap::new(),
-            drawn: VecDeque::new(),
-            lost: VecDeque::new(),
-            picture: Vec::new(),
-            size: (0, 0),
+            canvas: Canvas::default(),
             total: Micros::ZERO,
             warnings: 0,
             begun: Instant::now(),
@@ -127,33 +114,6 @@ impl Screen {
         }
         clip(&joined(&parts), cells)
     }
-
-    /// Goes up to where our first line is, as far as that can be reached; gives by how many rows.
-    fn rise(&mut self, (height, width): (usize, usize), text: &mut String) -> usize {
-        if height > self.size.0 || width > self.size.1 {
-            let last = std::mem::take(&mut self.drawn);
-            self.drawn = std::mem::take(&mut self.lost);
-            self.drawn.extend(last);
-        }
-        let rows: usize = self.drawn.iter().map(|cells| folded(*cells, width)).sum();
-        let up = rows.min(height.saturating_sub(1));
-        let mut beyond = rows - up;
-        while beyond > 0
-            && let Some(cells) = self.drawn.pop_front()
-        {
-            beyond = beyond.saturating_sub(folded(cells, width));
-            self.lost.push_back(cells);
-        }
-        while self.lost.len() > MAX_LOST {
-            self.lost.pop_front();
-        }
-        self.drawn.clear();
-        if up > 0 {
-            let _ = write!(text, "\x1b[{up}A");
-        }
-        text.push('\r');
-        up
-    }
 }
 
 impl Row {
@@ -213,44 +173,16 @@ pub(super) fn render(screen: &mut Screen) -> String {
     render_at(screen, size(std::io::stderr()))
 }
 
-fn render_at(screen: &mut Screen, (height, width): (usize, usize)) -> String {
+fn render_at(screen: &mut Screen, size: (usize, usize)) -> String {
+    let (height, width) = size;
     // The last column stays free: terminals differ in what they do after it.
-    let cells = width.saturating_sub(1).max(1);
-    let lines = picture(screen, height, cells);
-    let is_resized = screen.size != (height, width);
-    if !is_resized && screen.picture == lines {
-        return String::new();
-    }
-    // One write between these marks is one frame. What a terminal thinks wider than we do is cut and not folded.
-    let mut text = String::from("\x1b[?2026h\x1b[?7l");
-    let up = screen.rise((height, width), &mut text);
-    for (index, line) in lines.iter().enumerate() {
-        if is_resized {
-            // Rows that were one folded line are forgotten to have been one only when they are wholly empty.
-            text.push_str("\x1b[2K");
-        }
-        let used = ink::paint(line, cells, screen.palette, &mut text);
-        // Over the last picture nothing may scroll: the terminal may be lower by now than it has told us.
-        text.push_str(match index < up {
-            true => "\x1b[K\x1b[B\r",
-            false => "\x1b[K\r\n",
-        });
-        screen.drawn.push_back(used);
-    }
-    // A picture that has become shorter leaves nothing behind.
-    text.push_str("\x1b[J\x1b[?7h\x1b[?2026l");
-    screen.size = (height, width);
-    screen.picture = lines;
-    text
+    let lines = picture(screen, height, width.saturating_sub(1).max(1));
+    screen.canvas.draw(lines, size, screen.palette)
 }
 
 /// The bytes that take away what was drawn.
 pub(super) fn erase(screen: &mut Screen) -> String {
-    let mut text = String::new();
-    screen.rise(size(std::io::stderr()), &mut text);
-    text.push_str("\x1b[J");
-    screen.picture.clear();
-    text
+    screen.canvas.erase(size(std::io::stderr()))
 }
 
 fn picture(screen: &Screen, height: usize, width: usize) -> Vec<Line> {
@@ -282,11 +214,6 @@ fn picture(screen: &Screen, height: usize, width: usize) -> Vec<Line> {
     lines
 }
 
-/// How many rows a line takes. A terminal that has become narrower has folded it.
-fn folded(cells: usize, width: usize) -> usize {
-    cells.div_ceil(width.max(1)).max(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,76 +240,15 @@ mod tests {
         screen
     }
 
-    /// How far up a frame begins.
-    fn rise(text: &str) -> Option<usize> {
-        let text = text.strip_prefix("\x1b[?2026h\x1b[?7l\x1b[")?;
-        text.split_once('A')?.0.parse().ok()
-    }
-
-    fn changed(screen: &mut Screen) {
-        screen.total.0 += 1_000_000;
-    }
-
     #[test]
-    fn a_picture_is_drawn_over_the_last_one() {
+    fn the_picture_tells_of_everybody() {
         let mut screen = screen(2, 1);
-        let first = render_at(&mut screen, (24, 80));
-        assert_eq!(rise(&first), None, "{first:?}");
+        let text = render_at(&mut screen, (24, 80));
         assert!(
-            first.contains("c0") && first.contains("waiting") && first.contains("running"),
-            "{first:?}"
+            text.contains("c0") && text.contains("waiting") && text.contains("running"),
+            "{text:?}"
         );
-        assert!(first.contains("1 running · 1 waiting · $0.00 · 0s"));
-        assert_eq!(render_at(&mut screen, (24, 80)), "", "nothing is different");
-        changed(&mut screen);
-        let second = render_at(&mut screen, (24, 80));
-        assert_eq!(rise(&second), Some(4), "{second:?}");
-        assert!(second.ends_with("\x1b[J\x1b[?7h\x1b[?2026l"));
-    }
-
-    #[test]
-    fn a_terminal_that_became_narrower_has_folded_what_was_drawn() {
-        let mut screen = screen(2, 1);
-        render_at(&mut screen, (24, 80));
-        let lines: usize = screen.drawn.iter().map(|wide| folded(*wide, 30)).sum();
-        assert!(lines > 4);
-        let text = render_at(&mut screen, (24, 30));
-        assert_eq!(rise(&text), Some(lines), "{text:?}");
-        assert!(screen.drawn.iter().all(|wide| *wide < 30));
-        changed(&mut screen);
-        assert_eq!(rise(&render_at(&mut screen, (24, 30))), Some(4));
-    }
-
-    #[test]
-    fn what_a_low_terminal_took_away_is_drawn_over_when_it_is_high_again() {
-        let mut screen = screen(10, 1);
-        render_at(&mut screen, (24, 80));
-        assert_eq!(screen.drawn.len(), 12);
-        for (height, drawn) in [(6, 5), (8, 6)] {
-            let low = render_at(&mut screen, (height, 80));
-            assert_eq!(
-                rise(&low),
-                Some(height - 1),
-                "never further than the screen is high"
-            );
-            assert_eq!(
-                (screen.lost.len(), screen.drawn.len()),
-                (13 - height, drawn)
-            );
-            for _ in 0..3 {
-                changed(&mut screen);
-                let again = render_at(&mut screen, (height, 80));
-                assert_eq!(rise(&again), Some(drawn));
-                assert!(!again.contains('\n'), "nothing scrolls: {again:?}");
-            }
-            assert_eq!(
-                (screen.lost.len(), screen.drawn.len()),
-                (13 - height, drawn)
-            );
-            let high = render_at(&mut screen, (24, 80));
-            assert_eq!(rise(&high), Some(13 - height + drawn));
-            assert_eq!((screen.lost.len(), screen.drawn.len()), (0, 12));
-        }
+        assert!(text.contains("1 running · 1 waiting · $0.00 · 0s"));
     }
 
     #[test]
@@ -445,15 +311,15 @@ mod tests {
             "{text:?}"
         );
         screen.palette = Palette::Colours;
-        changed(&mut screen);
-        assert!(render_at(&mut screen, (24, 80)).contains("\x1b[2m"));
+        assert!(render_at(&mut screen, (24, 70)).contains("\x1b[2m"));
     }
 
     #[test]
     fn those_that_run_are_shown_when_not_all_fit() {
-        let text = render_at(&mut screen(500, 2), (24, 80));
+        let mut screen = screen(500, 2);
+        let text = render_at(&mut screen, (24, 80));
         assert!(text.contains("c498") && text.contains("c499"), "{text:?}");
         assert!(text.contains("480 not shown"), "{text:?}");
-        assert_eq!(text.matches("\r\n").count(), 22);
+        assert_eq!(picture(&screen, 24, 79).len(), 22);
     }
 }

@@ -241,7 +241,7 @@ fn with_more_children_than_rows_those_that_run_are_shown() {
 #[ignore = "needs tmux: cargo xtask test --all"]
 fn wide_characters_take_their_room_and_escapes_do_nothing() {
     let wide = r#"echo '{"type":"tool","name":"检索代码库文件 search"}'; while [ ! -e go ]; do sleep 0.05; done; echo '{"type":"done"}'"#;
-    let hostile = r#"echo '{"type":"tool","name":"ev\u001b[2J\u001b[31mil\n\ntool\u001b]0;title\u0007"}'; while [ ! -e go ]; do sleep 0.05; done; echo '{"type":"done"}'"#;
+    let hostile = r#"echo '{"type":"tool","name":"ev\u001b[2J\u001b[31mil\n\ntool\u001b]0;title\u0007"}'; while [ ! -e go ]; do sleep 0.05; done; echo '{"type":"text","text":"one \u001b]0;title\u0007two"}'; echo '{"type":"done"}'"#;
     let children = [("wide", wide), ("hostile", hostile), ("plain", WAITS)];
     let room = Room::new(&plan(3, &children), 80, 24);
     room.start("");
@@ -270,6 +270,18 @@ fn wide_characters_take_their_room_and_escapes_do_nothing() {
     assert_ne!(room.terminal.ask("#{pane_title}"), "title");
     room.go();
     room.terminal.wait_for("ended with 0");
+    let program = env!("CARGO_BIN_EXE_pinion");
+    room.terminal.say(&format!(
+        "clear; {program} fleet show run; echo ended with $?"
+    ));
+    room.terminal.wait_for("one two");
+    room.terminal.wait_for("ended with 0");
+    assert_ne!(room.terminal.ask("#{pane_title}"), "title");
+    let report = fs::read_to_string(room.sandbox.work().join("run/report.md")).unwrap();
+    assert!(
+        report.contains("one \u{1b}]0;title"),
+        "files have it as it was: {report}"
+    );
 }
 
 #[test]
