@@ -26,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(1);
 /// A larger file is none of ours.
 const MAX_SIZE: u64 = 4 * 1024 * 1024;
+/// Times that are so much earlier than the last were only taken before waiting for the file.
+const SLACK: Duration = Duration::from_secs(60);
 /// What nobody has touched for so long is forgotten.
 const MEMORY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -40,6 +42,8 @@ pub(crate) struct Commons {
 pub(super) struct Visit {
     path: PathBuf,
     _lock: File,
+    /// When it was last written.
+    written: u64,
     /// As they were found.
     pub models: BTreeMap<String, Kept>,
     /// What was found is not what has to be there.
@@ -74,6 +78,7 @@ impl Commons {
         let mut visit = Visit {
             path: self.path.clone(),
             _lock: lock,
+            written: 0,
             models: BTreeMap::new(),
             is_stale: false,
             warning: None,
@@ -92,9 +97,13 @@ impl Visit {
     fn take(&mut self, contents: Contents, now: u64) {
         self.models = contents.models;
         let ahead = contents.written.saturating_sub(now);
-        self.is_stale = ahead > 0;
+        self.is_stale = ahead > to_milliseconds(SLACK);
+        self.written = match self.is_stale {
+            true => now,
+            false => contents.written,
+        };
         for kept in self.models.values_mut() {
-            if ahead > 0 {
+            if ahead > to_milliseconds(SLACK) {
                 kept.put_back(ahead);
             }
             if kept.prober().is_some_and(|prober| !prober.is_alive()) {
@@ -125,7 +134,7 @@ impl Visit {
         models.retain(|_, kept| !kept.is_new() && (kept.changed > oldest || !kept.is_at_rest(now)));
         let contents = Contents {
             version: VERSION,
-            written: now,
+            written: now.max(self.written),
             models,
         };
         replace(&self.path, &contents)

@@ -226,6 +226,11 @@ fn a_clock_that_was_put_back_prolongs_nothing() {
     assert_eq!(admit(&mut board, 6_400), Admission::NotBefore(S(6_520)));
     assert_eq!(admit(&mut board, 6_410), Admission::NotBefore(S(6_520)));
     assert!(go(&mut board, 6_520).is_probe());
+    // Who had to wait for the file comes with a time that is a little older than what is in it.
+    let place = Place::new();
+    let mut board = place.board();
+    open(&mut board, 10_000);
+    assert_eq!(admit(&mut board, 9_996), Admission::NotBefore(S(10_120)));
 }
 
 #[test]
@@ -313,6 +318,54 @@ fn many_processes_at_once_lose_no_failure() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     assert_eq!(beside.len(), 2, "the file and its lock: {beside:?}");
+}
+
+#[test]
+fn processes_killed_at_any_moment_tear_nothing() {
+    let place = Place::new();
+    let itself = std::env::current_exe().unwrap();
+    let mut board = Board::new(patient(), Some(place.file()));
+    for round in 0..12u64 {
+        let mut command = Command::new(&itself);
+        command.args(["--exact", "breaker::shared_tests::a_process_that_hammers"]);
+        let mut hammers: Vec<_> = (0..2)
+            .map(|_| command.env(HAMMER, place.file()).spawn().unwrap())
+            .collect();
+        // Killed while they start, while they write, when they have ended already; the last two are not.
+        std::thread::sleep(Duration::from_millis(3 * round));
+        for hammer in &mut hammers {
+            if round < 11 {
+                hammer.kill().unwrap();
+            }
+            hammer.wait().unwrap();
+        }
+        let now = S(1_000) + Duration::from_millis(round);
+        let (_, warning) = board.act(now, |breakers| {
+            let Admission::Go(pass) = breakers.of("ours").admit(now) else {
+                panic!("it never opens");
+            };
+            breakers.of("ours").failed(pass, now);
+        });
+        assert_eq!(warning, None, "round {round}");
+    }
+    let contents = place.contents();
+    let ours: Vec<u64> = (1_000_000..1_000_012).collect();
+    assert_eq!(contents["models"]["ours"]["failures"], json!(ours));
+    let theirs = contents["models"]["m"]["failures"].as_array().unwrap();
+    assert!(!theirs.is_empty() && theirs.len() <= 12 * 2 * FAILURES);
+}
+
+#[test]
+fn nobody_waits_for_ever_for_somebody_who_keeps_the_file() {
+    let place = Place::new();
+    open(&mut place.board(), 100);
+    let lock = fs::File::open(place.file().with_extension("json.lock")).unwrap();
+    lock.lock().unwrap();
+    let mut board = place.board();
+    let (admission, warning) = board.act(S(101), |breakers| breakers.of("m").admit(S(101)));
+    assert!(matches!(admission, Admission::Go(_)), "it is alone");
+    assert!(warning.unwrap().contains("another process has held it"));
+    assert!(!board.is_shared());
 }
 
 /// What happens, and to which of the processes.

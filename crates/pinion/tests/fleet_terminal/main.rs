@@ -145,6 +145,13 @@ fn another_size_leaves_nothing_of_the_last_one() {
         (120, 40),
         (80, 8),
         (80, 24),
+        (50, 7),
+        (47, 42),
+        (109, 31),
+        (75, 12),
+        (91, 13),
+        (32, 25),
+        (138, 28),
     ] {
         room.terminal.resize(columns, rows);
         let shown = usize::from(rows - if rows < 8 { 3 } else { 4 }).min(12);
