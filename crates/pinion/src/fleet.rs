@@ -271,7 +271,7 @@ fn execute(
 
 /// Whether standard error is a terminal on which a picture can be drawn over the last one.
 fn can_draw() -> bool {
-    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|kind| kind != "dumb")
+    io::stderr().is_terminal() && !ink::is_dumb()
 }
 
 /// Whether the report is for somebody at a terminal, who has no use for the Markdown of a merge request.
@@ -289,7 +289,11 @@ fn conclude(
     let text = match arguments.printed {
         Printed::Report if short => {
             let (_, columns) = ink::size(&*stdout);
-            brief::print(report, run, columns, Palette::from_env())
+            // What a key has left on the line is written over.
+            format!(
+                "\r{}",
+                brief::print(report, run, columns, Palette::from_env())
+            )
         }
         Printed::Report => report.markdown(),
         Printed::Lines | Printed::Nothing => String::new(),

@@ -29,11 +29,17 @@ pub(super) enum Palette {
 impl Palette {
     /// What the environment says.
     pub fn from_env() -> Self {
-        match std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) {
-            true => Self::Colours,
-            false => Self::None,
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        match refused || is_dumb() {
+            true => Self::None,
+            false => Self::Colours,
         }
     }
+}
+
+/// Whether the terminal shows escape sequences instead of obeying them.
+pub(super) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|kind| kind == "dumb")
 }
 
 /// Adds a line that takes at most this many cells, without what is empty at its end; gives how many it takes.

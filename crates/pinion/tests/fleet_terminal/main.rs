@@ -309,3 +309,16 @@ fn without_colours_nothing_is_coloured() {
         assert_eq!(is_red(), coloured);
     }
 }
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn a_terminal_that_can_do_nothing_gets_lines() {
+    let room = Room::new(&plan(1, &[("first", WAITS)]), 100, 24);
+    room.terminal.say("export TERM=dumb");
+    room.start("");
+    room.terminal.wait_for("first: search");
+    room.terminal.press(&["C-c"]);
+    let screen = room.terminal.wait_for("ended with 130");
+    assert!(screen.contains("\nreview: interrupted"), "{screen}");
+    assert!(!room.terminal.coloured_screen().contains("\u{1b}[31m"));
+}
