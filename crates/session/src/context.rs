@@ -6,7 +6,7 @@ use pinion_message::{CompactionSummaryMessage, Message, ThinkingLevel};
 use serde::Deserialize;
 
 use crate::entry::{Body, Entry, EntryId, EntryKind, Role};
-use crate::stored::{self, Stored};
+use crate::stored::{Found, go_through};
 use crate::{decode, json};
 
 /// What the path from the root to a leaf adds up to.
@@ -167,30 +167,15 @@ fn parts(entries: &[&Entry]) -> Vec<Part> {
     })
 }
 
-/// Reads entries in order; those left in the file in large pieces.
 fn share_of(entries: &[&Entry]) -> Vec<Part> {
     let mut parts = Vec::with_capacity(entries.len());
-    let mut buffer = Vec::new();
-    while let Some(entry) = entries.get(parts.len()) {
-        if !matches!(entry.body, Body::Stored(_)) {
-            parts.push(part(entry));
-            continue;
-        }
-        let stored: Vec<&Stored> = entries[parts.len()..]
-            .iter()
-            .map_while(|entry| match &entry.body {
-                Body::Stored(stored) => Some(stored),
-                _ => None,
-            })
-            .take(1024)
-            .collect();
-        let read = stored::read_some(&stored, &mut buffer, |line| {
-            parts.push(decode::message(line).map_or(Part::Unreadable, Part::from));
+    go_through(entries.iter().copied(), |entry, found| {
+        parts.push(match found {
+            Found::Kept => part(entry),
+            Found::Read(line) => decode::message(line).map_or(Part::Unreadable, Part::from),
+            Found::Lost => Part::Unreadable,
         });
-        if read.is_err() {
-            parts.push(Part::Unreadable);
-        }
-    }
+    });
     parts
 }
 

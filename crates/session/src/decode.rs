@@ -134,7 +134,7 @@ struct FlatMessage {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct FlatUsage {
+pub(crate) struct FlatUsage {
     #[serde(deserialize_with = "tokens")]
     input: u64,
     #[serde(deserialize_with = "tokens")]

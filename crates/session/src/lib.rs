@@ -31,6 +31,7 @@
 
 mod clock;
 mod context;
+mod counted;
 mod decode;
 mod disk;
 mod durability;

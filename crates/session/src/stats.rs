@@ -4,7 +4,10 @@ use pinion_message::{Message, Usage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Entry, EntryKind, Store};
+use crate::counted::{Counted, counted};
+use crate::entry::Body;
+use crate::stored::{Found, go_through};
+use crate::{Entry, EntryKind, Role, Store};
 
 /// Counts, tokens and cost of a list of messages. Member order is that of `get_session_stats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -74,13 +77,15 @@ impl Stats {
         match message {
             Message::User(_) => self.user_messages += 1,
             Message::ToolResult(_) => self.tool_results += 1,
-            Message::Assistant(answer) => {
-                self.assistant_messages += 1;
-                self.tool_calls += answer.tool_calls().count();
-                self.add_usage(&answer.usage);
-            }
+            Message::Assistant(answer) => self.add_answer(&answer.into()),
             _ => {}
         }
+    }
+
+    fn add_answer(&mut self, answer: &Counted) {
+        self.assistant_messages += 1;
+        self.tool_calls += answer.tool_calls;
+        self.add_usage(&answer.usage);
     }
 
     fn add_usage(&mut self, usage: &Usage) {
@@ -109,22 +114,50 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    fn count(&mut self, entry: &Entry) {
-        self.entries += 1;
+    fn catch_up(&mut self, entries: &[Entry]) {
+        let new = entries.get(self.entries..).unwrap_or_default();
+        self.entries = entries.len();
+        go_through(new, |entry, found| self.count(entry, &found));
+    }
+
+    /// Of most messages it is enough to know the role.
+    fn count(&mut self, entry: &Entry, found: &Found<'_>) {
+        let stats = &mut self.stats;
         match entry.kind() {
-            EntryKind::Message(_) => {
+            EntryKind::Message(Role::Other) => {
                 if let Some(message) = entry.message() {
-                    self.stats.add(&message);
+                    stats.add(&message);
                 }
             }
-            EntryKind::CustomMessage => self.stats.total_messages += 1,
+            EntryKind::Message(role) => {
+                stats.total_messages += 1;
+                match role {
+                    Role::User => stats.user_messages += 1,
+                    Role::ToolResult => stats.tool_results += 1,
+                    Role::Assistant => stats.add_answer(&counted_answer(entry, found)),
+                    _ => {}
+                }
+            }
+            EntryKind::CustomMessage => stats.total_messages += 1,
             EntryKind::Compaction | EntryKind::BranchSummary | EntryKind::Unknown => {
                 if let Some(usage) = entry.usage() {
-                    self.stats.add_usage(&usage);
+                    stats.add_usage(&usage);
                 }
             }
             _ => {}
         }
+    }
+}
+
+fn counted_answer(entry: &Entry, found: &Found<'_>) -> Counted {
+    match (&entry.body, found) {
+        (Body::Message(message, _), _) => message
+            .as_assistant()
+            .map(Counted::from)
+            .unwrap_or_default(),
+        (Body::Line(line), _) => counted(line),
+        (_, Found::Read(line)) => counted(line),
+        _ => Counted::default(),
     }
 }
 
@@ -138,8 +171,7 @@ impl Store {
     /// what the summaries took.
     pub fn totals(&mut self) -> Stats {
         let mut tally = std::mem::take(&mut self.tally);
-        let new = self.tree.entries().iter().skip(tally.entries);
-        new.for_each(|entry| tally.count(entry));
+        tally.catch_up(self.tree.entries());
         self.tally = tally;
         self.named(self.tally.stats.clone())
     }

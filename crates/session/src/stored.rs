@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::entry::{Body, Entry};
+
 /// A line in a file that only ever grows. The file is kept open, so the line stays readable when the
 /// file is moved or removed.
 #[derive(Debug, Clone)]
@@ -42,26 +44,82 @@ fn whole(line: &[u8]) -> io::Result<()> {
     }
 }
 
+/// The line of an entry, for somebody who goes through many.
+pub(crate) enum Found<'a> {
+    /// The entry has it, or what it is made from.
+    Kept,
+    /// It was read from the file just now.
+    Read(&'a [u8]),
+    /// It cannot be read any more.
+    Lost,
+}
+
+/// Goes through entries in order. What was left in the file is read in large pieces.
+pub(crate) fn go_through<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+    mut see: impl FnMut(&'a Entry, Found<'_>),
+) {
+    /// Lines that are thought of at once.
+    const MANY: usize = 1024;
+    let mut buffer = Vec::new();
+    let mut entries = entries.into_iter().peekable();
+    let mut run: Vec<(&Entry, &Stored)> = Vec::new();
+    while let Some(entry) = entries.next() {
+        let Body::Stored(stored) = &entry.body else {
+            see(entry, Found::Kept);
+            continue;
+        };
+        run.push((entry, stored));
+        let goes_on = entries
+            .peek()
+            .is_some_and(|next| matches!(next.body, Body::Stored(_)));
+        if !goes_on || run.len() == MANY {
+            see_stored(&run, &mut buffer, &mut see);
+            run.clear();
+        }
+    }
+}
+
+fn see_stored<'a>(
+    mut run: &[(&'a Entry, &Stored)],
+    buffer: &mut Vec<u8>,
+    see: &mut impl FnMut(&'a Entry, Found<'_>),
+) {
+    while let Some((first, _)) = run.first() {
+        let mut seen = 0;
+        let read = read_some(run.iter().map(|(_, stored)| *stored), buffer, |line| {
+            see(run[seen].0, Found::Read(line));
+            seen += 1;
+        });
+        if read.is_err() {
+            see(first, Found::Lost);
+            seen = 1;
+        }
+        run = &run[seen..];
+    }
+}
+
 /// How much is read at once.
 const SPAN: u64 = 512 * 1024;
 /// What is read for nothing rather than asked for separately.
 const GAP: u64 = 4096;
 
-/// Reads lines that mostly lie one after the other, in few large pieces.
+/// Reads lines that mostly lie one after the other, in one large piece.
 ///
-/// Takes as many lines from the front of `lines` as one piece holds, calls `each` for them in order, and
-/// says how many they were. Nothing is called for a piece that cannot be read.
-pub(crate) fn read_some(
-    lines: &[&Stored],
+/// Takes as many lines from the front of `lines` as the piece holds and calls `each` for them in order.
+/// Nothing is called for a piece that cannot be read.
+fn read_some<'a>(
+    lines: impl Iterator<Item = &'a Stored> + Clone,
     buffer: &mut Vec<u8>,
     mut each: impl FnMut(&[u8]),
-) -> io::Result<usize> {
-    let Some(first) = lines.first() else {
-        return Ok(0);
+) -> io::Result<()> {
+    let mut ahead = lines.clone();
+    let Some(first) = ahead.next() else {
+        return Ok(());
     };
     let mut end = first.end();
     let mut count = 1;
-    for line in &lines[1..] {
+    for line in ahead {
         let near = line.at >= end && line.at - end <= GAP && line.end() - first.at <= SPAN;
         if !near || !Arc::ptr_eq(&line.source, &first.source) {
             break;
@@ -76,9 +134,9 @@ pub(crate) fn read_some(
     first
         .source
         .read_exact_at(&mut buffer[..length], first.at)?;
-    for line in &lines[..count] {
+    for line in lines.take(count) {
         let start = (line.at - first.at) as usize;
         each(&buffer[start..start + line.length as usize]);
     }
-    Ok(count)
+    Ok(())
 }

@@ -216,7 +216,10 @@ impl Chat {
                     self.state.hint(words);
                     self.clockwork.want(Due::Now);
                 }
-                Effect::Title(title) => self.terminal.set_title(&title),
+                Effect::Title(title) => {
+                    self.terminal.set_title(&title);
+                    self.clockwork.want(Due::Soon);
+                }
                 Effect::Suspend => {
                     // Keys typed at the shell are not ours.
                     self.clockwork.keys = None;

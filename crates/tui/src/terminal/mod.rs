@@ -85,7 +85,7 @@ impl Terminal {
         self.output.send(words.into_bytes());
     }
 
-    /// Names the window.
+    /// Names the window, with the next frame.
     pub fn set_title(&mut self, title: &str) {
         let title: String = title
             .chars()
@@ -93,7 +93,7 @@ impl Terminal {
             .take(200)
             .collect();
         if title != self.title {
-            self.output.send(format!("\x1b]2;{title}\x07").into_bytes());
+            self.page.push(format!("\x1b]2;{title}\x07").as_bytes());
             self.title = title;
         }
     }

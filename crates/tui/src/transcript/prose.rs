@@ -13,7 +13,7 @@ use crate::theme::Theme;
 pub(super) struct Prose {
     source: Source,
     /// Made when somebody looks; while the text grows it holds the text.
-    markdown: Option<Markdown>,
+    markdown: Option<Box<Markdown>>,
 }
 
 enum Source {
@@ -27,7 +27,7 @@ impl Prose {
     pub fn growing(beginning: &str) -> Self {
         Self {
             source: Source::Growing,
-            markdown: Some(Markdown::from_text(beginning)),
+            markdown: Some(Box::new(Markdown::from_text(beginning))),
         }
     }
 
@@ -49,7 +49,7 @@ impl Prose {
     /// Makes sure that a growing text is this.
     pub fn correct(&mut self, text: &str) {
         if matches!(self.source, Source::Growing) && self.text() != text {
-            self.markdown = Some(Markdown::from_text(text));
+            self.markdown = Some(Box::new(Markdown::from_text(text)));
         }
     }
 
@@ -64,7 +64,7 @@ impl Prose {
 
     pub fn text(&self) -> &str {
         match &self.source {
-            Source::Growing => self.markdown.as_ref().map_or("", Markdown::text),
+            Source::Growing => self.markdown.as_deref().map_or("", Markdown::text),
             Source::Block(message, block) => text_of(message, *block),
         }
     }
@@ -95,7 +95,7 @@ impl Prose {
         highlighter: &Highlighter,
     ) -> &[Line<'static>] {
         if self.markdown.is_none() {
-            self.markdown = Some(Markdown::from_text(self.text()));
+            self.markdown = Some(Box::new(Markdown::from_text(self.text())));
         }
         match &mut self.markdown {
             Some(markdown) => markdown.lines(width, theme, highlighter),
