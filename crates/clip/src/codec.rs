@@ -13,6 +13,7 @@
 
 mod decode;
 mod encode;
+mod long;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;

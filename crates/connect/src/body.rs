@@ -212,17 +212,19 @@ pub struct Piece {
 }
 
 impl Piece {
-    pub(crate) fn new(head: Bytes, tail: Vec<Bytes>) -> Self {
-        Self {
-            head,
-            tail: tail.into(),
-        }
+    pub(crate) fn new(parts: Vec<Bytes>) -> Self {
+        let mut tail = VecDeque::from(parts);
+        let head = tail.pop_front().unwrap_or_default();
+        Self { head, tail }
     }
 }
 
 impl From<Bytes> for Piece {
     fn from(head: Bytes) -> Self {
-        Self::new(head, Vec::new())
+        Self {
+            head,
+            tail: VecDeque::new(),
+        }
     }
 }
 
@@ -266,8 +268,11 @@ mod tests {
     fn a_piece_reads_as_one_run_of_bytes() {
         let whole = Bytes::from_static(b"0123456789");
         for (cut, second) in (0..=10).flat_map(|cut| (cut..=10).map(move |second| (cut, second))) {
-            let tail = vec![whole.slice(cut..second), whole.slice(second..)];
-            let piece = Piece::new(whole.slice(..cut), tail);
+            let piece = Piece::new(vec![
+                whole.slice(..cut),
+                whole.slice(cut..second),
+                whole.slice(second..),
+            ]);
             let mut slices = [io::IoSlice::new(b""); 4];
             let filled = piece.chunks_vectored(&mut slices);
             let seen: Vec<u8> = slices[..filled].iter().flat_map(|s| s.to_vec()).collect();

@@ -14,8 +14,10 @@ use pinion_status::{Code, Failure};
 use crate::body::Piece;
 use crate::envelope;
 
-/// Waiting bytes from which a producer waits.
+/// Waiting bytes that were copied, from which a producer waits.
 const FULL: usize = 16 * 1024;
+/// The same for all that is waiting: large payloads cost a producer nothing, and a connection each time it writes.
+const FULL_OF_LARGE: usize = 256 * 1024;
 /// Payloads up to this length are copied behind their prefix.
 const COPIED: usize = 4 * 1024;
 
@@ -28,9 +30,12 @@ pub(crate) struct Outbox {
 #[derive(Debug)]
 struct State {
     framing: Framing,
+    /// Large payloads and what stands before each.
+    parts: Vec<Bytes>,
+    /// Bytes in the parts.
+    weight: usize,
+    /// What was copied since the last of them.
     buffer: Vec<u8>,
-    /// Large payloads, and what stands between them, that end what is waiting.
-    tail: Vec<Bytes>,
     messages: u64,
     headers: HeaderMap,
     trailers: HeaderMap,
@@ -63,8 +68,9 @@ impl Outbox {
     pub(crate) fn new(framing: Framing) -> Self {
         let state = State {
             framing,
+            parts: Vec::new(),
+            weight: 0,
             buffer: Vec::new(),
-            tail: Vec::new(),
             messages: 0,
             headers: HeaderMap::new(),
             trailers: HeaderMap::new(),
@@ -217,8 +223,8 @@ impl Outbox {
         }
         Rest {
             messages: state.messages,
+            parts: std::mem::take(&mut state.parts),
             buffer: std::mem::take(&mut state.buffer),
-            tail: std::mem::take(&mut state.tail),
             headers: std::mem::take(&mut state.headers),
             trailers: std::mem::take(&mut state.trailers),
         }
@@ -229,8 +235,8 @@ impl Outbox {
 #[derive(Debug, Default)]
 pub(crate) struct Rest {
     pub(crate) messages: u64,
+    pub(crate) parts: Vec<Bytes>,
     pub(crate) buffer: Vec<u8>,
-    pub(crate) tail: Vec<Bytes>,
     pub(crate) headers: HeaderMap,
     pub(crate) trailers: HeaderMap,
 }
@@ -239,30 +245,34 @@ impl Rest {
     /// Puts a last envelope behind what is left.
     pub(crate) fn end_with(mut self, flags: u8, payload: &[u8]) -> Piece {
         let head = envelope::head(flags, payload.len()).unwrap_or([flags, 0, 0, 0, 0]);
-        if self.tail.is_empty() {
-            self.buffer.extend_from_slice(&head);
-            self.buffer.extend_from_slice(payload);
-            return Bytes::from(self.buffer).into();
-        }
-        let mut last = head.to_vec();
-        last.extend_from_slice(payload);
-        self.tail.push(last.into());
+        self.buffer.extend_from_slice(&head);
+        self.buffer.extend_from_slice(payload);
         self.into_piece()
     }
 
     /// What is left, as it is.
     pub(crate) fn into_piece(self) -> Piece {
-        Piece::new(self.buffer.into(), self.tail)
+        piece(self.parts, self.buffer)
     }
+}
+
+fn piece(mut parts: Vec<Bytes>, buffer: Vec<u8>) -> Piece {
+    if parts.is_empty() {
+        return Bytes::from(buffer).into();
+    }
+    if !buffer.is_empty() {
+        parts.push(buffer.into());
+    }
+    Piece::new(parts)
 }
 
 impl State {
     fn is_full(&self) -> bool {
-        !self.tail.is_empty() || self.buffer.len() >= FULL
+        self.buffer.len() >= FULL || self.buffer.len() + self.weight >= FULL_OF_LARGE
     }
 
     fn is_empty(&self) -> bool {
-        self.buffer.is_empty() && self.tail.is_empty()
+        self.buffer.is_empty() && self.parts.is_empty()
     }
 
     fn put(&mut self, write: &mut dyn FnMut(&mut Vec<u8>) -> Vec<Bytes>) -> Result<(), Failure> {
@@ -288,16 +298,23 @@ impl State {
             0..=COPIED => tail
                 .iter()
                 .for_each(|part| self.buffer.extend_from_slice(part)),
-            _ => self.tail = tail,
+            _ => {
+                self.weight += self.buffer.len() + behind;
+                if !self.buffer.is_empty() {
+                    self.parts.push(std::mem::take(&mut self.buffer).into());
+                }
+                self.parts.extend(tail);
+            }
         }
         self.messages += 1;
         Ok(())
     }
 
     fn take(&mut self) -> Piece {
-        Piece::new(
-            std::mem::take(&mut self.buffer).into(),
-            std::mem::take(&mut self.tail),
+        self.weight = 0;
+        piece(
+            std::mem::take(&mut self.parts),
+            std::mem::take(&mut self.buffer),
         )
     }
 }

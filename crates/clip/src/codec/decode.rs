@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::long::Shortened;
 use super::{CrossCall, Failure, Junk, Message, Request, Spelling};
 use crate::data::{DataOperation, DataRequest};
 use crate::logs::Level;
@@ -59,13 +60,34 @@ where
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
+/// Takes a value out of a line as it was written.
+type Part<'a> = &'a dyn Fn(&RawValue) -> Bytes;
+
 /// Understands one line, without its LF. What is passed on is not copied out of it.
 pub fn decode(whole: &Bytes) -> Result<(Message, Spelling), Junk> {
+    match Shortened::of(whole).and_then(|short| decode_short(whole, &short)) {
+        Some(understood) => Ok(understood),
+        None => understand(whole, &|raw| part(whole, raw.get().as_bytes())),
+    }
+}
+
+/// Understands a line without its long string, if that is in an output or nowhere that matters.
+fn decode_short(whole: &Bytes, short: &Shortened) -> Option<(Message, Spelling)> {
+    let restored = |raw: &RawValue| {
+        let bytes = short.restore(whole, raw.get().as_bytes());
+        bytes.map_or(NULL, |bytes| part(whole, bytes))
+    };
+    let understood = understand(&short.line, &restored).ok()?;
+    let passes_on = matches!(understood.0, Message::Chunk(..) | Message::Result(..));
+    passes_on.then_some(understood)
+}
+
+fn understand(line: &[u8], part: Part<'_>) -> Result<(Message, Spelling), Junk> {
     // An array would pass for the fields in their order.
-    if !whole.trim_ascii_start().starts_with(b"{") {
+    if !line.trim_ascii_start().starts_with(b"{") {
         return Err(Junk::NotJson);
     }
-    let line: Line<'_> = serde_json::from_slice(whole).map_err(|_| Junk::NotJson)?;
+    let line: Line<'_> = serde_json::from_slice(line).map_err(|_| Junk::NotJson)?;
     let kind = text(line.kind).unwrap_or_default();
     let message = match kind.as_str() {
         "register" => {
@@ -83,15 +105,15 @@ pub fn decode(whole: &Bytes) -> Result<(Message, Spelling), Junk> {
             }),
             Spelling::Direct,
         ),
-        "result" => (line.result(whole)?, Spelling::Register),
-        "response" => (line.result(whole)?, Spelling::Direct),
+        "result" => (line.result(part)?, Spelling::Register),
+        "response" => (line.result(part)?, Spelling::Direct),
         "error" => (line.failed()?, Spelling::Register),
-        "chunk" => (line.chunk(whole)?, Spelling::Register),
-        "stream" => (line.chunk(whole)?, Spelling::Direct),
+        "chunk" => (line.chunk(part)?, Spelling::Register),
+        "stream" => (line.chunk(part)?, Spelling::Direct),
         "done" => (line.done()?, Spelling::Register),
         "stream_end" => (line.done()?, Spelling::Direct),
-        "invoke" => (line.call(whole)?, Spelling::Register),
-        "invoke_clip" => (line.call(whole)?, Spelling::Direct),
+        "invoke" => (line.call(part)?, Spelling::Register),
+        "invoke_clip" => (line.call(part)?, Spelling::Direct),
         "list_clips" => (Message::ListClips(line.request()?), Spelling::Register),
         "data" => (
             Message::Data(line.request()?, line.data_request()),
@@ -118,22 +140,16 @@ impl Line<'_> {
         Ok(Request(self.id.ok_or(Junk::NoId)?.to_owned()))
     }
 
-    fn result(&self, whole: &Bytes) -> Result<Message, Junk> {
+    fn result(&self, part: Part<'_>) -> Result<Message, Junk> {
         if self.error.is_some_and(|error| error.get() != "null") {
             return self.failed();
         }
-        Ok(Message::Result(
-            self.id()?,
-            self.output.map(|output| part(whole, output)),
-        ))
+        Ok(Message::Result(self.id()?, self.output.map(part)))
     }
 
-    fn chunk(&self, whole: &Bytes) -> Result<Message, Junk> {
+    fn chunk(&self, part: Part<'_>) -> Result<Message, Junk> {
         let output = self.chunk.or(self.output).or(self.data);
-        Ok(Message::Chunk(
-            self.id()?,
-            output.map_or(NULL, |output| part(whole, output)),
-        ))
+        Ok(Message::Chunk(self.id()?, output.map_or(NULL, part)))
     }
 
     fn done(&self) -> Result<Message, Junk> {
@@ -147,13 +163,13 @@ impl Line<'_> {
         Ok(Message::Failed(self.id()?, failure(self.error)))
     }
 
-    fn call(&self, whole: &Bytes) -> Result<Message, Junk> {
+    fn call(&self, part: Part<'_>) -> Result<Message, Junk> {
         let word = |raw: Option<&RawValue>| text(raw).unwrap_or_default().trim().to_owned();
         let input = self.input.filter(|input| input.get() != "null");
         let call = CrossCall {
             clip: word(self.clip.or(self.alias)),
             command: word(self.command),
-            input: input.map_or(EMPTY_OBJECT, |input| part(whole, input)),
+            input: input.map_or(EMPTY_OBJECT, part),
             clip_token: text(self.clip_token).filter(|token| !token.is_empty()),
         };
         Ok(Message::Call(self.request()?, call))
@@ -234,8 +250,7 @@ fn is_number(raw: &RawValue) -> bool {
 }
 
 /// A value out of the line it is in. A small one in a long line is copied, so that it does not keep the rest.
-fn part(whole: &Bytes, raw: &RawValue) -> Bytes {
-    let bytes = raw.get().as_bytes();
+fn part(whole: &Bytes, bytes: &[u8]) -> Bytes {
     if bytes.len() < whole.len() / 2 {
         Bytes::copy_from_slice(bytes)
     } else {

@@ -133,7 +133,7 @@ impl Inner {
             let length = body.len() - envelope::HEAD + tail.iter().map(Bytes::len).sum::<usize>();
             body[..envelope::HEAD].copy_from_slice(&envelope::head(0, length)?);
         }
-        let piece = Piece::new(body.into(), tail);
+        let piece = Piece::new(std::iter::once(body.into()).chain(tail).collect());
         let mut line = self.lines.get(&self.address, &self.options, false).await?;
         let outgoing = Outgoing::Whole(piece.clone());
         let request = self.request(method, speech, outgoing, limit, &line)?;

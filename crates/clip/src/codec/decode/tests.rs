@@ -210,3 +210,79 @@ proptest! {
         }
     }
 }
+
+/// What a line means when every byte of it is looked at.
+fn thorough(line: &Bytes) -> Result<(Message, Spelling), Junk> {
+    understand(line, &|raw| part(line, raw.get().as_bytes()))
+}
+
+#[test]
+fn a_long_plain_string_is_passed_on_without_being_read() {
+    let long = "QUJD".repeat(20_000);
+    for (line, output) in [
+        (
+            format!(r#"{{"type":"chunk","id":"1","output":"{long}"}}"#),
+            format!("\"{long}\""),
+        ),
+        (
+            format!(r#" {{"id":"1","chunk" : "{long}" , "type":"stream"}} "#),
+            format!("\"{long}\""),
+        ),
+        (
+            format!(r#"{{"type":"result","id":"1","output":{{"a":[1,"{long}",2]}}}}"#),
+            format!(r#"{{"a":[1,"{long}",2]}}"#),
+        ),
+        (
+            format!(r#"{{"type":"result","note":"{long}","id":"1","output":[1]}}"#),
+            "[1]".to_owned(),
+        ),
+    ] {
+        let line = Bytes::from(line);
+        assert!(
+            Shortened::of(&line)
+                .and_then(|short| decode_short(&line, &short))
+                .is_some()
+        );
+        match decode(&line) {
+            Ok((Message::Chunk(id, bytes) | Message::Result(id, Some(bytes)), _)) => {
+                assert_eq!((&*id, &bytes[..]), ("1", output.as_bytes()));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn long_lines_mean_what_they_say(
+        kind in prop_oneof![Just("chunk"), Just("stream"), Just("result"), Just("error"), Just("log"), Just("data"), Just("other")],
+        members in proptest::collection::vec(
+            (
+                prop_oneof![Just("id"), Just("output"), Just("chunk"), Just("error"), Just("message"), Just("content"), Just("x")],
+                prop_oneof![
+                    Just(r#""1""#.to_owned()),
+                    Just("7".to_owned()),
+                    Just("null".to_owned()),
+                    Just(r#""a\"b""#.to_owned()),
+                    Just(r#"{"k":["v"]}"#.to_owned()),
+                    (4096usize..6000).prop_map(|length| format!("\"{}\"", "y".repeat(length))),
+                    (4096usize..6000).prop_map(|length| format!("[1,\"{}\"]", "y".repeat(length))),
+                    (4096usize..6000).prop_map(|length| format!("\"{}\\n\"", "y".repeat(length))),
+                    (4096usize..6000).prop_map(|length| format!("\"é{}\"", "y".repeat(length))),
+                    (4096usize..6000).prop_map(|length| format!("\"{}\u{1}\"", "y".repeat(length))),
+                ],
+            ),
+            0..6,
+        ),
+        damage in proptest::option::of((any::<proptest::sample::Index>(), any::<u8>())),
+    ) {
+        let members: Vec<String> = members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        let mut line = format!("{{\"type\":\"{kind}\",{}}}", members.join(",")).into_bytes();
+        if let Some((at, byte)) = damage {
+            let at = at.index(line.len());
+            line[at] = byte;
+        }
+        let line = Bytes::from(line);
+        prop_assert_eq!(format!("{:?}", decode(&line)), format!("{:?}", thorough(&line)));
+    }
+}
