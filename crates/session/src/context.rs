@@ -144,10 +144,11 @@ impl From<Message> for Part {
 fn parts(entries: &[&Entry]) -> Vec<Part> {
     const MUCH: usize = 1 << 20;
     let bytes: usize = entries.iter().map(|entry| entry.line_length()).sum();
-    let processors = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(4);
-    let hands = processors.min(bytes / MUCH + 1);
+    if bytes < MUCH {
+        return share_of(entries);
+    }
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let hands = processors.min(4).min(bytes / MUCH + 1);
     let share = entries.len().div_ceil(hands).max(1);
     std::thread::scope(|scope| {
         let mut shares = entries.chunks(share);
