@@ -138,8 +138,10 @@ impl<T: Outgoing> Queue<T> {
         };
         state.weight += weight;
         state.items.push_back(item);
-        if state.waiting {
-            state.waiting = false;
+        let sleeps = std::mem::take(&mut state.waiting);
+        // Whoever wakes up wants the lock.
+        drop(state);
+        if sleeps {
             self.shared.filled.notify_one();
         }
     }

@@ -22,6 +22,7 @@ use super::heap::Heap;
 use super::limits::{Stop, Watch};
 use super::load::{Loading, Modules, Names};
 use super::options::{ScriptOptions, UncaughtKind};
+use super::pace::Pace;
 use super::realm::{Realm, caught};
 use super::rejections::Rejections;
 use super::shared::Shared;
@@ -90,6 +91,8 @@ struct Engine {
     loading: Rc<Loading>,
     watch: Rc<Watch>,
     untidy: bool,
+    /// How quickly requests follow each other.
+    requests: Pace,
 }
 
 impl Engine {
@@ -125,6 +128,7 @@ impl Engine {
             loading,
             watch,
             untidy: false,
+            requests: Pace::default(),
         })
     }
 
@@ -140,12 +144,21 @@ impl Engine {
                 }
                 continue;
             }
+            let idle = Instant::now();
+            if let Some(request) = self.requests.look(|| inbox.try_recv().ok()) {
+                self.requests.took(idle.elapsed());
+                self.handle(request).await;
+                continue;
+            }
             let due = self.next_timer();
             tokio::select! {
                 biased;
                 () = self.progress() => {}
                 request = inbox.recv() => match request {
-                    Some(request) => self.handle(request).await,
+                    Some(request) => {
+                        self.requests.took(idle.elapsed());
+                        self.handle(request).await;
+                    }
                     None => break,
                 },
                 () = sleep_until(due) => {}
