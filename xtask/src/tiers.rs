@@ -171,7 +171,7 @@ const TIERS: [Tier; 18] = [
     },
     Tier {
         name: "chat",
-        tests: &[target_of("chat")],
+        tests: &[target_of("chat"), target_of("chat_pinocchio")],
         prepare: |effort| programs(effort, &[TMUX]),
     },
     Tier {
