@@ -310,16 +310,18 @@ impl Inner {
 
     /// Flags and providers; what went wrong with the latter.
     pub async fn start_instance(&self, instance: &Instance) -> Vec<LoadProblem> {
-        let request = json!({"flags": self.lock_instances().flags.clone()});
-        let answer = match self.script() {
-            Ok(script) => {
-                let arguments = vec![request.to_string()];
-                script
-                    .call(instance.generation, "main.start", arguments)
-                    .await
-            }
-            Err(error) => Err(error),
+        let Ok(script) = self.script() else {
+            return Vec::new();
         };
+        let request = json!({"flags": self.lock_instances().flags.clone()});
+        let arguments = vec![request.to_string()];
+        let generation = instance.generation;
+        if !instance.summary.has_providers() {
+            // Nothing can go wrong, and whatever is called next is called after it.
+            script.post(generation, "main.start", arguments);
+            return Vec::new();
+        }
+        let answer = script.call(generation, "main.start", arguments).await;
         let summary =
             answer.map(|answer| pinion_jsonl::json::from_slice::<Summary>(answer.as_bytes()));
         match summary {

@@ -123,6 +123,15 @@ pub(super) struct Summary {
     pub commands: Vec<Value>,
 }
 
+impl Summary {
+    /// Whether any extension brings providers along.
+    pub fn has_providers(&self) -> bool {
+        self.extensions
+            .iter()
+            .any(|card| !card.providers.is_empty())
+    }
+}
+
 impl ExtensionCard {
     fn report(&self) -> ExtensionReport {
         let renderers = self.message_renderers.iter().chain(&self.entry_renderers);

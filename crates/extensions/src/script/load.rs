@@ -202,13 +202,9 @@ impl Loading {
 
 /// The file a module name stands for.
 pub(crate) fn path_of(name: &str) -> PathBuf {
-    let path = Path::new(name);
-    if path.exists() {
-        return path.to_owned();
-    }
     match name.find(['?', '#']) {
-        Some(end) => PathBuf::from(&name[..end]),
-        None => path.to_owned(),
+        Some(end) if !Path::new(name).exists() => PathBuf::from(&name[..end]),
+        _ => PathBuf::from(name),
     }
 }
 
