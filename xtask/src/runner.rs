@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const ALONE: [&str; 3] = ["golden", "transcripts", "interop"];
 
 struct Binary {
+    package: String,
     target: String,
     path: PathBuf,
     directory: PathBuf,
@@ -39,7 +40,7 @@ pub fn run(filters: &[&str], ready: &Ready) -> Outcome {
     for binary in &binaries {
         for name in list(binary)? {
             let wanted = filters.is_empty() || filters.iter().any(|f| name.contains(f));
-            if wanted && !ready.leaves_out(&binary.target, &name) {
+            if wanted && !ready.leaves_out(&binary.package, &binary.target, &name) {
                 tests.push(Test { binary, name });
             } else {
                 skipped += 1;
@@ -93,10 +94,20 @@ fn binary(artifact: &Value) -> Option<Binary> {
     }
     let manifest = PathBuf::from(artifact["manifest_path"].as_str()?);
     Some(Binary {
+        package: package_name(artifact["package_id"].as_str()?)?.to_owned(),
         target: artifact["target"]["name"].as_str()?.to_owned(),
         path: artifact["executable"].as_str()?.into(),
         directory: manifest.parent()?.to_owned(),
     })
+}
+
+/// The name in `path+file:///some/where#name@1.0.0`, or `path+file:///some/name#1.0.0` where that says it too.
+fn package_name(id: &str) -> Option<&str> {
+    let (place, version) = id.rsplit_once('#')?;
+    match version.split_once('@') {
+        Some((name, _)) => Some(name),
+        None => place.rsplit('/').next(),
+    }
 }
 
 fn list(binary: &Binary) -> Result<Vec<String>, String> {
@@ -183,4 +194,19 @@ fn collect(mut pipe: Box<dyn Read + Send>) -> thread::JoinHandle<String> {
         let _ = pipe.read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::package_name;
+
+    #[test]
+    fn packages_are_named_with_and_without_their_directory() {
+        let ids = [
+            "path+file:///a/crates/hub#pinion-hub@0.1.0",
+            "path+file:///a/crates/pinion#0.1.0",
+        ];
+        assert_eq!(ids.map(package_name), [Some("pinion-hub"), Some("pinion")]);
+        assert_eq!(package_name("pinion"), None);
+    }
 }

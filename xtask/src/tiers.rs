@@ -43,11 +43,23 @@ const fn target_of(target: &'static str) -> Tests {
     }
 }
 
-const fn client(test: &'static str) -> Tests {
+const fn test_of(target: &'static str, test: &'static str) -> Tests {
     Tests {
         package: "pinion",
-        target: "clients",
+        target,
         test: Some(test),
+    }
+}
+
+const fn client(test: &'static str) -> Tests {
+    test_of("clients", test)
+}
+
+const fn hub_tests(target: &'static str, test: Option<&'static str>) -> Tests {
+    Tests {
+        package: "pinion-hub",
+        target,
+        test,
     }
 }
 
@@ -59,7 +71,7 @@ const fn clip_example(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 18] = [
+const TIERS: [Tier; 19] = [
     Tier {
         name: "interop",
         tests: &[
@@ -123,6 +135,28 @@ const TIERS: [Tier; 18] = [
         prepare: |effort| programs(effort, &[PYTHON]),
     },
     Tier {
+        name: "clips in Python",
+        tests: &[
+            hub_tests("vectors", None),
+            hub_tests(
+                "join",
+                Some("hubs::a_runtime_is_installed_on_from_far_away"),
+            ),
+            hub_tests(
+                "join",
+                Some("hubs::two_hubs_join_each_other_and_one_is_restarted"),
+            ),
+            hub_tests("join", Some("hubs::a_hub_shows_what_it_was_told_to")),
+            target_of("clip_tools"),
+            test_of(
+                "agent_clip",
+                "runs::clips_are_tools_within_the_scope_of_the_agent",
+            ),
+            test_of("hub", "gateway::mcp_servers_are_clips"),
+        ],
+        prepare: |effort| programs(effort, &[PYTHON]),
+    },
+    Tier {
         name: "TypeScript clip",
         tests: &[
             clip_example("the_clip_in_typescript_on_bun"),
@@ -150,23 +184,12 @@ const TIERS: [Tier; 18] = [
     },
     Tier {
         name: "hub clients",
-        tests: &[Tests {
-            package: "pinion-hub",
-            target: "stock",
-            test: None,
-        }],
+        tests: &[hub_tests("stock", None)],
         prepare: hub_clients,
     },
     Tier {
         name: "portal",
-        tests: &[
-            Tests {
-                package: "pinion-hub",
-                target: "portal",
-                test: None,
-            },
-            target_of("portal"),
-        ],
+        tests: &[hub_tests("portal", None), target_of("portal")],
         prepare: |effort| programs(effort, &[CHROMIUM, BASH, PYTHON]),
     },
     Tier {
@@ -275,17 +298,23 @@ impl Ready {
     }
 
     /// Whether this test belongs to a tier that cannot run.
-    pub fn leaves_out(&self, target: &str, test: &str) -> bool {
-        self.left_out
-            .iter()
-            .any(|tests| tests.target == target && tests.test.is_none_or(|name| name == test))
+    pub fn leaves_out(&self, package: &str, target: &str, test: &str) -> bool {
+        self.left_out.iter().any(|tests| {
+            tests.package == package
+                && tests.target == target
+                && tests.test.is_none_or(|name| name == test)
+        })
     }
 
     /// Everything but the tests of tiers that were left out.
     pub fn nextest_filter(&self) -> String {
-        let left_out = self.left_out.iter().map(|tests| match tests.test {
-            Some(test) => format!(" - (binary(={}) & test(={test}))", tests.target),
-            None => format!(" - binary(={})", tests.target),
+        let left_out = self.left_out.iter().map(|tests| {
+            let Tests {
+                package, target, ..
+            } = tests;
+            let test = tests.test.map(|test| format!(" & test(={test})"));
+            let test = test.unwrap_or_default();
+            format!(" - (package(={package}) & binary(={target}){test})")
         });
         format!("all(){}", left_out.collect::<String>())
     }
@@ -532,13 +561,14 @@ mod tests {
             left_out: vec![target_of("interop"), client("the_go_client_works")],
             ..Ready::default()
         };
-        assert!(ready.leaves_out("interop", "whatever"));
-        assert!(ready.leaves_out("clients", "the_go_client_works"));
-        assert!(!ready.leaves_out("clients", "the_rust_client_works"));
-        assert!(!ready.leaves_out("golden", "the_go_client_works"));
+        assert!(ready.leaves_out("pinion", "interop", "whatever"));
+        assert!(ready.leaves_out("pinion", "clients", "the_go_client_works"));
+        assert!(!ready.leaves_out("pinion", "clients", "the_rust_client_works"));
+        assert!(!ready.leaves_out("pinion", "golden", "the_go_client_works"));
+        assert!(!ready.leaves_out("pinion-hub", "interop", "whatever"));
         assert_eq!(
             ready.nextest_filter(),
-            "all() - binary(=interop) - (binary(=clients) & test(=the_go_client_works))"
+            "all() - (package(=pinion) & binary(=interop)) - (package(=pinion) & binary(=clients) & test(=the_go_client_works))"
         );
         assert_eq!(Ready::default().nextest_filter(), "all()");
     }
