@@ -44,7 +44,7 @@ impl From<&AssistantMessage> for Counted {
     fn from(answer: &AssistantMessage) -> Self {
         Self {
             tool_calls: answer.tool_calls().count(),
-            usage: answer.usage.clone(),
+            usage: answer.usage,
         }
     }
 }
