@@ -71,7 +71,7 @@ const fn clip_example(test: &'static str) -> Tests {
     }
 }
 
-const TIERS: [Tier; 19] = [
+const TIERS: [Tier; 20] = [
     Tier {
         name: "interop",
         tests: &[
@@ -152,7 +152,7 @@ const TIERS: [Tier; 19] = [
                 "agent_clip",
                 "runs::clips_are_tools_within_the_scope_of_the_agent",
             ),
-            test_of("hub", "gateway::mcp_servers_are_clips"),
+            target_of("hub"),
         ],
         prepare: |effort| programs(effort, &[PYTHON]),
     },
@@ -163,6 +163,17 @@ const TIERS: [Tier; 19] = [
             clip_example("the_clip_in_typescript_on_node"),
         ],
         prepare: typescript_runtimes,
+    },
+    Tier {
+        name: "git packages",
+        tests: &[
+            test_of("extensions_cli", "a_repository_is_cloned_at_its_reference"),
+            test_of(
+                "extensions_cli",
+                "a_repository_that_is_not_there_is_not_installed",
+            ),
+        ],
+        prepare: |effort| programs(effort, &[GIT]),
     },
     Tier {
         name: "npm and git sources",

@@ -29,14 +29,14 @@ async fn server() -> String {
                 let path = text.split(' ').nth(1).unwrap_or_default().to_owned();
                 let answer = match path.as_str() {
                     "/redirect" => {
-                        "HTTP/1.1 302 Found\r\nlocation: /echo?from=redirect\r\ncontent-length: 0\r\n\r\n"
+                        "HTTP/1.1 302 Found\r\nlocation: /echo?from=redirect\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
                             .to_owned()
                     }
                     "/stream" | "/endless" => {
-                        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\n".to_owned()
+                        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n5\r\nfirst\r\n".to_owned()
                     }
                     "/teapot" => {
-                        "HTTP/1.1 418 I'm a teapot\r\ncontent-length: 5\r\nset-cookie: a=1\r\nset-cookie: b=2\r\n\r\nshort"
+                        "HTTP/1.1 418 I'm a teapot\r\ncontent-length: 5\r\nset-cookie: a=1\r\nset-cookie: b=2\r\nconnection: close\r\n\r\nshort"
                             .to_owned()
                     }
                     _ => format!(

@@ -116,7 +116,7 @@ const DISGUISES: &[&str] = &[
     "declare -i x='a[$(touch M)0]'",
     "echo | xargs touch M",
     "find . -maxdepth 0 -exec touch M \\;",
-    "git status; git init -q . && touch M",
+    "git status; true && touch M",
     "echo\ttouch\t;\ttouch\tM",
     "echo é;touch M",
     "true\n\n\n\ttouch M",
