@@ -54,8 +54,7 @@ impl Stage {
     }
 
     /// Another hub in the same place; the one before is killed.
-    pub fn restart(mut self, arguments: &[&str]) -> Self {
-        self.process.kill_group();
+    pub fn restart(self, arguments: &[&str]) -> Self {
         drop(self.process);
         Self::with(self.sandbox, arguments)
     }
