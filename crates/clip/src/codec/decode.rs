@@ -1,5 +1,7 @@
 //! Lines coming in.
 
+use std::cell::Cell;
+
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -73,13 +75,17 @@ pub fn decode(whole: &Bytes) -> Result<(Message, Spelling), Junk> {
 
 /// Understands a line without its long string, if that is in an output or nowhere that matters.
 fn decode_short(whole: &Bytes, short: &Shortened) -> Option<(Message, Spelling)> {
-    let restored = |raw: &RawValue| {
-        let bytes = short.restore(whole, raw.get().as_bytes());
-        bytes.map_or(NULL, |bytes| part(whole, bytes))
+    let is_restored = Cell::new(true);
+    let restored = |raw: &RawValue| match short.restore(whole, raw.get().as_bytes()) {
+        Some(bytes) => part(whole, bytes),
+        None => {
+            is_restored.set(false);
+            NULL
+        }
     };
     let understood = understand(&short.line, &restored).ok()?;
     let passes_on = matches!(understood.0, Message::Chunk(..) | Message::Result(..));
-    passes_on.then_some(understood)
+    (passes_on && is_restored.get()).then_some(understood)
 }
 
 fn understand(line: &[u8], part: Part<'_>) -> Result<(Message, Spelling), Junk> {

@@ -183,7 +183,31 @@ pub(crate) fn clipped(spans: Vec<Span<'static>>, room: usize) -> Vec<Span<'stati
     kept
 }
 
-/// Makes a row the selected one: one bar, whatever colours its text has.
-pub(crate) fn select_row(row: Rect, buf: &mut Buffer, theme: &Theme) {
-    buf.set_style(row, Style::reset().patch(theme.selected));
+/// Columns in front of the text of a row of a list.
+const ROW_MARK: u16 = 2;
+
+/// Draws a row of a list. The selected one is marked and one bar, whatever colours its text has.
+pub(crate) fn draw_row(
+    row: Rect,
+    line: &Line<'_>,
+    is_selected: bool,
+    buf: &mut Buffer,
+    theme: &Theme,
+) {
+    let mark = if is_selected { "❯ " } else { "  " };
+    buf.set_span(row.x, row.y, &Span::styled(mark, theme.accent), row.width);
+    let text = row_text(row);
+    buf.set_line(text.x, text.y, line, text.width);
+    if is_selected {
+        buf.set_style(row, Style::reset().patch(theme.selected));
+    }
+}
+
+/// Where the text of a row is.
+pub(crate) fn row_text(row: Rect) -> Rect {
+    Rect {
+        x: row.x + row.width.min(ROW_MARK),
+        width: row.width.saturating_sub(ROW_MARK),
+        ..row
+    }
 }

@@ -4,12 +4,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::input::{self, Input, Typed};
 use super::list::Cursor;
-use super::panel::{Cover, Panel, select_row};
+use super::panel::{Cover, Panel, draw_row, row_text};
 use super::search::{Matching, Search};
 use crate::Theme;
 use crate::text::{width, wrap};
@@ -229,33 +229,13 @@ impl<T: Item> Picker<T> {
             return position;
         }
         let rows = self.cursor.show(length, list.height.into());
-        for (y, row) in (list.y..).zip(rows) {
+        for (place, row) in list.rows().zip(rows) {
             let Some(item) = self.item(row) else { break };
-            let is_selected = row == self.cursor.selected();
-            let columns = list.width.saturating_sub(2);
-            let line = item.line(columns, theme);
-            let mark = if is_selected { "❯ " } else { "  " };
-            buf.set_span(list.x, y, &Span::styled(mark, theme.accent), list.width);
-            buf.set_line(list.x + list.width.min(2), y, &line, columns);
-            if is_selected {
-                select_row(
-                    Rect {
-                        y,
-                        height: 1,
-                        ..list
-                    },
-                    buf,
-                    theme,
-                );
-            }
+            let text = row_text(place);
+            let line = item.line(text.width, theme);
+            draw_row(place, &line, row == self.cursor.selected(), buf, theme);
             if let Some(search) = &mut self.search {
-                let area = Rect {
-                    x: list.x + list.width.min(2),
-                    y,
-                    width: columns,
-                    height: 1,
-                };
-                underline(&line, search, area, buf);
+                underline(&line, search, text, buf);
             }
         }
         position

@@ -8,7 +8,7 @@ use super::entry::{Summary, Tone};
 use super::{TreeView, Typing, rows};
 use crate::Theme;
 use crate::overlay::input;
-use crate::overlay::panel::{Cover, Panel, clipped, select_row};
+use crate::overlay::panel::{Cover, Panel, clipped, draw_row, row_text};
 use crate::text::{clip, one_line, width};
 
 /// Columns a row keeps for its text, however deep its branch is.
@@ -77,24 +77,10 @@ impl TreeView {
             return cursor;
         }
         let rows = self.cursor.show(self.rows.len(), list.height.into());
-        for (y, row) in (list.y..).zip(rows) {
+        for (place, row) in list.rows().zip(rows) {
             let is_selected = row == self.cursor.selected();
-            let mark = if is_selected { "❯ " } else { "  " };
-            let columns = list.width.saturating_sub(2);
-            let line = self.line(row, columns.into(), theme);
-            buf.set_span(list.x, y, &Span::styled(mark, theme.accent), list.width);
-            buf.set_line(list.x + list.width.min(2), y, &line, columns);
-            if is_selected {
-                select_row(
-                    Rect {
-                        y,
-                        height: 1,
-                        ..list
-                    },
-                    buf,
-                    theme,
-                );
-            }
+            let line = self.line(row, row_text(place).width.into(), theme);
+            draw_row(place, &line, is_selected, buf, theme);
         }
         cursor
     }
