@@ -7,6 +7,8 @@
 )]
 
 mod common;
+#[path = "common/provider.rs"]
+mod provider;
 
 #[path = "join/campaign.rs"]
 mod campaign;

@@ -7,6 +7,8 @@
 )]
 
 mod common;
+#[path = "common/provider.rs"]
+mod provider;
 
 #[path = "providers/calls.rs"]
 mod calls;
@@ -20,9 +22,9 @@ mod vectors;
 use std::time::Duration;
 
 use common::Running;
-use common::provider::{Stream, Wire};
 use pinion_access::Mode;
 use pinion_hub::{Limits, Settings};
+use provider::{Stream, Wire};
 use serde_json::{Value, json};
 
 fn hub() -> Running {

@@ -7,8 +7,6 @@
     reason = "each test file uses its part; a test fails by panicking"
 )]
 
-pub mod provider;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;

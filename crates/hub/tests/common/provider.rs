@@ -1,5 +1,12 @@
 //! The other end of `ProviderStream` and `RuntimeStream`, frame by frame: messages are JSON here, whatever is on the wire.
 
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "each test file uses its part; a test fails by panicking"
+)]
+
 use std::pin::Pin;
 use std::sync::mpsc;
 use std::task::{Context, Poll};
@@ -19,7 +26,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc as channel;
 
-use super::Running;
+use crate::common::Running;
 
 /// What is on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

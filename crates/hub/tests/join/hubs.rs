@@ -172,9 +172,9 @@ fn a_hub_shows_what_it_was_told_to() {
     let place = python_clip(CLIP);
     let (one, two) = (Running::start(Mode::Secured), Running::start(Mode::Secured));
     one.install("alpha", place.path());
-    let _edge = super::common::provider::Stream::provider(
+    let _edge = super::provider::Stream::provider(
         &one,
-        super::common::provider::Wire::Grpc,
+        super::provider::Wire::Grpc,
         "edge",
         json!([{"alias": "phone"}]),
     );

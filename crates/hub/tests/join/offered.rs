@@ -11,7 +11,7 @@ use pinion_status::Code;
 use serde_json::json;
 
 use super::common::Running;
-use super::common::provider::{Came, Stream, Wire as Codec};
+use super::provider::{Came, Stream, Wire as Codec};
 use super::stage::{
     Echo, Shelf, Wire, aliases, decoded, eventually, invoke, join_from, manifest, options,
     until_joined,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pinion_access::Grant;
 use serde_json::{Value, json};
 
-use super::common::provider::{Came, Stream, Wire};
+use super::provider::{Came, Stream, Wire};
 use super::{aliases, base64, eventually, follow, hub, hub_with, invoke, output, unbase64};
 
 fn command(stream: &Stream) -> (Value, String) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::common::provider::{Came, Stream, Wire};
+use super::provider::{Came, Stream, Wire};
 use super::{aliases, base64, eventually, follow, hub, hub_with, invoke, output};
 
 #[test]

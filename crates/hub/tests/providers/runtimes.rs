@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::common::provider::{Came, Stream, Wire};
 use super::common::{self, Running};
+use super::provider::{Came, Stream, Wire};
 use super::{aliases, hub, hub_only};
 
 struct Peer {

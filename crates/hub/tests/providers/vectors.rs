@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::common::provider::{Came, Stream, Wire};
 use super::common::{self, Running};
+use super::provider::{Came, Stream, Wire};
 use super::{aliases, eventually, follow, hub, hub_with, output, unbase64};
 
 fn vector(name: &str) -> Value {

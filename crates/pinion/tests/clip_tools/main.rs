@@ -7,7 +7,7 @@
     reason = "tests"
 )]
 
-#[path = "../support/hub.rs"]
+#[path = "../../../hub/tests/common/mod.rs"]
 mod common;
 #[path = "../support/mod.rs"]
 mod support;
