@@ -88,6 +88,12 @@ impl Tmux {
         self.press(&["Enter"]);
     }
 
+    /// Has the shell run a line on an empty screen, so that nothing left from before is taken for what it shows.
+    pub fn run(&self, line: &str) {
+        self.tmux(&["send-keys", "-R"]);
+        self.say(&format!("clear; {line}"));
+    }
+
     /// Pastes text, marked as such where the program wants that.
     pub fn paste(&self, text: &str) {
         let place = std::env::temp_dir().join(format!("{}-{}", self.socket, "paste"));

@@ -9,7 +9,7 @@ use super::{Room, says};
 
 /// The modes of the terminal, as the shell sees them.
 fn modes(terminal: &Tmux) -> String {
-    terminal.say("clear; stty -a; echo modes end");
+    terminal.run("stty -a; echo modes end");
     let screen = terminal.wait_until("the modes", |screen| screen.contains("\nmodes end"));
     let lines = screen
         .lines()
@@ -121,7 +121,7 @@ fn suspended_and_continued() {
     room.terminal.say("set -m");
     let before = modes(&room.terminal);
     let program = env!("CARGO_BIN_EXE_pinion");
-    room.terminal.say(&format!("clear; {program}"));
+    room.terminal.run(&format!("{program}"));
     room.terminal.wait_for("Ctrl-G help");
     room.terminal.write("half a thought");
     room.terminal.wait_for("> half a thought");
@@ -174,8 +174,8 @@ fn a_panic_gives_the_terminal_back() {
     let before = modes(&room.terminal);
     let itself = std::env::current_exe().unwrap();
     let itself = itself.display();
-    room.terminal.say(&format!(
-        "clear; PINION_TEST_PANICS=1 {itself} --ignored --exact endings::a_program_that_panics --nocapture"
+    room.terminal.run(&format!(
+        "PINION_TEST_PANICS=1 {itself} --ignored --exact endings::a_program_that_panics --nocapture"
     ));
     room.terminal.wait_for("soon it panics");
     assert_eq!(room.terminal.ask("#{alternate_on}"), "1");

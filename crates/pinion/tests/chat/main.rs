@@ -52,7 +52,7 @@ impl Room {
     fn start(&self, arguments: &str) {
         let program = env!("CARGO_BIN_EXE_pinion");
         self.terminal
-            .say(&format!("clear; {program} {arguments}; echo ended with $?"));
+            .run(&format!("{program} {arguments}; echo ended with $?"));
     }
 }
 

@@ -10,8 +10,8 @@ use super::{KEPT, Room, kinds, lingers, number, says};
 /// The process of the program, which it wrote down before it became one.
 fn start_and_name(room: &Room, arguments: &str) {
     let program = env!("CARGO_BIN_EXE_pinion");
-    room.terminal.say(&format!(
-        "clear; sh -c 'echo $$ > pid; exec {program} run-command say.yaml {arguments}'; echo ended with $?"
+    room.terminal.run(&format!(
+        "sh -c 'echo $$ > pid; exec {program} run-command say.yaml {arguments}'; echo ended with $?"
     ));
     room.terminal.wait_for("profile: quick");
 }

@@ -63,8 +63,8 @@ impl Room {
     /// Runs the command from the shell.
     fn start(&self, arguments: &str) {
         let program = env!("CARGO_BIN_EXE_pinion");
-        self.terminal.say(&format!(
-            "clear; {program} run-command say.yaml {arguments}; echo ended with $?"
+        self.terminal.run(&format!(
+            "{program} run-command say.yaml {arguments}; echo ended with $?"
         ));
     }
 

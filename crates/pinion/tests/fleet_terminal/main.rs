@@ -36,8 +36,8 @@ impl Room {
     /// Runs the plan from the shell.
     fn start(&self, more: &str) {
         let program = env!("CARGO_BIN_EXE_pinion");
-        self.terminal.say(&format!(
-            "clear; {program} fleet run plan.yaml --run-dir run {more}; echo ended with $?"
+        self.terminal.run(&format!(
+            "{program} fleet run plan.yaml --run-dir run {more}; echo ended with $?"
         ));
     }
 
@@ -216,9 +216,8 @@ fn an_interrupted_run_says_where_it_is_and_leaves_the_terminal_as_it_was() {
     }
     room.go();
     let program = env!("CARGO_BIN_EXE_pinion");
-    room.terminal.say(&format!(
-        "clear; {program} fleet resume run; echo ended with $?"
-    ));
+    room.terminal
+        .run(&format!("{program} fleet resume run; echo ended with $?"));
     room.terminal.wait_for("ended with 0");
 }
 
@@ -278,9 +277,8 @@ fn wide_characters_take_their_room_and_escapes_do_nothing() {
     room.go();
     room.terminal.wait_for("ended with 0");
     let program = env!("CARGO_BIN_EXE_pinion");
-    room.terminal.say(&format!(
-        "clear; {program} fleet show run; echo ended with $?"
-    ));
+    room.terminal
+        .run(&format!("{program} fleet show run; echo ended with $?"));
     room.terminal.wait_for("one two");
     room.terminal.wait_for("ended with 0");
     assert_ne!(room.terminal.ask("#{pane_title}"), "title");
