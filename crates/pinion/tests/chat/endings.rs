@@ -120,8 +120,7 @@ fn suspended_and_continued() {
     // Only a shell with job control can stop its jobs.
     room.terminal.say("set -m");
     let before = modes(&room.terminal);
-    let program = env!("CARGO_BIN_EXE_pinion");
-    room.terminal.run(&format!("{program}"));
+    room.terminal.run(env!("CARGO_BIN_EXE_pinion"));
     room.terminal.wait_for("Ctrl-G help");
     room.terminal.write("half a thought");
     room.terminal.wait_for("> half a thought");
