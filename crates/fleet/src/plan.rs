@@ -3,7 +3,6 @@
 mod children;
 mod fields;
 mod models;
-mod node;
 mod read;
 mod settings;
 

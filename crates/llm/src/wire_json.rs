@@ -140,10 +140,24 @@ where
     Ok(Option::<Vec<T>>::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// Reads `data`, or what it becomes once mended, which is kept in `mended`; the error is that of the data as it came.
+pub(crate) fn read<'d, T: Deserialize<'d>>(
+    data: &'d str,
+    mended: &'d mut String,
+) -> Result<T, serde_json::Error> {
+    serde_json::from_str(data).or_else(|error| match mend(data) {
+        Some(text) => {
+            *mended = text;
+            serde_json::from_str(mended).map_err(|_| error)
+        }
+        None => Err(error),
+    })
+}
+
 /// `data` made readable after a strict parse failed; `None` if there is nothing to mend.
 ///
 /// Half surrogate pairs are dropped; raw control characters and stray backslashes are escaped.
-pub(crate) fn mended(data: &str) -> Option<String> {
+fn mend(data: &str) -> Option<String> {
     let repaired = repair(data);
     let cleaned = without_lone_surrogates(&repaired);
     (*cleaned != *data).then(|| cleaned.into_owned())

@@ -1,11 +1,10 @@
 //! Checks inference settings against the table and makes each value what it must be.
 
+use pinion_yaml::{Entry, Kind as NodeKind, Node, Problem};
 use serde_json::{Map, Number, Value};
 
-use crate::error::Problem;
 use crate::keys::{FREE_SECTIONS, KEYS, Key, Kind, SECTIONS};
 use crate::nearest::nearest;
-use crate::node::{Entry, Kind as NodeKind, Node};
 use crate::tree::Tree;
 
 /// What becomes of settings nobody knows.
@@ -250,7 +249,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::node::parse;
+    use pinion_yaml::parse;
 
     fn checked(text: &str, unknown: Unknown) -> (Value, Findings) {
         let mut findings = Findings::default();

@@ -1,8 +1,8 @@
 //! One configuration document: three keys, and advice for those it had long ago.
 
+use pinion_yaml::{Entry, Node, Problem};
+
 use crate::check::{Findings, unknown_words};
-use crate::error::Problem;
-use crate::node::{self, Entry, Node};
 use crate::profile::{self, Home, ProfilePart, slug_at};
 use crate::slug::Slug;
 
@@ -17,7 +17,7 @@ pub(crate) struct Document {
 
 /// Reads a document; every mistake is told, not only the first.
 pub(crate) fn read(text: &str) -> Result<Document, Vec<Problem>> {
-    let node = node::parse(text).map_err(|problem| vec![problem])?;
+    let node = pinion_yaml::parse(text).map_err(|problem| vec![problem])?;
     let mut document = Document::default();
     let mut findings = Findings::default();
     match node.members("a configuration document") {

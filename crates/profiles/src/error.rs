@@ -3,27 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use pinion_yaml::Problem;
 use thiserror::Error;
-
-/// One mistake in a document, with its place; line 0 is a value that stands in no file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Line, from 1.
-    pub line: u64,
-    /// Column, from 1.
-    pub column: u64,
-    /// What is wrong, and what to write instead.
-    pub message: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.line > 0 {
-            write!(f, "{}:{}: ", self.line, self.column)?;
-        }
-        f.write_str(&self.message)
-    }
-}
 
 /// Something was left out or will not work as written; for stderr, after `Warning: `.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,10 +1,9 @@
 //! One profile: a name for settings, on top of the profiles it stacks on.
 
+use pinion_yaml::{Entry, Node, Place, Problem};
 use serde_json::{Map, Value};
 
 use crate::check::{self, Findings, Unknown, unknown_words};
-use crate::error::Problem;
-use crate::node::{Entry, Node, Place};
 use crate::oauth;
 use crate::slug::Slug;
 use crate::tree::Tree;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use pinion_yaml::{Entry, Kind, Node, Problem};
+
 use crate::check::Findings;
-use crate::error::{Notice, Problem, ProfileError};
-use crate::node::{self, Entry, Kind, Node};
+use crate::error::{Notice, ProfileError};
 use crate::profile::{self, Home, Profile, slug_at, whole};
 use crate::slug::Slug;
 use crate::source::Source;
@@ -47,7 +48,7 @@ pub(crate) fn read_yaml(
         origin: origin.clone(),
         problems,
     };
-    let node = node::parse(text).map_err(|problem| wrong(vec![problem]))?;
+    let node = pinion_yaml::parse(text).map_err(|problem| wrong(vec![problem]))?;
     let mut findings = Findings::default();
     if let Ok(entries) = node.members("a registry") {
         refuse_old_forms(entries, &mut findings);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use pinion_yaml::Node;
 use serde_json::Value;
 
 use crate::check::{self, Findings, Unknown};
@@ -11,7 +12,6 @@ use crate::config::Config;
 use crate::error::{Notice, ProfileError};
 use crate::keys::{Key, Kind, options};
 use crate::library::{Library, Selected};
-use crate::node::Node;
 use crate::places::{Layer, Surroundings, git_root};
 use crate::settings::InferenceSettings;
 use crate::slug::Slug;

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use pinion_yaml::{Node, Problem};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
 use crate::check::Findings;
-use crate::error::{Notice, Problem, ProfileError};
-use crate::node::Node;
+use crate::error::{Notice, ProfileError};
 use crate::profile::Home;
 use crate::registry::{self, Registry};
 use crate::slug::Slug;

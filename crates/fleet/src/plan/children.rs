@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use pinion_yaml::{Entry, Kind, Node};
+
 use super::fields::shown;
-use super::node::{Kind, Node};
 use super::read::Reader;
 use super::settings::Settings;
 use super::{ChildPlan, Output, Problem, Verdict};
@@ -20,8 +21,10 @@ impl Reader<'_> {
         let mut children = Vec::new();
         let items = self.fields.items(list, "children");
         if items.is_empty() {
-            self.fields
-                .problem(list.line, "there are no children; a plan has at least one");
+            self.fields.problem(
+                list.at.line,
+                "there are no children; a plan has at least one",
+            );
         }
         for item in items {
             let (settings, rest) = self.settings(item, "a child", &["name", "prompt"]);
@@ -33,17 +36,18 @@ impl Reader<'_> {
                 }
             }
             let has = |key: &str| match &item.kind {
-                Kind::Map(members) => members.iter().any(|(member, _)| member.name == key),
+                Kind::Map(members) => members.iter().any(|member| member.key == key),
                 _ => true,
             };
             if !has("name") {
-                self.fields.problem(item.line, "this child has no name");
+                self.fields.problem(item.at.line, "this child has no name");
             }
             if !has("prompt") {
-                self.fields.problem(item.line, "this child has no prompt");
+                self.fields
+                    .problem(item.at.line, "this child has no prompt");
             }
             let settings = settings.or(defaults);
-            let models = self.models(&settings, item.line);
+            let models = self.models(&settings, item.at.line);
             let (name, prompt) = (name.unwrap_or_default(), prompt.unwrap_or_default());
             children.push(settings.child(name, prompt, models));
         }
@@ -64,10 +68,10 @@ impl Reader<'_> {
             }
         }
         if !rest.iter().any(|(key, _)| *key == "prompt") {
-            self.fields.problem(node.line, "the judge has no prompt");
+            self.fields.problem(node.at.line, "the judge has no prompt");
         }
         let settings = settings.or(defaults);
-        let models = self.models(&settings, node.line);
+        let models = self.models(&settings, node.at.line);
         let mut judge = settings.child(JUDGE.into(), prompt.unwrap_or_default(), models);
         if verdict.is_some() && judge.output == Output::Text {
             judge.output = Output::Json { schema: None };
@@ -80,17 +84,18 @@ impl Reader<'_> {
             field: "verdict".into(),
             exit: Vec::new(),
         };
-        for (key, value) in self.fields.members(node, "the verdict", &["field", "exit"]) {
-            match key.name.as_str() {
+        for Entry { key, value, .. } in self.fields.members(node, "the verdict", &["field", "exit"])
+        {
+            match key.as_str() {
                 "field" => verdict.field = self.fields.text(value, "field")?,
                 "exit" => {
-                    for (key, value) in self.fields.free_members(value, "exit") {
+                    for Entry { key, value, .. } in self.fields.free_members(value, "exit") {
                         let code = self.fields.count(value, "an exit code", 0);
                         match code.map(u8::try_from) {
-                            Some(Ok(code)) => verdict.exit.push((key.name.clone(), code)),
+                            Some(Ok(code)) => verdict.exit.push((key.clone(), code)),
                             Some(Err(_)) => {
                                 self.fields
-                                    .problem(value.line, "an exit code is at most 255");
+                                    .problem(value.at.line, "an exit code is at most 255");
                             }
                             None => {}
                         }
@@ -108,17 +113,17 @@ impl Reader<'_> {
         if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(fits) {
             let rule = format!("use up to {MAX_NAME} letters, digits, - and _");
             self.fields.problem(
-                node.line,
+                node.at.line,
                 format!("\"{name}\" is no name for a child; {rule}"),
             );
         } else if name == JUDGE {
             self.fields.problem(
-                node.line,
+                node.at.line,
                 "a child cannot be called judge; that is who sees all results",
             );
         } else if !names.insert(name.clone()) {
             self.fields.problem(
-                node.line,
+                node.at.line,
                 format!("there is another child called \"{name}\""),
             );
         }
@@ -128,24 +133,24 @@ impl Reader<'_> {
     /// `{ file: … }`, `{ text: … }` or just the text.
     fn prompt(&mut self, node: &Node, names: &[&str]) -> Option<String> {
         if let Kind::Text(text) = &node.kind {
-            self.check_names(text, names, None, node.line);
+            self.check_names(text, names, None, node.at.line);
             return Some(text.clone());
         }
         let members = self.fields.members(node, "a prompt", &["file", "text"]);
         match members {
-            [(key, value)] if key.name == "text" => {
+            [Entry { key, value, .. }] if key == "text" => {
                 let text = self.fields.text(value, "text")?;
-                self.check_names(&text, names, None, value.line);
+                self.check_names(&text, names, None, value.at.line);
                 Some(text)
             }
-            [(key, value)] if key.name == "file" => {
+            [Entry { key, value, .. }] if key == "file" => {
                 let (path, text) = self.fields.file(value, "prompt")?;
                 self.check_names(&text, names, Some(&path), 1);
                 Some(text)
             }
             _ => {
                 self.fields.problem(
-                    node.line,
+                    node.at.line,
                     "a prompt is a file or a text: { file: … } or { text: … }",
                 );
                 None

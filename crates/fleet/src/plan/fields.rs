@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pinion_spelling::distance;
+use pinion_yaml::{Entry, Kind, Node};
+use serde_json::Number;
 
 use super::Problem;
-use super::node::{Key, Kind, Node};
 use crate::Micros;
 
 /// Reads values and collects what is wrong with them.
@@ -34,32 +35,28 @@ impl Fields {
     fn wrong(&mut self, node: &Node, what: &str, expected: &str) {
         let found = node.describe();
         self.problem(
-            node.line,
+            node.at.line,
             format!("{what} must be {expected}, and this is {found}"),
         );
     }
 
     /// The members of a mapping that may have these keys.
-    pub fn members<'a>(&mut self, node: &'a Node, what: &str, known: &[&str]) -> &'a [(Key, Node)] {
+    pub fn members<'a>(&mut self, node: &'a Node, what: &str, known: &[&str]) -> &'a [Entry] {
         let members = self.free_members(node, what);
-        for (key, _) in members {
-            if !known.contains(&key.name.as_str()) {
-                let name = &key.name;
-                let hint = match nearest(name, known.iter().copied()) {
+        for Entry { key, at, .. } in members {
+            if !known.contains(&key.as_str()) {
+                let hint = match nearest(key, known.iter().copied()) {
                     Some(nearest) => format!("did you mean \"{nearest}\"?"),
                     None => format!("known are {}", known.join(", ")),
                 };
-                self.problem(
-                    key.line,
-                    format!("unknown key \"{name}\" in {what}; {hint}"),
-                );
+                self.problem(at.line, format!("unknown key \"{key}\" in {what}; {hint}"));
             }
         }
         members
     }
 
     /// The members of a mapping with keys of the user's own.
-    pub fn free_members<'a>(&mut self, node: &'a Node, what: &str) -> &'a [(Key, Node)] {
+    pub fn free_members<'a>(&mut self, node: &'a Node, what: &str) -> &'a [Entry] {
         match &node.kind {
             Kind::Map(members) => members,
             Kind::Null => &[],
@@ -84,7 +81,7 @@ impl Fields {
     pub fn text(&mut self, node: &Node, what: &str) -> Option<String> {
         match &node.kind {
             Kind::Text(text) => Some(text.clone()),
-            Kind::Number(number) => Some(number.clone()),
+            Kind::Number(number) => Some(decimal(number)),
             Kind::Bool(yes) => Some(yes.to_string()),
             _ => {
                 self.wrong(node, what, "text");
@@ -116,12 +113,12 @@ impl Fields {
 
     pub fn count(&mut self, node: &Node, what: &str, least: u64) -> Option<u64> {
         let count = match &node.kind {
-            Kind::Number(number) => number.parse::<u64>().ok(),
+            Kind::Number(number) => decimal(number).parse::<u64>().ok(),
             _ => None,
         };
         if count.is_none_or(|count| count < least) {
             self.problem(
-                node.line,
+                node.at.line,
                 format!("{what} must be a whole number, {least} or more"),
             );
             return None;
@@ -132,12 +129,13 @@ impl Fields {
     /// `5m`, `90s`, `1h30m`, `500ms`; a bare number is seconds.
     pub fn time(&mut self, node: &Node, what: &str) -> Option<Duration> {
         let time = match &node.kind {
-            Kind::Number(number) | Kind::Text(number) => parse_time(number),
+            Kind::Number(number) => parse_time(&decimal(number)),
+            Kind::Text(text) => parse_time(text),
             _ => None,
         };
         if time.is_none() {
             self.problem(
-                node.line,
+                node.at.line,
                 format!("{what} must be a time such as 90s, 5m or 1h30m"),
             );
         }
@@ -146,12 +144,13 @@ impl Fields {
 
     pub fn money(&mut self, node: &Node, what: &str) -> Option<Micros> {
         let money = match &node.kind {
-            Kind::Number(number) | Kind::Text(number) => Micros::parse(number),
+            Kind::Number(number) => Micros::parse(&decimal(number)),
+            Kind::Text(text) => Micros::parse(text),
             _ => None,
         };
         if money.is_none() {
             self.problem(
-                node.line,
+                node.at.line,
                 format!("{what} must be an amount of US dollars such as 1.50"),
             );
         }
@@ -168,7 +167,10 @@ impl Fields {
                 Some(nearest) => format!("did you mean \"{nearest}\"?"),
                 None => format!("use {}", names.join(", ")),
             };
-            self.problem(node.line, format!("{what} \"{text}\" is unknown; {hint}"));
+            self.problem(
+                node.at.line,
+                format!("{what} \"{text}\" is unknown; {hint}"),
+            );
         }
         found.map(|(_, value)| *value)
     }
@@ -186,10 +188,21 @@ impl Fields {
             Ok(bytes) => Some((path, String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) => {
                 let shown = shown(&path, &self.directory);
-                self.problem(node.line, format!("{what} {shown} cannot be read: {error}"));
+                self.problem(
+                    node.at.line,
+                    format!("{what} {shown} cannot be read: {error}"),
+                );
                 None
             }
         }
+    }
+}
+
+/// A number as people write it: JSON would say `1e-5`.
+fn decimal(number: &Number) -> String {
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(number) => number.to_string(),
+        None => number.to_string(),
     }
 }
 
@@ -238,6 +251,17 @@ fn parse_time(text: &str) -> Option<Duration> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_read_as_people_write_them() {
+        let text = |yaml: &str| match pinion_yaml::parse(yaml).unwrap().kind {
+            Kind::Number(number) => decimal(&number),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(text("0.00001"), "0.00001");
+        assert_eq!(text("4.00"), "4");
+        assert_eq!(text("18446744073709551615"), "18446744073709551615");
+    }
 
     #[test]
     fn times_are_read_as_people_write_them() {

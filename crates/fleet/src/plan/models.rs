@@ -1,16 +1,17 @@
 //! The models of a plan: tiers, and which of them a child may run on.
 
+use pinion_yaml::{Entry, Node};
+
 use super::Isolation;
-use super::node::Node;
 use super::read::Reader;
 use super::settings::{Settings, models};
 use crate::AgentKind;
 
 impl Reader<'_> {
     pub fn read_tiers(&mut self, node: &Node) {
-        for (key, value) in self.fields.free_members(node, "tiers") {
+        for Entry { key, value, .. } in self.fields.free_members(node, "tiers") {
             let models = models(value, &mut self.fields);
-            self.tiers.insert(key.name.clone(), models);
+            self.tiers.insert(key.clone(), models);
         }
     }
 

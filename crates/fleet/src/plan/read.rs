@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pinion_yaml::{Entry, Node};
+
 use super::fields::Fields;
-use super::node::{self, Node};
 use super::settings::{KEYS, Settings};
 use super::{Budget, Plan, PlanError, Problem, Sharing};
 use crate::BreakerRules;
@@ -29,7 +30,7 @@ pub fn read_plan(
     };
     let text = std::fs::read_to_string(path)
         .map_err(|error| fail(0, format!("the plan cannot be read: {error}")))?;
-    let node = node::parse(&text).map_err(|(line, message)| fail(line, message))?;
+    let node = pinion_yaml::parse(&text).map_err(|problem| fail(problem.line, problem.message))?;
     let mut reader = Reader {
         fields: Fields {
             file: file.clone(),
@@ -90,8 +91,8 @@ impl Reader<'_> {
             verdict: None,
         };
         let find = |name: &str| {
-            let found = members.iter().find(|(key, _)| key.name == name);
-            found.map(|(_, node)| node)
+            let found = members.iter().find(|entry| entry.key == name);
+            found.map(|entry| &entry.value)
         };
         if let Some(node) = find("name") {
             plan.name = self.fields.text(node, "name").unwrap_or_default();
@@ -127,7 +128,7 @@ impl Reader<'_> {
         match find("children") {
             Some(list) => plan.children = self.children(list, &defaults),
             None => self.fields.problem(
-                node.line,
+                node.at.line,
                 "there are no children; list them under \"children\"",
             ),
         }
@@ -140,8 +141,8 @@ impl Reader<'_> {
 
     fn budget(&mut self, node: &Node) -> Budget {
         let mut budget = Budget::default();
-        for (key, value) in self.fields.members(node, "budget", &["run", "child"]) {
-            match key.name.as_str() {
+        for Entry { key, value, .. } in self.fields.members(node, "budget", &["run", "child"]) {
+            match key.as_str() {
                 "run" => budget.run = self.fields.money(value, "budget"),
                 "child" => budget.child = self.fields.money(value, "budget"),
                 _ => {}
@@ -153,8 +154,8 @@ impl Reader<'_> {
     fn breaker(&mut self, node: &Node, plan: &mut Plan) {
         const KNOWN: [&str; 4] = ["failures", "window", "cooldown", "shared"];
         let rules = &mut plan.breaker;
-        for (key, value) in self.fields.members(node, "breaker", &KNOWN) {
-            match key.name.as_str() {
+        for Entry { key, value, .. } in self.fields.members(node, "breaker", &KNOWN) {
+            match key.as_str() {
                 "failures" => {
                     let count = self.fields.count(value, "failures", 1);
                     rules.failures = count
@@ -192,10 +193,10 @@ impl Reader<'_> {
         let known: Vec<&str> = KEYS.iter().chain(more).copied().collect();
         let mut settings = Settings::default();
         let mut rest = Vec::new();
-        for (key, value) in self.fields.members(node, what, &known) {
-            match more.contains(&key.name.as_str()) {
-                true => rest.push((key.name.as_str(), value)),
-                false => settings.take(&key.name, value, &mut self.fields),
+        for Entry { key, value, .. } in self.fields.members(node, what, &known) {
+            match more.contains(&key.as_str()) {
+                true => rest.push((key.as_str(), value)),
+                false => settings.take(key, value, &mut self.fields),
             }
         }
         (settings, rest)

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pinion_yaml::{Entry, Kind, Node};
 use serde_json::Value;
 
 use super::fields::Fields;
-use super::node::{Kind, Node};
 use super::{ChildPlan, Failback, Isolation, JsonlRules, Output};
 use crate::{AgentKind, Micros};
 
@@ -69,9 +69,9 @@ impl Settings {
             "isolation" => {
                 let words = [("process", Isolation::Process), ("task", Isolation::Task)];
                 let word = fields.word(node, key, &words);
-                self.isolation = word.map(|word| (word, node.line));
+                self.isolation = word.map(|word| (word, node.at.line));
             }
-            "tier" => self.tier = fields.text(node, key).map(|tier| (tier, node.line)),
+            "tier" => self.tier = fields.text(node, key).map(|tier| (tier, node.at.line)),
             "model" => self.models = Some(models(node, fields)),
             "timeout" => self.timeout = fields.time(node, key),
             "inactivity" => self.inactivity = fields.time(node, key),
@@ -96,7 +96,10 @@ impl Settings {
             "directory" => {
                 self.directory = fields.path(node, key);
                 if self.directory.as_ref().is_some_and(|path| !path.is_dir()) {
-                    fields.problem(node.line, "directory is not there; make it or name another");
+                    fields.problem(
+                        node.at.line,
+                        "directory is not there; make it or name another",
+                    );
                 }
             }
             "files" => self.files = Some(files(node, fields)),
@@ -127,7 +130,7 @@ impl Settings {
                     schema: Some(schema),
                 });
             }
-            Err(error) => fields.problem(node.line, format!("schema is not JSON: {error}")),
+            Err(error) => fields.problem(node.at.line, format!("schema is not JSON: {error}")),
         }
     }
 
@@ -219,10 +222,14 @@ pub(super) fn models(node: &Node, fields: &mut Fields) -> Vec<(String, u64)> {
     };
     let mut models = Vec::new();
     for node in nodes {
-        models.extend(fields.text(node, "model").map(|model| (model, node.line)));
+        models.extend(
+            fields
+                .text(node, "model")
+                .map(|model| (model, node.at.line)),
+        );
     }
     if models.is_empty() {
-        fields.problem(node.line, "there is no model in this list");
+        fields.problem(node.at.line, "there is no model in this list");
     }
     models
 }
@@ -230,9 +237,9 @@ pub(super) fn models(node: &Node, fields: &mut Fields) -> Vec<(String, u64)> {
 fn variables(node: &Node, fields: &mut Fields) -> Vec<(String, String)> {
     let members = fields.free_members(node, "env");
     let mut variables = Vec::new();
-    for (key, value) in members {
+    for Entry { key, value, .. } in members {
         let text = fields.text(value, "a variable");
-        variables.extend(text.map(|text| (key.name.clone(), text)));
+        variables.extend(text.map(|text| (key.clone(), text)));
     }
     variables
 }
@@ -245,7 +252,7 @@ fn files(node: &Node, fields: &mut Fields) -> Vec<PathBuf> {
         };
         if !path.is_file() {
             let shown = super::fields::shown(&path, &fields.directory);
-            fields.problem(item.line, format!("file {shown} is not there"));
+            fields.problem(item.at.line, format!("file {shown} is not there"));
         }
         files.push(path);
     }
@@ -269,8 +276,8 @@ fn rules(node: &Node, fields: &mut Fields) -> JsonlRules {
         "output_field",
     ];
     let mut rules = JsonlRules::default();
-    for (key, value) in fields.members(node, "events", &KEYS) {
-        let lists = match key.name.as_str() {
+    for Entry { key, value, .. } in fields.members(node, "events", &KEYS) {
+        let lists = match key.as_str() {
             "done" => Some(&mut rules.done),
             "failed" => Some(&mut rules.failed),
             "text" => Some(&mut rules.text),
@@ -280,10 +287,10 @@ fn rules(node: &Node, fields: &mut Fields) -> JsonlRules {
             _ => None,
         };
         if let Some(list) = lists {
-            *list = fields.texts(value, &key.name);
+            *list = fields.texts(value, key);
             continue;
         }
-        let place = match key.name.as_str() {
+        let place = match key.as_str() {
             "event" => &mut rules.event,
             "text_field" => &mut rules.text_field,
             "tool_field" => &mut rules.tool_field,
@@ -293,7 +300,7 @@ fn rules(node: &Node, fields: &mut Fields) -> JsonlRules {
             "output_field" => &mut rules.output_field,
             _ => continue,
         };
-        if let Some(text) = fields.text(value, &key.name) {
+        if let Some(text) = fields.text(value, key) {
             *place = text;
         }
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
-use crate::wire_json::{Count, Text, mended, stray_error};
+use crate::wire_json::{Count, Text, read, stray_error};
 
 /// Shown in place of reasoning the provider withholds.
 const REDACTED: &str = "[Reasoning redacted]";
@@ -113,20 +113,11 @@ impl Decode for Stream {
             }
             _ => return Ok(Progress::More),
         }
-        match serde_json::from_str(frame.data) {
-            Ok(event) => self.event(answer, frame.event, event)?,
-            Err(error) => {
-                let unreadable = || {
-                    format!(
-                        "Could not parse Anthropic SSE event {}: {error}",
-                        frame.event
-                    )
-                };
-                let text = mended(frame.data).ok_or_else(unreadable)?;
-                let event = serde_json::from_str(&text).map_err(|_| unreadable())?;
-                self.event(answer, frame.event, event)?;
-            }
-        }
+        let name = frame.event;
+        let mut mended = String::new();
+        let event = read(frame.data, &mut mended)
+            .map_err(|error| format!("Could not parse Anthropic SSE event {name}: {error}"))?;
+        self.event(answer, name, event)?;
         Ok(Progress::More)
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
-use crate::wire_json::{Count, Text, list, mended, stray_error};
+use crate::wire_json::{Count, Text, list, read, stray_error};
 
 #[derive(Default)]
 pub(crate) struct Stream {
@@ -108,20 +108,12 @@ impl Decode for Stream {
         if !frame.has_data || frame.data.is_empty() {
             return Ok(Progress::More);
         }
-        match serde_json::from_str(frame.data) {
-            Ok(chunk) => self.chunk(answer, chunk)?,
-            Err(error) => {
-                let unreadable = || match error.classify() {
-                    serde_json::error::Category::Eof => {
-                        "Incomplete JSON segment at the end".to_owned()
-                    }
-                    _ => format!("Could not parse a frame of the stream: {error}"),
-                };
-                let text = mended(frame.data).ok_or_else(unreadable)?;
-                let chunk = serde_json::from_str(&text).map_err(|_| unreadable())?;
-                self.chunk(answer, chunk)?;
-            }
-        }
+        let mut mended = String::new();
+        let chunk = read(frame.data, &mut mended).map_err(|error| match error.classify() {
+            serde_json::error::Category::Eof => "Incomplete JSON segment at the end".to_owned(),
+            _ => format!("Could not parse a frame of the stream: {error}"),
+        })?;
+        self.chunk(answer, chunk)?;
         Ok(Progress::More)
     }
 

@@ -9,7 +9,7 @@ use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
 use crate::transport::provider_error;
-use crate::wire_json::{ArgumentText, Count, Text, list, mended, stray_error};
+use crate::wire_json::{ArgumentText, Count, Text, list, read, stray_error};
 
 #[derive(Default)]
 pub(crate) struct Stream {
@@ -90,15 +90,10 @@ impl Decode for Stream {
         if frame.data.starts_with("[DONE]") {
             return Ok(Progress::Complete);
         }
-        match serde_json::from_str(frame.data) {
-            Ok(chunk) => self.chunk(answer, &chunk)?,
-            Err(error) => {
-                let unreadable = || format!("Could not parse a chunk of the stream: {error}");
-                let text = mended(frame.data).ok_or_else(unreadable)?;
-                let chunk = serde_json::from_str(&text).map_err(|_| unreadable())?;
-                self.chunk(answer, &chunk)?;
-            }
-        }
+        let mut mended = String::new();
+        let chunk = read(frame.data, &mut mended)
+            .map_err(|error| format!("Could not parse a chunk of the stream: {error}"))?;
+        self.chunk(answer, &chunk)?;
         Ok(Progress::More)
     }
 

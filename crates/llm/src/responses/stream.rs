@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
-use crate::wire_json::{Count, Text, error_message, mended, stray_error};
+use crate::wire_json::{Count, Text, error_message, read, stray_error};
 
 #[derive(Default)]
 pub(crate) struct Stream {
@@ -102,15 +102,10 @@ impl Decode for Stream {
         if !frame.has_data || frame.data.is_empty() || frame.data.starts_with("[DONE]") {
             return Ok(Progress::More);
         }
-        match serde_json::from_str(frame.data) {
-            Ok(event) => self.event(answer, &event)?,
-            Err(error) => {
-                let unreadable = || format!("Could not parse an event of the stream: {error}");
-                let text = mended(frame.data).ok_or_else(unreadable)?;
-                let event = serde_json::from_str(&text).map_err(|_| unreadable())?;
-                self.event(answer, &event)?;
-            }
-        }
+        let mut mended = String::new();
+        let event = read(frame.data, &mut mended)
+            .map_err(|error| format!("Could not parse an event of the stream: {error}"))?;
+        self.event(answer, &event)?;
         Ok(if self.outcome.is_some() {
             Progress::Complete
         } else {

@@ -1,4 +1,7 @@
 //! YAML as a tree that remembers where everything stands, so that a mistake can be shown with its line.
+//!
+//! For documents that people write and whose keys are checked one by one: plans of fleets, configuration, profiles. What
+//! keys there are, and which files are read, is up to those who ask. Documents with a fixed shape are read into types.
 
 use std::fmt;
 
@@ -6,22 +9,51 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
 
-use crate::error::Problem;
+/// What a document may unpack to.
+const MOST_NODES: usize = 100_000;
+
+/// One mistake in a document, with its place; line 0 is a value that stands in no file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Line, from 1.
+    pub line: u64,
+    /// Column, from 1.
+    pub column: u64,
+    /// What is wrong, and what to write instead.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line > 0 {
+            write!(f, "{}:{}: ", self.line, self.column)?;
+        }
+        f.write_str(&self.message)
+    }
+}
 
 /// A value and where it begins; line 0 is a value that came from no file.
-pub(crate) struct Node {
+#[derive(Debug)]
+pub struct Node {
+    /// Where it begins.
     pub at: Place,
+    /// What it is.
     pub kind: Kind,
 }
 
 /// Line and column, both from 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
+    /// Line, from 1.
     pub line: u64,
+    /// Column, from 1.
     pub column: u64,
 }
 
-pub(crate) enum Kind {
+/// The kinds of values there are.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Kind {
     Null,
     Bool(bool),
     Number(Number),
@@ -31,9 +63,13 @@ pub(crate) enum Kind {
 }
 
 /// A member of a mapping.
-pub(crate) struct Entry {
+#[derive(Debug)]
+pub struct Entry {
+    /// The name of the member.
     pub key: String,
+    /// Where that stands.
     pub at: Place,
+    /// The member itself.
     pub value: Node,
 }
 
@@ -49,10 +85,11 @@ impl Place {
 }
 
 /// Reads one YAML document; an empty one is null.
-pub(crate) fn parse(text: &str) -> Result<Node, Problem> {
+pub fn parse(text: &str) -> Result<Node, Problem> {
     let options = serde_saphyr::options! {
         // `y`, `on` and their like are words; where a switch is wanted they still count.
         strict_booleans: true,
+        budget: serde_saphyr::budget! { max_nodes: MOST_NODES },
     };
     let parsed = serde_saphyr::from_str_with_options::<Node>(text, options);
     parsed.map_err(|error| {
