@@ -1,6 +1,8 @@
 //! `cargo xtask test`: format, lints, dependencies, documentation, then all tests. The test runner comes
 //! last, so that its summary is the last thing on the screen.
 
+use std::env;
+
 use crate::lockfile;
 use crate::runner;
 use crate::shell::{self, Outcome, present, run_command};
@@ -57,6 +59,9 @@ fn tests(filters: &[&str], ready: &tiers::Ready) -> Outcome {
         let expression = ready.nextest_filter();
         let mut line = vec!["cargo", "nextest", "run", "--workspace", "--no-fail-fast"];
         line.extend(["--run-ignored", "all", "-E", &expression]);
+        if env::var_os("CI").is_some() {
+            line.extend(["--profile", "ci"]);
+        }
         line.extend(filters);
         return ready.run(&line);
     }
