@@ -85,6 +85,14 @@ impl ToolFilter {
     }
 }
 
+/// Switches the project has decided. What a client chooses is remembered, but changes nothing here.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)]
+pub struct Decided {
+    pub auto_compaction: Option<bool>,
+    pub auto_retry: Option<bool>,
+}
+
 /// Numbers and switches.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
@@ -96,6 +104,7 @@ pub struct EngineSettings {
     pub keep_recent_tokens: u64,
     pub branch_summary_reserve_tokens: u64,
     pub auto_retry: bool,
+    pub decided: Decided,
     pub max_retries: u32,
     pub retry_base_delay: Duration,
     pub http_retry: HttpRetry,
@@ -161,6 +170,7 @@ impl Default for EngineSettings {
             keep_recent_tokens: 20_000,
             branch_summary_reserve_tokens: 16_384,
             auto_retry: true,
+            decided: Decided::default(),
             max_retries: 3,
             retry_base_delay: Duration::from_secs(2),
             http_retry: HttpRetry::default(),

@@ -37,6 +37,8 @@ pub enum EngineError {
     Compaction(String),
     #[error("{0}")]
     Bash(String),
+    #[error("{0}")]
+    Export(String),
     #[error("The prompt was aborted before it began.")]
     AbortedEarly,
     #[error("Entry not found: {0}")]
@@ -68,6 +70,7 @@ impl EngineError {
             Self::EmptyName => "empty_name",
             Self::Compaction(_) => "compaction_failed",
             Self::Bash(_) => "bash_failed",
+            Self::Export(_) => "export_failed",
             Self::AbortedEarly => "aborted",
             Self::EntryNotFound(_) => "entry_not_found",
             Self::CommandQueued(_) => "command_queued",

@@ -33,7 +33,7 @@ pub use command::{
     Reply, StateView,
 };
 pub use config::{
-    Config, EngineSettings, Expanded, Expander, Habits, Models, Preferences, Steering,
+    Config, Decided, EngineSettings, Expanded, Expander, Habits, Models, Preferences, Steering,
     SystemPrompt, ToolFilter, ToolOrder,
 };
 pub use desk::{Desk, Saying};

@@ -206,29 +206,30 @@ impl Core {
                     () = cancel.cancelled() => return None,
                     () = tokio::time::sleep(AFTER_COMPACTION) => {}
                 }
-                Some(self.continuation())
+                self.continuation()
             }
         }
     }
 
-    /// The prompts of a run that continues: queued messages where the conversation is not waiting
-    /// for an answer already.
-    fn continuation(&self) -> Vec<Arc<Message>> {
+    /// The prompts of a run that continues: none where the conversation waits for an answer, else what is queued.
+    /// `None` where everything is answered and nobody asked for more.
+    fn continuation(&self) -> Option<Vec<Arc<Message>>> {
         let answered = matches!(
             self.state().messages.last().map(|message| &**message),
             Some(Message::Assistant(_))
         );
         if !answered {
-            return Vec::new();
+            return Some(Vec::new());
         }
         let mut queued = self.state().take_queued(Delivery::Steer);
         if queued.is_empty() {
             queued = self.state().take_queued(Delivery::FollowUp);
         }
-        if !queued.is_empty() {
-            self.emit(self.queue_update(&[], Delivery::Steer));
+        if queued.is_empty() {
+            return None;
         }
-        queued
+        self.emit(self.queue_update(&[], Delivery::Steer));
+        Some(queued)
     }
 
     /// Waits before a retry; says whether to go on.

@@ -304,11 +304,13 @@ impl Actor {
                 self.remember("followUpMode", mode.map(Into::into), reply);
             }
             Command::SetAutoCompaction(enabled) => {
-                core.state().auto_compaction = enabled;
+                let decided = core.settings.decided.auto_compaction;
+                core.state().auto_compaction = decided.unwrap_or(enabled);
                 self.remember("compaction.enabled", Some(enabled.into()), reply);
             }
             Command::SetAutoRetry(enabled) => {
-                core.state().auto_retry = enabled;
+                let decided = core.settings.decided.auto_retry;
+                core.state().auto_retry = decided.unwrap_or(enabled);
                 self.remember("retry.enabled", Some(enabled.into()), reply);
             }
             Command::SetName(name) => reply.send(core.set_name(&name)),

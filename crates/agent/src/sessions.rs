@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use pinion_session::{
     Entry, NewEntry, NewSession, Notice, Opened, Role, SessionError, Store, export,
 };
+use pinion_tools::in_node_words;
 
 use crate::core::Core;
 use crate::{Answer, Command, EngineError, Event, ForkPosition, Replacement};
@@ -238,7 +239,13 @@ impl Core {
             tools: Some(&specs),
         };
         let path = path.map(PathBuf::from);
-        let written = export::to_file(&self.state().store, path.as_deref(), &self.cwd, extras)?;
+        let written = export::to_file(&self.state().store, path.as_deref(), &self.cwd, extras);
+        let written = written.map_err(|error| match error {
+            SessionError::Io { source, path, .. } => {
+                EngineError::Export(in_node_words(&source, "open", &path))
+            }
+            other => other.into(),
+        })?;
         Ok(Answer::Exported(written.display().to_string()))
     }
 

@@ -44,7 +44,6 @@ pub use packages::{
 pub use resources::{CommandInfo, Expanded, LazyResources, Resources};
 pub use settings::{
     BranchSummary, Compaction, Images, ProviderRetry, ResourceKind, Retry, Settings, SettingsFile,
-    ThinkingBudgets,
 };
 pub use skills::{ExpansionError, Skill, SkillVisibility};
 pub use source_info::{Scope, SourceInfo};

@@ -7,13 +7,14 @@ mod keys;
 mod legacy;
 mod values;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use pinion_message::ThinkingLevel;
 use serde_json::{Map, Value};
 
-pub use values::{BranchSummary, Compaction, Images, ProviderRetry, Retry, ThinkingBudgets};
+pub use values::{BranchSummary, Compaction, Images, ProviderRetry, Retry};
 
 pub(crate) use keys::{Kind, Untrusted, find as find_key, member as find_member};
 
@@ -155,14 +156,17 @@ impl Settings {
         self.text("defaultThinkingLevel")?.parse().ok()
     }
 
-    /// Tokens a model may think per level.
-    pub fn thinking_budgets(&self) -> ThinkingBudgets {
-        ThinkingBudgets {
-            minimal: self.count_or("thinkingBudgets.minimal", 1024),
-            low: self.count_or("thinkingBudgets.low", 2048),
-            medium: self.count_or("thinkingBudgets.medium", 8192),
-            high: self.count_or("thinkingBudgets.high", 16384),
-        }
+    /// Tokens a model may think, for the levels that somebody set; the others are up to the model's provider.
+    pub fn thinking_budgets(&self) -> BTreeMap<ThinkingLevel, u64> {
+        [
+            (ThinkingLevel::Minimal, "thinkingBudgets.minimal"),
+            (ThinkingLevel::Low, "thinkingBudgets.low"),
+            (ThinkingLevel::Medium, "thinkingBudgets.medium"),
+            (ThinkingLevel::High, "thinkingBudgets.high"),
+        ]
+        .into_iter()
+        .filter_map(|(level, path)| Some((level, self.count(path)?)))
+        .collect()
     }
 
     /// How many steering messages are delivered at once. Any string is possible: clients may

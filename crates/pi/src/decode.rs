@@ -117,7 +117,7 @@ fn command(name: Name, members: &mut Members) -> Result<Command, String> {
         Name::AbortBash => Command::AbortBash,
         Name::ClearQueue => Command::ClearQueue,
         Name::NewSession => Command::NewSession {
-            parent: members.optional_text("parentSession")?,
+            parent: members.filled_text("parentSession")?,
             prepare: None,
             origin: Origin::Client,
         },
@@ -149,7 +149,7 @@ fn command(name: Name, members: &mut Members) -> Result<Command, String> {
         },
         Name::GetSessionStats => Command::GetStats,
         Name::ExportHtml => Command::ExportHtml {
-            path: members.optional_text("outputPath")?,
+            path: members.filled_text("outputPath")?,
         },
         Name::SwitchSession => Command::SwitchSession {
             path: members.text("sessionPath")?.into(),
@@ -230,6 +230,11 @@ impl Members {
             Some(Value::String(text)) => Ok(Some(text)),
             Some(other) => Err(format!("\"{name}\" must be a string, not {}", kind(&other))),
         }
+    }
+
+    /// The same; an empty text is none.
+    fn filled_text(&mut self, name: &str) -> Result<Option<String>, String> {
+        Ok(self.optional_text(name)?.filter(|text| !text.is_empty()))
     }
 
     /// The text, or the word JavaScript prints for what is there instead.

@@ -162,7 +162,8 @@ fn open_disk(
     let content = disk.read()?;
     let mut lines = scan(&content);
     let looked = look(&content, &lines, &path)?;
-    let begun = !matches!(looked, Look::Empty);
+    let blank = content.trim_ascii().is_empty();
+    let begun = blank || !matches!(looked, Look::Empty);
     let (header, disk, content) = match looked {
         Look::Session(header) if header.version >= VERSION => (*header, disk, content),
         Look::Session(header) => {
@@ -170,6 +171,14 @@ fn open_disk(
             let disk = disk.replace(&migrated)?;
             lines = scan(&migrated);
             (current_header(&lines, *header), disk, migrated)
+        }
+        // Whoever made the file wants the session there, so it begins at once.
+        Look::Empty if blank => {
+            let header = Header::now(None, fallback_cwd, None);
+            let begun = Bytes::from([header.json(), b"\n"].concat());
+            let disk = disk.replace(&begun)?;
+            lines = scan(&begun);
+            (header, disk, begun)
         }
         Look::Empty => (Header::now(None, fallback_cwd, None), disk, content),
         Look::Headless => {

@@ -7,9 +7,13 @@ use std::path::Path;
 
 use crate::ToolError;
 
-/// `CODE: words, syscall 'path'`.
+/// What the system said about a file, as Node says it: `CODE: words, syscall 'path'`.
+pub fn in_node_words(error: &io::Error, syscall: &str, path: &Path) -> String {
+    format!("{} '{}'", text(error, syscall), path.display())
+}
+
 pub(crate) fn at(error: &io::Error, syscall: &str, path: &Path) -> ToolError {
-    ToolError(format!("{} '{}'", text(error, syscall), path.display()))
+    ToolError(in_node_words(error, syscall, path))
 }
 
 /// `CODE: words, syscall`.

@@ -41,6 +41,7 @@ use std::sync::Arc;
 
 pub use bash::{BashOutcome, user_bash};
 pub use edit::edit_bytes;
+pub use fault::in_node_words;
 pub use guardian::guardian_main;
 pub use guardian::sweep::FAMILY;
 pub use image::prepare_image;

@@ -1,15 +1,5 @@
 //! Groups of settings as their readers want them: plain values, defaults filled in.
 
-/// Tokens a model may think per level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct ThinkingBudgets {
-    pub minimal: u64,
-    pub low: u64,
-    pub medium: u64,
-    pub high: u64,
-}
-
 /// When and how much of a long conversation is summarised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compaction {

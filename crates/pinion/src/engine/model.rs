@@ -51,6 +51,7 @@ pub(super) fn choose_model(
                 Failure::usage(
                     "--api-key requires a model to be specified via --model, --provider/--model, or --models",
                 )
+                .for_program(program)
             })?,
         };
         registry.set_runtime_key(&provider, Secret::from(key.clone()));

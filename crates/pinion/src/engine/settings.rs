@@ -1,12 +1,11 @@
 //! What the settings file means to the engine and to the tools.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pinion_agent::{EngineSettings, Habits, Steering, ToolOrder};
+use pinion_agent::{Decided, EngineSettings, Habits, Steering, ToolOrder};
 use pinion_config::{Dirs, Settings};
 use pinion_llm::{CacheRetention, HttpRetry, Timeouts};
-use pinion_message::{Mask, ThinkingLevel};
+use pinion_message::Mask;
 use pinion_tools::ToolSettings;
 use serde_json::Value;
 
@@ -52,7 +51,6 @@ pub(crate) fn engine_settings(settings: &Settings) -> EngineSettings {
     let defaults = EngineSettings::default();
     let compaction = settings.compaction();
     let retry = settings.retry();
-    let budgets = settings.thinking_budgets();
     let http_retry = HttpRetry {
         max_retries: retry
             .provider
@@ -75,16 +73,15 @@ pub(crate) fn engine_settings(settings: &Settings) -> EngineSettings {
         keep_recent_tokens: compaction.keep_recent_tokens,
         branch_summary_reserve_tokens: settings.branch_summary().reserve_tokens,
         auto_retry: retry.enabled,
+        decided: Decided {
+            auto_compaction: switch(settings, "compaction.enabled"),
+            auto_retry: switch(settings, "retry.enabled"),
+        },
         max_retries: clamp_u32(retry.max_retries),
         retry_base_delay: Duration::from_millis(retry.base_delay_ms),
         http_retry,
         timeouts,
-        thinking_budgets: BTreeMap::from([
-            (ThinkingLevel::Minimal, budgets.minimal),
-            (ThinkingLevel::Low, budgets.low),
-            (ThinkingLevel::Medium, budgets.medium),
-            (ThinkingLevel::High, budgets.high),
-        ]),
+        thinking_budgets: settings.thinking_budgets(),
         cache_retention: match std::env::var("PI_CACHE_RETENTION").as_deref() {
             Ok("long") => CacheRetention::Long,
             _ => CacheRetention::Short,
@@ -103,6 +100,11 @@ pub(crate) fn engine_settings(settings: &Settings) -> EngineSettings {
             .unwrap_or(defaults.default_thinking_level),
         ..defaults
     }
+}
+
+/// What the project says, if it says anything.
+fn switch(settings: &Settings, path: &str) -> Option<bool> {
+    settings.get_project(path).and_then(Value::as_bool)
 }
 
 fn timeout(settings: &Settings, path: &str) -> Option<Duration> {

@@ -49,7 +49,7 @@ fn d2_two_writers_of_one_session_leave_one_whole_timeline() {
     let home = Home::new();
     let long = script(&json!({"deltas": 400, "size": 20, "paceMs": 1}));
     let both: Vec<Frames> = (0..2)
-        .map(|_| home.start("s", &["--rpc", "--what", &long]))
+        .map(|_| home.start("s", &["--rpc", "--no-coalesce", "--what", &long]))
         .collect();
     let mut refused = 0;
     for process in both {
