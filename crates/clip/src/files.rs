@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Serialize;
 
 /// Puts `content` in the place of a file, as indented JSON for nobody else to read.
-pub(crate) fn replace(path: &Path, content: &impl Serialize) -> io::Result<()> {
+pub fn replace(path: &Path, content: &impl Serialize) -> io::Result<()> {
     replace_with_mode(path, content, 0o600)
 }
 

@@ -24,7 +24,7 @@ mod call;
 mod clip;
 pub mod codec;
 pub mod data;
-mod files;
+pub mod files;
 mod hex;
 pub mod install;
 mod limits;

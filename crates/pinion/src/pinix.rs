@@ -121,9 +121,7 @@ fn pinix(arguments: &[String]) -> Result<ExitCode, Failure> {
         "config" => config::run(&words.rest[1..]),
         "registry" => registry::run(&words.rest[1..]),
         "search" | "publish" => registry::run(words.rest),
-        "schedule" => Err(Failure::failed(
-            "Error: this hub has no scheduler; call `pinix CLIP COMMAND` from cron or a timer instead.",
-        )),
+        "schedule" => schedule(&words),
         "chat" => Err(Failure::failed(
             "Error: there is no chat here; `pinion` talks to an agent, and the portal has a page for it.",
         )),
@@ -182,6 +180,24 @@ fn call(words: &Words<'_>, skip: usize) -> Result<ExitCode, Failure> {
     invoke::run_with(&line, piped)
 }
 
+/// `schedule …`: a call of the clip `scheduler`.
+fn schedule(words: &Words<'_>) -> Result<ExitCode, Failure> {
+    if words.rest.len() < 2 {
+        return Err(Failure::failed(
+            "Error: schedule needs a command: list, add, remove, pause, resume, run or history.",
+        ));
+    }
+    let mut line = words.global.clone();
+    line.push(pinion_scheduler::ALIAS.to_owned());
+    line.extend(words.rest.iter().skip(1).map(|word| {
+        let short = word
+            .strip_prefix("--desc")
+            .filter(|rest| rest.is_empty() || rest.starts_with('='));
+        short.map_or_else(|| word.clone(), |rest| format!("--description{rest}"))
+    }));
+    invoke::run_words(&line)
+}
+
 /// What is on standard input, if it is not a terminal and not open without saying anything.
 fn piped() -> Result<Option<String>, Failure> {
     let mut stdin = std::io::stdin();
@@ -206,6 +222,8 @@ Usage:
   hub logs [CLIP] [--tail 50] [-f], hub mcp [CLIP]
   [--clip-token T] invoke CLIP COMMAND [--key value…]   a call (also: CLIP COMMAND …)
   data CLIP read|write|list|delete|stat [PATH]
+  schedule add ID CLIP COMMAND --cron '*/5 * * * *' [--input JSON] [--desc TEXT]
+  schedule list, schedule remove|pause|resume|run|history ID
   registry search WORDS, registry publish [PATH]
   config get|set registry|hub|hub-token [VALUE]
 

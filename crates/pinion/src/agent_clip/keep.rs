@@ -1,8 +1,8 @@
 //! Small files that only their owner can read, replaced as a whole.
 
-use std::io::Write;
 use std::path::Path;
 
+use pinion_clip::files;
 use pinion_status::{Code, Failure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,15 +26,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Failur
 
 /// Puts `content` in the place of a file: all of it or none.
 pub(super) fn replace(path: &Path, content: &impl Serialize) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::io(path.display(), &error);
-    let mut bytes = serde_json::to_vec_pretty(content).map_err(|error| failed(error.into()))?;
-    bytes.push(b'\n');
-    let directory = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
-    file.write_all(&bytes).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    files::replace(path, content).map_err(|error| Failure::io(path.display(), &error))
 }
 
 /// The time as records have it.

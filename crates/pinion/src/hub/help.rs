@@ -54,6 +54,7 @@ What it does:
   --model MODEL, --provider NAME, --thinking LEVEL   for agents that do not say
   --agent-dir DIR        where tools of the agent work: the directory it was started in
   --no-agent             without the clip `agent`
+  --no-scheduler         without the clip `scheduler`
   --log-level LEVEL      what is shown on stderr: debug, info, warn, error
 
 On stdout there is one line, \"Listening on URL\". SIGHUP reads the tokens again. Nothing it has started outlives it.

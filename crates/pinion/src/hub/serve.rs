@@ -11,7 +11,7 @@ use std::time::Duration;
 use pinion_access::{Entrance, TokenStore};
 use pinion_clip::logs::{ClipLog, Followed, Level};
 use pinion_connect::{Server, ServerOptions};
-use pinion_hub::{Hub, Joined, Opened, PREFIXES};
+use pinion_hub::{Endpoint, Hub, Joined, Opened, PREFIXES};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -82,6 +82,9 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
     if let Some(agent) = options.agent.take() {
         add_agent(hub, agent);
     }
+    if options.schedules && hub.runtime().is_some() {
+        add_scheduler(hub, &options.root);
+    }
     let server = Server::new(hub.clone(), server_options(&options, &listener));
     if entrance.is_new {
         eprint!("{}", first_words(&url, entrance));
@@ -128,12 +131,25 @@ fn enter(hub: &Arc<Hub>, join: Join, port: u16) -> Result<Joined, Failure> {
     pinion_hub::join(options, hub.offer(join.shown), hub.log().clone()).map_err(failed)
 }
 
-/// A hub whose agent cannot be had is still a hub; its log says why.
 fn add_agent(hub: &Arc<Hub>, options: AgentOptions) {
-    let added = agent_clip::agent_clip(hub, options)
-        .and_then(|agent| hub.add_builtin(agent_clip::ALIAS, agent));
-    if let Err(failure) = added {
-        let message = format!("there is no agent: {failure}");
+    add_builtin(hub, agent_clip::ALIAS, agent_clip::agent_clip(hub, options));
+}
+
+/// Calls clips by the clock.
+fn add_scheduler(hub: &Arc<Hub>, root: &Path) {
+    let alias = pinion_scheduler::ALIAS;
+    let directory = root.join("data").join(alias);
+    add_builtin(hub, alias, pinion_scheduler::scheduler(hub, &directory));
+}
+
+/// A hub without one of our own clips is still a hub; its log says why there is none.
+fn add_builtin(
+    hub: &Arc<Hub>,
+    alias: &str,
+    clip: Result<Arc<dyn Endpoint>, pinion_status::Failure>,
+) {
+    if let Err(failure) = clip.and_then(|clip| hub.add_builtin(alias, clip)) {
+        let message = format!("there is no {alias}: {failure}");
         let origin = pinion_clip::logs::Origin::System;
         hub.log().push(Level::Error, origin, &message);
     }

@@ -11,6 +11,7 @@ mod clips;
 mod gateway;
 mod joining;
 mod links;
+mod schedules;
 mod serving;
 mod stage;
 mod terminal;

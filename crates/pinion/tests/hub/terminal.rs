@@ -45,7 +45,7 @@ fn a_terminal_gets_tables_and_words() {
         ]
     );
     let plain = shown(&home, "clip list", &[("NO_COLOR", "1")]);
-    assert!(plain.starts_with("ALIAS  STATUS"), "{plain:?}");
+    assert!(plain.starts_with("ALIAS      STATUS"), "{plain:?}");
     let shown_clip = shown(&home, "clip show probe", &[("NO_COLOR", "1")]);
     assert!(
         shown_clip.starts_with("probe  local/probe 1.2.0\nShows what it was told\n\nCommands:\n"),

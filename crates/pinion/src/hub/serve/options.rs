@@ -39,6 +39,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::bare("--offer-all"),
     Flag::bare("--trust-provider-pages"),
     Flag::bare("--no-agent"),
+    Flag::bare("--no-scheduler"),
     Flag::valued("--agent-dir"),
     Flag::valued("--model"),
     Flag::valued("--provider"),
@@ -73,6 +74,8 @@ pub(super) struct Options {
     pub join: Option<Join>,
     /// What agents are run with; `None` for a hub without the clip `agent`.
     pub agent: Option<AgentOptions>,
+    /// Whether clips may be called by the clock.
+    pub schedules: bool,
 }
 
 impl Options {
@@ -117,6 +120,7 @@ impl Options {
                 None => None,
             },
             agent: agent(line, &root)?,
+            schedules: !line.has("--no-scheduler"),
             root,
         };
         options.check(line)?;

@@ -1,0 +1,108 @@
+//! When a call is due: five fields as cron writes them, or six with seconds in front, in the time zone of the machine.
+
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+use jiff::{Timestamp, Zoned};
+use pinion_status::Failure;
+
+/// The longest line.
+const LONGEST: usize = 256;
+
+/// Reads a line; else says how one is written.
+pub(crate) fn parse(text: &str) -> Result<Cron, Failure> {
+    let wrong = |why: &str| {
+        Failure::invalid(format!(
+            "{text:?} is not a time as cron writes it: {why}. It has five fields (minute hour day month weekday), such as \"*/5 * * * *\", or six with seconds first"
+        ))
+    };
+    if text.len() > LONGEST {
+        return Err(Failure::invalid(format!(
+            "cron has at most {LONGEST} bytes"
+        )));
+    }
+    let parser = CronParser::builder()
+        .seconds(Seconds::Optional)
+        .year(Year::Disallowed)
+        .build();
+    let cron = parser
+        .parse(text)
+        .map_err(|error| wrong(error.to_string().trim_end_matches('.')))?;
+    // The thirtieth of February is well written and never comes.
+    match next(&cron, &Zoned::now()) {
+        Some(_) => Ok(cron),
+        None => Err(wrong("there is no such time")),
+    }
+}
+
+/// The first moment after `now`, if there is one.
+pub(crate) fn next(cron: &Cron, now: &Zoned) -> Option<Timestamp> {
+    let next = cron.find_next_occurrence(now, false).ok()?;
+    Some(next.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::DateTime;
+    use jiff::tz::TimeZone;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn after(line: &str, now: &str, zone: &TimeZone) -> String {
+        let now: DateTime = now.parse().unwrap();
+        let now = now.to_zoned(zone.clone()).unwrap();
+        let next = next(&parse(line).unwrap(), &now).unwrap();
+        next.to_zoned(zone.clone()).strftime("%F %T").to_string()
+    }
+
+    #[test]
+    fn five_fields_and_six() {
+        for (line, next) in [
+            ("*/5 * * * *", "2026-03-01 10:10:00"),
+            ("0 9 * * 1-5", "2026-03-02 09:00:00"),
+            ("30 8 1 JAN *", "2027-01-01 08:30:00"),
+            ("0 0 29 2 *", "2028-02-29 00:00:00"),
+            ("*/20 * * * * *", "2026-03-01 10:07:40"),
+            ("@daily", "2026-03-02 00:00:00"),
+        ] {
+            let found = after(line, "2026-03-01T10:07:30", &TimeZone::UTC);
+            assert_eq!(found, next, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_hour_that_is_left_out_or_comes_twice_is_met_once() {
+        let berlin = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let spring = after("30 2 * * *", "2026-03-28T12:00:00", &berlin);
+        assert_eq!(spring, "2026-03-29 03:00:00");
+        let autumn = after("30 2 * * *", "2026-10-25T02:30:00", &berlin);
+        assert_eq!(autumn, "2026-10-26 02:30:00");
+    }
+
+    #[test]
+    fn what_is_no_time_says_how_one_is_written() {
+        for line in [
+            "",
+            "* * * *",
+            "61 * * * *",
+            "* * * * * * *",
+            "0 0 30 2 *",
+            "every day",
+        ] {
+            let failure = parse(line).unwrap_err();
+            assert_eq!(failure.code(), "invalid_argument", "{line}");
+            assert!(failure.message.contains("five fields"), "{failure}");
+        }
+        assert!(parse(&"*".repeat(1000)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_time_or_none(text in "[-*/,0-9A-Za-z@#? ]{0,24}") {
+            if let Ok(cron) = parse(&text) {
+                let now = Zoned::now();
+                prop_assert!(next(&cron, &now).is_some_and(|next| next > now.timestamp()));
+            }
+        }
+    }
+}
