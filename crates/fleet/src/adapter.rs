@@ -32,6 +32,11 @@ pub trait Adapter: fmt::Debug + Send {
 
     /// Reads a line of this kind; `line` is empty where the kind says it all.
     fn read(&mut self, kind: &[u8], line: &[u8], events: &mut Vec<ChildEvent>) -> Reading;
+
+    /// Whether a clean exit now says that it is done. Most children say so themselves before they exit.
+    fn exit_is_enough(&self) -> bool {
+        false
+    }
 }
 
 /// The kinds of child there are.
@@ -74,7 +79,7 @@ impl AgentKind {
     pub fn adapter(self, rules: &JsonlRules) -> Box<dyn Adapter> {
         match self {
             Self::Pinion | Self::Pi => Box::new(Pi),
-            Self::Opencode => Box::new(Opencode),
+            Self::Opencode => Box::new(Opencode::default()),
             Self::Codex => Box::new(Codex::default()),
             Self::Claude => Box::new(Claude::default()),
             Self::Jsonl => Box::new(Jsonl::new(rules.clone())),

@@ -281,16 +281,17 @@ impl Attempt {
 
     async fn end(self, exit: Option<Ending>, life: Life, done_without_word: bool) -> AttemptEnd {
         let stderr = life.stderr_tail(Duration::from_millis(500)).await;
-        let length = self.idle_since.is_some() && self.last_reason == Some(Reason::Length);
-        let failure = match (self.doom, self.standing, self.idle_since) {
-            (Some(doom), _, _) => Some(doom),
-            (None, Some(standing), _) => Some(standing),
-            (None, None, Some(_)) if length => {
+        let exit_is_enough = done_without_word || self.consumer.exit_is_enough();
+        let done = self.idle_since.is_some() || (exit_is_enough && exit == Some(Ending::Code(0)));
+        let failure = match (self.doom, self.standing) {
+            (Some(doom), _) => Some(doom),
+            (None, Some(standing)) => Some(standing),
+            (None, None) if done && self.last_reason == Some(Reason::Length) => {
                 let message = "the answer reached the limit of tokens in the middle";
                 Some(ChildFailure::new(FailureKind::OutputLength, message))
             }
-            (None, None, Some(_)) => None,
-            (None, None, None) => unfinished(exit, &stderr, done_without_word),
+            (None, None) if done => None,
+            (None, None) => Some(unfinished(exit, &stderr)),
         };
         AttemptEnd {
             failure: failure.or_else(|| {
@@ -309,11 +310,10 @@ impl Attempt {
 }
 
 /// What it means that a child ended without saying that it was done.
-fn unfinished(exit: Option<Ending>, stderr: &str, done_without_word: bool) -> Option<ChildFailure> {
+fn unfinished(exit: Option<Ending>, stderr: &str) -> ChildFailure {
     let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
     let said = last.map_or(String::new(), |line| format!("; it said: {}", line.trim()));
     let (kind, message) = match exit {
-        Some(Ending::Code(0)) if done_without_word => return None,
         Some(Ending::Code(0)) => (
             FailureKind::Protocol,
             format!("it ended without saying that it was done{said}"),
@@ -340,7 +340,7 @@ fn unfinished(exit: Option<Ending>, stderr: &str, done_without_word: bool) -> Op
             format!("it went away{said}"),
         ),
     };
-    Some(ChildFailure::new(kind, message))
+    ChildFailure::new(kind, message)
 }
 
 fn shortened(mut text: String) -> String {

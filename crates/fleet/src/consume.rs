@@ -128,6 +128,11 @@ impl Consumer {
         self.counts
     }
 
+    /// Whether a clean exit now says that the child is done.
+    pub fn exit_is_enough(&self) -> bool {
+        self.adapter.exit_is_enough()
+    }
+
     /// Why the log is not complete, if it is not.
     pub fn log_failure(&self) -> Option<&std::io::Error> {
         self.log.failure()

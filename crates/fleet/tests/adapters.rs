@@ -2,31 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod common;
+
 use std::path::Path;
-use std::time::Duration;
 
-use pinion_fleet::{
-    AgentKind, BatchLog, ChildEvent, Consumer, Counts, FailureKind, JsonlRules, Micros, Text,
-    ToolPhase,
-};
-
-/// The events of a stream, in short.
-fn read(agent: AgentKind, bytes: &[u8]) -> (Vec<String>, Counts) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("log");
-    let log = BatchLog::create(&path).unwrap();
-    let mut consumer = Consumer::new(agent.adapter(&JsonlRules::default()), log);
-    let mut events = Vec::new();
-    // Any chunking is the same; this one is not kind.
-    for piece in bytes.chunks(7) {
-        consumer.feed(piece, Duration::ZERO, &mut events);
-    }
-    consumer.finish(&mut events);
-    assert_eq!(std::fs::read(&path).unwrap(), bytes);
-    let mut short: Vec<String> = events.iter().map(shorten).collect();
-    short.dedup_by(|a, b| a == b && (a == "…" || a == "started"));
-    (short, consumer.counts())
-}
+use common::{read, read_by};
+use pinion_fleet::{AgentKind, Counts, FailureKind, JsonlRules, Micros};
 
 fn recorded(name: &str) -> (Vec<String>, Counts) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -39,34 +20,6 @@ fn recorded(name: &str) -> (Vec<String>, Counts) {
         .unwrap()
         .1;
     read(agent, &std::fs::read(path).unwrap())
-}
-
-fn shorten(event: &ChildEvent) -> String {
-    match event {
-        ChildEvent::Started { .. } => "started".into(),
-        ChildEvent::Text(Text::Growing) => "…".into(),
-        ChildEvent::Text(Text::Whole(text)) => format!("text {text}"),
-        ChildEvent::Tool { name, phase, .. } => match phase {
-            ToolPhase::Begins => format!("begins {name}"),
-            ToolPhase::Ended => format!("ended {name}"),
-            ToolPhase::Done => format!("did {name}"),
-        },
-        ChildEvent::StepFinished(step) => {
-            let t = step.tokens;
-            let cost = step.cost.map_or("?".into(), |cost| cost.to_string());
-            format!(
-                "step {} {}+{}r+{}w→{} {cost}",
-                step.reason.as_str(),
-                t.input,
-                t.cache_read,
-                t.cache_write,
-                t.output
-            )
-        }
-        ChildEvent::Failed(failure) => format!("failed {}", failure.kind),
-        ChildEvent::Idle => "idle".into(),
-        ChildEvent::Exited(ending) => format!("exited {ending:?}"),
-    }
 }
 
 #[test]
@@ -259,10 +212,6 @@ fn anything_can_be_read_by_rules() {
         cost_field: "usd".into(),
         ..JsonlRules::default()
     };
-    let directory = tempfile::tempdir().unwrap();
-    let log = BatchLog::create(&directory.path().join("log")).unwrap();
-    let mut consumer = Consumer::new(AgentKind::Jsonl.adapter(&rules), log);
-    let mut events = Vec::new();
     let lines = concat!(
         r#"{"kind":"think"}"#,
         "\n",
@@ -275,10 +224,9 @@ fn anything_can_be_read_by_rules() {
         r#"{"kind":"finish"}"#,
         "\n",
     );
-    consumer.feed(lines.as_bytes(), Duration::ZERO, &mut events);
-    let short: Vec<String> = events.iter().map(shorten).collect();
+    let (events, _) = read_by(AgentKind::Jsonl, &rules, lines.as_bytes());
     assert_eq!(
-        short,
+        events,
         [
             "…",
             "text hello",

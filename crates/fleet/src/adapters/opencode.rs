@@ -1,7 +1,7 @@
 //! Lines of `opencode run --format json`, and those of its server's stream that matter.
 //!
-//! A tool is told when it is done. Nothing is printed at the end: the step that asks for no tools is the last one, unless
-//! another begins.
+//! A tool is told when it is done. Nothing is printed at the end: a step that ends by itself and used no tool is the last one.
+//! After any other it goes on, whatever reason the step gives, or it exits.
 
 use serde::Deserialize;
 
@@ -12,8 +12,15 @@ use crate::{
 };
 
 /// Reads opencode's lines.
-#[derive(Debug)]
-pub(crate) struct Opencode;
+#[derive(Debug, Default)]
+pub(crate) struct Opencode {
+    /// The session it runs: the first that was named. Others belong to agents below it.
+    session: Option<String>,
+    /// Whether the step that runs has used a tool.
+    tool_used: bool,
+    /// Why the last step ended; nothing while one runs.
+    last: Option<Reason>,
+}
 
 #[derive(Deserialize)]
 struct Line<P> {
@@ -63,12 +70,25 @@ struct Cache {
 #[derive(Deserialize)]
 struct ErrorLine {
     error: Option<NamedError>,
-    properties: Option<Properties>,
+}
+
+#[derive(Deserialize)]
+struct SessionLine {
+    properties: Properties,
 }
 
 #[derive(Deserialize)]
 struct Properties {
+    #[serde(rename = "sessionID")]
+    session: Option<String>,
     error: Option<NamedError>,
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 #[derive(Deserialize)]
@@ -92,19 +112,30 @@ impl Adapter for Opencode {
     fn needs_whole(&self, kind: &[u8]) -> bool {
         matches!(
             kind,
-            b"step_start" | b"text" | b"tool_use" | b"step_finish" | b"error" | b"session.error"
+            b"step_start"
+                | b"text"
+                | b"tool_use"
+                | b"step_finish"
+                | b"error"
+                | b"session.idle"
+                | b"session.status"
+                | b"session.error"
         )
     }
 
     fn read(&mut self, kind: &[u8], line: &[u8], events: &mut Vec<ChildEvent>) -> Reading {
         let read = match kind {
             b"step_start" => serde_json::from_slice::<Line<Start>>(line).map(|line| {
+                self.is_ours(line.session.as_deref());
+                self.tool_used = false;
+                self.last = None;
                 let session = line.session;
                 events.push(ChildEvent::Started { session });
             }),
             b"text" => serde_json::from_slice::<Line<TextPart>>(line)
                 .map(|line| events.push(ChildEvent::Text(Text::Whole(line.part.text)))),
             b"tool_use" => serde_json::from_slice::<Line<ToolPart>>(line).map(|line| {
+                self.tool_used = true;
                 events.push(ChildEvent::Tool {
                     effect: Effect::of_tool(&line.part.tool),
                     name: line.part.tool,
@@ -112,16 +143,15 @@ impl Adapter for Opencode {
                 });
             }),
             b"step_finish" => serde_json::from_slice::<Line<FinishPart>>(line)
-                .map(|line| finish(&line.part, events)),
-            b"error" | b"session.error" => {
-                serde_json::from_slice::<ErrorLine>(line).map(|line| failed(line, events))
+                .map(|line| self.finish(&line.part, events)),
+            b"error" => serde_json::from_slice::<ErrorLine>(line)
+                .map(|line| events.push(ChildEvent::Failed(failure(line.error)))),
+            b"session.idle" | b"session.status" | b"session.error" => {
+                serde_json::from_slice::<SessionLine>(line)
+                    .map(|line| self.session(kind, line.properties, events))
             }
             b"reasoning" => {
                 events.push(ChildEvent::Text(Text::Growing));
-                Ok(())
-            }
-            b"session.idle" => {
-                events.push(ChildEvent::Idle);
                 Ok(())
             }
             _ => return Reading::Other,
@@ -131,32 +161,62 @@ impl Adapter for Opencode {
             Err(_) => Reading::Noise,
         }
     }
-}
 
-fn finish(part: &FinishPart, events: &mut Vec<ChildEvent>) {
-    let reason = Reason::parse(&part.reason);
-    events.push(ChildEvent::StepFinished(Step {
-        reason,
-        tokens: Tokens {
-            input: part.tokens.input,
-            output: part.tokens.output + part.tokens.reasoning,
-            cache_read: part.tokens.cache.read,
-            cache_write: part.tokens.cache.write,
-        },
-        cost: Some(Micros::from_dollars(part.cost)),
-    }));
-    if reason != Reason::ToolUse {
-        events.push(ChildEvent::Idle);
+    fn exit_is_enough(&self) -> bool {
+        self.last.is_some_and(|reason| reason != Reason::ToolUse)
     }
 }
 
-fn failed(line: ErrorLine, events: &mut Vec<ChildEvent>) {
-    let error = line
-        .error
-        .or(line.properties.and_then(|properties| properties.error));
+impl Opencode {
+    /// Whether this is the session it runs, and not one of an agent below it. What has no name is.
+    fn is_ours(&mut self, session: Option<&str>) -> bool {
+        match (session, &self.session) {
+            (None, _) => true,
+            (Some(session), Some(ours)) => session == ours,
+            (Some(session), None) => {
+                self.session = Some(session.to_owned());
+                true
+            }
+        }
+    }
+
+    fn finish(&mut self, part: &FinishPart, events: &mut Vec<ChildEvent>) {
+        let reason = Reason::parse(&part.reason);
+        self.last = Some(reason);
+        events.push(ChildEvent::StepFinished(Step {
+            reason,
+            tokens: Tokens {
+                input: part.tokens.input,
+                output: part.tokens.output + part.tokens.reasoning,
+                cache_read: part.tokens.cache.read,
+                cache_write: part.tokens.cache.write,
+            },
+            cost: Some(Micros::from_dollars(part.cost)),
+        }));
+        if !self.tool_used && !matches!(reason, Reason::ToolUse | Reason::Unknown) {
+            events.push(ChildEvent::Idle);
+        }
+    }
+
+    /// Something about a session, as the server tells it.
+    fn session(&mut self, kind: &[u8], properties: Properties, events: &mut Vec<ChildEvent>) {
+        if !self.is_ours(properties.session.as_deref()) {
+            return;
+        }
+        match (kind, properties.status) {
+            (b"session.error", _) => events.push(ChildEvent::Failed(failure(properties.error))),
+            (b"session.status", Some(status)) if status.kind == "idle" => {
+                events.push(ChildEvent::Idle);
+            }
+            (b"session.status", _) => {}
+            _ => events.push(ChildEvent::Idle),
+        }
+    }
+}
+
+fn failure(error: Option<NamedError>) -> ChildFailure {
     let Some(error) = error else {
-        let failure = ChildFailure::new(FailureKind::Protocol, "an error without a word");
-        return events.push(ChildEvent::Failed(failure));
+        return ChildFailure::new(FailureKind::Protocol, "an error without a word");
     };
     let message = error.data.message.or(error.message);
     let message = message.unwrap_or_else(|| error.name.clone());
@@ -175,5 +235,5 @@ fn failed(line: ErrorLine, events: &mut Vec<ChildEvent>) {
             kind => kind,
         },
     };
-    events.push(ChildEvent::Failed(ChildFailure::new(kind, message)));
+    ChildFailure::new(kind, message)
 }

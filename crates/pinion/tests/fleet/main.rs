@@ -10,6 +10,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod agents;
 mod consumer;
 mod endings;
 mod example;

@@ -158,8 +158,13 @@ pub fn events(directory: &Path) -> Vec<Value> {
 
 /// A child that is a shell script, as a line of a plan.
 pub fn script(name: &str, body: &str) -> String {
+    script_as("jsonl", name, body)
+}
+
+/// The same for a script that prints the lines of some agent.
+pub fn script_as(agent: &str, name: &str, body: &str) -> String {
     let command = json!(["bash", "-c", body]);
-    format!("  - {{ name: {name}, agent: jsonl, prompt: go, command: {command} }}\n")
+    format!("  - {{ name: {name}, agent: {agent}, prompt: go, command: {command} }}\n")
 }
 
 /// Waits until something is so.

@@ -1,0 +1,72 @@
+//! When a child has nothing more to do, by what it prints.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod common;
+
+use common::read;
+use pinion_fleet::AgentKind;
+
+fn opencode(lines: &[&str]) -> Vec<String> {
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| match line.split_once(' ').unwrap_or((line, "")) {
+            ("start", _) => r#"{"type":"step_start","sessionID":"s","part":{}}"#.to_owned(),
+            ("tool", name) => {
+                format!(r#"{{"type":"tool_use","sessionID":"s","part":{{"tool":"{name}"}}}}"#)
+            }
+            ("finish", reason) => {
+                format!(
+                    r#"{{"type":"step_finish","sessionID":"s","part":{{"reason":"{reason}"}}}}"#
+                )
+            }
+            (kind, properties) => format!(r#"{{"type":"{kind}","properties":{properties}}}"#),
+        })
+        .collect();
+    let (events, _) = read(AgentKind::Opencode, (lines.join("\n") + "\n").as_bytes());
+    events
+}
+
+#[test]
+fn a_step_of_opencode_that_used_a_tool_is_not_the_last_whatever_it_says() {
+    for reason in ["stop", "length", "tool-calls", "unknown", "other"] {
+        let events = opencode(&["start", "tool read", &format!("finish {reason}")]);
+        assert!(!events.contains(&"idle".into()), "{reason}: {events:?}");
+    }
+    let events = opencode(&["start", "tool read", "finish stop", "start", "finish stop"]);
+    assert_eq!(events.iter().filter(|event| *event == "idle").count(), 1);
+    assert_eq!(events.last().unwrap(), "idle");
+}
+
+#[test]
+fn opencode_goes_on_after_a_step_nobody_knows_the_end_of() {
+    for (reason, idle) in [
+        ("stop", true),
+        ("length", true),
+        ("content-filter", true),
+        ("unknown", false),
+        ("other", false),
+        ("tool-calls", false),
+    ] {
+        let events = opencode(&["start", &format!("finish {reason}")]);
+        assert_eq!(events.contains(&"idle".into()), idle, "{reason}");
+    }
+}
+
+#[test]
+fn sessions_within_a_session_of_opencode_end_by_themselves() {
+    let events = opencode(&[
+        "start",
+        r#"session.idle {"sessionID":"below"}"#,
+        r#"session.error {"sessionID":"below","error":{"name":"ProviderAuthError"}}"#,
+        r#"session.status {"sessionID":"below","status":{"type":"idle"}}"#,
+        r#"session.status {"sessionID":"s","status":{"type":"busy"}}"#,
+    ]);
+    assert_eq!(events, ["started"]);
+    for last in [
+        r#"session.idle {"sessionID":"s"}"#,
+        r#"session.status {"sessionID":"s","status":{"type":"idle"}}"#,
+    ] {
+        assert_eq!(opencode(&["start", last]), ["started", "idle"]);
+    }
+}
