@@ -78,7 +78,7 @@ impl AgentKind {
     /// A reader for one attempt.
     pub fn adapter(self, rules: &JsonlRules) -> Box<dyn Adapter> {
         match self {
-            Self::Pinion | Self::Pi => Box::new(Pi),
+            Self::Pinion | Self::Pi => Box::new(Pi::default()),
             Self::Opencode => Box::new(Opencode::default()),
             Self::Codex => Box::new(Codex::default()),
             Self::Claude => Box::new(Claude::default()),

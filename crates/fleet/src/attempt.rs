@@ -204,6 +204,8 @@ impl Attempt {
             }
             ChildEvent::Text(_) => {}
             ChildEvent::Tool { effect, .. } => self.changed |= effect == Effect::Outside,
+            // A summary changes nothing about the answer.
+            ChildEvent::StepFinished(step) if step.reason == Reason::Compaction => {}
             ChildEvent::StepFinished(step) => {
                 self.last_reason = Some(step.reason);
                 if !matches!(step.reason, Reason::Error | Reason::Aborted) {

@@ -123,6 +123,8 @@ pub enum Reason {
     Error,
     /// It was stopped.
     Aborted,
+    /// It is a summary of the conversation so far, and no answer to anybody.
+    Compaction,
     /// Nobody knows.
     Unknown,
 }
@@ -148,6 +150,7 @@ impl Reason {
             Self::Length => "length",
             Self::Error => "error",
             Self::Aborted => "aborted",
+            Self::Compaction => "compaction",
             Self::Unknown => "unknown",
         }
     }

@@ -70,3 +70,62 @@ fn sessions_within_a_session_of_opencode_end_by_themselves() {
         assert_eq!(opencode(&["start", last]), ["started", "idle"]);
     }
 }
+
+fn pi(lines: &[&str]) -> Vec<String> {
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| match line.split_once(' ').unwrap_or((line, "")) {
+            ("answer", reason) => format!(
+                r#"{{"type":"message_end","message":{{"role":"assistant","content":[],"stopReason":"{reason}"}}}}"#
+            ),
+            (kind, "") => format!(r#"{{"type":"{kind}"}}"#),
+            (kind, members) => format!(r#"{{"type":"{kind}",{members}}}"#),
+        })
+        .collect();
+    let (events, _) = read(AgentKind::Pi, (lines.join("\n") + "\n").as_bytes());
+    events
+}
+
+#[test]
+fn pi_is_as_idle_after_a_compaction_as_it_was_before() {
+    for [begin, end] in [
+        ["compaction_start", "compaction_end"],
+        ["auto_compaction_start", "auto_compaction_end"],
+    ] {
+        for (members, last) in [
+            ("", "idle"),
+            (r#""willRetry":false"#, "idle"),
+            (r#""aborted":true,"result":null"#, "idle"),
+            (r#""willRetry":true"#, "started"),
+        ] {
+            let ended = format!("{end} {members}");
+            let events = pi(&["agent_start", "agent_end", begin, ended.trim()]);
+            assert_eq!(events.last().unwrap(), last, "{end} {members}");
+        }
+        let events = pi(&["agent_start", begin, end]);
+        assert_eq!(events, ["started"], "it was in the middle of its work");
+    }
+}
+
+#[test]
+fn the_cost_of_a_compaction_is_no_answer() {
+    let usage = r#"compaction_end "result":{"usage":{"input":5,"output":6,"cost":{"total":0.5}}}"#;
+    let events = pi(&[
+        "agent_start",
+        "answer length",
+        "agent_end",
+        "compaction_start",
+        usage,
+    ]);
+    assert_eq!(
+        events,
+        [
+            "started",
+            "step length 0+0r+0w→0 $0.00",
+            "idle",
+            "started",
+            "step compaction 5+0r+0w→6 $0.50",
+            "idle",
+        ]
+    );
+}

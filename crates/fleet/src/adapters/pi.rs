@@ -13,8 +13,11 @@ use crate::{
 };
 
 /// Reads pi's and our own lines.
-#[derive(Debug)]
-pub(crate) struct Pi;
+#[derive(Debug, Default)]
+pub(crate) struct Pi {
+    /// Whether it has nothing more to do but perhaps tidy up.
+    idle: bool,
+}
 
 #[derive(Deserialize)]
 struct SessionLine<'a> {
@@ -70,8 +73,10 @@ struct ToolLine {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct CompactionLine {
     result: Option<CompactionResult>,
+    will_retry: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -88,6 +93,7 @@ impl Adapter for Pi {
                 | b"tool_execution_start"
                 | b"tool_execution_end"
                 | b"compaction_end"
+                | b"auto_compaction_end"
         )
     }
 
@@ -101,16 +107,19 @@ impl Adapter for Pi {
             b"message_end" => message(line, events),
             b"tool_execution_start" => tool(line, ToolPhase::Begins, events),
             b"tool_execution_end" => tool(line, ToolPhase::Ended, events),
-            b"compaction_end" => compaction(line, events),
-            b"agent_start"
-            | b"turn_start"
-            | b"auto_retry_start"
-            | b"compaction_start"
-            | b"auto_compaction_start" => {
+            b"compaction_end" | b"auto_compaction_end" => self.compaction(line, events),
+            // Whoever was idle before is so again when that is over.
+            b"compaction_start" | b"auto_compaction_start" => {
+                events.push(ChildEvent::Started { session: None });
+                Ok(())
+            }
+            b"agent_start" | b"turn_start" | b"auto_retry_start" => {
+                self.idle = false;
                 events.push(ChildEvent::Started { session: None });
                 Ok(())
             }
             b"agent_end" | b"agent_settled" => {
+                self.idle = true;
                 events.push(ChildEvent::Idle);
                 Ok(())
             }
@@ -120,6 +129,21 @@ impl Adapter for Pi {
             Ok(()) => Reading::Event,
             Err(_) => Reading::Noise,
         }
+    }
+}
+
+impl Pi {
+    /// A summary costs money too.
+    fn compaction(&mut self, line: &[u8], events: &mut Vec<ChildEvent>) -> serde_json::Result<()> {
+        let line: CompactionLine = serde_json::from_slice(line)?;
+        if let Some(usage) = line.result.and_then(|result| result.usage) {
+            events.push(ChildEvent::StepFinished(step(Reason::Compaction, &usage)));
+        }
+        self.idle &= line.will_retry != Some(true);
+        if self.idle {
+            events.push(ChildEvent::Idle);
+        }
+        Ok(())
     }
 }
 
@@ -173,15 +197,6 @@ fn message(line: &[u8], events: &mut Vec<ChildEvent>) -> serde_json::Result<()> 
             )));
         }
         _ => {}
-    }
-    Ok(())
-}
-
-/// A summary costs money too.
-fn compaction(line: &[u8], events: &mut Vec<ChildEvent>) -> serde_json::Result<()> {
-    let line: CompactionLine = serde_json::from_slice(line)?;
-    if let Some(usage) = line.result.and_then(|result| result.usage) {
-        events.push(ChildEvent::StepFinished(step(Reason::Unknown, &usage)));
     }
     Ok(())
 }

@@ -204,6 +204,7 @@ impl Story<'_> {
             model: model.as_deref(),
             pass,
             steps: 0,
+            complete: false,
             may_repeat: self.may_repeat(),
         };
         let begun = Instant::now();

@@ -22,6 +22,8 @@ pub(super) struct Eyes<'a> {
     pub model: Option<&'a str>,
     pub pass: Pass,
     pub steps: u32,
+    /// Whether the last answer was complete.
+    pub complete: bool,
     pub may_repeat: bool,
 }
 
@@ -87,8 +89,11 @@ impl Eyes<'_> {
             child_total_micros,
             run_total_micros,
         });
-        // What is complete is not thrown away for having been dear.
-        let complete = step.reason == Reason::Stop;
+        // What is complete is not thrown away for having been dear, nor for what is tidied up after it.
+        if step.reason != Reason::Compaction {
+            self.complete = step.reason == Reason::Stop;
+        }
+        let complete = self.complete;
         match charge {
             Charge::Within => None,
             Charge::ChildSpent if complete => None,

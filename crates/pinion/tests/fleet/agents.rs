@@ -57,3 +57,36 @@ fn opencode_that_exits_after_a_step_is_done_unless_that_step_asked_for_tools() {
         assert_eq!(ran.child("a")["status"], status, "{reason}");
     }
 }
+
+fn pi_answer(text: &str, reason: &str, cost: f64) -> String {
+    format!(
+        r#"echo '{{"type":"agent_start"}}'; echo '{{"type":"message_end","message":{{"role":"assistant","content":[{{"type":"text","text":"{text}"}}],"stopReason":"{reason}","usage":{{"input":1,"output":1,"cost":{{"total":{cost}}}}}}}}}'; echo '{{"type":"agent_end"}}'; "#
+    )
+}
+
+const PI_COMPACTION: &str = r#"echo '{"type":"compaction_start","reason":"threshold"}'; echo '{"type":"compaction_end","willRetry":false,"result":{"usage":{"input":5,"output":5,"cost":{"total":0.5}}}}'; "#;
+
+#[test]
+fn pi_that_tidies_up_at_the_end_has_finished() {
+    let stage = Stage::offline();
+    let body = [&pi_answer("All is well.", "stop", 0.1), PI_COMPACTION].concat();
+    let ran = stage.run(&format!(
+        "defaults: {{ retries: 0 }}\nbudget: {{ child: 0.30 }}\nchildren:\n{}",
+        script_as("pi", "a", &body)
+    ));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let child = ran.child("a");
+    assert_eq!(child["result"], "All is well.");
+    assert_eq!(child["totalCostMicros"], 600_000, "the summary is paid for");
+}
+
+#[test]
+fn an_answer_that_was_cut_stays_cut_after_a_compaction() {
+    let stage = Stage::offline();
+    let body = [&pi_answer("All is", "length", 0.1), PI_COMPACTION].concat();
+    let ran = stage.run(&format!(
+        "defaults: {{ retries: 0, length_retries: 0 }}\nchildren:\n{}",
+        script_as("pi", "a", &body)
+    ));
+    assert_eq!(ran.child("a")["failure"]["kind"], "output_length");
+}
