@@ -16,8 +16,8 @@ pub enum Reading {
     Event,
     /// It is an object that means nothing to us.
     Other,
-    /// It is no JSON.
-    Noise,
+    /// It cannot be read: it is no JSON, or not what a line of its kind should be.
+    Misfit,
 }
 
 /// Reads the lines of one attempt of one child.
@@ -32,6 +32,9 @@ pub trait Adapter: fmt::Debug + Send {
 
     /// Reads a line of this kind; `line` is empty where the kind says it all.
     fn read(&mut self, kind: &[u8], line: &[u8], events: &mut Vec<ChildEvent>) -> Reading;
+
+    /// What the kind alone says about a line that is too long or cannot be read.
+    fn gist(&mut self, _kind: &[u8], _events: &mut Vec<ChildEvent>) {}
 
     /// Whether a clean exit now says that it is done. Most children say so themselves before they exit.
     fn exit_is_enough(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Reads what a child prints: every byte into its log, every line to its adapter as it arrives.
 //!
 //! A line is only held in memory while its kind is unknown or it has to be read in full; of others the kind is enough, however
-//! long they are. A line past the limit is cut in the log and means nothing. Nothing that a child prints is an error.
+//! long they are. A line past the limit is cut in the log and means what its kind says. Nothing that a child prints is an error.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::{Adapter, Reading};
-use crate::{BatchLog, ChildEvent, peek};
+use crate::{BatchLog, ChildEvent, mend, peek};
 
 /// The longest line that is kept: 64 MiB.
 pub const LINE_LIMIT: usize = pinion_jsonl::DEFAULT_LINE_LIMIT;
@@ -108,7 +108,10 @@ impl Consumer {
     pub fn finish(&mut self, events: &mut Vec<ChildEvent>) {
         if self.length > 0 {
             self.counts.truncated += 1;
+            let noise = self.counts.noise;
             self.end_line(events);
+            // It is one thing or the other.
+            self.counts.noise = noise;
         }
         self.log.flush();
     }
@@ -146,11 +149,14 @@ impl Consumer {
         if let Some(last) = bytes.iter().rev().find(|byte| !byte.is_ascii_whitespace()) {
             self.last = *last;
         }
-        if self.length > self.limit {
-            self.pending = Vec::new();
-            self.held = Held::Kind;
-        } else if self.held != Held::Kind {
-            self.pending.extend_from_slice(bytes);
+        if self.held != Held::Kind {
+            self.pending.extend_from_slice(&bytes[..room]);
+            if self.length > self.limit {
+                // What it is may still be known.
+                let kind = peek::member(&self.pending, self.adapter.member());
+                self.pending = kind.map(<[u8]>::to_vec).unwrap_or_default();
+                self.held = Held::Kind;
+            }
         }
         if self.held == Held::Undecided && self.pending.len() >= HEAD {
             self.held = self.decide();
@@ -179,15 +185,19 @@ impl Consumer {
         let length = std::mem::take(&mut self.length);
         let last = std::mem::take(&mut self.last);
         match std::mem::replace(&mut self.held, Held::Undecided) {
-            _ if length > self.limit => self.counts.cut += 1,
             Held::Undecided | Held::Whole => self.whole_line(&pending, events),
             Held::Kind => {
                 let is_object = !pending.is_empty() && last == b'}';
-                let reading = match is_object {
-                    true => self.adapter.read(&pending, b"", events),
-                    false => Reading::Noise,
-                };
-                self.count(reading);
+                let is_cut = length > self.limit;
+                self.counts.cut += u64::from(is_cut);
+                match is_object {
+                    true if self.adapter.needs_whole(&pending) => self.gist(&pending, events),
+                    true => {
+                        let reading = self.adapter.read(&pending, b"", events);
+                        self.count(reading);
+                    }
+                    false => self.counts.noise += u64::from(!is_cut),
+                }
             }
         }
     }
@@ -198,32 +208,58 @@ impl Consumer {
         }
         if !peek::is_object(line) {
             // Numbers, texts and lists are JSON too, only not what anybody prints as an event.
-            let other =
-                line.len() < HEAD && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
-            return self.count(if other {
-                Reading::Other
-            } else {
-                Reading::Noise
-            });
+            let other = line.len() < HEAD && is_json(line);
+            self.counts.noise += u64::from(!other);
+            return;
         }
-        let reading = match peek::member(line, self.adapter.member()) {
-            Some(kind) if self.adapter.needs_whole(kind) => self.adapter.read(kind, line, events),
-            Some(kind) => self.adapter.read(kind, b"", events),
-            None => match serde_json::from_slice::<serde::de::IgnoredAny>(line) {
-                Ok(_) => Reading::Other,
-                Err(_) => Reading::Noise,
-            },
-        };
-        self.count(reading);
+        match peek::member(line, self.adapter.member()) {
+            Some(kind) if self.adapter.needs_whole(kind) => self.read(kind, line, events),
+            Some(kind) => {
+                let reading = self.adapter.read(kind, b"", events);
+                self.count(reading);
+            }
+            None => self.counts.noise += u64::from(!is_json(line)),
+        }
+    }
+
+    /// Reads a line in full. One that cannot be read is mended if it can be, and else tells what its kind tells.
+    fn read(&mut self, kind: &[u8], line: &[u8], events: &mut Vec<ChildEvent>) {
+        let before = events.len();
+        let mut reading = self.adapter.read(kind, line, events);
+        if reading == Reading::Misfit
+            && let Some(mended) = mend::mended(line)
+        {
+            events.truncate(before);
+            reading = self.adapter.read(kind, mended.as_bytes(), events);
+        }
+        if reading != Reading::Misfit {
+            return self.count(reading);
+        }
+        events.truncate(before);
+        match is_json(line) {
+            true => self.gist(kind, events),
+            false => self.counts.noise += 1,
+        }
+    }
+
+    /// What a line means of which only the kind is known.
+    fn gist(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
+        let before = events.len();
+        self.adapter.gist(kind, events);
+        self.counts.events += u64::from(events.len() > before);
     }
 
     fn count(&mut self, reading: Reading) {
         match reading {
             Reading::Event => self.counts.events += 1,
             Reading::Other => {}
-            Reading::Noise => self.counts.noise += 1,
+            Reading::Misfit => self.counts.noise += 1,
         }
     }
+}
+
+fn is_json(line: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
 }
 
 #[cfg(test)]
@@ -273,16 +309,53 @@ mod tests {
             Counts {
                 lines: 9,
                 bytes: text.len() as u64,
-                events: 2,
-                noise: 4,
+                events: 3,
+                noise: 2,
                 truncated: 1,
                 cut: 0
             }
         );
         assert_eq!(
             events,
-            [ChildEvent::Started { session: None }, ChildEvent::Idle]
+            [
+                ChildEvent::Started { session: None },
+                ChildEvent::Text(Text::Growing),
+                ChildEvent::Idle
+            ]
         );
+    }
+
+    #[test]
+    fn a_last_event_past_the_limit_is_the_last_all_the_same() {
+        let head = b"{\"type\":\"agent_end\",\"messages\":[";
+        for pieces in [&[20_000][..], &[9_000, 1_000, 10_000], &[100; 200]] {
+            let mut scene = scene(10_000);
+            scene.feed(head);
+            for piece in pieces {
+                scene.feed(&vec![b'1'; *piece]);
+                assert!(scene.consumer.pending.len() <= 10_000);
+            }
+            scene.feed(b"]}\n");
+            let (_, counts, events) = scene.end();
+            assert_eq!((counts.cut, counts.events, counts.noise), (1, 1, 0));
+            assert_eq!(events, [ChildEvent::Idle]);
+        }
+        let mut whole = scene(10_000);
+        let mut line = head.to_vec();
+        line.extend(vec![b'1'; 20_000]);
+        line.extend(b"]}\n");
+        whole.feed(&line);
+        assert_eq!(whole.end().2, [ChildEvent::Idle]);
+    }
+
+    #[test]
+    fn a_torn_tail_is_counted_once() {
+        for tail in ["{\"type\":\"agent_e", "half a word"] {
+            let mut scene = scene(1000);
+            scene.feed(tail.as_bytes());
+            let (_, counts, _) = scene.end();
+            assert_eq!((counts.truncated, counts.noise), (1, 0), "{tail}");
+        }
     }
 
     #[test]

@@ -4,8 +4,10 @@
 //! of anything. The `result` at the end has all tokens and all cost: they are told as one step.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::adapter::{Adapter, Reading};
+use crate::lenient;
 use crate::{
     ChildEvent, ChildFailure, Effect, FailureKind, Micros, Reason, Step, Text, Tokens, ToolPhase,
     from_status,
@@ -23,7 +25,9 @@ pub(crate) struct Claude {
 
 #[derive(Deserialize)]
 struct SystemLine {
+    #[serde(default, deserialize_with = "lenient::text")]
     subtype: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     session_id: Option<String>,
 }
 
@@ -34,56 +38,54 @@ struct MessageLine {
 
 #[derive(Deserialize)]
 struct Message {
+    #[serde(default, deserialize_with = "lenient::text")]
+    model: Option<String>,
     #[serde(default)]
-    model: String,
-    #[serde(default)]
-    content: Content,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Blocks(Vec<Block>),
-    Text(#[allow(dead_code, reason = "only its shape matters")] String),
-}
-
-impl Default for Content {
-    fn default() -> Self {
-        Self::Blocks(Vec::new())
-    }
+    content: Value,
 }
 
 #[derive(Deserialize)]
 struct Block {
     #[serde(rename = "type")]
     kind: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     name: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     tool_use_id: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct ResultLine {
-    #[serde(default)]
-    subtype: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
+    subtype: Option<String>,
+    #[serde(default, deserialize_with = "lenient::part")]
     is_error: bool,
+    #[serde(default, deserialize_with = "lenient::part")]
     api_error_status: Option<u16>,
+    #[serde(default, deserialize_with = "lenient::text")]
     result: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     stop_reason: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::number")]
     total_cost_usd: f64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::part")]
     usage: Usage,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Usage {
+    #[serde(deserialize_with = "lenient::count")]
     input_tokens: u64,
+    #[serde(deserialize_with = "lenient::count")]
     output_tokens: u64,
+    #[serde(deserialize_with = "lenient::count")]
     cache_read_input_tokens: u64,
+    #[serde(deserialize_with = "lenient::count")]
     cache_creation_input_tokens: u64,
 }
 
@@ -113,19 +115,24 @@ impl Adapter for Claude {
         };
         match read {
             Ok(()) => Reading::Event,
-            Err(_) => Reading::Noise,
+            Err(_) => Reading::Misfit,
+        }
+    }
+
+    fn gist(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
+        match kind {
+            b"result" => events.push(ChildEvent::Idle),
+            b"assistant" | b"user" => events.push(ChildEvent::Text(Text::Growing)),
+            _ => {}
         }
     }
 }
 
 impl Claude {
     fn says(&mut self, message: Message, events: &mut Vec<ChildEvent>) {
-        let Content::Blocks(blocks) = message.content else {
-            return;
-        };
-        for block in blocks {
+        for block in lenient::items::<Block>(message.content) {
             match (block.kind.as_str(), block.text, block.name) {
-                ("text", Some(text), _) if message.model != SYNTHETIC => {
+                ("text", Some(text), _) if message.model.as_deref() != Some(SYNTHETIC) => {
                     events.push(ChildEvent::Text(Text::Whole(text)));
                 }
                 ("tool_use", _, Some(name)) => {
@@ -139,9 +146,7 @@ impl Claude {
     }
 
     fn hears(&mut self, message: Message, events: &mut Vec<ChildEvent>) {
-        let Content::Blocks(blocks) = message.content else {
-            return;
-        };
+        let blocks = lenient::items::<Block>(message.content);
         for id in blocks.into_iter().filter_map(|block| block.tool_use_id) {
             let found = self.running.iter().position(|(running, _)| *running == id);
             if let Some(found) = found {
@@ -161,7 +166,8 @@ fn tool(name: String, phase: ToolPhase) -> ChildEvent {
 }
 
 fn result(line: ResultLine, events: &mut Vec<ChildEvent>) {
-    let failed = line.is_error || line.subtype.starts_with("error");
+    let subtype = line.subtype.unwrap_or_default();
+    let failed = line.is_error || subtype.starts_with("error");
     let reason = match failed {
         true => Reason::Error,
         false => line
@@ -169,7 +175,7 @@ fn result(line: ResultLine, events: &mut Vec<ChildEvent>) {
             .as_deref()
             .map_or(Reason::Stop, Reason::parse),
     };
-    let message = line.result.unwrap_or_else(|| line.subtype.clone());
+    let message = line.result.unwrap_or_else(|| subtype.clone());
     if !failed && !message.is_empty() {
         events.push(ChildEvent::Text(Text::Whole(message.clone())));
     }
@@ -184,7 +190,7 @@ fn result(line: ResultLine, events: &mut Vec<ChildEvent>) {
         cost: Some(Micros::from_dollars(line.total_cost_usd)),
     }));
     if failed {
-        let kind = match line.subtype.as_str() {
+        let kind = match subtype.as_str() {
             "error_max_budget_usd" => FailureKind::Budget,
             "error_max_structured_output_retries" => FailureKind::StructuredOutput,
             "error_max_turns" => FailureKind::Aborted,

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde::Deserialize;
 
 use crate::adapter::{Adapter, Reading};
+use crate::lenient;
 use crate::{
     ChildEvent, ChildFailure, Effect, FailureKind, Reason, Step, Text, Tokens, ToolPhase, from_text,
 };
@@ -18,6 +19,7 @@ pub(crate) struct Codex {
 
 #[derive(Deserialize)]
 struct ThreadLine {
+    #[serde(default, deserialize_with = "lenient::text")]
     thread_id: Option<String>,
 }
 
@@ -28,36 +30,44 @@ struct ItemLine {
 
 #[derive(Deserialize)]
 struct Item {
-    #[serde(default)]
-    id: String,
+    #[serde(default, deserialize_with = "lenient::text")]
+    id: Option<String>,
     #[serde(rename = "type", alias = "item_type")]
     kind: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct TurnLine {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::part")]
     usage: Usage,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Usage {
+    #[serde(deserialize_with = "lenient::count")]
     input_tokens: u64,
+    #[serde(deserialize_with = "lenient::count")]
     cached_input_tokens: u64,
+    #[serde(deserialize_with = "lenient::count")]
     cache_write_input_tokens: u64,
+    #[serde(deserialize_with = "lenient::count")]
     output_tokens: u64,
 }
 
 #[derive(Deserialize)]
 struct ErrorLine {
+    #[serde(default, deserialize_with = "lenient::text")]
     message: Option<String>,
+    #[serde(default, deserialize_with = "lenient::part")]
     error: Option<ErrorBody>,
 }
 
 #[derive(Deserialize)]
 struct ErrorBody {
+    #[serde(default, deserialize_with = "lenient::text")]
     message: Option<String>,
 }
 
@@ -108,7 +118,20 @@ impl Adapter for Codex {
         };
         match read {
             Ok(()) => Reading::Event,
-            Err(_) => Reading::Noise,
+            Err(_) => Reading::Misfit,
+        }
+    }
+
+    fn gist(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
+        match kind {
+            b"turn.completed" => events.push(ChildEvent::Idle),
+            b"turn.failed" => {
+                let message = "the turn failed, and why could not be read";
+                let failure = ChildFailure::new(FailureKind::Protocol, message);
+                events.extend([ChildEvent::Failed(failure), ChildEvent::Idle]);
+            }
+            b"item.started" | b"item.completed" => events.push(ChildEvent::Text(Text::Growing)),
+            _ => {}
         }
     }
 }
@@ -120,7 +143,7 @@ impl Codex {
                 events.push(ChildEvent::Text(Text::Growing));
             }
             _ => {
-                self.begun.insert(item.id);
+                self.begun.insert(item.id.unwrap_or_default());
                 events.push(tool(item.kind, ToolPhase::Begins));
             }
         }
@@ -136,7 +159,7 @@ impl Codex {
             // A warning: what ends a turn is told as such.
             "error" => {}
             _ => {
-                let phase = match self.begun.remove(&item.id) {
+                let phase = match self.begun.remove(&item.id.unwrap_or_default()) {
                     true => ToolPhase::Ended,
                     false => ToolPhase::Done,
                 };
@@ -155,7 +178,9 @@ fn tool(name: String, phase: ToolPhase) -> ChildEvent {
 }
 
 fn step(usage: &Usage) -> Step {
-    let cached = usage.cached_input_tokens + usage.cache_write_input_tokens;
+    let cached = usage
+        .cached_input_tokens
+        .saturating_add(usage.cache_write_input_tokens);
     Step {
         reason: Reason::Stop,
         tokens: Tokens {
@@ -170,7 +195,9 @@ fn step(usage: &Usage) -> Step {
 
 fn failure(line: ErrorLine) -> ChildFailure {
     let message = line.error.and_then(|error| error.message).or(line.message);
-    let message = message.unwrap_or_else(|| "the turn failed without a word".into());
+    let Some(message) = message else {
+        return ChildFailure::new(FailureKind::Protocol, "the turn failed without a word");
+    };
     let kind = match message.to_ascii_lowercase() {
         words if words.starts_with("reconnecting") => FailureKind::Api {
             status: None,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::adapter::{Adapter, Reading};
+use crate::lenient;
 use crate::plan::JsonlRules;
 use crate::{
     ChildEvent, ChildFailure, Effect, FailureKind, Micros, Reason, Step, Text, Tokens, ToolPhase,
@@ -53,7 +54,7 @@ impl Adapter for Jsonl {
             return Reading::Other;
         }
         let Ok(line) = serde_json::from_slice::<Value>(line) else {
-            return Reading::Noise;
+            return Reading::Misfit;
         };
         let text = |path: &str| at(&line, path).and_then(Value::as_str).map(str::to_owned);
         if named(&rules.text, kind)
@@ -89,11 +90,24 @@ impl Adapter for Jsonl {
         }
         Reading::Event
     }
+
+    fn gist(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
+        if named(&self.rules.failed, kind) {
+            let message = "it failed, and why could not be read";
+            let failure = ChildFailure::new(FailureKind::Protocol, message);
+            events.push(ChildEvent::Failed(failure));
+        }
+        let last = [&self.rules.failed, &self.rules.done];
+        events.push(match last.into_iter().any(|list| named(list, kind)) {
+            true => ChildEvent::Idle,
+            false => ChildEvent::Text(Text::Growing),
+        });
+    }
 }
 
 /// What the line says about tokens and cost, if it says anything.
 fn step(rules: &JsonlRules, line: &Value) -> Option<Step> {
-    let number = |path: &str| at(line, path).and_then(Value::as_u64);
+    let number = |path: &str| at(line, path).and_then(lenient::whole);
     let (input, output) = (number(&rules.input_field), number(&rules.output_field));
     let cost = at(line, &rules.cost_field).and_then(Value::as_f64);
     if input.is_none() && output.is_none() && cost.is_none() {

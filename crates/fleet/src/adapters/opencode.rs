@@ -6,6 +6,7 @@
 use serde::Deserialize;
 
 use crate::adapter::{Adapter, Reading};
+use crate::lenient;
 use crate::{
     ChildEvent, ChildFailure, Effect, FailureKind, Micros, Reason, Step, Text, Tokens, ToolPhase,
     from_status,
@@ -24,7 +25,7 @@ pub(crate) struct Opencode {
 
 #[derive(Deserialize)]
 struct Line<P> {
-    #[serde(rename = "sessionID")]
+    #[serde(rename = "sessionID", default, deserialize_with = "lenient::text")]
     session: Option<String>,
     part: P,
 }
@@ -46,29 +47,39 @@ struct ToolPart {
 #[serde(default)]
 #[derive(Default)]
 struct FinishPart {
-    reason: String,
+    #[serde(deserialize_with = "lenient::text")]
+    reason: Option<String>,
+    #[serde(deserialize_with = "lenient::number")]
     cost: f64,
+    #[serde(deserialize_with = "lenient::part")]
     tokens: FinishTokens,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct FinishTokens {
+    #[serde(deserialize_with = "lenient::count")]
     input: u64,
+    #[serde(deserialize_with = "lenient::count")]
     output: u64,
+    #[serde(deserialize_with = "lenient::count")]
     reasoning: u64,
+    #[serde(deserialize_with = "lenient::part")]
     cache: Cache,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Cache {
+    #[serde(deserialize_with = "lenient::count")]
     read: u64,
+    #[serde(deserialize_with = "lenient::count")]
     write: u64,
 }
 
 #[derive(Deserialize)]
 struct ErrorLine {
+    #[serde(default, deserialize_with = "lenient::part")]
     error: Option<NamedError>,
 }
 
@@ -79,9 +90,11 @@ struct SessionLine {
 
 #[derive(Deserialize)]
 struct Properties {
-    #[serde(rename = "sessionID")]
+    #[serde(rename = "sessionID", default, deserialize_with = "lenient::text")]
     session: Option<String>,
+    #[serde(default, deserialize_with = "lenient::part")]
     error: Option<NamedError>,
+    #[serde(default, deserialize_with = "lenient::part")]
     status: Option<Status>,
 }
 
@@ -93,18 +106,22 @@ struct Status {
 
 #[derive(Deserialize)]
 struct NamedError {
-    #[serde(default)]
-    name: String,
+    #[serde(default, deserialize_with = "lenient::text")]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     message: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::part")]
     data: ErrorData,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct ErrorData {
+    #[serde(deserialize_with = "lenient::text")]
     message: Option<String>,
+    #[serde(deserialize_with = "lenient::part")]
     status_code: Option<u16>,
+    #[serde(deserialize_with = "lenient::part")]
     is_retryable: Option<bool>,
 }
 
@@ -158,7 +175,16 @@ impl Adapter for Opencode {
         };
         match read {
             Ok(()) => Reading::Event,
-            Err(_) => Reading::Noise,
+            Err(_) => Reading::Misfit,
+        }
+    }
+
+    fn gist(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
+        match kind {
+            // How it went on is seen by what follows.
+            b"step_finish" => self.last = Some(Reason::Unknown),
+            b"text" => events.push(ChildEvent::Text(Text::Growing)),
+            _ => {}
         }
     }
 
@@ -181,13 +207,16 @@ impl Opencode {
     }
 
     fn finish(&mut self, part: &FinishPart, events: &mut Vec<ChildEvent>) {
-        let reason = Reason::parse(&part.reason);
+        let reason = part
+            .reason
+            .as_deref()
+            .map_or(Reason::Unknown, Reason::parse);
         self.last = Some(reason);
         events.push(ChildEvent::StepFinished(Step {
             reason,
             tokens: Tokens {
                 input: part.tokens.input,
-                output: part.tokens.output + part.tokens.reasoning,
+                output: part.tokens.output.saturating_add(part.tokens.reasoning),
                 cache_read: part.tokens.cache.read,
                 cache_write: part.tokens.cache.write,
             },
@@ -218,9 +247,10 @@ fn failure(error: Option<NamedError>) -> ChildFailure {
     let Some(error) = error else {
         return ChildFailure::new(FailureKind::Protocol, "an error without a word");
     };
+    let name = error.name.unwrap_or_default();
     let message = error.data.message.or(error.message);
-    let message = message.unwrap_or_else(|| error.name.clone());
-    let kind = match error.name.as_str() {
+    let message = message.unwrap_or_else(|| name.clone());
+    let kind = match name.as_str() {
         "ProviderAuthError" => FailureKind::ProviderAuth,
         "MessageOutputLengthError" => FailureKind::OutputLength,
         "MessageAbortedError" => FailureKind::Aborted,

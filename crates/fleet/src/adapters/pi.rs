@@ -4,9 +4,11 @@
 //! is not. Usage and cost are those of one request, in the `message_end` of its answer.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::adapter::{Adapter, Reading};
+use crate::lenient;
 use crate::{
     ChildEvent, ChildFailure, Effect, FailureKind, Micros, Reason, Step, Text, Tokens, ToolPhase,
     from_text,
@@ -20,9 +22,9 @@ pub(crate) struct Pi {
 }
 
 #[derive(Deserialize)]
-struct SessionLine<'a> {
-    #[serde(borrow)]
-    id: Option<std::borrow::Cow<'a, str>>,
+struct SessionLine {
+    #[serde(default, deserialize_with = "lenient::text")]
+    id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -34,28 +36,38 @@ struct MessageLine<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Message<'a> {
-    role: String,
+    #[serde(default, deserialize_with = "lenient::text")]
+    role: Option<String>,
+    /// Only read if the role is the right one: tools may say much.
     #[serde(borrow)]
-    content: &'a RawValue,
+    content: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "lenient::text")]
     stop_reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     error_message: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::part")]
     usage: Usage,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Usage {
+    #[serde(deserialize_with = "lenient::count")]
     input: u64,
+    #[serde(deserialize_with = "lenient::count")]
     output: u64,
+    #[serde(deserialize_with = "lenient::count")]
     cache_read: u64,
+    #[serde(deserialize_with = "lenient::count")]
     cache_write: u64,
+    #[serde(deserialize_with = "lenient::part")]
     cost: Cost,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Cost {
+    #[serde(deserialize_with = "lenient::number")]
     total: f64,
 }
 
@@ -63,6 +75,7 @@ struct Cost {
 struct Block {
     #[serde(rename = "type")]
     kind: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
 }
 
@@ -75,12 +88,15 @@ struct ToolLine {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CompactionLine {
+    #[serde(default, deserialize_with = "lenient::part")]
     result: Option<CompactionResult>,
+    #[serde(default, deserialize_with = "lenient::part")]
     will_retry: Option<bool>,
 }
 
 #[derive(Deserialize)]
 struct CompactionResult {
+    #[serde(default, deserialize_with = "lenient::part")]
     usage: Option<Usage>,
 }
 
@@ -127,7 +143,17 @@ impl Adapter for Pi {
         };
         match read {
             Ok(()) => Reading::Event,
-            Err(_) => Reading::Noise,
+            Err(_) => Reading::Misfit,
+        }
+    }
+
+    fn gist(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
+        match kind {
+            b"message_end" => events.push(ChildEvent::Text(Text::Growing)),
+            b"compaction_end" | b"auto_compaction_end" if self.idle => {
+                events.push(ChildEvent::Idle);
+            }
+            _ => {}
         }
     }
 }
@@ -148,8 +174,8 @@ impl Pi {
 }
 
 fn session(line: &[u8], events: &mut Vec<ChildEvent>) -> serde_json::Result<()> {
-    let line: SessionLine<'_> = serde_json::from_slice(line)?;
-    let session = line.id.map(std::borrow::Cow::into_owned);
+    let line: SessionLine = serde_json::from_slice(line)?;
+    let session = line.id;
     events.push(ChildEvent::Started { session });
     Ok(())
 }
@@ -166,15 +192,11 @@ fn tool(line: &[u8], phase: ToolPhase, events: &mut Vec<ChildEvent>) -> serde_js
 
 fn message(line: &[u8], events: &mut Vec<ChildEvent>) -> serde_json::Result<()> {
     let MessageLine { message } = serde_json::from_slice(line)?;
-    if message.role != "assistant" {
+    if message.role.as_deref() != Some("assistant") {
         return Ok(());
     }
-    let blocks: Vec<Block> = serde_json::from_str(message.content.get())?;
-    let texts = blocks.into_iter().filter(|block| block.kind == "text");
-    let text: Vec<String> = texts.filter_map(|block| block.text).collect();
-    if !text.is_empty() {
-        events.push(ChildEvent::Text(Text::Whole(text.join("\n"))));
-    }
+    let text = message.content.map_or(Ok(None), said)?;
+    events.extend(text.map(|text| ChildEvent::Text(Text::Whole(text))));
     let reason = message
         .stop_reason
         .as_deref()
@@ -199,6 +221,20 @@ fn message(line: &[u8], events: &mut Vec<ChildEvent>) -> serde_json::Result<()> 
         _ => {}
     }
     Ok(())
+}
+
+/// What an answer says: a text, or blocks some of which are.
+fn said(content: &RawValue) -> serde_json::Result<Option<String>> {
+    let blocks: Vec<Block> = match serde_json::from_str(content.get()) {
+        Ok(blocks) => blocks,
+        Err(_) => match serde_json::from_str(content.get())? {
+            Value::String(text) => return Ok(Some(text)),
+            other => lenient::items(other),
+        },
+    };
+    let texts = blocks.into_iter().filter(|block| block.kind == "text");
+    let texts: Vec<String> = texts.filter_map(|block| block.text).collect();
+    Ok((!texts.is_empty()).then(|| texts.join("\n")))
 }
 
 fn step(reason: Reason, usage: &Usage) -> Step {
