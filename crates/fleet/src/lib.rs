@@ -34,6 +34,7 @@ mod rundir;
 mod schema;
 mod state;
 mod structured;
+mod veil;
 
 pub use pinion_status::{Code, Failure};
 

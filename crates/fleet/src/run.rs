@@ -32,6 +32,9 @@ pub trait Host: Send + Sync {
     /// What tokens cost on a model, if anybody knows.
     fn price(&self, model: &str, tokens: &Tokens) -> Option<Micros>;
 
+    /// Takes the keys it knows out of a text that is to be told.
+    fn hide(&self, text: &mut String);
+
     /// Starts a session in this process; what it says goes to the job's feed. The future ends when it has.
     fn task(&self, job: TaskJob) -> BoxFuture<'static, Ending>;
 }

@@ -13,6 +13,7 @@ use super::{Host, Observer, Options, Stop, StopReason};
 use crate::breaker::Board;
 use crate::journal::FleetEvent;
 use crate::plan::JUDGE;
+use crate::veil::Veil;
 use crate::{
     Breakers, Chain, Charge, ChildFailure, ChildPlan, ChildStatus, Choice, FailureKind, Journal,
     Ledger, Micros, Outcome, Pass, Plan, Report, RunDir, RunState,
@@ -29,6 +30,7 @@ pub(super) struct Shared {
     pub host: Arc<dyn Host>,
     pub stop: Stop,
     observers: Vec<Box<dyn Observer>>,
+    veil: Veil,
     book: Mutex<Book>,
     breakers: Mutex<Board>,
     clock: BreakerClock,
@@ -74,6 +76,7 @@ impl Shared {
             },
             breakers: Mutex::new(Board::new(options.plan.breaker, options.shared_breakers)),
             breaker_changed: Notify::new(),
+            veil: Veil::new(Arc::clone(&options.host), &options.plan),
             plan: options.plan,
             directory: options.directory,
             working_directory: options.working_directory,
@@ -91,8 +94,9 @@ impl Shared {
         }))
     }
 
-    /// Writes an event down, then tells everybody.
-    pub fn tell(&self, event: FleetEvent) {
+    /// Writes an event down, without keys, then tells everybody.
+    pub fn tell(&self, mut event: FleetEvent) {
+        self.veil.event(&mut event);
         let mut book = lock(&self.book);
         match book.journal.append(event) {
             Ok((record, line)) => {

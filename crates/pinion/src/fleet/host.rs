@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use pinion_config::Dirs;
 use pinion_fleet::{Ending, Host, Micros, TaskJob, Tokens};
 use pinion_llm::{Registry, RegistryOptions, resolve_model};
-use pinion_message::Usage;
+use pinion_message::{Mask, Usage};
 
 use super::task::Tasks;
 
@@ -15,6 +15,8 @@ use super::task::Tasks;
 pub(super) struct ProgramHost {
     dirs: Dirs,
     registry: OnceLock<Registry>,
+    /// The keys of the registry; made with the first text.
+    mask: OnceLock<Mask>,
     /// Sessions in this process; made with the first of them.
     tasks: OnceLock<Arc<Tasks>>,
 }
@@ -24,6 +26,7 @@ impl ProgramHost {
         Self {
             dirs,
             registry: OnceLock::new(),
+            mask: OnceLock::new(),
             tasks: OnceLock::new(),
         }
     }
@@ -78,6 +81,16 @@ impl Host for ProgramHost {
         let cost = Micros::from_dollars(usage.cost.total);
         // A model without prices is no free model.
         (cost > Micros::ZERO).then_some(cost)
+    }
+
+    fn hide(&self, text: &mut String) {
+        let mask = self.mask.get_or_init(|| {
+            let mask = Mask::default();
+            let keys = self.registry().known_keys();
+            keys.iter().for_each(|key| mask.learn(key));
+            mask
+        });
+        mask.string(text);
     }
 
     fn task(&self, job: TaskJob) -> BoxFuture<'static, Ending> {

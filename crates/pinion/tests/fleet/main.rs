@@ -20,6 +20,7 @@ mod plans;
 mod producer;
 mod resilience;
 mod resume;
+mod secrets;
 mod sharing;
 mod stage;
 mod tasks;
