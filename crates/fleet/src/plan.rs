@@ -14,10 +14,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentKind, BreakerRules, Micros};
+use crate::{AgentKind, BreakerRules, Micros, prompt};
 
 pub(crate) use self::children::JUDGE;
 pub use self::read::read_plan;
+
+/// The variable that tells children where the input is.
+pub(crate) const INPUT_VARIABLE: &str = "PINION_FLEET_INPUT";
 
 /// Everything a run needs to know, with all files read that a plan names as prompts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,6 +49,22 @@ pub struct Plan {
     pub judge: Option<ChildPlan>,
     /// What the judge's answer means for the exit code.
     pub verdict: Option<Verdict>,
+}
+
+impl Plan {
+    /// Whether anything in the plan speaks of what comes on standard input.
+    pub fn uses_input(&self) -> bool {
+        self.children.iter().chain(&self.judge).any(|child| {
+            let names = ["input", "input_path"];
+            let words = child.command.iter().chain(&child.args);
+            let values = child.env.iter().map(|(_, value)| value);
+            names.iter().any(|name| prompt::uses(&child.prompt, name))
+                || words
+                    .chain(values)
+                    .chain([&child.prompt])
+                    .any(|text| text.contains(INPUT_VARIABLE))
+        })
+    }
 }
 
 /// One child.

@@ -82,6 +82,8 @@ pub struct Options {
     pub stop: Stop,
     /// The file with the breakers of all runs, where this one is to share them.
     pub shared_breakers: Option<PathBuf>,
+    /// From when its time counts.
+    pub begun: std::time::Instant,
 }
 
 impl std::fmt::Debug for Options {

@@ -86,6 +86,17 @@ impl RunDir {
         runs.into_iter().map(directory).collect()
     }
 
+    /// What is left below `root` of runs that ended before they had a journal.
+    pub fn remains(root: &Path) -> Vec<Self> {
+        let entries = fs::read_dir(root).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path()).filter(|path| {
+            path.join("lock").is_file()
+                && path.join("children").is_dir()
+                && !path.join("events.jsonl").exists()
+        });
+        paths.map(|path| Self { path, lock: None }).collect()
+    }
+
     /// Makes sure that nobody else runs it.
     pub fn lock(&mut self) -> Result<(), Failure> {
         let path = self.path.join("lock");

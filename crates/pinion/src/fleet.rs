@@ -5,6 +5,7 @@ mod brief;
 mod canvas;
 mod host;
 mod ink;
+mod input;
 mod layout;
 mod runs;
 mod table;
@@ -92,13 +93,13 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode, Failure> {
             let plan = read(Path::new(plan), &host)?;
             let directory =
                 RunDir::create(&root, arguments.run_dir.as_deref()).map_err(words_of)?;
-            keep_input(&directory)?;
             execute(&arguments, dirs, host, plan, directory, How::New)
         }
         Verb::Resume { run } => {
             let mut directory = RunDir::find(&root, run).map_err(words_of)?;
             directory.lock().map_err(words_of)?;
             let plan = directory.plan().map_err(words_of)?;
+            input::check(&directory, &plan)?;
             let host = ProgramHost::new(dirs.clone());
             execute(&arguments, dirs, host, plan, directory, How::Again)
         }
@@ -138,18 +139,6 @@ fn read(path: &Path, host: &ProgramHost) -> Result<Plan, Failure> {
 enum How {
     New,
     Again,
-}
-
-/// What comes on standard input is kept as it is, however much it is. A terminal gives none.
-fn keep_input(directory: &RunDir) -> Result<(), Failure> {
-    let path = directory.input();
-    let mut file = File::create(&path)
-        .map_err(|error| Failure::failed(format!("Error: {}: {error}", path.display())))?;
-    let mut stdin = io::stdin().lock();
-    if !stdin.is_terminal() {
-        io::copy(&mut stdin, &mut file)?;
-    }
-    Ok(())
 }
 
 fn execute(
@@ -207,8 +196,12 @@ fn execute(
     let queue = tape.as_ref().map(|(queue, _)| queue.clone());
     let report = runtime.block_on(async {
         let run = async {
+        begun,
             match how {
-                How::New => pinion_fleet::start(options).await,
+                How::New => {
+                    input::keep(&options.directory, &options.plan, begun, &stop).await?;
+                    pinion_fleet::start(options).await
+                }
                 How::Again => pinion_fleet::resume(options).await,
             }
         };

@@ -14,7 +14,7 @@ use super::{StopReason, TaskJob};
 use crate::attempt::{AttemptEnd, Limits, follow};
 use crate::journal::FleetEvent;
 use crate::launch::{self, Life, Output as ChildOutput, Started};
-use crate::plan::{Failback, Isolation, Output};
+use crate::plan::{Failback, INPUT_VARIABLE, Isolation, Output};
 use crate::{
     BatchLog, Chain, Charge, ChildFailure, ChildPlan, Choice, Clock, Consumer, FailureKind, Feed,
     Outcome, Pass, RunDir, prompt, structured,
@@ -371,10 +371,7 @@ impl Story<'_> {
                 "PINION_FLEET_MODEL".into(),
                 model.unwrap_or_default().into(),
             ),
-            (
-                "PINION_FLEET_INPUT".into(),
-                self.shared.directory.input().into(),
-            ),
+            (INPUT_VARIABLE.into(), self.shared.directory.input().into()),
         ]);
         variables
     }

@@ -89,7 +89,7 @@ impl Shared {
                 failed: None,
             }),
             ledger: Mutex::new(ledger),
-            begun: Instant::now(),
+            begun: options.begun.into(),
             input: OnceLock::new(),
         }))
     }

@@ -94,6 +94,7 @@ pub(super) fn clean(root: &Path, which: &Which) -> Result<ExitCode, Failure> {
         }
         Which::OlderThan(age) => {
             let mut runs = RunDir::list(root);
+            runs.extend(RunDir::remains(root));
             runs.retain(|run| is_older(run.path(), *age));
             runs
         }
@@ -114,10 +115,8 @@ pub(super) fn clean(root: &Path, which: &Which) -> Result<ExitCode, Failure> {
 }
 
 fn is_older(path: &Path, age: Duration) -> bool {
-    let changed = path
-        .join("events.jsonl")
-        .metadata()
-        .and_then(|data| data.modified());
+    let time = |name: &str| path.join(name).metadata().and_then(|data| data.modified());
+    let changed = time("events.jsonl").or_else(|_| time("lock"));
     let now = SystemTime::now();
     changed.is_ok_and(|changed| now.duration_since(changed).unwrap_or_default() >= age)
 }

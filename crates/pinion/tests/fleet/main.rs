@@ -14,6 +14,7 @@ mod agents;
 mod consumer;
 mod endings;
 mod example;
+mod input;
 mod kills;
 mod money;
 mod plans;
