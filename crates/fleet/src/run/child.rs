@@ -1,6 +1,7 @@
 //! One child: its attempts, on which models, and when it is enough.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -292,7 +293,7 @@ impl Story<'_> {
                 let program = words
                     .first()
                     .map(|word| word.to_string_lossy().into_owned());
-                let variables = self.variables(model);
+                let variables = self.variables(model, &place);
                 let stderr = directory.stderr(&child.name, self.attempt);
                 launch::process(words, place, variables, prompt.into_bytes(), stderr)
                     .await
@@ -305,7 +306,7 @@ impl Story<'_> {
         Ok((started, consumer))
     }
 
-    fn task(&self, model: Option<&str>, prompt: String, place: std::path::PathBuf) -> Started {
+    fn task(&self, model: Option<&str>, prompt: String, place: PathBuf) -> Started {
         let feed = Arc::new(Feed::default());
         let stop = CancellationToken::new();
         let ended = self.shared.host.task(TaskJob {
@@ -330,7 +331,7 @@ impl Story<'_> {
 
     fn prompt(&self) -> String {
         let directory = &self.shared.directory;
-        let path = |path: std::path::PathBuf| path.display().to_string();
+        let path = |path: PathBuf| path.display().to_string();
         let mut text = prompt::render(&self.child.prompt, |name| match name {
             "input" => Some(self.shared.input().to_string()),
             "input_path" => Some(path(directory.input())),
@@ -352,14 +353,13 @@ impl Story<'_> {
         text
     }
 
-    fn variables(&self, model: Option<&str>) -> Vec<(OsString, OsString)> {
+    fn variables(&self, model: Option<&str>, place: &Path) -> Vec<(OsString, OsString)> {
         let directory = self.shared.directory.path();
-        let own = self
-            .child
-            .env
-            .iter()
-            .map(|(name, value)| (name.into(), value.into()));
-        let mut variables: Vec<(OsString, OsString)> = own.collect();
+        // Some programs work where this says and not where they are. The plan has the last word.
+        let place = place.canonicalize().unwrap_or_else(|_| place.to_owned());
+        let mut variables: Vec<(OsString, OsString)> = vec![("PWD".into(), place.into())];
+        let own = self.child.env.iter();
+        variables.extend(own.map(|(name, value)| (name.into(), value.into())));
         variables.extend([
             ("PINION_FLEET_RUN".into(), directory.into()),
             ("PINION_FLEET_CHILD".into(), self.child.name.clone().into()),

@@ -17,6 +17,7 @@ mod example;
 mod input;
 mod kills;
 mod money;
+mod places;
 mod plans;
 mod producer;
 mod resilience;
