@@ -119,14 +119,21 @@ pub async fn start(options: Options) -> Result<Report, Failure> {
     execute(shared).await
 }
 
-/// Goes on with a run: children that finished keep their result, all others run again.
+/// Goes on with a run: children that finished keep their result, all others run again, and the judge if any of them does: what it
+/// said was about other results.
 pub async fn resume(options: Options) -> Result<Report, Failure> {
     let shared = Shared::new(options)?;
     let open = shared.with_state(|state| {
         let children = state.children.iter();
         let open = children.filter(|child| child.status != ChildStatus::Finished);
-        open.map(|child| child.planned.name.clone())
-            .collect::<Vec<_>>()
+        let mut open: Vec<String> = open.map(|child| child.planned.name.clone()).collect();
+        let judge = shared.plan.judge.as_ref().map(|judge| &judge.name);
+        open.extend(
+            judge
+                .filter(|judge| !open.is_empty() && !open.contains(judge))
+                .cloned(),
+        );
+        open
     });
     shared.tell(FleetEvent::RunResumed { children: open });
     execute(shared).await

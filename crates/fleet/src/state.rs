@@ -189,6 +189,8 @@ impl RunState {
                         child.failure = None;
                     }
                 }
+                        child.result = None;
+                        child.output = None;
             }
             FleetEvent::Breaker { model, state } => {
                 self.breakers.insert(model.clone(), *state);

@@ -1,6 +1,10 @@
 //! Runs that failed go on with what did not finish.
 
-use crate::stage::{Ran, Stage, script};
+use std::fs;
+
+use serde_json::json;
+
+use crate::stage::{Ran, Stage, script, wait_until};
 
 fn resumed(stage: &Stage) -> Ran {
     let directory = stage.run_dir().display().to_string();
@@ -26,7 +30,7 @@ fn only_what_did_not_finish_runs_again() {
     let again = resumed(&stage);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     let count = |name: &str| {
-        std::fs::read_to_string(stage.sandbox.work().join(name))
+        fs::read_to_string(stage.sandbox.work().join(name))
             .unwrap()
             .lines()
             .count()
@@ -48,7 +52,7 @@ fn a_run_is_run_by_one() {
     let body =
         r#"echo started > started; while [ ! -e go ]; do sleep 0.02; done; echo '{"type":"done"}'"#;
     let fleet = stage.start(&format!("children:\n{}", script("a", body)), &[]);
-    crate::stage::wait_until("the child", || {
+    wait_until("the child", || {
         stage.sandbox.work().join("started").exists()
     });
     let second = resumed(&stage);
@@ -60,4 +64,41 @@ fn a_run_is_run_by_one() {
     );
     stage.write("go", "");
     assert_eq!(stage.wait(fleet).code, Some(0));
+}
+
+fn judge(body: &str) -> String {
+    let command = json!(["bash", "-c", body]);
+    format!(
+        "judge: {{ agent: jsonl, prompt: judge, command: {command}, verdict: {{ exit: {{ approve: 0, block: 1 }} }} }}\n"
+    )
+}
+
+#[test]
+fn the_judge_sees_what_a_resumed_run_brings() {
+    let stage = Stage::offline();
+    let body = r#"[ -e well ] || exit 1; echo '{"type":"text","text":"all is lost"}'; echo '{"type":"done"}'"#;
+    let good = r#"echo '{"type":"text","text":"fine"}'; echo '{"type":"done"}'"#;
+    let judging = r#"echo x >> judged; v=approve; grep -q lost && v=block; echo "{\"type\":\"text\",\"text\":\"{\\\"verdict\\\":\\\"$v\\\"}\"}"; echo '{"type":"done"}'"#;
+    let plan = format!(
+        "defaults: {{ retries: 0 }}\nchildren:\n{}{}{}",
+        script("good", good),
+        script("bad", body),
+        judge(judging)
+    );
+    let ran = stage.run(&plan);
+    assert_eq!(ran.report()["verdict"], "approve", "{}", ran.stderr);
+    stage.write("well", "");
+    let again = resumed(&stage);
+    assert_eq!(again.report()["verdict"], "block", "{}", again.stderr);
+    assert_eq!(again.code, Some(1));
+    let judged = || {
+        fs::read_to_string(stage.sandbox.work().join("judged"))
+            .unwrap()
+            .lines()
+            .count()
+    };
+    assert_eq!(judged(), 2);
+    // Nothing is left to do, so nobody has anything new to say.
+    let third = resumed(&stage);
+    assert_eq!((third.code, judged()), (Some(1), 2), "{}", third.stderr);
 }
