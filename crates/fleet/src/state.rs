@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::journal::{FleetEvent, Outcome, Planned, Priced, Record};
-use crate::{BreakerState, ChildFailure, ClockReadings, Counts, Micros, Reason, RunStatus, Tokens};
+use crate::{
+    BreakerState, ChildFailure, ClockReadings, Counts, Micros, Reason, RunDir, RunStatus, Tokens,
+};
 
 /// Where a child is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -187,10 +189,10 @@ impl RunState {
                     if children.contains(&child.planned.name) {
                         child.status = ChildStatus::Waiting;
                         child.failure = None;
-                    }
-                }
                         child.result = None;
                         child.output = None;
+                    }
+                }
             }
             FleetEvent::Breaker { model, state } => {
                 self.breakers.insert(model.clone(), *state);
@@ -230,11 +232,13 @@ impl ChildState {
         self.quiet_seconds = None;
         match event {
             FleetEvent::ChildStarted { attempt, model, .. } => {
+                let log = RunDir::log_name(&self.planned.name, *attempt);
                 self.status = ChildStatus::Running;
                 self.last_tool = None;
                 self.attempts.push(AttemptState {
                     attempt: *attempt,
                     model: model.clone(),
+                    log,
                     ..AttemptState::default()
                 });
             }

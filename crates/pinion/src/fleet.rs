@@ -111,6 +111,14 @@ fn root(dirs: &Dirs) -> PathBuf {
     dirs.agent_dir.join("fleet")
 }
 
+/// What a run is called on the command line: its id, or where it is if that is elsewhere.
+fn name(root: &Path, directory: &RunDir) -> String {
+    match directory.path().parent() == Some(root) {
+        true => directory.id(),
+        false => directory.path().display().to_string(),
+    }
+}
+
 /// Whether a run has its breakers in common with others. What a hub starts is told where the hub is.
 fn shares(sharing: Sharing) -> bool {
     match sharing {
@@ -178,10 +186,7 @@ fn execute(
         }
         Printed::Report | Printed::Nothing => None,
     };
-    let name = match path.parent() == Some(root(&dirs).as_path()) {
-        true => directory.id(),
-        false => path.display().to_string(),
-    };
+    let name = name(&root(&dirs), &directory);
     let shared_breakers = shares(plan.sharing).then(|| root(&dirs).join("breakers.json"));
     let options = Options {
         directory,
@@ -191,12 +196,12 @@ fn execute(
         observers,
         stop: stop.clone(),
         shared_breakers,
+        begun,
     };
     let watched = stdout.try_clone()?;
     let queue = tape.as_ref().map(|(queue, _)| queue.clone());
     let report = runtime.block_on(async {
         let run = async {
-        begun,
             match how {
                 How::New => {
                     input::keep(&options.directory, &options.plan, begun, &stop).await?;

@@ -24,7 +24,7 @@ pub(super) fn show(root: &Path, run: &str, json: bool) -> Result<ExitCode, Failu
     if report.status == RunStatus::Running && !directory.is_running() {
         eprintln!(
             "Note: this run was killed; `pinion fleet resume {}` goes on with it.",
-            directory.id()
+            super::name(root, &directory)
         );
     }
     let text = report.markdown();

@@ -102,3 +102,23 @@ fn the_judge_sees_what_a_resumed_run_brings() {
     let third = resumed(&stage);
     assert_eq!((third.code, judged()), (Some(1), 2), "{}", third.stderr);
 }
+
+#[test]
+fn a_killed_run_names_its_logs_and_how_to_go_on_with_it() {
+    let stage = Stage::offline();
+    let body = r#"echo '{"type":"text","text":"x"}'; touch began; sleep 1000"#;
+    let mut fleet = stage.start(&format!("children:\n{}", script("a", body)), &[]);
+    wait_until("the child", || stage.sandbox.work().join("began").exists());
+    fleet.kill().unwrap();
+    fleet.wait().unwrap();
+    let directory = stage.run_dir().display().to_string();
+    let shown = stage.verb(&["show", &directory]);
+    let advice = format!("`pinion fleet resume {directory}`");
+    assert!(shown.stderr.contains(&advice), "{}", shown.stderr);
+    let shown = stage.verb(&["show", &directory, "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(
+        report["children"][0]["attempts"][0]["log"],
+        "children/a.jsonl"
+    );
+}
