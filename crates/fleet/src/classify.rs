@@ -49,12 +49,13 @@ const PASSING: &[&str] = &[
     "rate limit",
     "rate_limit",
     "too many requests",
-    "service unavailable",
+    "unavailable",
     "server error",
     "server_error",
     "internal error",
     "bad gateway",
-    "gateway timeout",
+    "upstream connect",
+    "reset before headers",
     "resource_exhausted",
     "connection error",
     "connection refused",
@@ -68,12 +69,27 @@ const PASSING: &[&str] = &[
     "network error",
     "fetch failed",
     "socket hang up",
+    "other side closed",
+    "websocket closed",
+    "websocket error",
+    "broken pipe",
+    "http2 request did not get a response",
     "econnrefused",
     "econnreset",
+    "econnaborted",
+    "etimedout",
+    "ehostunreach",
+    "enetunreach",
+    "epipe",
+    "no route to host",
+    "network is unreachable",
     "enotfound",
     "eai_again",
     "dns error",
     "timed out",
+    "time out",
+    "timeout",
+    "terminated",
     "stream disconnected",
     "stream ended",
     "ended without",
@@ -86,6 +102,9 @@ const STOPPED: &[&str] = &[
     "cancelled by",
     "messageabortederror",
 ];
+
+/// What sounds like that and is the network's doing.
+const BROKEN_OFF: &[&str] = &["econnaborted", "due to timeout", "connection aborted"];
 
 /// The kind of failure these words mean.
 pub fn from_text(text: &str) -> FailureKind {
@@ -127,7 +146,7 @@ pub fn from_status(status: Option<u16>, text: &str) -> FailureKind {
         if says(REFUSED) {
             return FailureKind::ProviderAuth;
         }
-        if says(STOPPED) {
+        if says(STOPPED) && !says(BROKEN_OFF) {
             return FailureKind::Aborted;
         }
     }
@@ -227,6 +246,30 @@ mod tests {
             ("we found 503 files", api(None, false)),
         ] {
             assert_eq!(from_text(text), kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn whoever_cannot_be_reached_may_be_later() {
+        for text in [
+            "connect ETIMEDOUT 10.0.0.1:443",
+            "connect EHOSTUNREACH 10.0.0.1:443",
+            "connect ENETUNREACH 2606::1:443",
+            "write EPIPE",
+            "ECONNABORTED",
+            "TypeError: terminated",
+            "SocketError: other side closed",
+            "Request timeout",
+            "Request timed out.",
+            "The operation was aborted due to timeout",
+            "upstream connect error or disconnect/reset before headers. reset reason: connection failure",
+            "UNAVAILABLE: The model is overloaded. Please try again later.",
+            "14 UNAVAILABLE: No connection established",
+            "WebSocket closed before the response was complete",
+            "No route to host (os error 113)",
+            "http2 request did not get a response",
+        ] {
+            assert_eq!(from_text(text), api(None, true), "{text}");
         }
     }
 
