@@ -72,8 +72,7 @@ impl Watcher for Eyes<'_> {
 impl Eyes<'_> {
     fn step(&mut self, step: &Step) -> Option<ChildFailure> {
         if !matches!(step.reason, Reason::Error | Reason::Aborted) {
-            let model = &self.chain.models()[self.index];
-            self.shared.model_answered(model, &mut self.pass);
+            self.answered();
         }
         let (cost, priced) = self.price(step);
         let (charge, child_total_micros, run_total_micros) = self.shared.charge(self.child, cost);
@@ -133,6 +132,12 @@ impl Eyes<'_> {
             (Some(cost), None) => (cost, Priced::Reported),
             (None, None) => (Micros::ZERO, Priced::Unknown),
         }
+    }
+
+    /// The model does what it should, by a step or by all of the work.
+    pub fn answered(&mut self) {
+        let model = &self.chain.models()[self.index];
+        self.shared.model_answered(model, &mut self.pass);
     }
 
     /// Nobody waits for what this attempt might still learn about its model.

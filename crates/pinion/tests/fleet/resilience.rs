@@ -168,3 +168,24 @@ fn answers_in_the_wrong_form_are_tried_again() {
     assert_eq!(child["attempts"][0]["failure"]["kind"], "structured_output");
     assert_eq!(child["output"], json!({"severity": "low"}));
 }
+
+#[test]
+fn a_probe_that_finishes_without_a_step_closes_the_breaker() {
+    let stage = Stage::offline();
+    let body = r#"if [ "$PINION_FLEET_CHILD" = c0 ] && [ "$PINION_FLEET_MODEL" = bad ]; then echo '{"type":"error","message":"529 Overloaded"}'; exit 1; fi; [ "$PINION_FLEET_CHILD" = c1 ] && sleep 1.3; echo '{"type":"text","text":"ok"}'; echo '{"type":"done"}'"#;
+    let scripts: String = (0..4)
+        .map(|index| script(&format!("c{index}"), body))
+        .collect();
+    let ran = stage.run(&format!(
+        "tiers: {{ t: [bad, good] }}\ndefaults: {{ tier: t }}\nbreaker: {{ failures: 1, window: 60s, cooldown: 1s }}\nparallel: 1\nchildren:\n{scripts}"
+    ));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let events = ran.events();
+    let states: Vec<&str> = events
+        .iter()
+        .filter(|event| event["type"] == "breaker")
+        .filter_map(|event| event["state"].as_str())
+        .collect();
+    assert_eq!(states, ["open", "half_open", "closed"]);
+    assert_eq!(ran.child("c3")["model"], "bad");
+}
