@@ -247,7 +247,12 @@ impl Attempt {
                 )
             }
         };
-        self.doom = Some(ChildFailure::new(kind, message));
+        let said = self.standing.clone().filter(|said| !said.retryable());
+        self.doom = Some(match said {
+            // It said why before it hung: that is the reason, and the same again would end the same.
+            Some(said) if clock != Clock::Run => said,
+            _ => ChildFailure::new(kind, message),
+        });
         true
     }
 

@@ -90,3 +90,37 @@ fn an_answer_that_was_cut_stays_cut_after_a_compaction() {
     ));
     assert_eq!(ran.child("a")["failure"]["kind"], "output_length");
 }
+
+#[test]
+fn a_child_that_says_why_and_hangs_failed_for_that_reason() {
+    for (agent, line, kind) in [
+        (
+            "opencode",
+            r#"{"type":"error","sessionID":"s","error":{"name":"ProviderAuthError","data":{"message":"bad key"}}}"#,
+            "provider_auth",
+        ),
+        (
+            "codex",
+            r#"{"type":"error","message":"unexpected status 401 Unauthorized: bad key"}"#,
+            "provider_auth",
+        ),
+        (
+            "codex",
+            r#"{"type":"error","message":"Reconnecting... 1/5"}"#,
+            "timeout",
+        ),
+    ] {
+        for clock in ["inactivity: 300ms", "timeout: 300ms"] {
+            let stage = Stage::offline();
+            let ran = stage.run(&format!(
+                "defaults: {{ {clock}, backoff: 10ms, retries: 1 }}\nchildren:\n{}",
+                script_as(agent, "a", &format!("echo '{line}'; sleep 1000"))
+            ));
+            let child = ran.child("a");
+            assert_eq!(child["failure"]["kind"], kind, "{agent}, {clock}");
+            let attempts = child["attempts"].as_array().unwrap().len();
+            let again = kind == "timeout" && clock.starts_with("inactivity");
+            assert_eq!(attempts, 1 + usize::from(again), "{agent}, {clock}");
+        }
+    }
+}
