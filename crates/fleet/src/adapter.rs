@@ -33,6 +33,11 @@ pub trait Adapter: fmt::Debug + Send {
     /// Reads a line of this kind; `line` is empty where the kind says it all.
     fn read(&mut self, kind: &[u8], line: &[u8], events: &mut Vec<ChildEvent>) -> Reading;
 
+    /// Reads a line whose kind cannot be told by a look at one member. Most children print none that matter.
+    fn read_unnamed(&mut self, _line: &[u8], _events: &mut Vec<ChildEvent>) -> Reading {
+        Reading::Misfit
+    }
+
     /// What the kind alone says about a line that is too long or cannot be read.
     fn gist(&mut self, _kind: &[u8], _events: &mut Vec<ChildEvent>) {}
 

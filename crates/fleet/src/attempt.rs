@@ -202,7 +202,7 @@ impl Attempt {
             ChildEvent::Text(Text::Whole(text)) if !text.is_empty() => {
                 self.result = Some(shortened(text));
             }
-            ChildEvent::Text(_) => {}
+            ChildEvent::Text(_) | ChildEvent::Alive => {}
             ChildEvent::Tool { effect, .. } => self.changed |= effect == Effect::Outside,
             // A summary changes nothing about the answer.
             ChildEvent::StepFinished(step) if step.reason == Reason::Compaction => {}

@@ -48,7 +48,7 @@ impl Clocks {
             // A step ends when its tools have; whoever loses count begins anew.
             ChildEvent::StepFinished(_) | ChildEvent::Text(_) => {}
             ChildEvent::Started { .. } | ChildEvent::Idle => self.tools_running = 0,
-            ChildEvent::Failed(_) | ChildEvent::Exited(_) => return,
+            ChildEvent::Alive | ChildEvent::Failed(_) | ChildEvent::Exited(_) => return,
         }
         self.waiting_since = now;
         if !matches!(event, ChildEvent::Started { .. } | ChildEvent::Idle) {
@@ -114,6 +114,16 @@ mod tests {
                 last_progress_ms: Some(50_000),
             }
         );
+    }
+
+    #[test]
+    fn a_sign_of_life_is_an_event_and_no_progress() {
+        let mut clocks = Clocks::default();
+        clocks.event(&ChildEvent::Text(Text::Growing), S(1));
+        clocks.event(&ChildEvent::Alive, S(9));
+        assert_eq!(clocks.inactive_since(), Some(S(1)));
+        assert_eq!(clocks.readings().last_event_ms, Some(9000));
+        assert_eq!(clocks.readings().last_progress_ms, Some(1000));
     }
 
     #[test]

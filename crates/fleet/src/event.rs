@@ -13,6 +13,8 @@ pub enum ChildEvent {
         /// What the child calls its session.
         session: Option<String>,
     },
+    /// It says something that is no work: it lives, and nothing more is known.
+    Alive,
     /// It writes.
     Text(Text),
     /// It uses a tool.

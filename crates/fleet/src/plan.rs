@@ -204,7 +204,7 @@ pub struct JsonlRules {
     pub step: Vec<String>,
     /// Events about a tool.
     pub tool: Vec<String>,
-    /// Events that are progress; all if none is named.
+    /// Other events that are progress; `*` for all.
     pub progress: Vec<String>,
     /// Where the text is.
     pub text_field: String,

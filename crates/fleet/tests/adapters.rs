@@ -228,7 +228,7 @@ fn anything_can_be_read_by_rules() {
     assert_eq!(
         events,
         [
-            "…",
+            "alive",
             "text hello",
             "step unknown 3+0r+0w→0 $0.50",
             "failed api 503",

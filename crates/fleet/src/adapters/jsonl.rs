@@ -10,6 +10,9 @@ use crate::{
     from_text,
 };
 
+/// In a list of events: every one of them.
+const ANY: &[u8] = b"*";
+
 /// Reads lines by rules.
 #[derive(Debug)]
 pub(crate) struct Jsonl {
@@ -45,48 +48,31 @@ impl Adapter for Jsonl {
     }
 
     fn read(&mut self, kind: &[u8], line: &[u8], events: &mut Vec<ChildEvent>) -> Reading {
-        let rules = &self.rules;
         if !self.needs_whole(kind) {
-            if rules.progress.is_empty() || named(&rules.progress, kind) {
-                events.push(ChildEvent::Text(Text::Growing));
-                return Reading::Event;
-            }
-            return Reading::Other;
+            events.push(self.unread(kind));
+            return Reading::Event;
         }
+        match serde_json::from_slice(line) {
+            Ok(line) => {
+                self.take(kind, &line, events);
+                Reading::Event
+            }
+            Err(_) => Reading::Misfit,
+        }
+    }
+
+    fn read_unnamed(&mut self, line: &[u8], events: &mut Vec<ChildEvent>) -> Reading {
         let Ok(line) = serde_json::from_slice::<Value>(line) else {
             return Reading::Misfit;
         };
-        let text = |path: &str| at(&line, path).and_then(Value::as_str).map(str::to_owned);
-        if named(&rules.text, kind)
-            && let Some(text) = text(&rules.text_field)
-        {
-            events.push(ChildEvent::Text(Text::Whole(text)));
-        }
-        if named(&rules.tool, kind) {
-            let name = text(&rules.tool_field).unwrap_or_else(|| "tool".into());
-            events.push(ChildEvent::Tool {
-                effect: Effect::of_tool(&name),
-                name,
-                phase: ToolPhase::Done,
-            });
-        }
-        let step = step(rules, &line);
-        if named(&rules.step, kind) || (named(&rules.done, kind) && step.is_some()) {
-            events.push(ChildEvent::StepFinished(step.unwrap_or(Step {
-                reason: Reason::Unknown,
-                tokens: Tokens::default(),
-                cost: None,
-            })));
-        }
-        if named(&rules.failed, kind) {
-            let message = text(&rules.message_field);
-            let kind = message.as_deref().map_or(FailureKind::Protocol, from_text);
-            let message = message.unwrap_or_else(|| "it failed without a word".into());
-            events.push(ChildEvent::Failed(ChildFailure::new(kind, message)));
-            events.push(ChildEvent::Idle);
-        }
-        if named(&rules.done, kind) {
-            events.push(ChildEvent::Idle);
+        let kind = match at(&line, &self.rules.event) {
+            Some(Value::String(kind)) => kind.clone(),
+            Some(kind @ (Value::Bool(_) | Value::Number(_))) => kind.to_string(),
+            _ => return Reading::Other,
+        };
+        match self.needs_whole(kind.as_bytes()) {
+            true => self.take(kind.as_bytes(), &line, events),
+            false => events.push(self.unread(kind.as_bytes())),
         }
         Reading::Event
     }
@@ -105,23 +91,73 @@ impl Adapter for Jsonl {
     }
 }
 
+impl Jsonl {
+    /// What a line means whose kind says it all.
+    fn unread(&self, kind: &[u8]) -> ChildEvent {
+        let rules = &self.rules;
+        match named(&rules.progress, kind) || named(&rules.progress, ANY) {
+            true => ChildEvent::Text(Text::Growing),
+            false => ChildEvent::Alive,
+        }
+    }
+
+    fn take(&self, kind: &[u8], line: &Value, events: &mut Vec<ChildEvent>) {
+        let rules = &self.rules;
+        let text = |path: &str| at(line, path).and_then(Value::as_str).map(str::to_owned);
+        if named(&rules.text, kind)
+            && let Some(text) = text(&rules.text_field)
+        {
+            events.push(ChildEvent::Text(Text::Whole(text)));
+        }
+        if named(&rules.tool, kind) {
+            let name = text(&rules.tool_field).unwrap_or_else(|| "tool".into());
+            events.push(ChildEvent::Tool {
+                effect: Effect::of_tool(&name),
+                name,
+                phase: ToolPhase::Done,
+            });
+        }
+        let is_done = named(&rules.done, kind);
+        let usage = usage(rules, line);
+        if named(&rules.step, kind) || (is_done && usage.is_some()) {
+            let (tokens, cost) = usage.unwrap_or_default();
+            let reason = match is_done {
+                true => Reason::Stop,
+                false => Reason::Unknown,
+            };
+            events.push(ChildEvent::StepFinished(Step {
+                reason,
+                tokens,
+                cost,
+            }));
+        }
+        if named(&rules.failed, kind) {
+            let message = text(&rules.message_field);
+            let kind = message.as_deref().map_or(FailureKind::Protocol, from_text);
+            let message = message.unwrap_or_else(|| "it failed without a word".into());
+            events.push(ChildEvent::Failed(ChildFailure::new(kind, message)));
+            events.push(ChildEvent::Idle);
+        }
+        if is_done {
+            events.push(ChildEvent::Idle);
+        }
+    }
+}
+
 /// What the line says about tokens and cost, if it says anything.
-fn step(rules: &JsonlRules, line: &Value) -> Option<Step> {
+fn usage(rules: &JsonlRules, line: &Value) -> Option<(Tokens, Option<Micros>)> {
     let number = |path: &str| at(line, path).and_then(lenient::whole);
     let (input, output) = (number(&rules.input_field), number(&rules.output_field));
     let cost = at(line, &rules.cost_field).and_then(Value::as_f64);
     if input.is_none() && output.is_none() && cost.is_none() {
         return None;
     }
-    Some(Step {
-        reason: Reason::Unknown,
-        tokens: Tokens {
-            input: input.unwrap_or_default(),
-            output: output.unwrap_or_default(),
-            ..Tokens::default()
-        },
-        cost: cost.map(Micros::from_dollars),
-    })
+    let tokens = Tokens {
+        input: input.unwrap_or_default(),
+        output: output.unwrap_or_default(),
+        ..Tokens::default()
+    };
+    Some((tokens, cost.map(Micros::from_dollars)))
 }
 
 /// The value at a dotted path.

@@ -1,5 +1,7 @@
 //! What lines of a child mean, in short words.
 
+#![allow(dead_code, reason = "not every file uses all of it")]
+
 use std::time::Duration;
 
 use pinion_fleet::{
@@ -32,6 +34,7 @@ pub fn read_by(agent: AgentKind, rules: &JsonlRules, bytes: &[u8]) -> (Vec<Strin
 fn shorten(event: &ChildEvent) -> String {
     match event {
         ChildEvent::Started { .. } => "started".into(),
+        ChildEvent::Alive => "alive".into(),
         ChildEvent::Text(Text::Growing) => "…".into(),
         ChildEvent::Text(Text::Whole(text)) => format!("text {text}"),
         ChildEvent::Tool { name, phase, .. } => match phase {

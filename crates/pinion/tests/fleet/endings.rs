@@ -136,6 +136,24 @@ fn silence_is_inactivity_and_noise_is_no_progress() {
 }
 
 #[test]
+fn heartbeats_keep_nobody_alive_unless_the_plan_says_so() {
+    let beating = r#"for i in $(seq 20); do echo '{"type":"heartbeat"}'; sleep 0.05; done; echo '{"type":"done"}'"#;
+    for (events, status) in [
+        ("{}", "failed"),
+        ("{ progress: [heartbeat] }", "finished"),
+        ("{ progress: ['*'] }", "finished"),
+    ] {
+        let stage = Stage::offline();
+        let ran = stage.run(&format!(
+            "defaults: {{ inactivity: 500ms, retries: 0, events: {events} }}\nchildren:\n{}",
+            script("a", beating)
+        ));
+        let child = ran.child("a");
+        assert_eq!(child["status"], status, "{events}: {child:#}");
+    }
+}
+
+#[test]
 fn what_cannot_be_started_or_says_nothing_is_told() {
     let stage = Stage::offline();
     let missing = "  - { name: missing, agent: jsonl, prompt: x, command: [/no/such/program] }\n";

@@ -83,3 +83,16 @@ fn m1_a_run_stops_at_its_limit() {
     );
     adds_up(&ran);
 }
+
+#[test]
+fn an_answer_is_not_thrown_away_for_what_its_last_line_costs() {
+    let stage = Stage::offline();
+    let body = r#"echo '{"type":"text","text":"complete"}'; echo '{"type":"done","cost":2.0}'"#;
+    let ran = stage.run(&format!(
+        "budget: {{ child: 1.00 }}\nchildren:\n{}",
+        script("a", body)
+    ));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(ran.child("a")["result"], "complete");
+    assert_eq!(ran.child("a")["totalCostMicros"], 2_000_000);
+}
