@@ -266,12 +266,16 @@ fn verdict(shared: &Shared) -> (RunStatus, u8) {
     }
     let report = shared.report();
     let rule = shared.plan.verdict.as_ref();
-    let code = rule.zip(report.verdict).map(|(rule, value)| {
-        let known = rule.exit.iter().find(|(name, _)| *name == value);
+    let code = rule.map_or(0, |rule| {
+        // No verdict is no yes.
+        let known = rule
+            .exit
+            .iter()
+            .find(|(name, _)| report.verdict.as_ref() == Some(name));
         known.map_or(1, |(_, code)| *code)
     });
     match code {
-        None | Some(0) => (RunStatus::Finished, 0),
-        Some(code) => (RunStatus::Failed, code),
+        0 => (RunStatus::Finished, 0),
+        code => (RunStatus::Failed, code),
     }
 }

@@ -15,7 +15,7 @@ use super::{StopReason, TaskJob};
 use crate::attempt::{AttemptEnd, Limits, follow};
 use crate::journal::FleetEvent;
 use crate::launch::{self, Life, Output as ChildOutput, Started};
-use crate::plan::{Failback, INPUT_VARIABLE, Isolation, Output};
+use crate::plan::{Failback, INPUT_VARIABLE, Isolation, JUDGE, Output};
 use crate::{
     BatchLog, Chain, Charge, ChildFailure, ChildPlan, Choice, Clock, Consumer, FailureKind, Feed,
     Outcome, Pass, RunDir, prompt, structured,
@@ -391,11 +391,17 @@ impl Story<'_> {
         let misfit = schema
             .as_ref()
             .and_then(|schema| structured::misfit(schema, &value));
-        match misfit {
-            Some(misfit) => Err(wrong(format!(
+        if let Some(misfit) = misfit {
+            return Err(wrong(format!(
                 "the answer does not fit its schema: {misfit}"
-            ))),
-            None => Ok(Some(value)),
+            )));
         }
+        let rule = self.shared.plan.verdict.as_ref();
+        if let Some(rule) = rule.filter(|_| self.child.name == JUDGE)
+            && value.get(&rule.field).is_none()
+        {
+            return Err(wrong(format!("the answer has no \"{}\"", rule.field)));
+        }
+        Ok(Some(value))
     }
 }

@@ -26,3 +26,4 @@ mod secrets;
 mod sharing;
 mod stage;
 mod tasks;
+mod verdicts;
