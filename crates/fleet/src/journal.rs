@@ -209,6 +209,9 @@ pub enum Priced {
     Unknown,
 }
 
+/// So many damaged lines are named.
+const MOST_TOLD: usize = 10;
+
 /// Appends to a journal.
 #[derive(Debug)]
 pub struct Journal {
@@ -216,13 +219,23 @@ pub struct Journal {
     next: u64,
 }
 
+/// What is in a journal.
+#[derive(Debug, Default)]
+pub struct Contents {
+    /// Every record that can be read.
+    pub records: Vec<Record>,
+    /// What cannot be, in words.
+    pub damage: Vec<String>,
+}
+
 impl Journal {
-    /// Opens a journal, takes a torn end away, and gives what is in it.
-    pub fn open(path: &Path) -> io::Result<(Self, Vec<Record>)> {
+    /// Opens a journal, lays a torn end aside, and gives what is in it.
+    pub fn open(path: &Path) -> io::Result<(Self, Contents)> {
         let mut options = OpenOptions::new();
         let mut file = options.read(true).append(true).create(true).open(path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
+        let mut torn = None;
         let good = match pinion_jsonl::tail::inspect(&bytes) {
             pinion_jsonl::tail::Tail::Whole => bytes.len(),
             pinion_jsonl::tail::Tail::Unterminated => {
@@ -230,19 +243,27 @@ impl Journal {
                 bytes.len()
             }
             pinion_jsonl::tail::Tail::Torn { at } => {
+                torn = Some(lay_aside(path, &bytes[at..])?);
                 file.set_len(at as u64)?;
                 at
             }
         };
         file.seek(io::SeekFrom::End(0))?;
-        let records = parse(&bytes[..good]);
-        let next = records.last().map_or(1, |record: &Record| record.seq + 1);
-        Ok((Self { file, next }, records))
+        let mut contents = parse(&bytes[..good]);
+        contents.damage.extend(torn);
+        let last = contents.records.last();
+        let next = last.map_or(1, |record: &Record| record.seq + 1);
+        Ok((Self { file, next }, contents))
     }
 
-    /// What is in a journal, without touching it.
-    pub fn read(path: &Path) -> io::Result<Vec<Record>> {
-        Ok(parse(&std::fs::read(path)?))
+    /// What is in a journal, without touching it. A last line without end may still be written.
+    pub fn read(path: &Path) -> io::Result<Contents> {
+        let bytes = std::fs::read(path)?;
+        let whole = match pinion_jsonl::tail::inspect(&bytes) {
+            pinion_jsonl::tail::Tail::Torn { at } if bytes.last() != Some(&b'\n') => at,
+            _ => bytes.len(),
+        };
+        Ok(parse(&bytes[..whole]))
     }
 
     /// Writes one event down and gives its record and line (without LF).
@@ -266,13 +287,51 @@ impl Journal {
     }
 }
 
-/// The records in these bytes; a line nobody understands is passed over.
-fn parse(bytes: &[u8]) -> Vec<Record> {
+/// Keeps a torn end beside its journal; says so.
+fn lay_aside(path: &Path, torn: &[u8]) -> io::Result<String> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".torn");
+    let mut options = OpenOptions::new();
+    let mut beside = options.append(true).create(true).open(&name)?;
+    beside.write_all(torn)?;
+    if torn.last() != Some(&b'\n') {
+        beside.write_all(b"\n")?;
+    }
+    Ok(format!(
+        "the last line of the journal was torn; its {} bytes are in {}.torn",
+        torn.len(),
+        file_name(path)
+    ))
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// The records in these bytes, and the lines that are none.
+fn parse(bytes: &[u8]) -> Contents {
+    let mut contents = Contents::default();
+    let mut bad = Vec::new();
     let lines = bytes.split(|byte| *byte == b'\n');
-    lines
-        .filter(|line| !line.is_empty())
-        .filter_map(|line| serde_json::from_slice(line).ok())
-        .collect()
+    for (index, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+        match serde_json::from_slice(line) {
+            Ok(record) => contents.records.push(record),
+            Err(_) => bad.push(index + 1),
+        }
+    }
+    // Each in words of its own, so that one that was told is not told again when others follow.
+    contents
+        .damage
+        .extend(bad.iter().take(MOST_TOLD).map(|line| {
+            format!("line {line} of the journal cannot be read; what it said is missing here")
+        }));
+    if let Some(more) = bad.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
+        contents
+            .damage
+            .push(format!("{more} more lines of the journal cannot be read"));
+    }
+    contents
 }
 
 #[cfg(test)]
@@ -298,7 +357,7 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         for cut in 0..=whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
-            let (mut journal, records) = Journal::open(&path).unwrap();
+            let (mut journal, Contents { records, damage }) = Journal::open(&path).unwrap();
             let complete = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
             let unterminated = whole.get(cut) == Some(&b'\n');
             assert_eq!(
@@ -306,11 +365,45 @@ mod tests {
                 complete + usize::from(unterminated),
                 "cut at {cut}"
             );
+            let torn = whole[..cut].rsplit(|byte| *byte == b'\n').next().unwrap();
+            let is_torn = !torn.is_empty() && !unterminated;
+            assert_eq!(
+                damage.len(),
+                usize::from(is_torn),
+                "cut at {cut}: {damage:?}"
+            );
+            let beside = directory.path().join("events.jsonl.torn");
+            if is_torn {
+                assert_eq!(std::fs::read(&beside).unwrap(), [torn, b"\n"].concat());
+                std::fs::remove_file(&beside).unwrap();
+            }
+            assert!(!beside.exists(), "cut at {cut}");
             journal.append(event(9)).unwrap();
             let again = Journal::read(&path).unwrap();
-            let numbers: Vec<u64> = again.iter().map(|record| record.seq).collect();
+            assert!(again.damage.is_empty(), "{:?}", again.damage);
+            let numbers: Vec<u64> = again.records.iter().map(|record| record.seq).collect();
             let expected: Vec<u64> = (1..=records.len() as u64 + 1).collect();
             assert_eq!(numbers, expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_line_is_named_and_costs_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("events.jsonl");
+        let (mut journal, _) = Journal::open(&path).unwrap();
+        for index in 0..3 {
+            journal.append(event(index)).unwrap();
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("\"c1\"", "\"c1")).unwrap();
+        let read = Journal::read(&path).unwrap();
+        let (_, opened) = Journal::open(&path).unwrap();
+        for contents in [read, opened] {
+            let numbers: Vec<u64> = contents.records.iter().map(|record| record.seq).collect();
+            assert_eq!(numbers, [1, 3]);
+            assert_eq!(contents.damage.len(), 1);
+            assert!(contents.damage[0].starts_with("line 2 of the journal"));
         }
     }
 }

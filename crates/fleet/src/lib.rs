@@ -47,7 +47,7 @@ pub use consume::{Consumer, Counts, LINE_LIMIT};
 pub use event::{ChildEvent, Effect, Ending, Reason, Step, Text, Tokens, ToolPhase};
 pub use failure::{ChildFailure, Clock, FailureKind};
 pub use feed::Feed;
-pub use journal::{FleetEvent, Journal, Outcome, Record};
+pub use journal::{Contents, FleetEvent, Journal, Outcome, Record};
 pub use ledger::{Charge, Ledger};
 pub use log::BatchLog;
 pub use money::Micros;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pinion_status::Failure;
+use pinion_status::{Code, Failure};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -123,6 +123,13 @@ pub async fn start(options: Options) -> Result<Report, Failure> {
 /// said was about other results.
 pub async fn resume(options: Options) -> Result<Report, Failure> {
     let shared = Shared::new(options)?;
+    if shared.with_state(|state| state.children.is_empty()) {
+        let message = format!(
+            "{}: the journal does not say how the run began; start it anew",
+            shared.directory.path().display()
+        );
+        return Err(Failure::new(Code::DataLoss, message));
+    }
     let open = shared.with_state(|state| {
         let children = state.children.iter();
         let open = children.filter(|child| child.status != ChildStatus::Finished);
@@ -136,6 +143,7 @@ pub async fn resume(options: Options) -> Result<Report, Failure> {
         open
     });
     shared.tell(FleetEvent::RunResumed { children: open });
+    shared.tell_damage();
     execute(shared).await
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `plan.json` | the plan as it was read, prompts included |
 //! | `input` | what came on standard input |
-//! | `events.jsonl` | the journal |
+//! | `events.jsonl` | the journal; `events.jsonl.torn` has torn ends of it |
 //! | `children/NAME.jsonl` | what a child printed, byte by byte; `NAME.2.jsonl` for its second attempt |
 //! | `children/NAME.stderr` | what it printed on standard error |
 //! | `results.md` | what the judge is shown |
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use pinion_status::{Code, Failure};
 
-use crate::{Journal, Plan, Record, Report, RunState};
+use crate::{Contents, Journal, Plan, Report, RunState};
 
 /// A run's directory.
 #[derive(Debug)]
@@ -168,7 +168,7 @@ impl RunDir {
     }
 
     /// Opens the journal to go on with it.
-    pub fn journal(&self) -> Result<(Journal, Vec<Record>), Failure> {
+    pub fn journal(&self) -> Result<(Journal, Contents), Failure> {
         let path = self.path.join("events.jsonl");
         Journal::open(&path).map_err(|error| Failure::io(path.display(), &error))
     }
@@ -176,8 +176,13 @@ impl RunDir {
     /// The state of the run, as its journal has it now.
     pub fn state(&self) -> Result<RunState, Failure> {
         let path = self.path.join("events.jsonl");
-        let records = Journal::read(&path).map_err(|error| Failure::io(path.display(), &error))?;
-        Ok(RunState::from_records(&records))
+        let contents = Journal::read(&path).map_err(|error| Failure::io(path.display(), &error))?;
+        let mut state = RunState::from_records(&contents.records);
+        // What a resumed run has told is in the journal itself.
+        let told = |message: &String| state.warnings.contains(message);
+        let untold: Vec<String> = contents.damage.into_iter().filter(|m| !told(m)).collect();
+        state.warnings.extend(untold);
+        Ok(state)
     }
 
     /// The report of the run, made from its journal.

@@ -15,8 +15,8 @@ use crate::journal::FleetEvent;
 use crate::plan::JUDGE;
 use crate::veil::Veil;
 use crate::{
-    Breakers, Chain, Charge, ChildFailure, ChildPlan, ChildStatus, Choice, FailureKind, Journal,
-    Ledger, Micros, Outcome, Pass, Plan, Report, RunDir, RunState,
+    Breakers, Chain, Charge, ChildFailure, ChildPlan, ChildStatus, Choice, Contents, FailureKind,
+    Journal, Ledger, Micros, Outcome, Pass, Plan, Report, RunDir, RunState,
 };
 
 /// How often a child that waits looks at breakers that others may change.
@@ -32,6 +32,8 @@ pub(super) struct Shared {
     observers: Vec<Box<dyn Observer>>,
     veil: Veil,
     book: Mutex<Book>,
+    /// What of the journal could not be read.
+    damage: Vec<String>,
     breakers: Mutex<Board>,
     clock: BreakerClock,
     /// Told when a breaker has changed.
@@ -63,7 +65,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     pub fn new(options: Options) -> Result<Arc<Self>, Failure> {
-        let (journal, records) = options.directory.journal()?;
+        let (journal, Contents { records, damage }) = options.directory.journal()?;
         let state = RunState::from_records(&records);
         let mut ledger = Ledger::new(options.plan.budget);
         for child in &state.children {
@@ -88,6 +90,7 @@ impl Shared {
                 state,
                 failed: None,
             }),
+            damage,
             ledger: Mutex::new(ledger),
             begun: options.begun.into(),
             input: OnceLock::new(),
@@ -112,6 +115,17 @@ impl Shared {
                 self.stop.set(StopReason::Interrupted);
             }
             Err(_) => {}
+        }
+    }
+
+    /// Tells what of the journal could not be read, once.
+    pub fn tell_damage(&self) {
+        for message in &self.damage {
+            if !self.with_state(|state| state.warnings.contains(message)) {
+                self.tell(FleetEvent::Warning {
+                    message: message.clone(),
+                });
+            }
         }
     }
 

@@ -122,3 +122,42 @@ fn a_killed_run_names_its_logs_and_how_to_go_on_with_it() {
         "children/a.jsonl"
     );
 }
+
+#[test]
+fn d1_damage_in_the_journal_is_told() {
+    let stage = Stage::offline();
+    let body =
+        r#"echo '{"type":"tool","name":"read"}'; [ -e well ] || exit 1; echo '{"type":"done"}'"#;
+    stage.run(&format!(
+        "defaults: {{ retries: 0 }}\nchildren:\n{}",
+        script("a", body)
+    ));
+    let path = stage.run_dir().join("events.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let broken = text.replace("\"child_tool\"", "\"child_tool") + "{\"seq\":99,\"ti";
+    fs::write(&path, broken).unwrap();
+    let directory = stage.run_dir().display().to_string();
+    let line = "line 3 of the journal cannot be read";
+    let shown = stage.verb(&["show", &directory]);
+    assert!(shown.stdout.contains(line), "{}", shown.stdout);
+    stage.write("well", "");
+    for _ in 0..2 {
+        let again = resumed(&stage);
+        assert_eq!(again.code, Some(0), "{}", again.stderr);
+        let warnings = again.report()["warnings"].clone();
+        let warnings: Vec<&str> = warnings
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|w| w.as_str().unwrap())
+            .collect();
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(warnings[0].starts_with(line), "{warnings:?}");
+        assert!(
+            warnings[1].contains("was torn; its 13 bytes"),
+            "{warnings:?}"
+        );
+    }
+    let torn = fs::read_to_string(stage.run_dir().join("events.jsonl.torn")).unwrap();
+    assert_eq!(torn, "{\"seq\":99,\"ti\n");
+}
