@@ -21,7 +21,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How often it is said that nothing comes.
 const QUIET: Duration = Duration::from_secs(30);
 /// The longest result that is kept.
-const MAX_RESULT: usize = 4 * 1024 * 1024;
+pub(crate) const MAX_RESULT: usize = 4 * 1024 * 1024;
 
 /// How long an attempt may take.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +47,8 @@ pub(crate) struct AttemptEnd {
     /// Why it failed, if it did.
     pub failure: Option<ChildFailure>,
     pub result: Option<String>,
+    /// How long the result was, where it was too long to be kept in full.
+    pub shortened_from: Option<usize>,
     /// Something outside may be different now.
     pub changed: bool,
     pub session: Option<String>,
@@ -75,6 +77,7 @@ pub(crate) async fn follow(
         idle_since: None,
         last_reason: None,
         result: None,
+        shortened_from: None,
         changed: false,
         session: None,
         told_quiet: Duration::ZERO,
@@ -180,6 +183,8 @@ struct Attempt {
     idle_since: Option<Duration>,
     last_reason: Option<Reason>,
     result: Option<String>,
+    /// How long it was, where it is not all of it.
+    shortened_from: Option<usize>,
     changed: bool,
     session: Option<String>,
     /// When somebody was last told that nothing comes, or something came.
@@ -200,6 +205,7 @@ impl Attempt {
                 self.session = session.or(self.session.take());
             }
             ChildEvent::Text(Text::Whole(text)) if !text.is_empty() => {
+                self.shortened_from = Some(text.len()).filter(|length| *length > MAX_RESULT);
                 self.result = Some(shortened(text));
             }
             ChildEvent::Text(_) | ChildEvent::Alive => {}
@@ -307,6 +313,7 @@ impl Attempt {
                 Some(ChildFailure::new(FailureKind::Protocol, message))
             }),
             result: self.result,
+            shortened_from: self.shortened_from,
             changed: self.changed,
             session: self.session,
             counts: self.consumer.counts(),

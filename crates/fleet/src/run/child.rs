@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::eyes::Eyes;
 use super::shared::Shared;
 use super::{StopReason, TaskJob};
-use crate::attempt::{AttemptEnd, Limits, follow};
+use crate::attempt::{AttemptEnd, Limits, MAX_RESULT, follow};
 use crate::journal::FleetEvent;
 use crate::launch::{self, Life, Output as ChildOutput, Started};
 use crate::plan::{Failback, INPUT_VARIABLE, Isolation, JUDGE, Output};
@@ -228,6 +228,7 @@ impl Story<'_> {
             Err(message) => AttemptEnd {
                 failure: Some(ChildFailure::new(FailureKind::Protocol, message)),
                 result: None,
+                shortened_from: None,
                 changed: false,
                 session: None,
                 counts: Default::default(),
@@ -244,6 +245,13 @@ impl Story<'_> {
             && let Err(failure) = self.output(end.result.as_deref())
         {
             end.failure = Some(failure);
+        }
+        if let Some(length) = end.shortened_from {
+            let message = format!(
+                "the answer of {} has {length} bytes; its first {MAX_RESULT} are kept, and all of it is in {log}",
+                self.child.name
+            );
+            self.shared.tell(FleetEvent::Warning { message });
         }
         let outcome = match (&end.failure, self.shared.stop.reason()) {
             (None, _) => Outcome::Finished,

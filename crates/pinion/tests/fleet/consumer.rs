@@ -99,3 +99,20 @@ fn a_prompt_of_eight_megabytes_arrives() {
         ran.stderr
     );
 }
+
+#[test]
+fn an_answer_that_is_too_long_to_keep_is_shortened_and_that_is_told() {
+    let stage = Stage::offline();
+    let body = r#"printf '{"type":"text","text":"'; head -c 5000000 /dev/zero | tr '\0' x; echo '"}'; echo '{"type":"done"}'"#;
+    let ran = stage.run(&format!("children:\n{}", script("a", body)));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let report = ran.report();
+    let warning = report["warnings"][0].as_str().unwrap();
+    assert!(
+        warning.contains("the answer of a has 5000000 bytes"),
+        "{warning}"
+    );
+    assert!(warning.contains("children/a.jsonl"), "{warning}");
+    let result = report["children"][0]["result"].as_str().unwrap();
+    assert_eq!(result.len(), 4 << 20);
+}
