@@ -229,3 +229,33 @@ fn a_problem_in_a_prompt_names_the_file() {
         "p.md:3: there is no {{ results }}; known are input, input_path, name, run_dir"
     );
 }
+
+#[test]
+fn a_problem_in_a_long_text_names_its_own_line() {
+    let place = Place::new();
+    let wrong = "there is no {{ nme }}; known are input, input_path, name, run_dir";
+    for (text, lines) in [
+        (
+            "children:\n  - name: a\n    prompt:\n      text: |\n        One\n        {{ name }}\n        {{ nme }}\n\n        again {{ nme }}\n",
+            &[7, 9][..],
+        ),
+        (
+            "children:\n  - name: a\n    prompt: >-\n      One\n      two {{nme}}\n",
+            &[5],
+        ),
+        (
+            "children:\n  - { name: a, prompt: \"One\\n\\n{{ nme }}\" }\n",
+            &[2],
+        ),
+        (
+            "children:\n  - { name: a, prompt: \"\\x7b{ nme }}\" }\n",
+            &[2],
+        ),
+    ] {
+        let expected: Vec<String> = lines
+            .iter()
+            .map(|line| format!("{line}: {wrong}"))
+            .collect();
+        assert_eq!(place.problems(text), expected, "{text}");
+    }
+}

@@ -159,7 +159,8 @@ impl Reader<'_> {
     }
 
     fn check_names(&mut self, text: &str, names: &[&str], file: Option<&Path>, line: u64) {
-        for (offset, name) in unknown_names(text, names) {
+        let unknown = unknown_names(text, names);
+        for (index, (offset, name)) in unknown.iter().enumerate() {
             let message = format!(
                 "there is no {{{{ {name} }}}}; known are {}",
                 names.join(", ")
@@ -173,8 +174,25 @@ impl Reader<'_> {
                     };
                     self.fields.problems.push(problem);
                 }
-                None => self.fields.problem(line, message),
+                None => {
+                    let before = unknown[..index].iter();
+                    let nth = before.filter(|(_, other)| other == name).count();
+                    let line = self.line_of(name, nth, line);
+                    self.fields.problem(line, message);
+                }
             }
         }
+    }
+
+    /// The line of the plan on which `{{ name }}` stands for the nth time in a text that begins on `line`; that one if it is
+    /// written otherwise.
+    fn line_of(&self, name: &str, nth: usize, line: u64) -> u64 {
+        let first = usize::try_from(line).unwrap_or_default().saturating_sub(1);
+        let lines = self.lines.iter().skip(first).zip(line..);
+        let mut found = lines.flat_map(|(text, line)| {
+            let names = unknown_names(text, &[]).into_iter();
+            names.filter_map(move |(_, other)| (other == name).then_some(line))
+        });
+        found.nth(nth).unwrap_or(line)
     }
 }

@@ -38,6 +38,7 @@ pub fn read_plan(
             problems: Vec::new(),
         },
         check_model,
+        lines: text.lines().map(str::to_owned).collect(),
         tiers: Tiers::new(),
         used_by_others: HashSet::new(),
         used_by_us: HashSet::new(),
@@ -58,6 +59,8 @@ pub fn read_plan(
 pub(super) struct Reader<'a> {
     pub fields: Fields,
     pub check_model: &'a dyn Fn(&str) -> Result<(), String>,
+    /// The plan as it is written.
+    pub lines: Vec<String>,
     pub tiers: Tiers,
     pub used_by_others: HashSet<String>,
     pub used_by_us: HashSet<String>,
