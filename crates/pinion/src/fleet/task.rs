@@ -1,5 +1,6 @@
 //! Children of `isolation: task`: sessions of this process, whose lines go to the fleet without a pipe.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -134,7 +135,7 @@ fn flags(job: &TaskJob) -> Result<Flags, Failure> {
         .map(str::to_owned)
         .into();
     if let Some(model) = &job.model {
-        words.extend(["--model".into(), model.clone()]);
+        words.extend(["--model".into(), placed(model, &job.directory)]);
     }
     words.extend(job.args.iter().cloned());
     match cli::parse(Program::Pinion, words)? {
@@ -144,6 +145,16 @@ fn flags(job: &TaskJob) -> Result<Flags, Failure> {
         }
         _ => Err(Failure::usage("its args ask for something else than a run")),
     }
+}
+
+/// A model that is a file lies where the child runs, as it would for a process of its own.
+fn placed(model: &str, directory: &Path) -> String {
+    for kind in ["offline/scenario:", "cassette:"] {
+        if let Some(file) = model.strip_prefix(kind) {
+            return format!("{kind}{}", directory.join(file).display());
+        }
+    }
+    model.to_owned()
 }
 
 fn prompts(job: &TaskJob) -> Result<Prompts, Failure> {

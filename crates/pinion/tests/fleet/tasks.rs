@@ -101,3 +101,20 @@ fn a_task_that_takes_too_long_is_ended() {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert_eq!(ran.child("a")["failure"]["clock"], "child");
 }
+
+#[test]
+fn a_model_that_is_a_file_lies_where_the_child_runs() {
+    let stage = Stage::offline();
+    stage.write(
+        "deep/answers.json",
+        r#"{"turns": [{"text": "From below."}]}"#,
+    );
+    for isolation in ["process", "task"] {
+        let _ = fs::remove_dir_all(stage.run_dir());
+        let ran = stage.run(&format!(
+            "children:\n  - {{ name: a, prompt: go, isolation: {isolation}, directory: deep, model: 'offline/scenario:answers.json' }}\n"
+        ));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(ran.child("a")["result"], "From below.", "{isolation}");
+    }
+}
