@@ -1,7 +1,8 @@
 //! One child: its attempts, on which models, and when it is enough.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+mod asked;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +16,10 @@ use super::{StopReason, TaskJob};
 use crate::attempt::{AttemptEnd, Limits, MAX_RESULT, follow};
 use crate::journal::FleetEvent;
 use crate::launch::{self, Life, Output as ChildOutput, Started};
-use crate::plan::{Failback, INPUT_VARIABLE, Isolation, JUDGE, Output};
+use crate::plan::{Failback, Isolation};
 use crate::{
     BatchLog, Chain, Charge, ChildFailure, ChildPlan, Choice, Clock, Consumer, FailureKind, Feed,
-    Outcome, Pass, RunDir, prompt, structured,
+    Outcome, Pass, RunDir,
 };
 
 /// What a child is told whose answer was too long.
@@ -339,77 +340,5 @@ impl Story<'_> {
                 over: false,
             },
         }
-    }
-
-    fn prompt(&self) -> String {
-        let directory = &self.shared.directory;
-        let path = |path: PathBuf| path.display().to_string();
-        let mut text = prompt::render(&self.child.prompt, |name| match name {
-            "input" => Some(self.shared.input().to_string()),
-            "input_path" => Some(path(directory.input())),
-            "name" => Some(self.child.name.clone()),
-            "run_dir" => Some(path(directory.path().to_owned())),
-            "results" => self.results.clone(),
-            "results_path" => Some(path(directory.path().join("results.md"))),
-            _ => None,
-        });
-        if launch::files_in_prompt(self.child.agent) && !self.child.files.is_empty() {
-            text.push_str("\n\nFiles that go with this:\n");
-            for file in &self.child.files {
-                text.push_str(&format!("- {}\n", file.display()));
-            }
-        }
-        if self.too_long {
-            text.push_str(SHORTER);
-        }
-        text
-    }
-
-    fn variables(&self, model: Option<&str>, place: &Path) -> Vec<(OsString, OsString)> {
-        let directory = self.shared.directory.path();
-        // Some programs work where this says and not where they are. The plan has the last word.
-        let place = place.canonicalize().unwrap_or_else(|_| place.to_owned());
-        let mut variables: Vec<(OsString, OsString)> = vec![("PWD".into(), place.into())];
-        let own = self.child.env.iter();
-        variables.extend(own.map(|(name, value)| (name.into(), value.into())));
-        variables.extend([
-            ("PINION_FLEET_RUN".into(), directory.into()),
-            ("PINION_FLEET_CHILD".into(), self.child.name.clone().into()),
-            (
-                "PINION_FLEET_ATTEMPT".into(),
-                self.attempt.to_string().into(),
-            ),
-            (
-                "PINION_FLEET_MODEL".into(),
-                model.unwrap_or_default().into(),
-            ),
-            (INPUT_VARIABLE.into(), self.shared.directory.input().into()),
-        ]);
-        variables
-    }
-
-    /// The answer in the form the plan asks for.
-    fn output(&self, result: Option<&str>) -> Result<Option<Value>, ChildFailure> {
-        let Output::Json { schema } = &self.child.output else {
-            return Ok(None);
-        };
-        let wrong = |message: String| ChildFailure::new(FailureKind::StructuredOutput, message);
-        let value = structured::json_in(result.unwrap_or_default())
-            .ok_or_else(|| wrong("the answer is not JSON".into()))?;
-        let misfit = schema
-            .as_ref()
-            .and_then(|schema| structured::misfit(schema, &value));
-        if let Some(misfit) = misfit {
-            return Err(wrong(format!(
-                "the answer does not fit its schema: {misfit}"
-            )));
-        }
-        let rule = self.shared.plan.verdict.as_ref();
-        if let Some(rule) = rule.filter(|_| self.child.name == JUDGE)
-            && value.get(&rule.field).is_none()
-        {
-            return Err(wrong(format!("the answer has no \"{}\"", rule.field)));
-        }
-        Ok(Some(value))
     }
 }
