@@ -50,8 +50,10 @@ pub struct TextPrinter {
     answer: AnswerFacts,
     /// Whether what was printed last ended its line.
     at_line_start: bool,
-    /// Whether the segment that grows has been printed.
-    has_patches: bool,
+    /// The segment that was printed last, while its line may go on.
+    growing: Option<Text>,
+    /// Segments that were printed as they grew, and have not ended: thinking and text may end together.
+    printed: Vec<Text>,
 }
 
 /// What is known of the answer that grows.
@@ -77,7 +79,8 @@ impl TextPrinter {
             events: Vec::new(),
             answer: AnswerFacts::default(),
             at_line_start: true,
-            has_patches: false,
+            growing: None,
+            printed: Vec::new(),
         }
     }
 
@@ -113,17 +116,14 @@ impl TextPrinter {
     fn in_words(&mut self, event: &ChatEvent, records: &mut Records) {
         match event {
             ChatEvent::Patch(patch) if patch.stream.kind != PatchKind::Arguments => {
-                self.has_patches = true;
+                self.segment_grows(&patch.stream.facts.message_id, records);
                 self.say(&patch.text, records);
             }
-            ChatEvent::TextSegmentStarted(_) | ChatEvent::ReasoningSegmentStarted(_) => {
-                self.has_patches = false;
-            }
             ChatEvent::ReasoningSegmentFinished(finished) => {
-                self.segment_ends(&finished.content, records);
+                self.segment_ends(&finished.message_id, &finished.content, records);
             }
             ChatEvent::TextSegmentFinished(finished) => {
-                self.segment_ends(&finished.content, records);
+                self.segment_ends(&finished.message_id, &finished.content, records);
                 if self.metadata != Metadata::None {
                     let facts = self.facts_of(&self.about(finished));
                     let yaml = to_yaml(&json!({ "Metadata": facts }));
@@ -145,12 +145,30 @@ impl TextPrinter {
         }
     }
 
-    fn segment_ends(&mut self, whole: &str, records: &mut Records) {
-        if !self.has_patches {
-            self.say(whole, records);
+    /// Makes a segment the one whose line goes on.
+    fn segment_grows(&mut self, segment: &Text, records: &mut Records) {
+        if self.growing.as_ref() == Some(segment) {
+            return;
         }
         self.end_line(records);
-        self.has_patches = false;
+        self.growing = Some(segment.clone());
+        if !self.printed.contains(segment) {
+            self.printed.push(segment.clone());
+        }
+    }
+
+    fn segment_ends(&mut self, segment: &Text, whole: &str, records: &mut Records) {
+        match self.printed.iter().position(|printed| printed == segment) {
+            Some(at) => {
+                self.printed.swap_remove(at);
+            }
+            None => {
+                self.end_line(records);
+                self.say(whole, records);
+            }
+        }
+        self.end_line(records);
+        self.growing = None;
     }
 
     fn document(&mut self, value: &Value, records: &mut Records) {

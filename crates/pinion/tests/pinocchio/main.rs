@@ -17,6 +17,7 @@ mod endings;
 mod exits;
 mod input;
 mod links;
+mod models;
 mod normal;
 mod outputs;
 mod pace;

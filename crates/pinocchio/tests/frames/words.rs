@@ -117,6 +117,23 @@ fn an_answer_as_a_whole_is_printed_once() {
 }
 
 #[test]
+fn thinking_that_ends_with_the_text_is_printed_once_and_apart_from_it() {
+    let answer = json!({"role":"assistant","content":[{"type":"thinking","thinking":"3×4"},
+        {"type":"text","text":"12."}],"api":"openai-completions","stopReason":"stop"});
+    let mut stage = Stage::new();
+    stage.begin(start(0), "");
+    stage.answer_begins(&answer);
+    stage.block(0, &answer, &["3×", "4"]);
+    stage.block(1, &answer, &["12", "."]);
+    stage.block_ends(0, &answer);
+    stage.block_ends(1, &answer);
+    stage.answer_ends(&answer);
+    stage.end(RunEnd::Finished, Terminal::Yes);
+    let text = printed(stage.outs, TextFormat::Text, Metadata::None);
+    assert_eq!(text, "3×4\n12.\n");
+}
+
+#[test]
 fn every_event_is_an_object() {
     let text = printed(
         conversation(RunEnd::Stopped),
