@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use pinion_agent::ToolOrder;
+use pinion_agent::{Habits, ToolOrder};
 use pinion_commands::{BuiltInValues, Command, RenderedCommand, Source, templates};
 use pinion_config::{Dirs, Settings, Trust, TrustFlag};
 use pinion_history::{StoreChoice, TimelineStore, Turn, TurnStore, open_timeline, open_turns};
@@ -121,6 +121,8 @@ impl Job {
         // A turn is what was said, not a summary of it.
         engine.auto_compaction = false;
         engine.tool_order = ToolOrder::Parallel;
+        // A call that was cut off is not run, and an answer that never began is not told as begun.
+        engine.habits = Habits::Modern;
         Ok(Runner {
             thinking_level: models.thinking_level(),
             models: Arc::new(models),

@@ -1,9 +1,51 @@
 //! What models really do, over each kind of interface: they think, refuse, break off in the middle of a call, call tools.
 
-use pinion_testkit::ModelServer;
+use pinion_testkit::{Exit, ModelServer};
 use serde_json::json;
 
-use crate::stage::Home;
+use crate::stage::{Home, payloads};
+
+const KINDS: [&str; 4] = ["openai", "claude", "openai-responses", "gemini"];
+
+#[test]
+fn a_request_that_is_refused_is_a_failed_run_and_nothing_else() {
+    for kind in KINDS {
+        let server = ModelServer::start(json!({"turns": [
+            {"http": {"status": 401, "body": {"error": {"message": "no such key"}}}}]}));
+        let told = Home::of(&server, kind).say("hello", &[]);
+        assert_eq!((told.status(), told.exit), ("failed", Exit::Code(1)));
+        assert_eq!(
+            told.names(),
+            ["ChatUserMessageAccepted", "ChatRunStarted", "ChatRunFailed"],
+            "{kind}"
+        );
+        let failed = payloads(&told.lines, "ChatRunFailed")[0];
+        assert_eq!(
+            failed["correlation"]["runId"], failed["messageId"],
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn a_call_that_was_cut_off_is_not_run() {
+    for kind in ["openai", "claude", "openai-responses"] {
+        let server = ModelServer::start(json!({"turns": [
+            {"steps": [{"tool": "bash", "raw_args": "{\"command\":\"touch ran", "id": "call_1"}]},
+            {"steps": ["Oh."]}]}));
+        let home = Home::of(&server, kind);
+        let told = home.say("hello", &["--tools", "bash"]);
+        assert_eq!(told.status(), "ok", "{kind}: {}", told.stderr);
+        let result = payloads(&told.lines, "ChatToolResultReady")[0];
+        assert_eq!(result["status"], "error", "{kind}: {result}");
+        let words = result["result"].as_str().unwrap();
+        assert!(
+            words.starts_with("Error: Invalid arguments for tool \"bash\""),
+            "{kind}: {words}"
+        );
+        assert!(!home.sandbox.work().join("ran").exists(), "{kind}");
+    }
+}
 
 #[test]
 fn thinking_over_completions_is_printed_once_and_on_lines_of_its_own() {
