@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::message::decode;
 use crate::pb;
 use crate::timeline::Shown;
+use crate::translate::told;
 use crate::turns::{arguments, blank};
 
 /// The entities of a session as messages, in their order. What a chat has no place for is left out.
@@ -118,7 +119,7 @@ impl Recalling {
         self.messages.push(Message::ToolResult(ToolResultMessage {
             tool_call_id: result.tool_call_id.to_string(),
             tool_name: result.tool_name.to_string(),
-            content: vec![Block::text(&*result.result)],
+            content: vec![Block::text(told(&result.result))],
             details: None,
             is_error: &*result.status == "error",
             timestamp: 0,

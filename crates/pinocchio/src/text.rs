@@ -14,7 +14,7 @@ use crate::family::Family;
 use crate::outgoing::Out;
 use crate::patch::PatchKind;
 use crate::pb::{self, Text};
-use crate::translate::Translator;
+use crate::translate::{Translator, told};
 
 /// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -134,7 +134,8 @@ impl TextPrinter {
                 self.document(&tool_call(call), records);
             }
             ChatEvent::ToolResultReady(result) => {
-                self.document(&tool_result(result), records);
+                let words = told(&result.result);
+                self.document(&tool_result(result, &words), records);
             }
             ChatEvent::RunFailed(failed) => {
                 self.end_line(records);
@@ -247,7 +248,9 @@ impl TextPrinter {
                 "tool-execution-started",
                 call_value(&call.tool_call_id, &call.tool_name, &call.input),
             ),
-            ChatEvent::ToolResultReady(result) => ("tool-result-ready", tool_result(result)),
+            ChatEvent::ToolResultReady(result) => {
+                ("tool-result-ready", tool_result(result, &result.result))
+            }
             ChatEvent::ToolCallFinished(call) => (
                 "tool-call-finished",
                 json!({"id": &*call.tool_call_id, "name": &*call.tool_name, "result": "",
@@ -416,7 +419,7 @@ fn call_value(id: &str, name: &str, input: &str) -> Value {
     json!({"id": id, "name": name, "input": input})
 }
 
-fn tool_result(result: &pb::ChatToolResultReady) -> Value {
-    json!({"id": &*result.tool_call_id, "name": &*result.tool_name, "result": &*result.result,
+fn tool_result(result: &pb::ChatToolResultReady, text: &str) -> Value {
+    json!({"id": &*result.tool_call_id, "name": &*result.tool_name, "result": text,
         "status": &*result.status})
 }

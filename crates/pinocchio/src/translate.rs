@@ -5,6 +5,7 @@
 
 mod answer;
 mod naming;
+mod result;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,6 +21,9 @@ use crate::pb::{self, Text};
 use crate::verdict::RunEnd;
 use answer::Answer;
 use naming::Naming;
+use result::result_text;
+
+pub(crate) use result::{told, written};
 
 /// What is known of a run when it begins.
 #[derive(Debug, Clone)]
@@ -375,26 +379,5 @@ impl Run {
                 ..Default::default()
             },
         ));
-    }
-}
-
-/// What a tool gave, as text: its words, or its data where it has no words.
-pub(crate) fn result_text(output: &ToolOutput, is_error: bool) -> String {
-    let words: Vec<String> = output
-        .content
-        .iter()
-        .filter_map(|block| match block {
-            Block::Text(text) => Some(text.text.clone()),
-            Block::Image { mime_type, .. } => Some(format!("[image {mime_type}]")),
-            Block::Thinking(_) | Block::ToolCall(_) => None,
-        })
-        .collect();
-    let data = output.details.as_ref().map(ToString::to_string);
-    match (words.join("\n"), data, is_error) {
-        (words, None, true) => format!("Error: {words}"),
-        (words, Some(data), true) if words.is_empty() => format!("{data} | Error: failed"),
-        (words, Some(_), true) => format!("Error: {words}"),
-        (words, Some(data), false) if words.is_empty() => data,
-        (words, _, false) => words,
     }
 }

@@ -21,7 +21,7 @@ fn s1_a_child_that_writes_to_standard_output_cannot_tear_frames() {
     assert_eq!((told.status(), told.exit), ("ok", Exit::Code(0)));
     let results = payloads(&told.lines, "ChatToolResultReady");
     let mut results = results.iter().filter_map(|it| it["result"].as_str());
-    assert!(results.any(|result| result == "no line feed"));
+    assert!(results.any(|result| result == "\"no line feed\""));
 }
 
 #[test]

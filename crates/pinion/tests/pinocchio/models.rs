@@ -1,9 +1,9 @@
 //! What models really do, over each kind of interface: they think, refuse, break off in the middle of a call, call tools.
 
 use pinion_testkit::{Exit, ModelServer};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::stage::{Home, payloads};
+use crate::stage::{Home, payloads, said};
 
 const KINDS: [&str; 4] = ["openai", "claude", "openai-responses", "gemini"];
 
@@ -53,4 +53,30 @@ fn thinking_over_completions_is_printed_once_and_on_lines_of_its_own() {
         {"steps": [{"thinking": "3×4", "chunk": 2}, {"text": "12.", "chunk": 2}]}]}));
     let ran = Home::of(&server, "openai").run(&["run-command", "say.yaml"]);
     assert_eq!(ran.stdout, "3×4\n12.\n", "{}", ran.stderr);
+}
+
+/// Calls a command that prints this, and answers.
+fn printing(text: &str) -> Value {
+    let call = json!({"tool": "bash", "args": {"command": format!("printf '{text}'")}, "id": "call_1", "chunk": 5});
+    json!({"turns": [{"steps": [call]}, {"steps": ["Done."]}]})
+}
+
+#[test]
+fn the_result_of_a_tool_is_json() {
+    for (printed, result) in [
+        ("hi there", "\"hi there\""),
+        ("{\"celsius\":-3}", "{\"celsius\":-3}"),
+    ] {
+        let server = ModelServer::start(printing(printed));
+        let told = Home::of(&server, "openai").say("hello", &["--tools", "bash"]);
+        assert_eq!(
+            payloads(&told.lines, "ChatToolResultReady")[0]["result"],
+            result
+        );
+        // The model is told what the tool printed.
+        assert_eq!(
+            said(&server.requests()[1]).last().unwrap(),
+            &format!("tool: {printed}")
+        );
+    }
 }

@@ -150,7 +150,7 @@ fn tool_payloads_are_found_by_their_type() {
     assert_eq!(names.last(), Some(&"ChatToolCallFinished"), "{text}");
     let (text, exit) = shell(
         &home,
-        r#"pinocchio run-command ./my-command.yaml --rpc --tools bash | jq -r 'select(.uiEvent.payload["@type"] == "type.googleapis.com/pinocchio.chatapp.v1.ChatToolResultReady") | .uiEvent.payload.result'"#,
+        r#"pinocchio run-command ./my-command.yaml --rpc --tools bash | jq -r 'select(.uiEvent.payload["@type"] == "type.googleapis.com/pinocchio.chatapp.v1.ChatToolResultReady") | .uiEvent.payload.result | fromjson'"#,
     );
     assert_eq!((text.trim(), exit), ("hi", Exit::Code(0)));
 }

@@ -142,6 +142,23 @@ fn requests_go_on_with_a_conversation_too() {
 }
 
 #[test]
+fn what_a_tool_gave_is_kept_as_json_and_told_as_it_was() {
+    let call = json!({"tool": "bash", "args": {"command": "printf 'one\ntwo'"}, "id": "call_1"});
+    let (server, home) =
+        with_server(json!({"turns": [{"steps": [call]}, turn("One."), turn("Two.")]}));
+    home.say("s", "first", &["--tools", "bash"]);
+    let kept = home.turns().latest("s", "final").unwrap().unwrap();
+    let result = |block: &pinion_history::Block| block.payload.get("result").cloned();
+    let results: Vec<Value> = kept.turn.blocks.iter().filter_map(result).collect();
+    assert_eq!(results, [json!("\"one\\ntwo\"")]);
+    home.say("s", "second", &["--resume"]);
+    let asked = server.requests();
+    let told = "tool: one\ntwo".to_owned();
+    assert!(said(&asked[1]).contains(&told), "{:?}", said(&asked[1]));
+    assert!(said(&asked[2]).contains(&told), "{:?}", said(&asked[2]));
+}
+
+#[test]
 fn requests_are_kept_in_the_session_the_client_names() {
     let home = Home::new();
     let (turns, timeline) = (home.path("turns.db"), home.path("timeline.db"));

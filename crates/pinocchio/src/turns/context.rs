@@ -8,6 +8,8 @@ use pinion_message::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::translate::told;
+
 /// What the engine begins with.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Context {
@@ -98,14 +100,11 @@ impl Reading {
         self.end_answer();
         let id = block.payload_text("id").unwrap_or_default();
         let error = block.payload_text("error").unwrap_or_default();
-        let result = match block.payload.get("result") {
-            None | Some(Value::Null) => "",
-            Some(Value::String(text)) => text,
-            Some(other) => &other.to_string(),
-        };
-        let text = match error.is_empty() {
-            true => result,
-            false => error,
+        let text = match block.payload.get("result") {
+            _ if !error.is_empty() => error.to_owned(),
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => told(text),
+            Some(other) => other.to_string(),
         };
         let name = self
             .history
@@ -118,7 +117,7 @@ impl Reading {
         self.history.push(Message::ToolResult(ToolResultMessage {
             tool_call_id: id.to_owned(),
             tool_name: name,
-            content: said(block, text.to_owned()),
+            content: said(block, text),
             details: None,
             is_error: !error.is_empty(),
             timestamp: 0,

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::{images, put, text_block};
 use crate::family::{Family, finish_class};
 use crate::ids;
+use crate::translate::written;
 
 /// What a run produced, and its names.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +55,8 @@ pub fn final_turn(turn: &Turn, produced: &Produced<'_>) -> Turn {
                 last_result = Some(result);
             }
             Message::ToolResult(result) => turn.blocks.push(result_block(result)),
+            // Nothing was said.
+            Message::Custom(custom) if custom.content == Content::Blocks(Vec::new()) => {}
             Message::Custom(custom) => turn.blocks.push(user_block(&custom.content)),
             Message::BashExecution(_)
             | Message::CompactionSummary(_)
@@ -159,7 +162,7 @@ fn result_block(result: &ToolResultMessage) -> Block {
     let mut payload = Map::new();
     let (error, given) = match result.is_error {
         true => (text, Value::Null),
-        false => (String::new(), Value::String(text)),
+        false => (String::new(), Value::String(written(text))),
     };
     put(&mut payload, "error", error);
     put(&mut payload, "id", result.tool_call_id.clone());
