@@ -68,7 +68,15 @@ impl Frames {
 
     /// Whether `payload` of [`Frames::event`] is looked at.
     pub fn needs_payload(&self, event: &ChatEvent) -> bool {
-        self.mode == PatchMode::Append || !matches!(event, ChatEvent::Patch(_))
+        self.repeated(event).is_none()
+    }
+
+    /// A patch that tells everything so far. Arguments never do: their readers add up whatever comes.
+    fn repeated<'a>(&self, event: &'a ChatEvent) -> Option<&'a Patch> {
+        match event {
+            ChatEvent::Patch(patch) if patch.stream.kind.mode(self.mode).repeats() => Some(patch),
+            _ => None,
+        }
     }
 
     /// Prints an event; `payload` is its protobuf JSON. The slices of the line are given to `push`.
@@ -97,11 +105,9 @@ impl Frames {
         self.head.extend_from_slice(br#"","payload":{"@type":""#);
         event.append_type_url(&mut self.head);
         self.head.push(b'"');
-        match event {
-            ChatEvent::Patch(patch) if self.mode == PatchMode::Snapshot => {
-                self.snapshot_patch(patch, push);
-            }
-            event => {
+        match self.repeated(event) {
+            Some(patch) => self.snapshot_patch(patch, push),
+            None => {
                 let members = payload.strip_prefix(b"{").unwrap_or(b"}");
                 let comma: &[u8] = if members == b"}" { b"" } else { b"," };
                 push(&[&self.opening, &self.head, comma, members, b"}}\n"]);

@@ -29,6 +29,14 @@ impl PatchKind {
             Self::Arguments => "ChatToolArgumentsPatch",
         }
     }
+
+    /// How such patches are told where `mode` is asked for: arguments are always what is new.
+    pub(crate) fn mode(self, mode: PatchMode) -> PatchMode {
+        match self {
+            Self::Text | Self::Thinking => mode,
+            Self::Arguments => PatchMode::Append,
+        }
+    }
 }
 
 /// How a reader takes the text of a patch.

@@ -80,3 +80,21 @@ fn the_result_of_a_tool_is_json() {
         );
     }
 }
+
+#[test]
+fn arguments_are_always_told_as_what_is_new() {
+    for mode in ["snapshot", "append"] {
+        let server = ModelServer::start(printing("hi"));
+        let more = ["--tools", "bash", "--patch-mode", mode];
+        let told = Home::of(&server, "openai").say("hello", &more);
+        let patches = payloads(&told.lines, "ChatToolArgumentsPatch");
+        assert!(patches.len() > 2, "{mode}: {patches:?}");
+        let mut arguments = String::new();
+        for patch in patches {
+            assert_eq!(patch["mode"], "CHAT_STREAM_PATCH_MODE_APPEND", "{mode}");
+            arguments += patch["arguments"].as_str().unwrap();
+        }
+        let requested = payloads(&told.lines, "ChatToolCallRequested")[0];
+        assert_eq!(requested["input"], arguments, "{mode}");
+    }
+}

@@ -159,22 +159,15 @@ pub fn as_snapshots(lines: &[Value]) -> Vec<Value> {
     let mut lines = lines.to_vec();
     for line in &mut lines {
         let name = line["uiEvent"]["name"].as_str().unwrap_or_default();
-        if !name.ends_with("Patch") {
+        // Arguments are told as what is new in both.
+        if !["ChatTextPatch", "ChatReasoningPatch"].contains(&name) {
             continue;
         }
-        let field = match name {
-            "ChatToolArgumentsPatch" => "arguments",
-            _ => "text",
-        };
         let payload = &mut line["uiEvent"]["payload"];
-        let stream = payload["streamId"]
-            .as_str()
-            .or(payload["toolCallId"].as_str());
-        let text = texts
-            .entry(stream.unwrap_or_default().to_owned())
-            .or_default();
-        text.push_str(payload[field].as_str().unwrap_or_default());
-        payload[field] = Value::from(text.as_str());
+        let stream = payload["streamId"].as_str().unwrap_or_default();
+        let text = texts.entry(stream.to_owned()).or_default();
+        text.push_str(payload["text"].as_str().unwrap_or_default());
+        payload["text"] = Value::from(text.as_str());
         payload["mode"] = Value::from("CHAT_STREAM_PATCH_MODE_SNAPSHOT");
     }
     lines
