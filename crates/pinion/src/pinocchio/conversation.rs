@@ -174,11 +174,11 @@ async fn run(
     judge: &Judge,
     stop: CancellationToken,
 ) -> (Vec<Arc<Message>>, RunEnd) {
-    let context = context(turn);
-    let Some(prompt) = context.prompt else {
+    if turn.blocks.is_empty() {
         let words = "session has no seed turn (or seed turn is empty)";
         return (Vec::new(), RunEnd::Failed(words.into()));
-    };
+    }
+    let context = context(turn);
     let past = Past {
         system_prompt: context.system_prompt,
         messages: context.history.into_iter().map(Arc::new).collect(),
@@ -187,21 +187,28 @@ async fn run(
         Ok(running) => running,
         Err(error) => return (Vec::new(), RunEnd::Failed(error)),
     };
-    let (texts, images): (Vec<Block>, Vec<Block>) = prompt
-        .into_iter()
-        .partition(|block| matches!(block, Block::Text(_)));
-    let texts: Vec<String> = texts
-        .into_iter()
-        .filter_map(|block| match block {
-            Block::Text(text) => Some(text.text),
-            _ => None,
-        })
-        .collect();
-    if let Err(error) = running.ask(texts.join("\n"), images).await {
+    let accepted = match context.prompt {
+        Some(prompt) => ask_about(&running, prompt).await,
+        // A system prompt alone, or a turn that ends with an answer: the model is asked as it is.
+        None => running.go_on().await,
+    };
+    if let Err(error) = accepted {
         return (Vec::new(), RunEnd::Failed(error));
     }
     let messages = finish(running, judge, stop).await;
     (messages, judge.end())
+}
+
+/// Says the words and shows the images of a prompt.
+async fn ask_about(running: &Running, prompt: Vec<Block>) -> Result<(), String> {
+    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    for block in prompt {
+        match block {
+            Block::Text(text) => texts.push(text.text),
+            other => images.push(other),
+        }
+    }
+    running.ask(texts.join("\n"), images).await
 }
 
 /// Waits for the end, which comes sooner when `stop` asks for it.

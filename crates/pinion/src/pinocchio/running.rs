@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pinion_agent::{
     Answer, Command, Config, EngineSettings, Event, Expanded, Expander, Handle, Listener,
-    Preferences, Prompt, Reply, Session, ToolFilter,
+    Preferences, Prompt, Reply, Saying, Session, ToolFilter,
 };
 use pinion_config::Dirs;
-use pinion_message::{Block, Mask, Message, ThinkingLevel};
+use pinion_message::{Block, Content, CustomMessage, Mask, Message, ThinkingLevel};
 use pinion_session::{NewEntry, NewSession, Store};
 use pinion_tools::{Tool, ToolSettings};
 use serde_json::{Value, json};
@@ -112,6 +112,23 @@ impl Running {
             ..Prompt::new(text)
         };
         match ask(&self.session, Command::Prompt(prompt)).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Asks without saying anything; the error says why it was refused.
+    pub async fn go_on(&self) -> Result<(), String> {
+        let message = CustomMessage {
+            custom_type: "go-on".to_owned(),
+            // Nothing: no model is told of it.
+            content: Content::Blocks(Vec::new()),
+            display: false,
+            details: None,
+            timestamp: 0,
+        };
+        let how = Saying::NowAndRun;
+        match ask(&self.session, Command::Say { message, how }).await {
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),
         }

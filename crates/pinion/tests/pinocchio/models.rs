@@ -98,3 +98,28 @@ fn arguments_are_always_told_as_what_is_new() {
         assert_eq!(requested["input"], arguments, "{mode}");
     }
 }
+
+#[test]
+fn a_system_prompt_alone_is_something_to_ask() {
+    let server = ModelServer::start(json!({"turns": [{"steps": ["Ahoy."]}]}));
+    let home = Home::of(&server, "openai");
+    home.write(
+        "only.yaml",
+        "name: only\nshort: Says nothing\nsystem-prompt: Greet like a sailor.\n",
+    );
+    let told = home.run(&["run-command", "only.yaml", "--rpc"]).told();
+    assert_eq!(
+        (told.status(), told.exit),
+        ("ok", Exit::Code(0)),
+        "{:?}",
+        told.lines
+    );
+    let started = payloads(&told.lines, "ChatRunStarted")[0];
+    assert_eq!(started["prompt"], "(input turn)");
+    let answer = payloads(&told.lines, "ChatTextSegmentFinished")[0];
+    assert_eq!(answer["content"], "Ahoy.");
+    assert_eq!(
+        said(&server.requests()[0]),
+        ["system: Greet like a sailor."]
+    );
+}
