@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use pinion_jsonl::{Input, Line, Queue};
 use pinion_pinocchio::{
@@ -191,10 +192,12 @@ impl<'a> Requests<'a> {
                 .await;
             (conversation, end)
         };
-        self.active = Some(Active {
-            stop,
-            run: Box::pin(run),
-        });
+        let mut run: BoxFuture<'a, _> = Box::pin(run);
+        // What begins a run is told before anything is that follows its acceptance, such as the answer to a cancel.
+        match run.as_mut().now_or_never() {
+            None => self.active = Some(Active { stop, run }),
+            Some((conversation, _)) => self.idle = Some(conversation),
+        }
     }
 
     /// Nothing more is asked: what goes on is finished, what was put off is served.

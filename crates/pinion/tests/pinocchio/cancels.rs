@@ -55,6 +55,25 @@ fn l5_in_the_middle_of_a_text() {
 }
 
 #[test]
+fn a_cancel_is_answered_after_what_it_stops_has_begun() {
+    for _ in 0..10 {
+        let mut talk = Home::offline().talk(&[]);
+        let prompt = script(&json!({"stall": 600_000}));
+        let submit = json!({"sessionId": "s1", "requestId": "run", "submit": {"prompt": prompt}});
+        let cancel = json!({"sessionId": "s1", "requestId": "stop", "cancel": {}});
+        talk.process.send_text(&format!("{submit}\n{cancel}"));
+        assert_eq!(talk.done("run"), "stopped");
+        assert_eq!(talk.finish(), Exit::Code(0));
+        let lines = talk.lines();
+        let accepted = |line: &Value| line["uiEvent"]["name"] == "ChatUserMessageAccepted";
+        let answered = |line: &Value| line["requestId"] == "stop" && line["done"]["status"] == "ok";
+        let accepted = lines.iter().position(accepted).unwrap();
+        let answered = lines.iter().position(answered).unwrap();
+        assert!(accepted < answered, "{lines:?}");
+    }
+}
+
+#[test]
 fn l5_in_the_middle_of_thinking() {
     let prompt = script(&json!([{"think": "hm"}, {"stall": 600_000}]));
     let talk = running(Home::offline(), &prompt);
