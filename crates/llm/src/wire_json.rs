@@ -4,7 +4,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -36,6 +38,10 @@ impl Text<'_> {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Count(pub(crate) u64);
 
+/// A yes; no when it is anything but `true`.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Flag(pub(crate) bool);
+
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer
@@ -58,9 +64,17 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let any = deserializer.deserialize_any(AnyVisitor)?;
+        Ok(Self(matches!(any, Any::Flag(true))))
+    }
+}
+
 enum Any<'a> {
     Text(Cow<'a, str>),
     Number(u64),
+    Flag(bool),
     Other,
 }
 
@@ -98,8 +112,8 @@ impl<'de> Visitor<'de> for AnyVisitor {
         Ok(Any::Number(number as u64))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Any::Other)
+    fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
+        Ok(Any::Flag(flag))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
@@ -117,6 +131,35 @@ impl<'de> Visitor<'de> for AnyVisitor {
     }
 }
 
+/// What a visitor makes of a value without members or items.
+macro_rules! absent {
+    ($nothing:expr) => {
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok($nothing)
+        }
+
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok($nothing)
+        }
+
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok($nothing)
+        }
+
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok($nothing)
+        }
+
+        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+            Ok($nothing)
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok($nothing)
+        }
+    };
+}
+
 /// Argument text of a tool call; servers that send the finished object get it written out.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ArgumentText(pub(crate) String);
@@ -131,27 +174,91 @@ impl<'de> Deserialize<'de> for ArgumentText {
     }
 }
 
-/// A list member; empty when it is missing, null, or no list.
+/// An object member; absent when it is anything but an object.
+pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    deserializer.deserialize_any(ObjectVisitor(PhantomData))
+}
+
+/// A list member; empty when it is missing, null, or no list. What is no object in it is passed over.
 pub(crate) fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    Ok(Option::<Vec<T>>::deserialize(deserializer)?.unwrap_or_default())
+    deserializer.deserialize_any(ListVisitor(PhantomData))
 }
 
-/// Reads `data`, or what it becomes once mended, which is kept in `mended`; the error is that of the data as it came.
+/// An object, or nothing.
+struct Object<T>(Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        object(deserializer).map(Self)
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(members)).map(Some)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+        AnyVisitor.visit_seq(items).map(|_| None)
+    }
+
+    absent!(None);
+}
+
+struct ListVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Object(item)) = items.next_element()? {
+            list.extend(item);
+        }
+        Ok(list)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
+        AnyVisitor.visit_map(members).map(|_| Vec::new())
+    }
+
+    absent!(Vec::new());
+}
+
+/// Reads `data`, or what it becomes once mended, which is kept in `mended`; `None` if it is no object. The error is
+/// that of the data as it came.
 pub(crate) fn read<'d, T: Deserialize<'d>>(
     data: &'d str,
     mended: &'d mut String,
-) -> Result<T, serde_json::Error> {
-    serde_json::from_str(data).or_else(|error| match mend(data) {
+) -> Result<Option<T>, serde_json::Error> {
+    let read = serde_json::from_str(data).or_else(|error| match mend(data) {
         Some(text) => {
             *mended = text;
             serde_json::from_str(mended).map_err(|_| error)
         }
         None => Err(error),
-    })
+    });
+    read.map(|Object(read)| read)
 }
 
 /// `data` made readable after a strict parse failed; `None` if there is nothing to mend.
@@ -180,8 +287,15 @@ pub(crate) fn stray_error(stray: &str) -> Option<Value> {
         return None;
     }
     let value: Value = serde_json::from_str(stray).ok()?;
-    value
-        .get("error")
-        .is_some_and(|error| !error.is_null())
-        .then_some(value)
+    value.get("error").is_some_and(is_truthy).then_some(value)
+}
+
+/// Whether an `error` member tells of an error.
+pub(crate) fn is_truthy(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        _ => true,
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
-use crate::wire_json::{Count, Text, read, stray_error};
+use crate::wire_json::{Count, Text, object, read, stray_error};
 
 /// Shown in place of reasoning the provider withholds.
 const REDACTED: &str = "[Reasoning redacted]";
@@ -29,15 +29,15 @@ enum Stop {
 
 #[derive(Deserialize)]
 struct Event<'a> {
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     message: Option<MessageStart<'a>>,
     #[serde(default)]
     index: Count,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     content_block: Option<ContentBlock<'a>>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     delta: Option<Delta<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     usage: Option<Counts>,
 }
 
@@ -45,7 +45,7 @@ struct Event<'a> {
 struct MessageStart<'a> {
     #[serde(default, borrow)]
     id: Text<'a>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     usage: Option<Counts>,
 }
 
@@ -77,7 +77,7 @@ struct Delta<'a> {
     signature: Text<'a>,
     #[serde(default, borrow)]
     stop_reason: Text<'a>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     stop_details: Option<StopDetails<'a>>,
 }
 
@@ -117,7 +117,9 @@ impl Decode for Stream {
         let mut mended = String::new();
         let event = read(frame.data, &mut mended)
             .map_err(|error| format!("Could not parse Anthropic SSE event {name}: {error}"))?;
-        self.event(answer, name, event)?;
+        if let Some(event) = event {
+            self.event(answer, name, event)?;
+        }
         Ok(Progress::More)
     }
 

@@ -10,7 +10,7 @@ use crate::compat;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
 use crate::transport::provider_error;
-use crate::wire_json::{ArgumentText, Count, Text, list, read, stray_error};
+use crate::wire_json::{ArgumentText, Count, Text, is_truthy, list, object, read, stray_error};
 
 pub(crate) struct Stream {
     /// The server always says why it stopped.
@@ -39,7 +39,7 @@ struct Chunk<'a> {
     model: Text<'a>,
     #[serde(default, borrow, deserialize_with = "list")]
     choices: Vec<Choice<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     usage: Option<Counts>,
     #[serde(default)]
     error: Option<Value>,
@@ -47,11 +47,11 @@ struct Chunk<'a> {
 
 #[derive(Deserialize)]
 struct Choice<'a> {
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     delta: Option<Delta<'a>>,
     #[serde(default, borrow)]
     finish_reason: Text<'a>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     usage: Option<Counts>,
 }
 
@@ -77,7 +77,7 @@ struct CallDelta<'a> {
     index: Option<Count>,
     #[serde(default, borrow)]
     id: Text<'a>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     function: Option<FunctionDelta<'a>>,
 }
 
@@ -97,7 +97,7 @@ struct Counts {
     completion_tokens: Count,
     #[serde(default)]
     prompt_cache_hit_tokens: Count,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     prompt_tokens_details: Option<PromptDetails>,
 }
 
@@ -133,7 +133,9 @@ impl Decode for Stream {
         let mut mended = String::new();
         let chunk = read(frame.data, &mut mended)
             .map_err(|error| format!("Could not parse a chunk of the stream: {error}"))?;
-        self.chunk(answer, &chunk)?;
+        if let Some(chunk) = chunk {
+            self.chunk(answer, &chunk)?;
+        }
         Ok(Progress::More)
     }
 
@@ -331,13 +333,5 @@ fn usage(counts: &Counts) -> Usage {
         cache_write,
         total_tokens,
         ..Usage::default()
-    }
-}
-
-fn is_truthy(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => false,
-        Value::String(text) => !text.is_empty(),
-        _ => true,
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
-use crate::wire_json::{Count, Text, list, read, stray_error};
+use crate::wire_json::{Count, Flag, Text, is_truthy, list, object, read, stray_error};
 
 #[derive(Default)]
 pub(crate) struct Stream {
@@ -30,11 +30,11 @@ enum Kind {
 struct Chunk<'a> {
     #[serde(default, borrow, deserialize_with = "list")]
     candidates: Vec<Candidate<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     usage_metadata: Option<Counts>,
     #[serde(default, borrow)]
     response_id: Text<'a>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     prompt_feedback: Option<PromptFeedback<'a>>,
     #[serde(default)]
     error: Option<Value>,
@@ -43,7 +43,7 @@ struct Chunk<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Candidate<'a> {
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     content: Option<CandidateContent<'a>>,
     #[serde(default, borrow)]
     finish_reason: Text<'a>,
@@ -61,10 +61,10 @@ struct Part<'a> {
     #[serde(default, borrow)]
     text: Text<'a>,
     #[serde(default)]
-    thought: Option<bool>,
+    thought: Flag,
     #[serde(default, borrow)]
     thought_signature: Text<'a>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     function_call: Option<FunctionCall<'a>>,
 }
 
@@ -113,7 +113,9 @@ impl Decode for Stream {
             serde_json::error::Category::Eof => "Incomplete JSON segment at the end".to_owned(),
             _ => format!("Could not parse a frame of the stream: {error}"),
         })?;
-        self.chunk(answer, chunk)?;
+        if let Some(chunk) = chunk {
+            self.chunk(answer, chunk)?;
+        }
         Ok(Progress::More)
     }
 
@@ -135,7 +137,7 @@ impl Decode for Stream {
 
 impl Stream {
     fn chunk(&mut self, answer: &mut Answer, chunk: Chunk<'_>) -> Result<(), String> {
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+        if let Some(error) = chunk.error.filter(is_truthy) {
             self.close_current(answer);
             return Err(failure(&serde_json::json!({ "error": error })));
         }
@@ -168,7 +170,7 @@ impl Stream {
 
     fn part(&mut self, answer: &mut Answer, part: Part<'_>) {
         if let Some(text) = part.text.get() {
-            let kind = if part.thought == Some(true) {
+            let kind = if part.thought.0 {
                 Kind::Thought
             } else {
                 Kind::Text

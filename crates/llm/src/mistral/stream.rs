@@ -9,7 +9,7 @@ use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
 use crate::transport::provider_error;
-use crate::wire_json::{ArgumentText, Count, Text, list, read, stray_error};
+use crate::wire_json::{ArgumentText, Count, Text, is_truthy, list, object, read, stray_error};
 
 #[derive(Default)]
 pub(crate) struct Stream {
@@ -31,7 +31,7 @@ struct Chunk<'a> {
     id: Text<'a>,
     #[serde(default, borrow, deserialize_with = "list")]
     choices: Vec<Choice<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     usage: Option<Counts>,
     #[serde(default)]
     error: Option<Value>,
@@ -39,7 +39,7 @@ struct Chunk<'a> {
 
 #[derive(Deserialize)]
 struct Choice<'a> {
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     delta: Option<Delta<'a>>,
     #[serde(default, borrow)]
     finish_reason: Text<'a>,
@@ -59,7 +59,7 @@ struct CallDelta<'a> {
     index: Count,
     #[serde(default, borrow)]
     id: Text<'a>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     function: Option<FunctionDelta<'a>>,
 }
 
@@ -93,7 +93,9 @@ impl Decode for Stream {
         let mut mended = String::new();
         let chunk = read(frame.data, &mut mended)
             .map_err(|error| format!("Could not parse a chunk of the stream: {error}"))?;
-        self.chunk(answer, &chunk)?;
+        if let Some(chunk) = chunk {
+            self.chunk(answer, &chunk)?;
+        }
         Ok(Progress::More)
     }
 
@@ -111,7 +113,7 @@ impl Decode for Stream {
 
 impl Stream {
     fn chunk(&mut self, answer: &mut Answer, chunk: &Chunk<'_>) -> Result<(), String> {
-        if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {
+        if let Some(error) = chunk.error.as_ref().filter(|error| is_truthy(error)) {
             return Err(provider_error(error));
         }
         answer.set_response_id(chunk.id.as_str());

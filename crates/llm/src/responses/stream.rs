@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
-use crate::wire_json::{Count, Text, error_message, read, stray_error};
+use crate::wire_json::{Count, Text, error_message, object, read, stray_error};
 
 #[derive(Default)]
 pub(crate) struct Stream {
@@ -44,7 +44,7 @@ struct Event<'a> {
     arguments: Text<'a>,
     #[serde(default)]
     item: Option<Value>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     response: Option<Response<'a>>,
     #[serde(default, borrow)]
     code: Text<'a>,
@@ -62,11 +62,11 @@ struct Response<'a> {
     status: Text<'a>,
     #[serde(default)]
     error: Option<Value>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "object")]
     incomplete_details: Option<IncompleteDetails<'a>>,
     #[serde(default, borrow)]
     service_tier: Text<'a>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     usage: Option<Counts>,
 }
 
@@ -84,7 +84,7 @@ struct Counts {
     output_tokens: Count,
     #[serde(default)]
     total_tokens: Count,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     input_tokens_details: Option<InputDetails>,
 }
 
@@ -105,7 +105,9 @@ impl Decode for Stream {
         let mut mended = String::new();
         let event = read(frame.data, &mut mended)
             .map_err(|error| format!("Could not parse an event of the stream: {error}"))?;
-        self.event(answer, &event)?;
+        if let Some(event) = &event {
+            self.event(answer, event)?;
+        }
         Ok(if self.outcome.is_some() {
             Progress::Complete
         } else {

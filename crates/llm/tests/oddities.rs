@@ -1,0 +1,156 @@
+//! Servers that only resemble the API they claim to speak: members of another type, frames that are no objects. One odd member costs itself and not the answer.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a vector that does not read is a failed test"
+)]
+
+mod support;
+
+use pinion_llm::{Request, ResponseDecoder, StreamEvent};
+use pinion_message::{AssistantMessage, StopReason};
+use serde_json::{Value, json};
+use support::{hello, request};
+
+fn asked(api: &str, context: &Value) -> Request {
+    let model = json!({"id": "m", "name": "m", "api": api, "provider": api, "baseUrl": "https://x.example",
+        "reasoning": true, "input": ["text", "image"], "cost": {"input": 1, "output": 1},
+        "contextWindow": 100_000, "maxTokens": 1000});
+    request(&json!({"model": model, "options": {}}), context, "")
+}
+
+/// What comes of a body.
+fn answer(api: &str, body: &str) -> AssistantMessage {
+    let mut decoder = ResponseDecoder::new(&asked(api, &hello())).unwrap();
+    decoder.begin();
+    decoder.push(body.as_bytes());
+    decoder.finish();
+    let mut events = std::iter::from_fn(|| decoder.next_event());
+    let end = events.find_map(|event| match event {
+        StreamEvent::End(message) => Some(message),
+        _ => None,
+    });
+    end.unwrap()
+}
+
+/// Frames as `data` lines; Anthropic's are named by their type.
+fn body(frames: &[&str]) -> String {
+    let frame = |frame: &&str| {
+        let value: Value = serde_json::from_str(frame).unwrap_or_default();
+        let name = value["type"]
+            .as_str()
+            .map(|name| format!("event: {name}\n"));
+        format!("{}data: {frame}\n\n", name.unwrap_or_default())
+    };
+    frames.iter().map(frame).collect()
+}
+
+fn text(message: &AssistantMessage) -> String {
+    let content = pinion_message::Content::Blocks(message.content.clone());
+    content.joined_text("|")
+}
+
+/// The answer must be `hi`, whatever else came.
+fn costs_nothing(api: &str, odd: &str, frames: &[&str]) {
+    let message = answer(api, &body(frames));
+    assert_eq!(
+        (message.stop_reason, &message.error_message, text(&message)),
+        (StopReason::Stop, &None, "hi".to_owned()),
+        "{api}: {odd}"
+    );
+}
+
+const END: &str = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+
+#[test]
+fn an_odd_member_of_a_chunk_costs_only_itself() {
+    for api in ["openai-completions", "mistral-conversations"] {
+        let said = r#"{"choices":[{"delta":{"content":"hi"}}]}"#;
+        for odd in [
+            r#"{"usage":{"prompt_tokens":3,"prompt_tokens_details":[]}}"#,
+            r#"{"usage":"none"}"#,
+            r#"{"usage":false}"#,
+            r#"{"usage":[]}"#,
+            r#"{"error":0}"#,
+            r#"{"error":false}"#,
+            r#"{"choices":{}}"#,
+            r#"{"choices":["x",null]}"#,
+            r#"{"choices":[{"delta":""}]}"#,
+            r#"{"choices":[{"delta":["x"]}]}"#,
+            r#"{"choices":[{"delta":{"content":{}}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":{}}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":"none"}}]}"#,
+            r#"{"choices":[{"delta":{"reasoning_details":{}}}]}"#,
+            "5",
+            r#""x""#,
+            "null",
+            "[]",
+            "true",
+        ] {
+            costs_nothing(api, odd, &[odd, said, END]);
+        }
+    }
+    let odd = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":"x"}]}}]}"#;
+    let message = answer("openai-completions", &body(&[odd, END]));
+    assert_eq!(message.error_message, None);
+}
+
+#[test]
+fn an_odd_member_of_a_message_event_costs_only_itself() {
+    for (usage, details) in [("[]", "\"x\""), ("\"none\"", "[]"), ("5", "true")] {
+        let start = format!(r#"{{"type":"message_start","message":{{"id":"m","usage":{usage}}}}}"#);
+        let end = format!(
+            r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn","stop_details":{details}}},"usage":{usage}}}"#
+        );
+        costs_nothing(
+            "anthropic-messages",
+            usage,
+            &[
+                &start,
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"text"}}"#,
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}"#,
+                r#"{"type":"content_block_delta","index":0,"delta":"x"}"#,
+                r#"{"type":"content_block_stop","index":0}"#,
+                &end,
+                r#"{"type":"message_stop"}"#,
+            ],
+        );
+    }
+}
+
+#[test]
+fn an_odd_member_of_a_google_frame_costs_only_itself() {
+    for odd in [
+        "[]",
+        "null",
+        r#"{"candidates":{}}"#,
+        r#"{"candidates":[{"content":"x"}]}"#,
+        r#"{"candidates":[{"content":{"parts":["x",5]}}]}"#,
+        r#"{"usageMetadata":[],"promptFeedback":"none"}"#,
+    ] {
+        let said = r#"{"candidates":[{"content":{"parts":[{"text":"hi","thought":"true"}]},"finishReason":"STOP"}]}"#;
+        costs_nothing("google-generative-ai", odd, &[odd, said]);
+    }
+}
+
+#[test]
+fn an_odd_member_of_a_response_event_costs_only_itself() {
+    for odd in [
+        r#"{"type":"response.created","response":"x"}"#,
+        r#"{"type":"response.output_item.added","item":5}"#,
+        "7",
+        r#"{"error":null}"#,
+    ] {
+        costs_nothing(
+            "openai-responses",
+            odd,
+            &[
+                odd,
+                r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m"}}"#,
+                r#"{"type":"response.output_text.delta","output_index":0,"delta":"hi"}"#,
+                r#"{"type":"response.completed","response":{"status":"completed","incomplete_details":"none","usage":"none"}}"#,
+            ],
+        );
+    }
+}
