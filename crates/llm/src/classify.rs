@@ -127,7 +127,7 @@ pub fn is_overflow(message: &AssistantMessage, context_window: u64) -> bool {
     if context_window == 0 {
         return false;
     }
-    let prompt = message.usage.input + message.usage.cache_read;
+    let prompt = message.usage.input.saturating_add(message.usage.cache_read);
     match message.stop_reason {
         StopReason::Stop => prompt > context_window,
         StopReason::Length => {

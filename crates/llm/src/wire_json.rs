@@ -34,6 +34,9 @@ impl Text<'_> {
     }
 }
 
+/// The largest count that is believed, so that counts can be added up without a second thought.
+const MOST: u64 = 1 << 53;
+
 /// A count of tokens; zero when it is no number, or below zero.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Count(pub(crate) u64);
@@ -58,7 +61,7 @@ impl<'de> Deserialize<'de> for Count {
         deserializer
             .deserialize_any(AnyVisitor)
             .map(|any| match any {
-                Any::Number(number) => Self(number),
+                Any::Number(number) => Self(number.min(MOST)),
                 _ => Self(0),
             })
     }

@@ -1,4 +1,5 @@
-//! Servers that only resemble the API they claim to speak: members of another type, frames that are no objects. One odd member costs itself and not the answer.
+//! Servers that only resemble the API they claim to speak: members of another type, frames that are no objects, counts
+//! beyond all reason. One odd member costs itself and not the answer.
 
 #![allow(
     clippy::unwrap_used,
@@ -152,5 +153,51 @@ fn an_odd_member_of_a_response_event_costs_only_itself() {
                 r#"{"type":"response.completed","response":{"status":"completed","incomplete_details":"none","usage":"none"}}"#,
             ],
         );
+    }
+}
+
+#[test]
+fn counts_beyond_all_reason_are_added_up() {
+    let huge = "1e30";
+    for (api, frames) in [
+        (
+            "openai-completions",
+            [
+                END.to_owned(),
+                format!(
+                    r#"{{"usage":{{"prompt_tokens":{huge},"completion_tokens":{huge},"prompt_tokens_details":{{"cached_tokens":{huge}}}}}}}"#
+                ),
+            ],
+        ),
+        (
+            "mistral-conversations",
+            [
+                END.to_owned(),
+                r#"{"usage":{"prompt_tokens":18446744073709551615,"completion_tokens":18446744073709551615}}"#.to_owned(),
+            ],
+        ),
+        (
+            "anthropic-messages",
+            [
+                r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#.to_owned(),
+                format!(
+                    r#"{{"type":"message_delta","usage":{{"input_tokens":{huge},"output_tokens":{huge},"cache_read_input_tokens":{huge}}}}}"#
+                ),
+            ],
+        ),
+        (
+            "google-generative-ai",
+            [
+                r#"{"candidates":[{"finishReason":"STOP"}]}"#.to_owned(),
+                format!(
+                    r#"{{"usageMetadata":{{"promptTokenCount":{huge},"candidatesTokenCount":{huge},"thoughtsTokenCount":{huge}}}}}"#
+                ),
+            ],
+        ),
+    ] {
+        let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+        let message = answer(api, &body(&frames));
+        assert_eq!(message.error_message, None, "{api}");
+        assert!(message.usage.output > 1 << 50, "{api}: {:?}", message.usage);
     }
 }

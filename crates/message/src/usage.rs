@@ -50,7 +50,7 @@ impl Usage {
     /// The order of operations (divide first, then multiply, then add left to right) is pi's, so
     /// that the numbers agree to the last bit.
     pub fn price(&mut self, rates: &ModelCost) {
-        let rates = rates.for_prompt(self.input + self.cache_read + self.cache_write);
+        let rates = rates.for_prompt(sum([self.input, self.cache_read, self.cache_write]));
         let part = |rate: f64, tokens: u64| (rate / 1_000_000.0) * tokens as f64;
         self.cost.input = part(rates.input, self.input);
         self.cost.output = part(rates.output, self.output);
@@ -62,11 +62,15 @@ impl Usage {
 
     /// Adds what another request took.
     pub fn add(&mut self, other: &Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
-        self.total_tokens += other.total_tokens;
+        for (total, more) in [
+            (&mut self.input, other.input),
+            (&mut self.output, other.output),
+            (&mut self.cache_read, other.cache_read),
+            (&mut self.cache_write, other.cache_write),
+            (&mut self.total_tokens, other.total_tokens),
+        ] {
+            *total = total.saturating_add(more);
+        }
         self.cost.input += other.cost.input;
         self.cost.output += other.cost.output;
         self.cost.cache_read += other.cost.cache_read;
@@ -79,7 +83,12 @@ impl Usage {
         if self.total_tokens > 0 {
             self.total_tokens
         } else {
-            self.input + self.output + self.cache_read + self.cache_write
+            sum([self.input, self.output, self.cache_read, self.cache_write])
         }
     }
+}
+
+/// Counts come from servers and files, so they may be anything.
+fn sum<const N: usize>(counts: [u64; N]) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
 }

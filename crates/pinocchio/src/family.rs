@@ -187,13 +187,13 @@ impl Family {
 
     /// Tokens as this engine counts them; nothing if none were counted.
     pub fn usage(&self, usage: &Usage) -> Option<UsageInfo> {
-        let cached = usage.cache_read + usage.cache_write;
-        if usage.input + usage.output + cached == 0 {
+        let cached = usage.cache_read.saturating_add(usage.cache_write);
+        if usage.input == 0 && usage.output == 0 && cached == 0 {
             return None;
         }
         Some(match self.input {
             InputTokens::All => UsageInfo {
-                input_tokens: saturated(usage.input + cached),
+                input_tokens: saturated(usage.input.saturating_add(cached)),
                 output_tokens: saturated(usage.output),
                 cached_tokens: saturated(usage.cache_read),
                 ..UsageInfo::default()
