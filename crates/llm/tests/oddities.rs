@@ -1,5 +1,5 @@
 //! Servers that only resemble the API they claim to speak: members of another type, frames that are no objects, counts
-//! beyond all reason. One odd member costs itself and not the answer.
+//! beyond all reason, errors in a shape of their own. One odd member costs itself and not the answer.
 
 #![allow(
     clippy::unwrap_used,
@@ -199,5 +199,43 @@ fn counts_beyond_all_reason_are_added_up() {
         let message = answer(api, &body(&frames));
         assert_eq!(message.error_message, None, "{api}");
         assert!(message.usage.output > 1 << 50, "{api}: {:?}", message.usage);
+    }
+}
+
+#[test]
+fn whatever_fails_a_response_is_told_in_the_words_of_the_provider() {
+    for (frame, words) in [
+        (
+            r#"data: {"error":{"message":"server fell over"}}"#,
+            "server fell over",
+        ),
+        (
+            "event: error\ndata: {\"error\":{\"message\":\"boom\"}}",
+            "boom",
+        ),
+        (r#"data: {"error":"plain"}"#, "plain"),
+        (
+            r#"data: {"type":"response.failed","response":{"error":{"code":"server_error"}}}"#,
+            "server_error: no message",
+        ),
+        (
+            r#"data: {"type":"response.failed","response":{"error":{"message":"m"}}}"#,
+            "unknown: m",
+        ),
+        (
+            r#"data: {"type":"response.failed","response":{}}"#,
+            "Unknown error (no error details in response)",
+        ),
+        (
+            r#"data: {"type":"error","code":null,"message":"slow"}"#,
+            "Error Code null: slow",
+        ),
+        (
+            r#"data: {"type":"error","code":"x","message":"slow"}"#,
+            "Error Code x: slow",
+        ),
+    ] {
+        let message = answer("openai-responses", &format!("{frame}\n\n"));
+        assert_eq!(message.error_message.as_deref(), Some(words), "{frame}");
     }
 }

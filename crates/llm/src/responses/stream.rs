@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
-use crate::wire_json::{Count, Text, error_message, object, read, stray_error};
+use crate::wire_json::{Count, Text, error_message, is_truthy, object, read, stray_error};
 
 #[derive(Default)]
 pub(crate) struct Stream {
@@ -46,8 +46,8 @@ struct Event<'a> {
     item: Option<Value>,
     #[serde(default, borrow, deserialize_with = "object")]
     response: Option<Response<'a>>,
-    #[serde(default, borrow)]
-    code: Text<'a>,
+    #[serde(default)]
+    code: Value,
     #[serde(default, borrow)]
     message: Text<'a>,
     #[serde(default)]
@@ -183,6 +183,12 @@ impl Stream {
             }
             "response.failed" => return Err(failed(event.response.as_ref())),
             "error" => return Err(error_event(event)),
+            // Servers between us and the API have no types for what goes wrong with them.
+            "" => {
+                if let Some(error) = event.error.as_ref().filter(|error| is_truthy(error)) {
+                    return Err(error_message(error));
+                }
+            }
             _ => {}
         }
         Ok(())
@@ -374,22 +380,28 @@ fn failed(response: Option<&Response<'_>>) -> String {
             "" => "unknown",
             code => code,
         };
-        return format!("{code}: {}", error_message(error));
+        let message = match text(error, "message") {
+            "" => "no message",
+            message => message,
+        };
+        return format!("{code}: {message}");
     }
     let details = response.and_then(|response| response.incomplete_details.as_ref());
     match details.and_then(|details| details.reason.non_empty()) {
         Some(reason) => format!("incomplete: {reason}"),
-        None => "The provider reported a failed response without saying why".to_owned(),
+        None => "Unknown error (no error details in response)".to_owned(),
     }
 }
 
 fn error_event(event: &Event<'_>) -> String {
     match &event.error {
         Some(error) if !error.is_null() => error_message(error),
-        _ => format!(
-            "Error Code {}: {}",
-            event.code.as_str(),
-            event.message.as_str()
-        ),
+        _ => {
+            let code = match &event.code {
+                Value::String(code) => code.clone(),
+                other => other.to_string(),
+            };
+            format!("Error Code {code}: {}", event.message.as_str())
+        }
     }
 }
