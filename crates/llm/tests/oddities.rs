@@ -9,7 +9,7 @@
 
 mod support;
 
-use pinion_llm::{Request, ResponseDecoder, StreamEvent};
+use pinion_llm::{Request, ResponseDecoder, StreamEvent, build_request};
 use pinion_message::{AssistantMessage, StopReason};
 use serde_json::{Value, json};
 use support::{hello, request};
@@ -237,5 +237,39 @@ fn whatever_fails_a_response_is_told_in_the_words_of_the_provider() {
     ] {
         let message = answer("openai-responses", &format!("{frame}\n\n"));
         assert_eq!(message.error_message.as_deref(), Some(words), "{frame}");
+    }
+}
+
+#[test]
+fn calls_of_mistral_without_an_id_get_one_each() {
+    let call = |index: u32, id: &str| {
+        format!(
+            r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":{index},"id":{id},"function":{{"name":"ls","arguments":"{{}}"}}}}]}}}}]}}"#
+        )
+    };
+    let calls = [call(0, "\"null\""), call(1, "\"null\""), call(2, "null")];
+    let mut frames: Vec<&str> = calls.iter().map(String::as_str).collect();
+    frames.push(r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#);
+    let message = answer("mistral-conversations", &body(&frames));
+    let ids: Vec<&str> = message.tool_calls().map(|call| &*call.id).collect();
+    assert_eq!(ids, ["toolcall0", "toolcall1", "toolcall2"]);
+}
+
+#[test]
+fn mistral_is_told_that_a_tool_gave_nothing() {
+    let call = json!({"role": "assistant", "api": "mistral-conversations", "provider": "mistral-conversations",
+        "model": "m", "stopReason": "toolUse",
+        "content": [{"type": "toolCall", "id": "toolcall0", "name": "ls", "arguments": {}}]});
+    for (is_error, words) in [
+        (false, "(no tool output)"),
+        (true, "[tool error] (no tool output)"),
+    ] {
+        let result = json!({"role": "toolResult", "toolCallId": "toolcall0", "toolName": "ls",
+            "content": [{"type": "text", "text": ""}], "isError": is_error});
+        let context = json!({"messages": [{"role": "user", "content": "Hello"}, call, result]});
+        let built = build_request(&asked("mistral-conversations", &context)).unwrap();
+        let sent: Value = serde_json::from_slice(&built.body).unwrap();
+        let told = sent["messages"].as_array().unwrap().last().unwrap();
+        assert_eq!(told["content"][0]["text"], words);
     }
 }

@@ -20,6 +20,9 @@ const EFFORT_MODELS: [&str; 3] = [
     "mistral-medium-3.5",
 ];
 
+/// Said of a tool that gave nothing: text must not be empty.
+const NO_OUTPUT: &str = "(no tool output)";
+
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -241,8 +244,12 @@ fn tool_result(result: &ToolResultMessage) -> Turn<'_> {
         .filter(|block| matches!(block, Block::Image { .. }));
     let mut content: Vec<Part<'_>> = images.filter_map(shown).collect();
     let mut text = joined_text(&result.content);
-    if text.is_empty() && !content.is_empty() {
-        text = SEE_IMAGE.into();
+    if text.trim().is_empty() {
+        text = match content.is_empty() {
+            true => NO_OUTPUT,
+            false => SEE_IMAGE,
+        }
+        .into();
     }
     if result.is_error {
         text = format!("[tool error] {text}").into();

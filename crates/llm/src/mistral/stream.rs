@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::answer::Answer;
 use crate::decoder::{Decode, Progress};
 use crate::sse::Frame;
+use crate::tool_ids::mistral_id;
 use crate::transport::provider_error;
 use crate::wire_json::{ArgumentText, Count, Text, is_truthy, list, object, read, stray_error};
 
@@ -199,17 +200,17 @@ impl Stream {
             _ => String::new(),
         };
         let known = self.calls.iter().rev().find(|(known, _)| *known == index);
-        let same = known.filter(|(_, place)| {
-            // Whole calls all come with index 0, and an id each.
-            delta
-                .id
-                .non_empty()
-                .is_none_or(|id| id == "null" || id == id_of(answer, *place))
-        });
+        let id = delta.id.non_empty().filter(|id| *id != "null");
+        // Whole calls all come with index 0, and an id each.
+        let same = known.filter(|(_, place)| id.is_none_or(|id| id == id_of(answer, *place)));
         let place = match same {
             Some(&(_, place)) => place,
             None => {
-                let place = answer.open_call(delta.id.as_str().to_owned(), function.name.as_str());
+                let id = id.map_or_else(
+                    || mistral_id(&format!("toolcall:{index}"), 0),
+                    str::to_owned,
+                );
+                let place = answer.open_call(id, function.name.as_str());
                 self.calls.push((index, place));
                 place
             }
