@@ -155,7 +155,11 @@ pub fn engine(
 }
 
 /// The settings as they concern `model`.
-fn finish(resolved: &Resolved, model: Model, access: Access) -> Result<Chosen, ProfileError> {
+fn finish(resolved: &Resolved, mut model: Model, access: Access) -> Result<Chosen, ProfileError> {
+    if resolved.settings.openai.stream_include_usage == Some(false) {
+        let compat = model.compat.get_or_insert_default();
+        compat.insert("supportsUsageInStreaming".to_owned(), json!(false));
+    }
     let (tuning, thinking, notices) = tuning::of(resolved, &model)?;
     Ok(Chosen {
         thinking: model.clamp_thinking(thinking),

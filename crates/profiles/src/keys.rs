@@ -169,7 +169,7 @@ pub static KEYS: &[Key] = &[
     def("openai-parallel-tool-calls", &["openai", "parallel_tool_calls"], Switch, "false", "several tools may be called at once"),
     def("openai-reasoning-summary", &["openai", "reasoning_summary"], Text, "auto", "how thinking is summed up: auto, concise, detailed, none"),
     def("openai-include-reasoning-encrypted", &["openai", "include_reasoning_encrypted"], Switch, "false", "have thinking sent back sealed; always done where it matters"),
-    def("openai-stream-include-usage", &["openai", "stream-include-usage"], Switch, "true", "have tokens counted; always done"),
+    def("openai-stream-include-usage", &["openai", "stream-include-usage"], Switch, "true", "have tokens counted"),
     opt("claude-api-key", &["api", "api_keys", "claude-api-key"], Secret, "the key; prefer the environment, other users can see arguments"),
     def("claude-base-url", &["api", "base_urls", "claude-base-url"], Text, "https://api.anthropic.com", "where Anthropic's API is"),
     def("claude-top-k", &["claude", "top_k"], Integer, "1", "draw from this many of the likeliest tokens"),

@@ -482,6 +482,25 @@ fn thinking_follows_the_settings() {
 }
 
 #[test]
+fn tokens_are_not_counted_for_who_does_not_want_that() {
+    let world = World::new();
+    for (setting, options) in [
+        ("", json!({"include_usage": true})),
+        (
+            ", openai: {stream-include-usage: true}",
+            json!({"include_usage": true}),
+        ),
+        (", openai: {stream-include-usage: false}", json!(null)),
+    ] {
+        let settings = format!(
+            "{{chat: {{engine: gpt-4o}}{setting}, api: {{api_keys: {{openai-api-key: k}}}}}}"
+        );
+        let (_, _, body) = sent(&world, &world.engine(&inline(&world, &settings)).unwrap());
+        assert_eq!(body["stream_options"], options, "{setting}");
+    }
+}
+
+#[test]
 fn what_is_not_done_is_told() {
     let world = World::new();
     let settings = "{chat: {engine: o3, cache_type: disk, structured_output_require_valid: true}, openai: {n: 3}, client: {proxy_url: 'http://p', proxy_from_environment: false}, api: {api_keys: {openai-api-key: k}}}";
