@@ -355,7 +355,8 @@ fn model(
             api: String::new(),
             provider: api_type.provider.to_owned(),
             base_url: String::new(),
-            reasoning: tuning::thinks_by_name(id),
+            reasoning: tuning::thinks_by_name(id)
+                || tuning::asks_to_think(resolved, api_type.api).is_some(),
             thinking_level_map: None,
             input: vec!["text".to_owned(), "image".to_owned()],
             cost: ModelCost::default(),

@@ -229,6 +229,62 @@ fn thinking(
     Ok((level, tokens.filter(|tokens| *tokens > 0)))
 }
 
+/// The setting that asks a model of `api` to think, if one is given.
+pub(crate) fn asks_to_think(resolved: &Resolved, api: &str) -> Option<&'static str> {
+    let InferenceSettings {
+        openai,
+        gemini,
+        inference,
+        ..
+    } = &resolved.settings;
+    let of_openai = api.starts_with("openai");
+    let of_google = api.starts_with("google");
+    let given = |name: &str| of_openai && resolved.is_given(&["openai", name]);
+    let words = |word: &Option<String>| {
+        let off = ["", "off", "none", "disabled"];
+        let word = word.as_deref().map(str::trim);
+        word.is_some_and(|word| !off.contains(&word.to_ascii_lowercase().as_str()))
+    };
+    let tokens = |budget: Option<i64>| budget.is_some_and(|budget| budget != 0);
+    let kinds = [&inference.thinking_type, &openai.thinking_type];
+    if kinds.into_iter().any(|kind| kind.is_some() && !words(kind)) {
+        return None;
+    }
+    let asked = [
+        ("inference.thinking_type", words(&inference.thinking_type)),
+        (
+            "inference.thinking_budget",
+            tokens(inference.thinking_budget),
+        ),
+        (
+            "inference.reasoning_effort",
+            words(&inference.reasoning_effort),
+        ),
+        (
+            "openai.thinking_type",
+            given("thinking_type") && words(&openai.thinking_type),
+        ),
+        (
+            "openai.reasoning_effort",
+            given("reasoning_effort") && words(&openai.reasoning_effort),
+        ),
+        (
+            "openai.chat_reasoning_effort",
+            given("chat_reasoning_effort") && words(&openai.chat_reasoning_effort),
+        ),
+        (
+            "gemini.thinking_budget",
+            of_google && tokens(gemini.thinking_budget),
+        ),
+        (
+            "gemini.thinking_level",
+            of_google && words(&gemini.thinking_level),
+        ),
+    ];
+    let asked = asked.into_iter().find(|(_, asks)| *asks);
+    asked.map(|(name, _)| name)
+}
+
 fn level(origin: &str, word: &str) -> Result<ThinkingLevel, ProfileError> {
     let word = word.trim().to_ascii_lowercase();
     if ["none", "disabled", ""].contains(&word.as_str()) {
@@ -271,6 +327,12 @@ fn unsupported(resolved: &Resolved, model: &Model, notices: &mut Vec<Notice>) {
         tell(
             "this model thinks, and chat completions do not show it; use chat.api_type openai-responses to see its thinking",
         );
+    }
+    if let (false, Some(setting)) = (model.reasoning, asks_to_think(resolved, &model.api)) {
+        tell(&format!(
+            "{setting} has no effect: {} does not think (if it does, set model_info.reasoning: true)",
+            model.id
+        ));
     }
     let cache = settings.chat.cache_type.as_deref();
     if cache.is_some_and(|cache| cache != "none") {

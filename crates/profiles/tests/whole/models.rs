@@ -482,6 +482,45 @@ fn thinking_follows_the_settings() {
 }
 
 #[test]
+fn an_engine_nobody_knows_thinks_if_it_is_told_to() {
+    let world = World::new();
+    let keys = "api: {api_keys: {openai-api-key: k, claude-api-key: k, gemini-api-key: k}}";
+    let body = |settings: &str| {
+        let asked = inline(&world, &format!("{{{settings}, {keys}}}"));
+        sent(&world, &world.engine(&asked).unwrap()).2
+    };
+    let chat = body("chat: {engine: next}, inference: {reasoning_effort: high}");
+    assert_eq!(chat["reasoning_effort"], json!("high"));
+    let chat = body("chat: {engine: next}, openai: {reasoning_effort: low}");
+    assert_eq!(chat["reasoning_effort"], json!("low"));
+    let chat = body("chat: {engine: next}");
+    assert_eq!(chat.get("reasoning_effort"), None);
+    let responses = body(
+        "chat: {engine: next, api_type: openai-responses}, inference: {reasoning_effort: low}",
+    );
+    assert_eq!(responses["reasoning"]["effort"], json!("low"));
+    let claude = body("chat: {engine: next, api_type: claude}, inference: {thinking_budget: 3000}");
+    assert_eq!(claude["thinking"]["budget_tokens"], json!(3000));
+    assert!(claude["max_tokens"].as_u64().unwrap() > 3000, "{claude}");
+    let gemini =
+        body("chat: {engine: gemini-next, api_type: gemini}, gemini: {thinking_budget: 700}");
+    let thinking = &gemini["generationConfig"]["thinkingConfig"];
+    assert_eq!(thinking["thinkingBudget"], json!(700), "{gemini}");
+    // What says that it does not think, and what asks it not to, is believed.
+    let never =
+        "chat: {engine: next}, inference: {reasoning_effort: high}, model_info: {reasoning: false}";
+    assert_eq!(body(never).get("reasoning_effort"), None);
+    let off = "chat: {engine: next}, inference: {reasoning_effort: high, thinking_type: disabled}";
+    assert_eq!(body(off).get("reasoning_effort"), None);
+    let asked = inline(&world, &format!("{{{never}, {keys}}}"));
+    let told = &world.engine(&asked).unwrap().notices[0].message;
+    assert!(
+        told.starts_with("inference.reasoning_effort has no effect: next does not think"),
+        "{told}"
+    );
+}
+
+#[test]
 fn tokens_are_not_counted_for_who_does_not_want_that() {
     let world = World::new();
     for (setting, options) in [
