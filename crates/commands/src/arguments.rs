@@ -181,6 +181,29 @@ fn scan(words: &[String], known: &[Known<'_>]) -> Result<Written, CommandError> 
     Ok(written)
 }
 
+/// How many words at the beginning of a line are options of the program itself, with their values.
+///
+/// They may come before the words of a command, whose own options cannot be known there.
+pub fn leading_options(words: &[String], built_ins: &[BuiltIn]) -> usize {
+    let mut count = 0;
+    while let Some(word) = words.get(count) {
+        let (name, has_value) = match word.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (word.as_str(), false),
+        };
+        let letter = |option: &BuiltIn| option.short.map(|letter| format!("-{letter}"));
+        let option = built_ins.iter().find(|option| {
+            name.strip_prefix("--") == Some(option.name) || letter(option).as_deref() == Some(name)
+        });
+        let Some(option) = option else { break };
+        count += match has_value || option.kind.is_flag() {
+            true => 1,
+            false => 2,
+        };
+    }
+    count.min(words.len())
+}
+
 /// `-v`, `-n 3`, `-n3`, `-n=3`, `-abc`.
 fn letters(
     letters: &str,

@@ -33,6 +33,7 @@ mod world;
 mod yaml;
 
 pub use alias::Alias;
+pub use arguments::leading_options;
 pub use built_in::{BUILT_INS, BuiltIn, Group};
 pub use command::{Command, Origin, Warning};
 pub use dates::parse_date;

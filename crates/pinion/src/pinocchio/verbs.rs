@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use pinion_commands::{
     BUILT_INS, Command, CommandError, EntryKind, HelpLevel, Line, Repository, World,
+    leading_options,
 };
 use serde_json::json;
 
@@ -24,7 +25,7 @@ pub(crate) enum Verb {
     RunCommand(Vec<String>),
     /// Look at repositories.
     Commands(Vec<String>),
-    /// Run a command of a repository by its words.
+    /// Run a command of a repository by its words; options may stand before them.
     Named(Vec<String>),
 }
 
@@ -54,13 +55,19 @@ fn run_file(program: Program, arguments: &[String]) -> Result<ExitCode, Failure>
 }
 
 fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
+    let (options, words) = words.split_at(leading_options(words, BUILT_INS));
     let place = Place::read()?;
     let repository = Repository::load(&place.repositories(), BUILT_INS);
     match repository.find(words).map_err(failed)? {
-        Some(found) => {
+        Some(mut found) => {
             let call = format!("{} {}", program.name(), found.path.join(" "));
+            found.line.words.splice(0..0, options.iter().cloned());
             execute(place, found.command, &found.line, &call)
         }
+        None if words.is_empty() => match options.iter().any(|option| option == "--version") {
+            true => crate::commands::version(),
+            false => out(Topic::RunCommand.text()),
+        },
         None => Err(unknown(&repository, words)),
     }
 }

@@ -99,6 +99,29 @@ fn commands_are_run_by_their_words() {
 }
 
 #[test]
+fn options_may_stand_before_the_words_of_a_command() {
+    let home = with_commands();
+    let link = pinocchio(&home);
+    let what = script(&json!({"text": "options first"}));
+    for options in [
+        &["--log-level", "error"][..],
+        &["--output=text", "--non-interactive"],
+        &["--ai-engine", "offline/demo", "--with-metadata=false"],
+    ] {
+        let line = [options, &["code", "go", "--what", &what]].concat();
+        let ran = home.run_as(&link, &line, b"");
+        assert_eq!(
+            (ran.exit, ran.stdout.as_str()),
+            (Exit::Code(0), "options first\n"),
+            "{options:?}: {}",
+            ran.stderr
+        );
+    }
+    let ran = home.run_as(&link, &["--nonsense", "code", "go"], b"");
+    assert_eq!((ran.exit, ran.stdout.as_str()), (Exit::Code(1), ""));
+}
+
+#[test]
 fn the_link_has_the_verbs() {
     let home = with_commands();
     let link = pinocchio(&home);
