@@ -57,6 +57,23 @@ struct Head {
 }
 
 impl HelpPage {
+    /// The page as it is read: its body, below its title if it does not begin with one.
+    pub fn text(&self) -> String {
+        let body = self.body.trim_end();
+        match body.starts_with('#') {
+            true => format!("{body}\n"),
+            false => format!("# {}\n\n{body}\n", self.title),
+        }
+    }
+
+    /// One line about it.
+    pub fn summary(&self) -> &str {
+        match self.short.is_empty() {
+            true => &self.title,
+            false => &self.short,
+        }
+    }
+
     /// Reads a page.
     pub fn load(path: &Path) -> Result<Self, CommandError> {
         let text = read_file(path).map_err(|reason| CommandError::Unreadable {

@@ -122,6 +122,12 @@ impl Repository {
             .collect()
     }
 
+    /// What can be said after `help`: slugs of pages, and commands.
+    pub fn topics(&self) -> impl Iterator<Item = String> {
+        let slugs = self.pages.iter().map(|page| page.slug.clone());
+        slugs.chain(self.entries.keys().map(|path| path.join(" ")))
+    }
+
     /// All commands and aliases, by their words.
     pub fn list(&self) -> Vec<Listing> {
         self.entries

@@ -171,7 +171,8 @@ fn pinocchio(word: &str, rest: &[String], all: &[String]) -> Result<Action, Fail
         "turns" => Action::Command(Command::Turns(rest.to_vec())),
         "timeline" if wants_help => Action::Help(Topic::Timeline),
         "timeline" => Action::Command(Command::Timeline(rest.to_vec())),
-        "help" | "--help" | "-h" => Action::Help(Topic::RunCommand),
+        "help" => Action::Pinocchio(Prompting::Help(rest.to_vec())),
+        "--help" | "-h" => Action::Help(Topic::RunCommand),
         "--version" => Action::Version,
         _ => Action::Pinocchio(Prompting::Named(all.to_vec())),
     })

@@ -303,6 +303,8 @@ configuration. A directory is a word of the command: code/go.yaml is run as `cod
 Usage:
   pinion commands list [--json]         what there is
   pinion commands run WORDS… [options]  run one of them; through a link named pinocchio just `pinocchio WORDS…`
+  pinion commands help WORDS…           what one of them takes; through the link `pinocchio help WORDS…`
+  pinion commands help TOPIC | --list   a page that came with them; all pages
 
 Examples:
   pinion commands list

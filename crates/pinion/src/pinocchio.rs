@@ -7,6 +7,7 @@ mod job;
 mod kept;
 mod models;
 mod options;
+mod pages;
 mod question;
 mod requests;
 mod running;

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pinion_commands::{
-    BUILT_INS, Command, CommandError, EntryKind, HelpLevel, Line, Repository, World,
+    BUILT_INS, Command, CommandError, EntryKind, HelpLevel, HelpPage, Line, Repository, World,
     leading_options,
 };
 use serde_json::json;
 
 use super::job::{Job, Place};
 use super::options::{Mode, Options};
-use super::{chat, frames, text, words};
+use super::{chat, frames, pages, text, words};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::help::Topic;
@@ -27,6 +27,8 @@ pub(crate) enum Verb {
     Commands(Vec<String>),
     /// Run a command of a repository by its words; options may stand before them.
     Named(Vec<String>),
+    /// Explain a command or a topic.
+    Help(Vec<String>),
 }
 
 /// Does what is asked. Whatever fails before anything runs has exit code 1, as it always had there.
@@ -35,6 +37,7 @@ pub(crate) fn run(program: Program, verb: Verb) -> Result<ExitCode, Failure> {
         Verb::RunCommand(arguments) => run_file(program, &arguments),
         Verb::Commands(arguments) => commands(program, &arguments),
         Verb::Named(words) => run_named(program, &words),
+        Verb::Help(words) => pages::help(program, &words),
     };
     done.map_err(|failure| failure.for_program(Program::Pinocchio))
 }
@@ -51,7 +54,7 @@ fn run_file(program: Program, arguments: &[String]) -> Result<ExitCode, Failure>
     let place = Place::read()?;
     let command = Command::load(&place.dirs.cwd, Path::new(file), BUILT_INS).map_err(failed)?;
     let call = format!("{} run-command {file}", program.name());
-    execute(place, &command, &Line::new(rest), &call)
+    execute(place, &command, &Line::new(rest), &call, &[])
 }
 
 fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
@@ -62,7 +65,8 @@ fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
         Some(mut found) => {
             let call = format!("{} {}", program.name(), found.path.join(" "));
             found.line.words.splice(0..0, options.iter().cloned());
-            execute(place, found.command, &found.line, &call)
+            let related = repository.related_pages(&found.path);
+            execute(place, found.command, &found.line, &call, &related)
         }
         None if words.is_empty() => match options.iter().any(|option| option == "--version") {
             true => crate::commands::version(),
@@ -87,7 +91,13 @@ fn unknown(repository: &Repository, words: &[String]) -> Failure {
     })
 }
 
-fn execute(place: Place, command: &Command, line: &Line, call: &str) -> Result<ExitCode, Failure> {
+fn execute(
+    place: Place,
+    command: &Command,
+    line: &Line,
+    call: &str,
+    related: &[&HelpPage],
+) -> Result<ExitCode, Failure> {
     for warning in &command.warnings {
         eprintln!("Warning: {warning}");
     }
@@ -97,10 +107,12 @@ fn execute(place: Place, command: &Command, line: &Line, call: &str) -> Result<E
     let parsed = command.parse(line, BUILT_INS, &mut world).map_err(failed)?;
     let values = &parsed.builtin;
     if values.flag("long-help") {
-        return out(&command.help(call, HelpLevel::Long, BUILT_INS));
+        let page = command.help(call, HelpLevel::Long, BUILT_INS);
+        return out(&(page + &pages::related(related)));
     }
     if values.flag("help") {
-        return out(&command.help(call, HelpLevel::Short, BUILT_INS));
+        let page = command.help(call, HelpLevel::Short, BUILT_INS);
+        return out(&(page + &pages::related(related)));
     }
     if values.flag("version") {
         return crate::commands::version();
@@ -143,9 +155,12 @@ fn commands(program: Program, arguments: &[String]) -> Result<ExitCode, Failure>
     match arguments.split_first() {
         Some((word, rest)) if word == "list" => list(rest),
         Some((word, rest)) if word == "run" && !rest.is_empty() => run_named(program, rest),
-        Some((word, _)) if word == "--help" || word == "-h" => out(Topic::Commands.text()),
+        Some((word, rest)) if word == "help" && !rest.is_empty() => pages::help(program, rest),
+        Some((word, _)) if ["--help", "-h", "help"].contains(&word.as_str()) => {
+            out(Topic::Commands.text())
+        }
         _ => Err(Failure::usage(
-            "Usage: pinion commands list [--json]\n       pinion commands run WORDS… [options]",
+            "Usage: pinion commands list [--json]\n       pinion commands run WORDS… [options]\n       pinion commands help WORDS… | TOPIC | --list",
         )),
     }
 }
@@ -207,6 +222,6 @@ fn kind(kind: EntryKind) -> &'static str {
     }
 }
 
-fn failed(error: CommandError) -> Failure {
+pub(super) fn failed(error: CommandError) -> Failure {
     Failure::failed(format!("Error: {error}"))
 }

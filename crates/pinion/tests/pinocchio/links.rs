@@ -23,6 +23,10 @@ fn with_commands() -> Home {
         "prompts/code/gogo.yaml",
         &json!({"name": "gogo", "aliasFor": ["code", "go"], "flags": {"what": said}}).to_string(),
     );
+    home.write(
+        "prompts/doc/style.md",
+        "---\nTitle: House style\nSlug: style\nShort: How we write Go\nCommands: [go]\n---\nShort names.\n",
+    );
     home.write("prompts/broken.yaml", "name: broken\nprompt: [\n");
     home
 }
@@ -119,6 +123,50 @@ fn options_may_stand_before_the_words_of_a_command() {
     }
     let ran = home.run_as(&link, &["--nonsense", "code", "go"], b"");
     assert_eq!((ran.exit, ran.stdout.as_str()), (Exit::Code(1), ""));
+}
+
+#[test]
+fn pages_of_repositories_can_be_read() {
+    let home = with_commands();
+    let link = pinocchio(&home);
+    let page = "# House style\n\nShort names.\n";
+    for (words, told) in [
+        (&["help", "style"][..], page),
+        (&["help", "--list"], "  style  How we write Go\n"),
+        (&["help", "--topics"], "  style  How we write Go\n"),
+        (&["help", "--tutorials"], ""),
+        (
+            &["help", "code"],
+            "code: a group of commands\n\n  go\n  gogo\n",
+        ),
+    ] {
+        let ran = home.run_as(&link, words, b"");
+        assert_eq!(
+            (ran.exit, ran.stdout.as_str()),
+            (Exit::Code(0), told),
+            "{words:?}: {}",
+            ran.stderr
+        );
+    }
+    assert_eq!(home.run(&["commands", "help", "style"]).stdout, page);
+    let help = home.run_as(&link, &["code", "go", "--help"], b"").stdout;
+    assert!(
+        help.contains("About Go") && help.ends_with("(help TOPIC):\n  style  How we write Go\n"),
+        "{help}"
+    );
+    let same = home.run_as(&link, &["help", "code", "go"], b"").stdout;
+    assert_eq!(same, help);
+    let profiles = home.run_as(&link, &["help", "profiles"], b"").stdout;
+    assert!(profiles.contains("pinion profiles"), "{profiles}");
+    for (words, meant) in [
+        (&["help", "stile"][..], "Did you mean \"style\"?"),
+        (&["help", "code", "gp"], "Did you mean \"code go\"?"),
+        (&["help", "nothing-like-it"], "`help --list` shows"),
+    ] {
+        let ran = home.run_as(&link, words, b"");
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Exit::Code(1), ""));
+        assert!(ran.stderr.contains(meant), "{words:?}: {}", ran.stderr);
+    }
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! `help`: pages that come with repositories, and the pages of commands.
+
+use std::process::ExitCode;
+
+use pinion_commands::{BUILT_INS, HelpLevel, HelpPage, Repository, nearest};
+
+use super::job::Place;
+use super::verbs::failed;
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::help::Topic;
+use crate::program::Program;
+
+/// Explains what the words name: a page, a command, a group of commands, or a verb of the program itself.
+pub(super) fn help(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
+    let Some(first) = words.first() else {
+        return out(Topic::RunCommand.text());
+    };
+    let place = Place::read()?;
+    let repository = Repository::load(&place.repositories(), BUILT_INS);
+    if first.starts_with('-') {
+        return list(&repository, first);
+    }
+    if let ([_], Some(page)) = (words, repository.help_page(first)) {
+        return out(&page.text());
+    }
+    if let Some(found) = repository.find(words).map_err(failed)?
+        && found.line.words.is_empty()
+    {
+        let call = format!("{} {}", program.name(), found.path.join(" "));
+        let page = found.command.help(&call, HelpLevel::Short, BUILT_INS);
+        return out(&(page + &related(&repository.related_pages(&found.path))));
+    }
+    let below = repository.below(words);
+    if !below.is_empty() {
+        let (group, commands) = (words.join(" "), below.join("\n  "));
+        return out(&format!("{group}: a group of commands\n\n  {commands}\n"));
+    }
+    match verb(words) {
+        Some(topic) => out(topic.text()),
+        None => Err(unknown(&repository, words)),
+    }
+}
+
+/// What a command shows of the pages that belong to it.
+pub(super) fn related(pages: &[&HelpPage]) -> String {
+    match pages.is_empty() {
+        true => String::new(),
+        false => format!("\nMore about it (help TOPIC):\n{}", table(pages)),
+    }
+}
+
+/// The program's own verbs.
+fn verb(words: &[String]) -> Option<Topic> {
+    let [word] = words else { return None };
+    Some(match word.as_str() {
+        "help" | "run-command" => Topic::RunCommand,
+        "commands" => Topic::Commands,
+        "profiles" => Topic::Profiles,
+        "turns" => Topic::Turns,
+        "timeline" => Topic::Timeline,
+        _ => return None,
+    })
+}
+
+fn list(repository: &Repository, option: &str) -> Result<ExitCode, Failure> {
+    let section = match option {
+        "--list" | "--all" => None,
+        "--topics" => Some("GeneralTopic"),
+        "--examples" => Some("Example"),
+        "--applications" => Some("Application"),
+        "--tutorials" => Some("Tutorial"),
+        "--help" | "-h" => return out(Topic::Commands.text()),
+        other => {
+            return Err(Failure::usage(format!(
+                "Error: {other} is not understood here.\nUsage: help [TOPIC | WORDS… | --list | --topics | --examples | --applications | --tutorials]"
+            )));
+        }
+    };
+    for failure in repository.failures() {
+        if failure.path.extension().is_some_and(|end| end == "md") {
+            eprintln!("Warning: {}: {}", failure.path.display(), failure.reason);
+        }
+    }
+    let pages: Vec<&HelpPage> = repository
+        .help_pages()
+        .iter()
+        .filter(|page| section.is_none_or(|section| page.section == section))
+        .collect();
+    if pages.is_empty() {
+        eprintln!("No help pages. They are Markdown files in the directory doc of a repository.");
+    }
+    out(&table(&pages))
+}
+
+fn table(pages: &[&HelpPage]) -> String {
+    let width = pages.iter().map(|page| page.slug.chars().count()).max();
+    let width = width.unwrap_or(0);
+    let row = |page: &&HelpPage| format!("  {:width$}  {}\n", page.slug, page.summary());
+    pages.iter().map(row).collect()
+}
+
+fn unknown(repository: &Repository, words: &[String]) -> Failure {
+    let shown = words.join(" ");
+    let topics: Vec<String> = repository.topics().collect();
+    let meant = match nearest(&shown, topics.iter().map(String::as_str)) {
+        Some(meant) => format!(" Did you mean \"{meant}\"?"),
+        None => String::new(),
+    };
+    Failure::failed(format!(
+        "Error: there is no help about \"{shown}\".{meant} `help --list` shows the pages, `commands list` the commands."
+    ))
+}
