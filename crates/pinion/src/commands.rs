@@ -83,7 +83,7 @@ const WORDS: &[&str] = &[
 /// The command `arguments` name, if they name one.
 pub(crate) fn parse(program: Program, arguments: &[String]) -> Result<Option<Action>, Failure> {
     let Some((word, rest)) = arguments.split_first() else {
-        return Ok(None);
+        return Ok((program == Program::Pinocchio).then_some(Action::Help(Topic::RunCommand)));
     };
     if program == Program::Pinocchio {
         return pinocchio(word, rest, arguments).map(Some);

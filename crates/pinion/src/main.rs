@@ -61,7 +61,9 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
     match action {
         Action::Help(topic) => commands::help(topic),
         Action::Version => commands::version(),
-        Action::Command(command) => commands::run(command),
+        Action::Command(command) => {
+            commands::run(command).map_err(|failure| failure.for_program(program))
+        }
         Action::Hub(arguments) => hub::run(&arguments),
         Action::Clip(arguments) => clip::run(&arguments),
         Action::Invoke(arguments) => invoke::run_words(&arguments),

@@ -170,6 +170,26 @@ fn pages_of_repositories_can_be_read() {
 }
 
 #[test]
+fn the_link_alone_says_what_it_can_do_and_mistakes_have_one_code() {
+    let home = with_commands();
+    let link = pinocchio(&home);
+    let alone = home.run_as(&link, &[], b"");
+    assert_eq!(alone.exit, Exit::Code(0), "{}", alone.stderr);
+    assert!(alone.stdout.contains("run-command FILE.yaml"), "{alone:?}");
+    for mistake in [
+        &["profiles", "nonsense"][..],
+        &["turns", "nonsense"],
+        &["timeline", "nonsense"],
+        &["commands"],
+        &["help", "--nonsense"],
+        &["run-command"],
+    ] {
+        let ran = home.run_as(&link, mistake, b"");
+        assert_eq!(ran.exit, Exit::Code(1), "{mistake:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn the_link_has_the_verbs() {
     let home = with_commands();
     let link = pinocchio(&home);
