@@ -324,6 +324,23 @@ const PRINTED: &[(&str, &str)] = &[
         r#"{{osBase "a/b"}} {{osDir "/a/b"}} {{osClean "a//b"}} {{osExt "x.y"}} {{osIsAbs "a"}}"#,
         "b /a a/b .y false",
     ),
+    // Addresses.
+    (
+        r#"{{with urlParse "HTTP://us%20er:p%40ss@example.com:8080/a%20b/c?x=1&y=2#to%20p"}}{{.scheme}} {{.host}} {{.hostname}} {{.path}} {{.query}} {{.fragment}} {{.userinfo}} [{{.opaque}}]{{end}}"#,
+        "http example.com:8080 example.com /a b/c x=1&y=2 to p us%20er:p%40ss []",
+    ),
+    (
+        r#"{{(urlParse "mailto:a@b.c").opaque}} {{(urlParse "http://[::1]:80/").hostname}} {{(urlParse "a/b").path}} {{(urlParse "//h/p").host}}"#,
+        "a@b.c ::1 a/b h",
+    ),
+    (
+        r#"{{urlJoin (dict "fragment" "fragment" "host" "host:80" "path" "/path" "query" "query" "scheme" "proto")}} {{urlJoin (dict "scheme" "file" "path" "/a b")}} {{urlJoin (dict "path" "a:b")}}"#,
+        "proto://host:80/path?query#fragment file:///a%20b ./a:b",
+    ),
+    (
+        r#"{{urlJoin (urlParse "https://u:p%40@example.com/a%20b?x=1#t")}} {{urlJoin (urlParse "mailto:a@b.c?x")}}"#,
+        "https://u:p%40@example.com/a%20b?x=1#t mailto:a@b.c?x",
+    ),
     // Expressions.
     (
         r#"{{regexMatch "^[a-z]+\\d$" "abc1"}} {{mustRegexMatch "(?i)HELLO" "hello"}} {{regexFind "\\w+" "- ab cd"}} {{mustRegexFind "x" "y"}}"#,
@@ -403,6 +420,22 @@ const REFUSED: &[(&str, &str)] = &[
         "t:1:3: call: argument 1 is a whole number, expected a function",
     ),
     (r#"{{fail "no luck"}}"#, "t:1:3: fail: no luck"),
+    (
+        r#"{{urlParse "://x"}}"#,
+        "t:1:3: urlParse: unable to parse url \"://x\": missing protocol scheme",
+    ),
+    (
+        r#"{{urlParse "http://h:x/"}}"#,
+        "t:1:3: urlParse: unable to parse url \"http://h:x/\": invalid port \":x\" after host",
+    ),
+    (
+        r#"{{urlParse "/a%2"}}"#,
+        "t:1:3: urlParse: unable to parse url \"/a%2\": it has a % that begins no escape",
+    ),
+    (
+        r#"{{urlJoin (dict "host" 5)}}"#,
+        "t:1:3: urlJoin: the host of an address must be text",
+    ),
     ("{{div 1 0}}", "t:1:3: div: the second number is 0"),
     ("{{mod 1 0}}", "t:1:3: mod: the second number is 0"),
     ("{{add 1}}", "t:1:3: add takes 2 arguments, 1 given"),

@@ -13,6 +13,7 @@ mod numbers;
 mod overrides;
 mod paths;
 mod strings;
+mod urls;
 mod words;
 
 use crate::print;
@@ -138,6 +139,7 @@ const TABLES: &[&[Function]] = &[
     encoding::TABLE,
     dates::TABLE,
     paths::TABLE,
+    urls::TABLE,
     expressions::TABLE,
     builtin::TABLE,
 ];
