@@ -158,6 +158,8 @@ fn readable(value: &Value) -> String {
     match value {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
             Ok(inner @ (Value::Object(_) | Value::Array(_))) => indented(&inner),
+            // What a tool printed is kept as JSON.
+            Ok(Value::String(inner)) => inner,
             _ => text.clone(),
         },
         Value::Null => String::new(),

@@ -151,6 +151,11 @@ fn what_a_tool_gave_is_kept_as_json_and_told_as_it_was() {
     let result = |block: &pinion_history::Block| block.payload.get("result").cloned();
     let results: Vec<Value> = kept.turn.blocks.iter().filter_map(result).collect();
     assert_eq!(results, [json!("\"one\\ntwo\"")]);
+    // People are shown what it printed.
+    let show = ["turns", "show", "--turns-db", &home.path("turns.db")];
+    let shown = pinion().command(&home.sandbox, &args(&show)).output();
+    let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
+    assert!(shown.contains("Result bash: one\ntwo\n"), "{shown}");
     home.say("s", "second", &["--resume"]);
     let asked = server.requests();
     let told = "tool: one\ntwo".to_owned();
