@@ -1,5 +1,7 @@
 //! What a run says, for people and scripts: text as it comes, or every event as JSON or YAML.
 
+mod facts;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +17,7 @@ use crate::outgoing::Out;
 use crate::patch::PatchKind;
 use crate::pb::{self, Text};
 use crate::translate::{Translator, told};
+use facts::{Facts, facts};
 
 /// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -362,52 +365,6 @@ impl Project for TextPrinter {
             Out::Control { .. } => {}
         }
         self.print(records);
-    }
-}
-
-/// What an event says about an answer.
-#[derive(Debug, Default)]
-struct Facts {
-    correlation: Option<pb::CorrelationInfo>,
-    stop_reason: Text,
-    duration_ms: Option<i64>,
-    error: Text,
-}
-
-fn facts(event: &ChatEvent) -> Facts {
-    let correlation = |correlation: &Option<pb::CorrelationInfo>| Facts {
-        correlation: correlation.clone(),
-        ..Facts::default()
-    };
-    match event {
-        ChatEvent::Patch(patch) => correlation(&patch.stream.facts.correlation),
-        ChatEvent::ProviderCallStarted(event) => correlation(&event.correlation),
-        ChatEvent::ProviderCallMetadataUpdated(event) => Facts {
-            stop_reason: event.stop_reason.clone(),
-            ..correlation(&event.correlation)
-        },
-        ChatEvent::ProviderCallFinished(event) => Facts {
-            stop_reason: event.stop_reason.clone(),
-            duration_ms: event.duration_ms,
-            ..correlation(&event.correlation)
-        },
-        ChatEvent::TextSegmentStarted(event) => correlation(&event.correlation),
-        ChatEvent::TextSegmentFinished(event) => Facts {
-            stop_reason: event.finish_reason.clone(),
-            ..correlation(&event.correlation)
-        },
-        ChatEvent::ReasoningSegmentStarted(event) => correlation(&event.correlation),
-        ChatEvent::ReasoningSegmentFinished(event) => correlation(&event.correlation),
-        ChatEvent::ToolCallStarted(event) => correlation(&event.correlation),
-        ChatEvent::ToolCallRequested(event) => correlation(&event.correlation),
-        ChatEvent::ToolExecutionStarted(event) => correlation(&event.correlation),
-        ChatEvent::ToolResultReady(event) => correlation(&event.correlation),
-        ChatEvent::ToolCallFinished(event) => correlation(&event.correlation),
-        ChatEvent::RunFailed(event) => Facts {
-            error: event.error.clone(),
-            ..correlation(&event.correlation)
-        },
-        _ => Facts::default(),
     }
 }
 
