@@ -7,9 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Body as _;
-use hyper::body::Incoming;
 use pinion_status::{Code, Failure};
 
+use crate::arriving::Arriving;
 use crate::envelope::{self, COMPRESSED, Deframer, Envelope};
 
 /// What is read, which decides whose fault it is when it cannot be.
@@ -23,7 +23,7 @@ pub(crate) enum Side {
 #[derive(Debug)]
 pub(crate) struct Inbound {
     /// `None` once it has ended.
-    body: Option<Incoming>,
+    body: Option<Arriving>,
     deframer: Deframer,
     /// The first piece of a body that is read as a whole; most have no other.
     first: Bytes,
@@ -40,7 +40,7 @@ pub(crate) struct Inbound {
 
 impl Inbound {
     pub(crate) fn new(
-        body: Incoming,
+        body: Arriving,
         gzip: bool,
         limit: usize,
         patience: Option<Duration>,

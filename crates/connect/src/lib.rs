@@ -37,6 +37,7 @@
 //! # });
 //! ```
 
+mod arriving;
 mod body;
 mod call;
 mod client;
@@ -48,6 +49,7 @@ mod protocol;
 mod server;
 mod timeout;
 
+pub use arriving::Arriving;
 pub use body::{Body, Piece};
 pub use call::{Answers, Call, Context, Peer, Requests};
 pub use client::{Client, ClientOptions, HttpVersion, Receiver, Roots, Sender};

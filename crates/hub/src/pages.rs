@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::Incoming;
 use pinion_access as access;
 use pinion_clip::web::{ByteRange, WebAnswer, WebRequest, content_range, decode_path, parse_range};
-use pinion_connect::{Body, Peer};
+use pinion_connect::{Arriving, Body, Peer};
 use pinion_status::{Code, Failure};
 
 use crate::table::Owner;
@@ -19,7 +18,7 @@ const CLIPS: &str = "/clips/";
 const SANDBOX: HeaderValue =
     HeaderValue::from_static("sandbox allow-scripts allow-forms allow-popups allow-downloads");
 
-pub(crate) async fn answer(hub: &Hub, request: Request<Incoming>, peer: Peer) -> Response<Body> {
+pub(crate) async fn answer(hub: &Hub, request: Request<Arriving>, peer: Peer) -> Response<Body> {
     let path = request.uri().path();
     if path == "/healthz" {
         return text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n");
@@ -46,7 +45,7 @@ pub(crate) async fn answer(hub: &Hub, request: Request<Incoming>, peer: Peer) ->
 /// Sessions and tokens. Their bodies are short.
 async fn access_route(
     hub: &Hub,
-    request: Request<Incoming>,
+    request: Request<Arriving>,
     peer: Peer,
 ) -> Result<Response<Body>, Failure> {
     const LONGEST: usize = 16 * 1024;

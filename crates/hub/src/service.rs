@@ -10,9 +10,8 @@ mod manage;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Request, Response, header};
-use hyper::body::Incoming;
 use pinion_access::{Caller, Lease, Method, Origin, Principal, Via};
-use pinion_connect::{Body, Call, Kind, Peer, Service};
+use pinion_connect::{Arriving, Body, Call, Kind, Peer, Service};
 use pinion_status::{Code, Failure};
 
 use crate::Hub;
@@ -62,7 +61,7 @@ impl Service for Hub {
         }
     }
 
-    async fn plain(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Response<Body> {
+    async fn plain(self: Arc<Self>, request: Request<Arriving>, peer: Peer) -> Response<Body> {
         Box::pin(crate::pages::answer(&self, request, peer)).await
     }
 }

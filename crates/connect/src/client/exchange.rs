@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::line::{Answering, Line};
 use super::stream::{Receiver, Sender, Source};
 use super::{HttpVersion, Inner};
+use crate::arriving::Arriving;
 use crate::body::{Body, Piece};
 use crate::inbound::{Inbound, Side};
 use crate::outbox::{Framing, Outbox};
@@ -172,6 +173,7 @@ impl Inner {
         speech: Speech,
     ) -> Result<Answer, Failure> {
         let (parts, body) = response.into_parts();
+        let body = Arriving::answer(body);
         let encoding = parts.headers.get(speech.encoding_header());
         let gzip = encoding.is_some_and(|value| value == "gzip");
         if parts.status != StatusCode::OK {

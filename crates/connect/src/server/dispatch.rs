@@ -16,6 +16,7 @@ use pinion_status::{Code, Failure};
 use super::options::ServerOptions;
 use super::stream::Streaming;
 use super::{Kind, Service, bare, cross};
+use crate::arriving::Arriving;
 use crate::body::Body;
 use crate::call::{Answers, Call, Context, Count, Peer, Requests};
 use crate::envelope::TRAILERS;
@@ -37,6 +38,7 @@ pub(crate) async fn answer<S: Service>(
     peer: Peer,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
+    let body = Arriving::request(body, parts.version, options.limits.message);
     if let Err(failure) = cross::check_host(options, &parts) {
         return refusal(&failure);
     }
@@ -71,7 +73,7 @@ async fn call<S: Service>(
     service: Arc<S>,
     options: &ServerOptions,
     mut parts: Parts,
-    body: Incoming,
+    body: Arriving,
     method_at: usize,
     peer: Peer,
 ) -> Response<Body> {

@@ -14,7 +14,6 @@ use std::future::Future;
 use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
-use hyper::body::Incoming;
 use pinion_status::Failure;
 
 pub(crate) use activity::Guard;
@@ -23,6 +22,7 @@ pub use options::{Limits, Origins, ServerOptions};
 pub(crate) use stream::Streaming;
 pub use tls::Tls;
 
+use crate::arriving::Arriving;
 use crate::body::Body;
 use crate::call::{Call, Peer};
 
@@ -47,7 +47,8 @@ pub trait Service: Send + Sync + 'static {
     fn method(&self, name: &str) -> Option<Kind>;
 
     /// Serves one call; what it returns is how the call ends. Nothing of the request was read yet but its head: whoever may not
-    /// call should be told before [`Call::requests`] is asked for anything.
+    /// call should be told before [`Call::requests`] is asked for anything. What is left unread is read and forgotten, within
+    /// limits, so that the caller sees the answer.
     ///
     /// The future is dropped when the caller leaves or its time is up. While the caller does not read what was sent, the future
     /// of a stream is not polled; what must go on regardless belongs into a task of its own, [`Call::requests`] and
@@ -57,7 +58,7 @@ pub trait Service: Send + Sync + 'static {
     /// Answers a request that is no call. Nothing is found unless this is implemented.
     fn plain(
         self: Arc<Self>,
-        _request: Request<Incoming>,
+        _request: Request<Arriving>,
         _peer: Peer,
     ) -> impl Future<Output = Response<Body>> + Send {
         std::future::ready(bare(StatusCode::NOT_FOUND))

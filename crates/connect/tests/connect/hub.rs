@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response};
-use hyper::body::Incoming;
 use pinion_connect::{
-    Body, Call, Code, Failure, Kind, Peer, Requests, Server, ServerOptions, Service,
+    Arriving, Body, Call, Code, Failure, Kind, Peer, Requests, Server, ServerOptions, Service,
 };
 use pinion_proto::hub::{
     AddClipRequest, HubError, InvokeRequest, InvokeResponse, ListClipsRequest, ListClipsResponse,
@@ -107,7 +106,7 @@ impl Service for Hub {
         served
     }
 
-    async fn plain(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Response<Body> {
+    async fn plain(self: Arc<Self>, request: Request<Arriving>, peer: Peer) -> Response<Body> {
         match request.uri().path() {
             "/file" => {
                 let mut file = tempfile::tempfile().unwrap();

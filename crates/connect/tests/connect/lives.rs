@@ -413,3 +413,136 @@ async fn idle_connections_are_closed_and_busy_ones_kept() {
     let answer: InvokeResponse = client.unary(&method("Invoke"), &echo, None).await.unwrap();
     assert_eq!(answer.output, "1");
 }
+
+/// Reads one answer from a connection that stays open; its status.
+async fn read_one(stream: &mut TcpStream) -> u16 {
+    let mut bytes = Vec::new();
+    let reading = async {
+        loop {
+            if let Some(status) = whole(&bytes) {
+                return status;
+            }
+            let read = stream.read_buf(&mut bytes).await.unwrap();
+            let so_far = String::from_utf8_lossy(&bytes);
+            assert_ne!(read, 0, "closed after {so_far:?}");
+        }
+    };
+    let read = tokio::time::timeout(Duration::from_secs(10), reading).await;
+    read.expect("no answer")
+}
+
+/// The status of an answer that is all there.
+fn whole(bytes: &[u8]) -> Option<u16> {
+    let text = String::from_utf8_lossy(bytes);
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    let is_whole = match length {
+        Some(length) => body.len() >= length.parse().unwrap(),
+        None => body.ends_with("0\r\n\r\n"),
+    };
+    is_whole.then(|| head[9..12].parse().unwrap())
+}
+
+#[tokio::test]
+async fn who_is_answered_early_may_send_the_rest_and_ask_again() {
+    let server = hub::start(hub::options().loopback_and(["localhost"])).await;
+    let body = vec![b'x'; 100_000];
+    for (method, path, host, kind, status) in [
+        (
+            "POST",
+            "/pinix.v2.HubService/Nothing",
+            "localhost",
+            "application/json",
+            404,
+        ),
+        (
+            "PUT",
+            "/pinix.v2.HubService/Invoke",
+            "localhost",
+            "application/json",
+            405,
+        ),
+        (
+            "POST",
+            "/pinix.v2.HubService/Invoke",
+            "localhost",
+            "text/plain",
+            415,
+        ),
+        (
+            "POST",
+            "/pinix.v2.HubService/ProviderStream",
+            "localhost",
+            "application/connect+json",
+            505,
+        ),
+        (
+            "POST",
+            "/pinix.v2.HubService/Invoke",
+            "elsewhere",
+            "application/json",
+            403,
+        ),
+        (
+            "POST",
+            "/pinix.v2.HubService/Panic",
+            "localhost",
+            "application/json",
+            500,
+        ),
+        (
+            "POST",
+            "/pinix.v2.HubService/Refuse",
+            "localhost",
+            "application/connect+json",
+            200,
+        ),
+        (
+            "POST",
+            "/pinix.v2.HubService/Refuse",
+            "localhost",
+            "application/grpc-web+proto",
+            200,
+        ),
+        ("POST", "/somewhere", "localhost", "application/json", 200),
+    ] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        for _ in 0..2 {
+            let head = format!(
+                "{method} {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all(head.as_bytes()).await.unwrap();
+            assert_eq!(
+                read_one(&mut stream).await,
+                status,
+                "{method} {path} {kind}"
+            );
+            // Long enough for a server that hangs up to have done so.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            stream.write_all(&body).await.unwrap();
+        }
+        let question = b"{\"clipName\":\"todo\",\"command\":\"list\"}";
+        let head = format!(
+            "POST /pinix.v2.HubService/Invoke HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            question.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(question).await.unwrap();
+        assert_eq!(read_one(&mut stream).await, 200, "after {path}");
+    }
+}
+
+#[tokio::test]
+async fn who_is_answered_early_and_sends_nothing_is_left_soon() {
+    let server = hub::start(hub::options()).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let head = "POST /pinix.v2.HubService/Nothing HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    assert_eq!(read_one(&mut stream).await, 404);
+    let begun = Instant::now();
+    assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0);
+    assert!(begun.elapsed() < Duration::from_secs(8));
+}
