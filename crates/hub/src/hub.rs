@@ -177,7 +177,10 @@ impl Hub {
         method: Method,
         name: &str,
     ) -> Result<Arc<Route>, Failure> {
-        let found = match self.table.resolve(name, |route| sees(caller, route)) {
+        let found = match self
+            .table
+            .resolve(name, |scope, alias| caller.sees(scope, alias, false))
+        {
             Ok(route) => Some(route),
             Err(failure) if failure.code == Code::NotFound => self.table.get(name),
             Err(failure) => return Err(failure),

@@ -63,8 +63,16 @@ struct State {
     /// Aliases that are being installed, for whom, and by which reservation.
     reserved: BTreeMap<String, (Owner, u64)>,
     reservations: u64,
-    /// Aliases whose provider was lost, and until when it may come back.
-    returning: BTreeMap<String, Instant>,
+    /// Aliases whose provider was lost and may come back.
+    returning: BTreeMap<String, Returning>,
+}
+
+/// What is remembered of a route whose provider was lost.
+#[derive(Debug)]
+struct Returning {
+    /// Whose it was: others are not told that it was there.
+    scope: Option<Scope>,
+    until: Instant,
 }
 
 impl Default for Table {
@@ -148,18 +156,19 @@ impl Table {
     pub fn forget(&self, owner: &Owner, departure: Departure) {
         let mut state = self.write();
         let now = Instant::now();
-        state.returning.retain(|_, until| *until > now);
+        state.returning.retain(|_, it| it.until > now);
         state.reserved.retain(|_, (holder, _)| holder != owner);
-        let gone: Vec<String> = state
+        let gone: Vec<(String, Arc<Route>)> = state
             .routes
             .extract_if(.., |_, route| route.owner == *owner)
-            .map(|(alias, _)| alias)
             .collect();
         if departure == Departure::Lost {
             let until = now + RETURNING;
-            state
-                .returning
-                .extend(gone.into_iter().map(|alias| (alias, until)));
+            let returning = gone.into_iter().map(|(alias, route)| {
+                let scope = route.scope.clone();
+                (alias, Returning { scope, until })
+            });
+            state.returning.extend(returning);
         }
         drop(state);
         self.changed();
@@ -197,22 +206,24 @@ impl Table {
         })
     }
 
-    /// The route that `name` means among those that `sees` lets through.
+    /// The route that `name` means among those that `sees` lets through by their scope and alias. Who would not have seen a lost
+    /// one is not told of it either.
     pub fn resolve(
         &self,
         name: &str,
-        sees: impl Fn(&Route) -> bool,
+        sees: impl Fn(Option<&Scope>, &str) -> bool,
     ) -> Result<Arc<Route>, Failure> {
         let state = self.read();
+        let sees_route = |route: &Route| sees(route.scope.as_ref(), &route.alias);
         if let Some(route) = state.routes.get(name)
-            && sees(route)
+            && sees_route(route)
         {
             return Ok(route.clone());
         }
         let visible: Vec<(&Arc<Route>, String)> = state
             .routes
             .values()
-            .filter(|route| sees(route))
+            .filter(|route| sees_route(route))
             .map(|route| (route, route.endpoint.snapshot().manifest.package.clone()))
             .collect();
         let names = visible
@@ -223,12 +234,7 @@ impl Table {
                 Some(route) => Ok(route.clone()),
                 None => Err(Failure::no_clip(name)),
             },
-            Err(_)
-                if state
-                    .returning
-                    .get(name)
-                    .is_some_and(|it| *it > Instant::now()) =>
-            {
+            Err(_) if state.awaits(name, sees) => {
                 let message = format!("the provider of clip \"{name}\" is reconnecting; try again");
                 Err(Failure::new(Code::Unavailable, message))
             }
@@ -254,6 +260,14 @@ impl Table {
 }
 
 impl State {
+    /// Whether `name` is the alias of a lost provider that `sees` would have let through, and may come back.
+    fn awaits(&self, name: &str, sees: impl Fn(Option<&Scope>, &str) -> bool) -> bool {
+        let alias = alias::normalise(name);
+        let returning = alias.and_then(|alias| self.returning.get_key_value(&alias));
+        returning
+            .is_some_and(|(alias, it)| it.until > Instant::now() && sees(it.scope.as_ref(), alias))
+    }
+
     /// Whether somebody other than `owner` and `earlier` holds `alias`.
     fn is_held(&self, alias: &str, owner: &Owner, earlier: Option<&Owner>) -> bool {
         let routed = self.routes.get(alias).map(|route| &route.owner);
@@ -394,12 +408,12 @@ mod tests {
             route("third", "@else/list", &one),
         ];
         table.insert(routes, Conflict::Refuse).unwrap();
-        let resolve = |name: &str| table.resolve(name, |_| true).map(|it| it.alias.clone());
+        let resolve = |name: &str| table.resolve(name, |_, _| true).map(|it| it.alias.clone());
         assert_eq!(resolve("todo").unwrap(), "todo");
         assert_eq!(resolve("@acme/todo").unwrap(), "other");
         assert_eq!(resolve("list").unwrap_err().code, Code::InvalidArgument);
         assert_eq!(resolve("nobody").unwrap_err().code, Code::NotFound);
-        let hidden = table.resolve("todo", |route| route.alias != "todo");
+        let hidden = table.resolve("todo", |_, alias| alias != "todo");
         assert_eq!(hidden.unwrap().alias, "other");
     }
 
@@ -414,11 +428,32 @@ mod tests {
                 .unwrap();
             table.forget(owner, departure);
         }
-        let code = |name: &str| table.resolve(name, |_| true).unwrap_err().code;
+        let code = |name: &str| table.resolve(name, |_, _| true).unwrap_err().code;
         assert_eq!(code("of-lost"), Code::Unavailable);
         assert_eq!(code("of-inorder"), Code::NotFound);
         tokio::time::advance(RETURNING).await;
         assert_eq!(code("of-lost"), Code::NotFound);
+    }
+
+    #[test]
+    fn a_lost_clip_is_told_of_only_to_those_who_saw_it() {
+        let table = Table::default();
+        let one = session("1");
+        let mut lost = route("todo", "", &one);
+        lost.scope = "@ann".parse().ok();
+        table.insert(vec![lost], Conflict::Refuse).unwrap();
+        table.forget(&one, Departure::Lost);
+        let ann: Scope = "@ann".parse().unwrap();
+        let code = |name: &str, sees: &dyn Fn(Option<&Scope>, &str) -> bool| {
+            table.resolve(name, sees).unwrap_err().code
+        };
+        for name in ["todo", "Todo", " todo"] {
+            assert_eq!(
+                code(name, &|scope, _| scope == Some(&ann)),
+                Code::Unavailable
+            );
+            assert_eq!(code(name, &|scope, _| scope.is_none()), Code::NotFound);
+        }
     }
 
     #[test]
