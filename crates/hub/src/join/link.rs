@@ -20,7 +20,7 @@ use pinion_status::{Code, Failure};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::calls::Calls;
-use super::{FAREWELL, JoinState, Lost, Shared, classify, method};
+use super::{FAREWELL, JoinState, Lost, Shared, broken, classify, method};
 use crate::convert::{clip_registration, status, text};
 use crate::endpoint::Endpoint;
 use crate::limits::Limits;
@@ -175,7 +175,6 @@ impl Link {
         for heard in self.early.drain(..) {
             calls.hear(heard);
         }
-        let broken = |failure| Lost::Broken(failure);
         tokio::select! {
             () = shared.left.cancelled() => Lost::Left,
             failure = write(&queue, &mut self.sender) => broken(failure),

@@ -28,7 +28,7 @@ pub use abroad::Abroad;
 pub use offer::{Offer, Shown};
 
 use crate::limits::Limits;
-use crate::provider::IS_HUB;
+use crate::provider::{ANEW, IS_HUB};
 use crate::runtime::Runtime;
 
 /// How long an orderly farewell may take.
@@ -242,6 +242,8 @@ enum Lost {
     Refused(Failure),
     /// It worked, until this.
     Broken(Failure),
+    /// Somebody else joined under our name.
+    Displaced(Failure),
     /// It did not even begin.
     Unreached(Failure),
 }
@@ -269,6 +271,14 @@ async fn stay(shared: Arc<Shared>, role: Role) {
             }
             // Tried again before long would be refused again.
             Lost::Refused(failure) => (failure, longest),
+            // Two of the same name that return at once would take turns for ever.
+            Lost::Displaced(failure) => {
+                let message = format!(
+                    "{failure}: another joins as \"{}\" too, one of them needs another name",
+                    shared.options.name
+                );
+                (Failure::new(failure.code, message), longest)
+            }
             Lost::Broken(failure) => {
                 wait = first;
                 (failure, first)
@@ -302,6 +312,14 @@ fn classify(failure: Failure) -> Lost {
             Lost::Refused(failure)
         }
         _ => Lost::Unreached(failure),
+    }
+}
+
+/// How a stream ended that worked.
+fn broken(failure: Failure) -> Lost {
+    match failure.code == Code::Unavailable && failure.message.ends_with(ANEW) {
+        true => Lost::Displaced(failure),
+        false => Lost::Broken(failure),
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::link::{Announce, News};
-use super::{Lost, Shared, classify, host_name, method};
+use super::{Lost, Shared, broken, classify, host_name, method};
 use crate::convert::{clip_info_of, hub_error, text};
 use crate::queue::Queue;
 
@@ -73,8 +73,8 @@ pub(super) async fn attend(shared: &Arc<Shared>) -> Lost {
     let queue = Arc::new(Queue::new(&shared.limits));
     tokio::select! {
         () = shared.left.cancelled() => Lost::Left,
-        failure = write(&queue, sender) => Lost::Broken(failure),
-        failure = read(shared, &queue, receiver) => Lost::Broken(failure),
+        failure = write(&queue, sender) => broken(failure),
+        failure = read(shared, &queue, receiver) => broken(failure),
         () = greet(shared, &queue) => Lost::Left,
     }
 }

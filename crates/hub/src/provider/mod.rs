@@ -34,6 +34,9 @@ use session::Outgoing;
 /// Says that a provider is a hub that passes on clips of its own.
 pub(crate) const IS_HUB: HeaderName = HeaderName::from_static("pinion-hub");
 
+/// How the words end with which a session is told that another has its place.
+pub(crate) const ANEW: &str = "has connected anew";
+
 impl Hub {
     /// `ProviderStream`.
     pub(crate) async fn provider_stream(

@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::ANEW;
 use super::chores::overdue;
 use super::sessions::{checked_name, may_replace, name_taken};
 use crate::Hub;
@@ -214,7 +215,7 @@ impl Hub {
                 let message = format!("runtime \"{name}\" already connected");
                 return Err(Failure::new(Code::AlreadyExists, message));
             }
-            let message = "the runtime has connected anew";
+            let message = format!("the runtime {ANEW}");
             earlier.end(Err(Failure::new(Code::Unavailable, message)));
         }
         let _ = session.name.set(name.into());

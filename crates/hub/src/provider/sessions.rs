@@ -7,6 +7,7 @@ use pinion_access::{Caller, Principal};
 use pinion_clip::logs::Level;
 use pinion_status::{Code, Failure};
 
+use super::ANEW;
 use super::clip::RemoteClip;
 use super::heard::Dialect;
 use super::registration::{self, Registration};
@@ -120,7 +121,7 @@ impl Hub {
                 return Err(name_taken(name));
             }
             // From here on it adds nothing that would be in the way.
-            let message = "the provider has connected anew";
+            let message = format!("the provider {ANEW}");
             earlier.end(Err(Failure::new(Code::Unavailable, message)));
         }
         let granted = self.place(session, dialect, clips, earlier.as_deref(), answer);
@@ -132,7 +133,7 @@ impl Hub {
         connected.providers.insert(session.name(), session.clone());
         drop(connected);
         let verb = match earlier {
-            Some(_) => "has connected anew",
+            Some(_) => ANEW,
             None => "has connected",
         };
         self.say(

@@ -146,6 +146,21 @@ fn a_refusal_is_waited_out() {
 }
 
 #[test]
+fn two_of_the_same_name_do_not_take_turns_at_once() {
+    let hub = Running::start(Mode::Secured);
+    let one = options(hub.address, &hub.token, "twin");
+    let longest = one.limits.longest_backoff;
+    let one = join_from(&hub, one, Shelf::with("echo", Echo::new("1")));
+    until_joined(&one);
+    let other = options(hub.address, &hub.token, "twin");
+    let _other = join_from(&hub, other, Shelf::with("echo", Echo::new("2")));
+    eventually("the first is told", || {
+        matches!(one.state(), JoinState::Waiting(failure, pause)
+            if failure.message.contains("needs another name") && pause == longest)
+    });
+}
+
+#[test]
 fn a_hub_that_is_not_there_is_waited_for() {
     let hub = Running::start(Mode::OpenLocal);
     // A port nobody listens on.

@@ -164,10 +164,11 @@ Usage:
   pinion hub join URL [flags]
 
   --hub-token TOKEN      who we are there: PINIX_HUB_TOKEN, else client.json's
-  --name NAME            what we are called there; else the name of this machine
+  --name NAME            what we are called there; else pinixd-HOST-PORT
+  --port PORT            the number in that name; else one made from the directory. Nothing listens on it
   --accept-installs      whoever may manage that hub may also install and remove clips here
   --root DIR             where the clips are: ~/.pinion/hub, or PINION_HUB_DIR
-  --bun FILE, --log-level LEVEL
+  --pid FILE, --bun FILE, --log-level LEVEL
 
 A hub of one's own that also does this is started with `pinion hub serve --join URL`.
 

@@ -1,6 +1,6 @@
 //! `hub join`, and `hub serve --join`: clips of this machine, offered to a hub elsewhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub(super) const VERB: Verb = Verb {
         FLAGS,
         &[
             Flag::valued("--root"),
+            Flag::valued("--port"),
+            Flag::valued("--pid"),
             Flag::valued("--bun"),
             Flag::valued("--log-level"),
         ],
@@ -72,10 +74,17 @@ pub(super) fn options(
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let [url] = line.exactly()?;
     let root = place::root(line)?;
-    // Held, but without an address: there is no hub here that could be called.
-    let _seat = Seat::take(&root, &pid_file(&root))?;
+    let port = match line.value("--port") {
+        Some(_) => line.parsed("--port", "a number up to 65535")?,
+        None => None,
+    };
     let least = level(line)?;
-    let options = options(line, url, &root, 0)?;
+    let options = options(line, url, &root, port.unwrap_or_else(|| number(&root)))?;
+    let pid = line
+        .value("--pid")
+        .map_or_else(|| pid_file(&root), PathBuf::from);
+    let mut seat = Seat::take(&root, &pid)?;
+    seat.tell_joined(url)?;
     let programs = Programs {
         bun: line.value("--bun").map(Into::into),
         ..Programs::default()
@@ -110,6 +119,17 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
     pinion_tools::kill_all();
     runtime.shutdown_background();
     done
+}
+
+/// A number of five digits that stands for a directory where no port does.
+fn number(root: &Path) -> u16 {
+    // FNV-1a: the same in every version of this program, so that a runtime keeps its name.
+    let root = root.as_os_str().as_encoded_bytes();
+    let hash = root.iter().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    });
+    let (first, last) = (10_000, u32::from(u16::MAX));
+    u16::try_from(first + hash % (last - first + 1)).unwrap_or(u16::MAX)
 }
 
 async fn until_joined(joined: &Joined) {

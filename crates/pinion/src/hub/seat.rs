@@ -58,13 +58,24 @@ impl Seat {
 
     /// Says where the hub is to be found.
     pub fn tell(&mut self, port: u16, url: &str) -> io::Result<()> {
-        let started = jiff::Timestamp::now().to_string();
-        let holder = json!({
+        self.write(&json!({
             "pid": std::process::id(),
             "port": port,
-            "startedAt": started,
+            "startedAt": jiff::Timestamp::now().to_string(),
             "hubURL": url,
-        });
+        }))
+    }
+
+    /// Says that there is no hub here, but clips that are offered to the one at `url`. Nobody is to call that one because of this.
+    pub fn tell_joined(&mut self, url: &str) -> io::Result<()> {
+        self.write(&json!({
+            "pid": std::process::id(),
+            "startedAt": jiff::Timestamp::now().to_string(),
+            "joinedURL": url,
+        }))
+    }
+
+    fn write(&mut self, holder: &Value) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.rewind()?;
         self.file.write_all(format!("{holder}\n").as_bytes())
@@ -102,7 +113,15 @@ fn lock_or_say(file: &File, path: &Path) -> Result<(), Failure> {
     match locked {
         Ok(()) => Ok(()),
         Err(TryLockError::Error(error)) => Err(cannot(path, &error)),
-        Err(TryLockError::WouldBlock) => Err(Failure::failed(match Holder::at(path) {
+        Err(TryLockError::WouldBlock) => Err(Failure::failed(match Holder::anyone_at(path) {
+            Some(Holder {
+                role: Role::Runtime,
+                pid,
+                url,
+                ..
+            }) => format!(
+                "Error: the clips here are offered to {url} already, by process {pid}. `pinion hub stop` ends it; another --root has other clips."
+            ),
             Some(Holder { pid, url, .. }) => format!(
                 "Error: a hub is running already: {url}, process {pid}. `pinion hub stop` ends it; another --root is another hub."
             ),
@@ -123,12 +142,23 @@ fn is_at(file: &File, path: &Path) -> bool {
         .is_some_and(same)
 }
 
-/// A hub that is running.
+/// What the holder of a seat is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A hub.
+    Hub,
+    /// It offers clips to a hub elsewhere.
+    Runtime,
+}
+
+/// Who holds a seat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Holder {
+    /// What it is.
+    pub role: Role,
     /// Its process.
     pub pid: u32,
-    /// Where it is to be found.
+    /// Where it is to be found, or the hub it has joined.
     pub url: String,
     /// Since when.
     pub started: String,
@@ -137,6 +167,11 @@ pub(crate) struct Holder {
 impl Holder {
     /// The hub that holds the seat at `path`. A file that nobody holds says nothing.
     pub fn at(path: &Path) -> Option<Self> {
+        Self::anyone_at(path).filter(|holder| holder.role == Role::Hub)
+    }
+
+    /// The same, also if it is no hub.
+    pub fn anyone_at(path: &Path) -> Option<Self> {
         let mut file = File::open(path).ok()?;
         if file.try_lock_shared().is_ok() {
             return None;
@@ -144,9 +179,14 @@ impl Holder {
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
         let holder: Value = serde_json::from_str(&text).ok()?;
+        let (role, url) = match holder["hubURL"].as_str() {
+            Some(url) => (Role::Hub, url),
+            None => (Role::Runtime, holder["joinedURL"].as_str()?),
+        };
         Some(Self {
+            role,
             pid: holder["pid"].as_u64()?.try_into().ok()?,
-            url: holder["hubURL"].as_str()?.to_owned(),
+            url: url.to_owned(),
             started: holder["startedAt"].as_str().unwrap_or_default().to_owned(),
         })
     }
@@ -172,6 +212,25 @@ mod tests {
         drop(seat);
         assert!(!path.exists());
         Seat::take(root.path(), &path).unwrap();
+    }
+
+    #[test]
+    fn who_has_joined_a_hub_is_none() {
+        let root = tempfile::tempdir().unwrap();
+        let path = pid_file(root.path());
+        let mut seat = Seat::take(root.path(), &path).unwrap();
+        seat.tell_joined("http://127.0.0.1:9").unwrap();
+        assert_eq!(Holder::at(&path), None);
+        let holder = Holder::anyone_at(&path).unwrap();
+        assert_eq!(
+            (holder.role, holder.url.as_str()),
+            (Role::Runtime, "http://127.0.0.1:9")
+        );
+        let refused = Seat::take(root.path(), &path).unwrap_err().to_string();
+        assert!(
+            refused.contains("offered to http://127.0.0.1:9"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use pinion_proto::hub::{HubInfoRequest, HubInfoResponse};
 use serde_json::json;
 
 use super::caller::{self, Caller, Shape};
-use super::seat::{Holder, pid_file};
+use super::seat::{Holder, Role, pid_file};
 use super::show::plain;
 use super::{help, place};
 use crate::commands::out;
@@ -96,7 +96,7 @@ fn send(pid: u32, signal: libc::c_int) -> bool {
 
 fn stop(line: &Line) -> Result<ExitCode, Failure> {
     let path = seat(line)?;
-    let holder = Holder::at(&path).ok_or_else(not_running)?;
+    let holder = Holder::anyone_at(&path).ok_or_else(not_running)?;
     if !send(holder.pid, libc::SIGTERM) {
         let error = std::io::Error::last_os_error();
         let pid = holder.pid;
@@ -113,6 +113,10 @@ fn stop(line: &Line) -> Result<ExitCode, Failure> {
         has_gone(&path, &holder, PATIENCE);
     }
     match Shape::of(line) {
+        Shape::Table if holder.role == Role::Runtime => out(&format!(
+            "The runtime joined to {} has ended.\n",
+            holder.url
+        )),
         Shape::Table => out(&format!("The hub at {} has ended.\n", holder.url)),
         Shape::Json => out(&format!("{}\n", json!({"stopped": holder.pid}))),
     }
@@ -122,7 +126,7 @@ fn has_gone(path: &std::path::Path, holder: &Holder, patience: Duration) -> bool
     let start = Instant::now();
     while start.elapsed() < patience {
         // The seat is free a moment before the process is gone.
-        let seated = Holder::at(path).is_some_and(|now| now.pid == holder.pid);
+        let seated = Holder::anyone_at(path).is_some_and(|now| now.pid == holder.pid);
         if !seated && is_gone(holder.pid) {
             return true;
         }

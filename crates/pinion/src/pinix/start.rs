@@ -8,13 +8,19 @@ use std::time::{Duration, Instant};
 
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::hub::seat::{Holder, pid_file};
+use crate::hub::seat::{Holder, Role, pid_file};
 use crate::hub::{self, place};
 use crate::verb::{Flag, Line, Verb};
 
 /// How long a hub may take to begin.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Flags that a process in the background gets as variables.
+const SECRETS: [(&str, &str); 2] = [
+    ("--super-token", "PINION_SUPER_TOKEN"),
+    ("--hub-token", pinion_access::client::DAEMON_VARIABLE),
+];
 
 const VERB: Verb = Verb {
     name: "hub serve",
@@ -48,7 +54,7 @@ Usage:
   pinix start [flags]      in the background; --foreground stays
   pinixd [flags]           in the foreground
 
-  --port PORT              9000; 0 takes any that is free
+  --port PORT              9000; 0 takes any that is free; with --hub just a part of the name there
   --hub URL                offer the clips here to that hub instead of being one; with --hub-token TOKEN
   --hub-only               run no clips of its own
   --super-token TOKEN      one more token that may do everything
@@ -91,7 +97,14 @@ fn ours(line: &Line) -> Result<Vec<String>, Failure> {
             url.to_owned(),
             "--accept-installs".to_owned(),
         ];
-        words.extend(given(line, &["--hub-token", "--bun", "--log-level"]));
+        let no_use = ["--super-token", "--bind", "--auth"];
+        if let Some(flag) = no_use.into_iter().find(|flag| line.has(flag)) {
+            return Err(Failure::failed(format!(
+                "Error: with --hub there is no hub here that {flag} could be for."
+            )));
+        }
+        let same = ["--hub-token", "--port", "--pid", "--bun", "--log-level"];
+        words.extend(given(line, &same));
         words.extend(rooted(line)?);
         return Ok(words);
     }
@@ -148,26 +161,32 @@ fn start(line: &Line) -> Result<ExitCode, Failure> {
     if line.has("--foreground") {
         return serve(line);
     }
-    if line.has("--hub") {
-        return Err(Failure::failed(
-            "Error: with --hub it stays in the foreground: use `pinix start --foreground --hub URL` or `pinixd --hub URL`.",
-        ));
-    }
-    let words = ours(line)?;
+    // Everybody can read the command line of a process, but not its environment.
+    let mut words = ours(line)?;
+    words.retain(|word| {
+        let flag = word.split_once('=').map_or("", |(flag, _)| flag);
+        SECRETS.iter().all(|(secret, _)| *secret != flag)
+    });
+    let secrets = SECRETS
+        .iter()
+        .filter_map(|(flag, variable)| Some((variable, line.value(flag)?)));
     let root = root(line)?;
     let pid = line
         .value("--pid")
         .map_or_else(|| pid_file(&root), PathBuf::from);
-    if let Some(holder) = Holder::at(&pid) {
-        return Err(Failure::failed(format!(
-            "Error: a hub is running already: {}, process {}.",
-            holder.url, holder.pid
-        )));
+    if let Some(Holder { role, url, pid, .. }) = Holder::anyone_at(&pid) {
+        return Err(Failure::failed(match role {
+            Role::Hub => format!("Error: a hub is running already: {url}, process {pid}."),
+            Role::Runtime => {
+                format!("Error: the clips here are offered to {url} already, by process {pid}.")
+            }
+        }));
     }
     let (said, path) = place_for_words(&root)?;
     let mut child = Command::new(std::env::current_exe()?)
         .arg("hub")
         .args(words)
+        .envs(secrets)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(said)
@@ -175,10 +194,15 @@ fn start(line: &Line) -> Result<ExitCode, Failure> {
         .spawn()?;
     let start = Instant::now();
     loop {
-        let holder = Holder::at(&pid).filter(|holder| holder.pid == child.id());
-        if let Some(Holder { pid, url, .. }) = holder {
+        let holder = Holder::anyone_at(&pid).filter(|holder| holder.pid == child.id());
+        if let Some(Holder { role, pid, url, .. }) = holder {
             eprint!("{}", std::fs::read_to_string(&path).unwrap_or_default());
-            return out(&format!("The hub has started: {url}, process {pid}.\n"));
+            return out(&match role {
+                Role::Hub => format!("The hub has started: {url}, process {pid}.\n"),
+                Role::Runtime => {
+                    format!("The runtime has started: it joins {url}, process {pid}.\n")
+                }
+            });
         }
         if child.try_wait()?.is_some() {
             let said = std::fs::read_to_string(&path).unwrap_or_default();

@@ -74,3 +74,49 @@ fn clips_are_lent_without_being_a_hub() {
     let said = guest.run(&["hub", "serve", "--name", "x"]).failed(2);
     assert!(said.contains("--join"), "{said}");
 }
+
+#[test]
+fn runtimes_of_one_machine_have_names_of_their_own() {
+    let host = Home::new();
+    let hub = host.serve_with(&["--hub-only"]);
+    let token = token(&host);
+    let mut words = vec!["--hub", &hub.url, "--hub-token", &token];
+    let mut joined = Vec::new();
+    for _ in 0..2 {
+        let guest = Home::new();
+        let log = guest.path("join.err");
+        joined.push((Hub::start(guest.command("pinixd", &words), log), guest));
+    }
+    assert_ne!(joined[0].0.url, joined[1].0.url);
+    words.extend(["--port", "9001"]);
+    let guest = Home::new();
+    let third = Hub::start(guest.command("pinixd", &words), guest.path("join.err"));
+    assert!(third.url.ends_with("-9001"), "{}", third.url);
+    for (runtime, _) in &joined {
+        assert!(!runtime.said().contains("anew"), "{}", runtime.said());
+    }
+}
+
+#[test]
+fn a_runtime_is_started_in_the_background_and_stopped() {
+    let (host, guest) = (Home::new(), lender());
+    let hub = host.serve_with(&["--hub-only"]);
+    let token = token(&host);
+    let said = guest
+        .run_as(
+            "pinix",
+            &["start", "--hub", &hub.url, "--hub-token", &token],
+        )
+        .fine();
+    assert!(said.starts_with("The runtime has started"), "{said}");
+    host.until("the clip of the other", || {
+        host.run(&["invoke", "probe", "echo", "x"]).code == 0
+    });
+    assert_eq!(guest.run_as("pinix", &["status"]).code, 1);
+    let said = guest.run_as("pinix", &["start", "--port", "0"]).failed(1);
+    assert!(said.contains("offered to"), "{said}");
+    guest.run_as("pinix", &["stop"]).fine();
+    host.until("its end", || {
+        host.run(&["invoke", "probe", "echo", "x"]).code == 1
+    });
+}

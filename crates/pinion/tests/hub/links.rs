@@ -105,16 +105,37 @@ fn the_hub_is_started_in_the_background_and_stopped() {
 }
 
 #[test]
+fn a_secret_is_not_on_the_command_line_of_a_hub_in_the_background() {
+    let home = Home::new();
+    let token = "a-token-of-24-characters";
+    home.run_as("pinix", &["start", "--port", "0", "--super-token", token])
+        .fine();
+    let status = home.run_as("pinix", &["status"]).json();
+    let line = std::fs::read(format!("/proc/{}/cmdline", status["pid"])).unwrap();
+    let line = String::from_utf8_lossy(&line);
+    assert!(line.contains("serve") && !line.contains(token), "{line}");
+    let url = status["hubURL"].as_str().unwrap();
+    let list = ["--server", url, "--auth-token", token, "hub", "list"];
+    assert_eq!(home.run_as("pinix", &list).code, 0);
+    home.run_as("pinix", &["stop"]).fine();
+}
+
+#[test]
 fn pinixd_is_the_hub_itself() {
     let home = Home::new();
     let command = home.command("pinixd", &["--port", "0", "--hub-only"]);
     let mut hub = Hub::start(command, home.path("pinixd.err"));
     assert_eq!(home.run(&["hub", "info"]).json()["mode"], "hub-only");
     hub.stop();
-    let said = home
-        .run_as("pinixd", &["--hub", "http://x", "--hub-only"])
-        .failed(1);
-    assert!(said.contains("exclude"), "{said}");
+    for words in [
+        &["pinixd", "--hub", "http://x", "--hub-only"][..],
+        &["pinix", "start", "--hub", "http://x", "--hub-only"],
+    ] {
+        let said = home.run_as(words[0], &words[1..]).failed(1);
+        assert!(said.contains("exclude"), "{said}");
+    }
+    let said = home.run_as("pinixd", &["--hub", "http://x", "--auth", "none"]);
+    assert!(said.failed(1).contains("--auth"));
     assert!(
         home.run_as("pinixd", &["--help"])
             .fine()
