@@ -9,10 +9,12 @@ use pinion_clip::web::{ByteRange, WebAnswer, WebRequest, content_range, decode_p
 use pinion_connect::{Arriving, Body, Peer};
 use pinion_status::{Code, Failure};
 
-use crate::table::Owner;
+use crate::table::{Owner, Route};
 use crate::{Hub, portal};
 
 const CLIPS: &str = "/clips/";
+/// Behind an alias it means nothing: the pages are the same with it and without.
+const SAME_TREE: &str = "web";
 /// Pages of remote providers come from our address and would act with the rights of whoever looks at them. This makes them
 /// strangers to it.
 const SANDBOX: HeaderValue =
@@ -20,6 +22,10 @@ const SANDBOX: HeaderValue =
 
 pub(crate) async fn answer(hub: &Hub, request: Request<Arriving>, peer: Peer) -> Response<Body> {
     let path = request.uri().path();
+    let is_read = request.method() == Method::GET || request.method() == Method::HEAD;
+    if !is_read && !portal::is_access(path) {
+        return refusal(unreadable(request.method()));
+    }
     if path == "/healthz" {
         return text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n");
     }
@@ -27,7 +33,7 @@ pub(crate) async fn answer(hub: &Hub, request: Request<Arriving>, peer: Peer) ->
         let (parts, _) = request.into_parts();
         let mut response = clip_page(hub, &parts, peer).await.unwrap_or_else(refusal);
         if parts.method == Method::HEAD {
-            *response.body_mut() = Body::empty();
+            portal::leave_out_body(&mut response);
         }
         return response;
     }
@@ -36,6 +42,9 @@ pub(crate) async fn answer(hub: &Hub, request: Request<Arriving>, peer: Peer) ->
         return answer.unwrap_or_else(|failure| refusal(failure.into()));
     }
     let (parts, _) = request.into_parts();
+    if let Some(response) = other_spelling(hub, &parts, peer) {
+        return response;
+    }
     portal::page(&parts).unwrap_or_else(|| {
         let message = format!("there is no {} {}", parts.method, parts.uri.path());
         refusal(Failure::new(Code::NotFound, message).into())
@@ -72,6 +81,8 @@ pub(crate) struct Refusal {
     status: StatusCode,
     code: &'static str,
     message: String,
+    /// How long the file is of which a part was wanted that it does not have.
+    whole: Option<u64>,
 }
 
 impl From<Failure> for Refusal {
@@ -85,7 +96,18 @@ impl From<Failure> for Refusal {
             status,
             code: failure.code.as_str(),
             message: failure.message.into_owned(),
+            whole: None,
         }
+    }
+}
+
+/// That something which can only be read was to be changed.
+fn unreadable(method: &Method) -> Refusal {
+    Refusal {
+        status: StatusCode::METHOD_NOT_ALLOWED,
+        code: "method_not_allowed",
+        message: format!("pages are read with GET, not {method}"),
+        whole: None,
     }
 }
 
@@ -105,6 +127,10 @@ pub(crate) fn refusal(refusal: Refusal) -> Response<Body> {
         }
         _ => {}
     }
+    let range = refusal.whole.map(|whole| format!("bytes */{whole}"));
+    if let Some(Ok(range)) = range.map(HeaderValue::try_from) {
+        headers.insert(header::CONTENT_RANGE, range);
+    }
     response
 }
 
@@ -121,13 +147,6 @@ async fn clip_page(
     parts: &http::request::Parts,
     peer: Peer,
 ) -> Result<Response<Body>, Refusal> {
-    if parts.method != Method::GET && parts.method != Method::HEAD {
-        return Err(Refusal {
-            status: StatusCode::METHOD_NOT_ALLOWED,
-            code: "method_not_allowed",
-            message: format!("pages are read with GET, not {}", parts.method),
-        });
-    }
     let path = parts.uri.path();
     let missing = || Failure::new(Code::NotFound, format!("there is nothing at {path}"));
     let rest = path.strip_prefix(CLIPS).ok_or_else(missing)?;
@@ -136,8 +155,12 @@ async fn clip_page(
         .map_or((rest, None), |(alias, file)| (alias, Some(file)));
     let caller = hub.admit(&parts.headers, peer)?;
     let route = hub.find(&caller, access::Method::GetClipWeb, alias)?;
-    let Some(file) = file else {
-        return Ok(moved(parts, alias));
+    let file = match file {
+        None | Some(SAME_TREE) => return Ok(moved(parts, alias, "")),
+        Some(file) => match file.strip_prefix(SAME_TREE) {
+            Some(file) if file.starts_with('/') => &file[1..],
+            _ => file,
+        },
     };
     let field = |name| {
         parts
@@ -152,7 +175,21 @@ async fn clip_page(
         offset: range.map_or(0, |range| range.offset),
         length: range.map_or(0, |range| range.length),
     };
-    let page = route.endpoint.web(request).await?;
+    let page = match web_file(&route, request.clone()).await {
+        Err(failure) if failure.code == Code::OutOfRange => {
+            let start = WebRequest {
+                offset: 0,
+                length: 1,
+                ..request
+            };
+            let whole = web_file(&route, start).await.map(|page| page.total_size);
+            return Err(Refusal {
+                whole: whole.ok(),
+                ..failure.into()
+            });
+        }
+        page => page?,
+    };
     let mut response = present(page, range);
     let is_foreign = matches!(route.owner, Owner::Session(_));
     if is_foreign && !hub.settings().trusts_provider_pages {
@@ -163,15 +200,40 @@ async fn clip_page(
     Ok(response)
 }
 
-/// Relative addresses in a page need the slash at the end of its own.
-fn moved(parts: &http::request::Parts, alias: &str) -> Response<Body> {
+/// Reads a web file of a clip. One that has none is like one whose file is not there.
+pub(crate) async fn web_file(route: &Route, request: WebRequest) -> Result<WebAnswer, Failure> {
+    let page = route.endpoint.web(request).await;
+    page.map_err(|failure| match failure.code {
+        Code::Unimplemented => {
+            let message = format!("clip \"{}\" web unavailable", route.alias);
+            Failure::new(Code::NotFound, message)
+        }
+        _ => failure,
+    })
+}
+
+/// `/<alias>/web/…` is where some look for pages. Who may not see the clip is told what everybody is told of any address.
+fn other_spelling(hub: &Hub, parts: &http::request::Parts, peer: Peer) -> Option<Response<Body>> {
+    let (alias, rest) = parts.uri.path().strip_prefix('/')?.split_once('/')?;
+    let rest = rest.strip_prefix(SAME_TREE)?;
+    let file = match rest {
+        "" => "",
+        rest => rest.strip_prefix('/')?,
+    };
+    let caller = hub.admit(&parts.headers, peer).ok()?;
+    let route = hub.find(&caller, access::Method::GetClipWeb, alias).ok()?;
+    Some(moved(parts, &route.alias, file))
+}
+
+/// The pages of a clip stand under its alias; relative addresses in them need the slash.
+fn moved(parts: &http::request::Parts, alias: &str, file: &str) -> Response<Body> {
     let query = parts
         .uri
         .query()
         .map_or(String::new(), |query| format!("?{query}"));
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
-    if let Ok(place) = HeaderValue::from_str(&format!("{CLIPS}{alias}/{query}")) {
+    if let Ok(place) = HeaderValue::from_str(&format!("{CLIPS}{alias}/{file}{query}")) {
         response.headers_mut().insert(header::LOCATION, place);
     }
     response

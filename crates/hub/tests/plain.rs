@@ -53,18 +53,86 @@ fn files_are_there_for_everybody_and_tell_nothing() {
     let known = ask(&hub, "GET /portal/app.js", &[("if-none-match", etag)], "");
     assert_eq!((known.status, known.body.len()), (304, 0));
 
-    for line in [
-        "GET /portal/none.js",
-        "GET /etc/passwd.txt",
-        "POST /",
-        "DELETE /portal/app.js",
-    ] {
+    for line in ["GET /portal/none.js", "GET /etc/passwd.txt"] {
         assert_eq!(
             failure(&ask(&hub, line, &[], "")),
             (404, "not_found".into()),
             "{line}"
         );
     }
+    for line in [
+        "POST /",
+        "PUT /foo",
+        "POST /healthz",
+        "DELETE /portal/app.js",
+    ] {
+        let refused = ask(&hub, line, &[], "");
+        assert_eq!(
+            failure(&refused),
+            (405, "method_not_allowed".into()),
+            "{line}"
+        );
+        assert_eq!(refused.header("allow"), Some("GET, OPTIONS"), "{line}");
+    }
+}
+
+#[test]
+fn pages_of_clips_are_found_by_all_their_addresses() {
+    let hub = Running::start(Mode::Secured);
+    let clip = common::python_clip(common::CLIP);
+    std::fs::create_dir(clip.path().join("web")).unwrap();
+    std::fs::write(clip.path().join("web/index.html"), "<p>start").unwrap();
+    std::fs::write(clip.path().join("web/style.css"), "p{}").unwrap();
+    hub.install("todo", clip.path());
+    hub.install("bare", common::python_clip(common::CLIP).path());
+    let bearer = format!("Bearer {}", hub.token);
+    let me = [("authorization", bearer.as_str())];
+    for path in ["/clips/todo/style.css", "/clips/todo/web/style.css"] {
+        let page = ask(&hub, &format!("GET {path}"), &me, "");
+        assert_eq!((page.status, page.body.as_slice()), (200, &b"p{}"[..]));
+    }
+    assert_eq!(ask(&hub, "GET /clips/todo/web/", &me, "").body, b"<p>start");
+    for (from, to) in [
+        ("/clips/todo", "/clips/todo/"),
+        ("/clips/todo/web", "/clips/todo/"),
+        ("/todo/web?a=1", "/clips/todo/?a=1"),
+        ("/todo/web/", "/clips/todo/"),
+        ("/todo/web/style.css", "/clips/todo/style.css"),
+    ] {
+        let moved = ask(&hub, &format!("GET {from}"), &me, "");
+        assert_eq!((moved.status, moved.header("location")), (301, Some(to)));
+    }
+    // Whoever may not see the clip cannot tell it from one that is not there.
+    for file in ["", "style.css"] {
+        let there = ask(&hub, &format!("GET /todo/web/{file}"), &[], "");
+        let nowhere = ask(&hub, &format!("GET /none/web/{file}"), &[], "");
+        assert_eq!(there.status, nowhere.status);
+        assert_eq!(there.header("location"), None);
+    }
+
+    let whole = ask(&hub, "HEAD /clips/todo/style.css", &me, "");
+    assert_eq!((whole.status, whole.body.len()), (200, 0));
+    assert_eq!(whole.header("content-length"), Some("3"));
+    let beyond = [me[0], ("range", "bytes=99-")];
+    let refused = ask(&hub, "GET /clips/todo/style.css", &beyond, "");
+    assert_eq!(failure(&refused), (416, "out_of_range".into()));
+    assert_eq!(refused.header("content-range"), Some("bytes */3"));
+
+    let web = |alias: &str, offset: i64| {
+        let headers = [me[0], JSON];
+        let wanted = json!({"clip": alias, "path": "style.css", "offset": offset});
+        let line = "POST /pinix.v2.HubService/GetClipWeb";
+        let answer = ask(&hub, line, &headers, &wanted.to_string());
+        let body: Value = serde_json::from_slice(&answer.body).unwrap();
+        (answer.status, body["message"].as_str().map(str::to_owned))
+    };
+    assert_eq!(web("todo", 0), (200, None));
+    assert_eq!(web("todo", 99).0, 400);
+    let unavailable = "clip \"bare\" web unavailable";
+    assert_eq!(web("bare", 0), (404, Some(unavailable.into())));
+    let page = ask(&hub, "GET /clips/bare/", &me, "");
+    assert_eq!(failure(&page), (404, "not_found".into()));
+    assert!(String::from_utf8_lossy(&page.body).contains("web unavailable"));
 }
 
 #[test]

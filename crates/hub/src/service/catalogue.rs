@@ -11,12 +11,13 @@ use pinion_proto::hub::{
     HubInfoResponse, ListClipsRequest, ListClipsResponse, ListProvidersRequest,
     ListProvidersResponse, ProviderInfo,
 };
-use pinion_status::Failure;
+use pinion_status::{Code, Failure};
 
 use super::required;
 use crate::Hub;
 use crate::convert::{clip_info, clip_manifest, text};
 use crate::hub::LOCAL;
+use crate::pages::web_file;
 
 /// What this hub can do beyond the public schema.
 const FEATURES: [&str; 4] = ["data", "logs", "invoke-unary", "typed-provider-json"];
@@ -134,7 +135,12 @@ impl Hub {
             offset: position("offset", request.offset)?,
             length: position("length", request.length)?,
         };
-        let file = route.endpoint.web(wanted).await?;
+        let file = web_file(&route, wanted)
+            .await
+            .map_err(|failure| match failure.code {
+                Code::OutOfRange => Failure::invalid(failure.message),
+                _ => failure,
+            })?;
         Ok(GetClipWebResponse {
             content: file.content,
             content_type: text(&file.content_type),
