@@ -300,7 +300,12 @@ impl Shared {
                 && let Some(outbox) = &state.outbox
                 && outbox.bytes() < self.limits.outgoing
             {
-                outbox.push(codec::cancel(&call.id, &error.message).into());
+                // Words that a program can tell apart, as peers further away get them.
+                let reason = match expired {
+                    true => Code::DeadlineExceeded,
+                    false => Code::Canceled,
+                };
+                outbox.push(codec::cancel(&call.id, reason.as_str()).into());
             }
             state.idle_since = Instant::now();
         } else {

@@ -332,8 +332,10 @@ async fn direct_clips_are_told_when_nobody_waits_any_more() {
     eventually("the news", || {
         let log = messages(&clip);
         let told = |id: &str| {
-            log.iter()
-                .any(|line| line.contains("\"cancel\"") && line.contains(id))
+            let canceled = "\"reason\":\"canceled\"";
+            log.iter().any(|line| {
+                line.contains("\"cancel\"") && line.contains(id) && line.contains(canceled)
+            })
         };
         told("\"id\":\"1\"") && told("\"id\":\"2\"")
     })
