@@ -51,7 +51,12 @@ pub enum DataOperation {
     /// Read a whole file.
     Read,
     /// Write a whole file, with the directories on the way to it.
-    Write(Bytes),
+    Write {
+        /// Its bytes.
+        content: Bytes,
+        /// What it is, as far as the writer says so. Files kept here are known by their names; others may keep it.
+        mime: String,
+    },
     /// List a directory, one level.
     List,
     /// Delete a file or an empty directory.
@@ -151,7 +156,7 @@ impl DataStore {
         let target = alias::normalise(target).ok_or_else(|| ClipError::no_clip(target))?;
         let writes = matches!(
             request.operation,
-            DataOperation::Write(_) | DataOperation::Delete
+            DataOperation::Write { .. } | DataOperation::Delete
         );
         if writes && target != from {
             return Err(ClipError::new(
@@ -179,7 +184,9 @@ impl DataStore {
                 let read = self.read(alias, path);
                 read.map(|bytes| DataAnswer::Content(bytes.into()))
             }
-            DataOperation::Write(bytes) => self.write(alias, path, &bytes).map(DataAnswer::Uri),
+            DataOperation::Write { content, .. } => {
+                self.write(alias, path, &content).map(DataAnswer::Uri)
+            }
             DataOperation::List => self.list(alias, path).map(DataAnswer::Entries),
             DataOperation::Delete => self.delete(alias, path).map(DataAnswer::Uri),
             DataOperation::Stat => self.stat(alias, path).map(DataAnswer::Stat),

@@ -262,6 +262,10 @@ fn what_was_left_unfinished_is_removed() {
 async fn a_clip_changes_only_its_own_files() {
     let (_root, store) = store();
     let store = Arc::new(store);
+    let write = |text: &'static str| DataOperation::Write {
+        content: text.into(),
+        mime: String::new(),
+    };
     let request = |operation, clip: Option<&str>| DataRequest {
         operation,
         path: "b.txt".into(),
@@ -272,19 +276,13 @@ async fn a_clip_changes_only_its_own_files() {
         theirs.await.unwrap(),
         DataAnswer::Content(Bytes::from_static(b"theirs"))
     );
-    for operation in [
-        DataOperation::Write(Bytes::from_static(b"x")),
-        DataOperation::Delete,
-    ] {
+    for operation in [write("x"), DataOperation::Delete] {
         let refused = store
             .serve("todo", request(operation, Some("todo-2")))
             .await;
         assert_eq!(refused.unwrap_err().code, Code::PermissionDenied);
     }
-    let own = store.serve(
-        "todo",
-        request(DataOperation::Write(Bytes::from_static(b"x")), None),
-    );
+    let own = store.serve("todo", request(write("x"), None));
     assert_eq!(
         own.await.unwrap(),
         DataAnswer::Uri("pinix://todo/b.txt".into())

@@ -99,7 +99,9 @@ impl Outward for Recorded {
         request: DataRequest,
     ) -> BoxFuture<'a, Result<DataAnswer, ClipError>> {
         let content = match &request.operation {
-            DataOperation::Write(bytes) => json!(std::str::from_utf8(bytes).unwrap()),
+            DataOperation::Write { content, .. } => {
+                json!(std::str::from_utf8(content).unwrap())
+            }
             other => json!(format!("{other:?}")),
         };
         let asked = json!({"path": request.path, "clip": request.clip, "operation": content});

@@ -202,7 +202,7 @@ pub(crate) fn data_response(answer: Result<DataAnswer, Failure>) -> wire::DataRe
 pub(crate) fn operation_name(operation: &DataOperation) -> &'static str {
     match operation {
         DataOperation::Read => "read",
-        DataOperation::Write(_) => "write",
+        DataOperation::Write { .. } => "write",
         DataOperation::List => "list",
         DataOperation::Delete => "delete",
         DataOperation::Stat => "stat",

@@ -20,7 +20,36 @@ use tokio::time::Instant;
 pub type Answers = Pin<Box<dyn Stream<Item = Result<Bytes, CallError>> + Send>>;
 
 /// What a caller sends after the start of a call.
-pub type Input = Pin<Box<dyn Stream<Item = Result<Bytes, Failure>> + Send>>;
+pub type Input = Pin<Box<dyn Stream<Item = Result<Part, Failure>> + Send>>;
+
+/// A part of an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Its bytes.
+    pub data: Bytes,
+    /// Whether more may follow. The end of the stream says the same of the part before it.
+    pub rank: Rank,
+}
+
+/// Where a part of an input stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rank {
+    /// Others may follow.
+    Inner,
+    /// It is the last.
+    Last,
+}
+
+impl Part {
+    /// A part, and whether it is said to be the last.
+    pub fn new(data: Bytes, done: bool) -> Self {
+        let rank = match done {
+            true => Rank::Last,
+            false => Rank::Inner,
+        };
+        Self { data, rank }
+    }
+}
 
 /// A call to an endpoint.
 pub struct Call {
@@ -34,8 +63,19 @@ pub struct Call {
     pub secret: Option<String>,
     /// Until when an answer is wanted.
     pub deadline: Option<Instant>,
+    /// Who says so.
+    pub patience: Patience,
     /// Who calls.
     pub caller: Principal,
+}
+
+/// Who decided how long an answer may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// The caller; whoever is called further away is told.
+    Callers,
+    /// We did, because the caller did not; that is nobody else's business.
+    Ours,
 }
 
 impl Call {
@@ -47,6 +87,7 @@ impl Call {
             more: None,
             secret: None,
             deadline: None,
+            patience: Patience::Callers,
             caller,
         }
     }

@@ -13,7 +13,7 @@ use pinion_clip::{Aggregate, CallError};
 use pinion_status::{Code, Failure};
 use tokio::time::{Instant, Sleep};
 
-use crate::endpoint::{Answers, Call, Endpoint, failed};
+use crate::endpoint::{Answers, Call, Endpoint, Patience, failed};
 use crate::limits::Limits;
 use crate::provider::Sessions;
 use crate::runtime::{Installed, Runtime};
@@ -218,6 +218,7 @@ impl Hub {
     pub async fn ask(&self, target: &str, mut call: Call) -> Result<bytes::Bytes, Failure> {
         if let (None, Some(patience)) = (call.deadline, self.settings.patience) {
             call.deadline = Some(Instant::now() + patience);
+            call.patience = Patience::Ours;
         }
         let mut answers = self.invoke(target, call);
         let mut whole = Aggregate::default();

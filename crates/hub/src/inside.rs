@@ -72,7 +72,7 @@ impl Outward for Inside {
         Box::pin(async move {
             let hub = self.hub()?;
             let right = match request.operation {
-                DataOperation::Write(_) | DataOperation::Delete => Method::DataWrite,
+                DataOperation::Write { .. } | DataOperation::Delete => Method::DataWrite,
                 DataOperation::Read | DataOperation::List | DataOperation::Stat => Method::DataRead,
             };
             let target = request.clip.as_deref().unwrap_or(from);

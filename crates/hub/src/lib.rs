@@ -20,7 +20,7 @@ mod runtime;
 mod service;
 mod table;
 
-pub use endpoint::{Answers, Call, Endpoint, Input, answered, failed};
+pub use endpoint::{Answers, Call, Endpoint, Input, Part, Patience, Rank, answered, failed};
 pub use hub::{Hub, Mode, Settings};
 pub use inside::Inside;
 pub use join::{

@@ -285,7 +285,7 @@ impl Endpoint for Installed {
 async fn gather(first: Bytes, mut more: Input) -> Result<Bytes, Failure> {
     let mut whole = first.to_vec();
     while let Some(part) = more.next().await {
-        let part = part?;
+        let part = part?.data;
         if whole.len() + part.len() > MAX_GATHERED {
             let message = format!("the input of a call may have {MAX_GATHERED} bytes");
             return Err(Failure::new(Code::ResourceExhausted, message));

@@ -49,6 +49,8 @@ struct Line<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     content: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
+    mime: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
     level: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     message: Option<&'a RawValue>,
@@ -187,7 +189,10 @@ impl Line<'_> {
             "read" => DataOperation::Read,
             "write" => {
                 let content = text(self.content).unwrap_or_default();
-                DataOperation::Write(crate::data::from_base64(&content)?.into())
+                DataOperation::Write {
+                    content: crate::data::from_base64(&content)?.into(),
+                    mime: text(self.mime).unwrap_or_default(),
+                }
             }
             "list" => DataOperation::List,
             "delete" => DataOperation::Delete,

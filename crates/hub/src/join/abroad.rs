@@ -84,15 +84,16 @@ impl Outward for Abroad {
                 };
             }
             let operation = operation_name(&request.operation);
-            let content = match request.operation {
-                pinion_clip::data::DataOperation::Write(content) => content,
-                _ => Bytes::new(),
+            let (content, mime) = match request.operation {
+                pinion_clip::data::DataOperation::Write { content, mime } => (content, mime),
+                _ => Default::default(),
             };
             let asked = wire::DataRequest {
                 clip_name: text(&clip),
                 operation: operation.into(),
                 path: request.path.into(),
                 content,
+                mime: mime.into(),
                 ..wire::DataRequest::default()
             };
             let answer: DataResponse = self.client.unary(&method("Data"), &asked, None).await?;

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::link::Outgoing;
 use super::offer::Offer;
 use crate::convert::{data_response, hub_error, text};
-use crate::endpoint::{Call, Endpoint, Input};
+use crate::endpoint::{Call, Endpoint, Input, Part};
 use crate::limits::Limits;
 use crate::queue::Queue;
 
@@ -42,7 +42,7 @@ pub(super) struct Calls {
 struct Running {
     cancel: CancellationToken,
     /// Takes further input, until that is complete.
-    feed: Option<mpsc::Sender<Result<Bytes, Failure>>>,
+    feed: Option<mpsc::Sender<Result<Part, Failure>>>,
 }
 
 impl Drop for Calls {
@@ -107,7 +107,7 @@ impl Calls {
     fn start<F>(
         &self,
         id: Text,
-        feed: Option<mpsc::Sender<Result<Bytes, Failure>>>,
+        feed: Option<mpsc::Sender<Result<Part, Failure>>>,
         work: impl FnOnce(Arc<Queue<Outgoing>>) -> F,
     ) where
         F: Future<Output = Said> + Send + 'static,
@@ -176,7 +176,7 @@ impl Calls {
         };
         let fed = match input.data.is_empty() {
             true => Ok(()),
-            false => feed.try_send(Ok(input.data)),
+            false => feed.try_send(Ok(Part::new(input.data, input.done))),
         };
         if matches!(fed, Err(mpsc::error::TrySendError::Full(_))) {
             // Waiting for this call would be waiting for all of them.
@@ -292,7 +292,10 @@ async fn web(found: Result<Arc<dyn Endpoint>, Failure>, command: GetClipWebComma
 async fn data(found: Result<Arc<dyn Endpoint>, Failure>, command: DataCommand) -> Said {
     let operation = match command.operation.trim() {
         "" | "read" => Ok(DataOperation::Read),
-        "write" => Ok(DataOperation::Write(command.content)),
+        "write" => Ok(DataOperation::Write {
+            content: command.content,
+            mime: command.mime.to_string(),
+        }),
         "list" => Ok(DataOperation::List),
         "delete" => Ok(DataOperation::Delete),
         "stat" => Ok(DataOperation::Stat),

@@ -25,7 +25,7 @@ use super::flow::{Flow, disconnected};
 use super::heard::Dialect;
 use super::session::{Asked, Session};
 use crate::convert::{data_answer, failure, operation_name, text};
-use crate::endpoint::{Answers, Call, Endpoint, Input, failed};
+use crate::endpoint::{Answers, Call, Endpoint, Input, Part, Patience, Rank, failed};
 
 /// A clip of a provider.
 pub(super) struct RemoteClip {
@@ -165,7 +165,10 @@ impl Endpoint for RemoteClip {
             command: call.command.into(),
             input: call.input,
             clip_token: call.secret.map(Text::from).unwrap_or_default(),
-            timeout_ms: flow.time_left(),
+            timeout_ms: match call.patience {
+                Patience::Callers => flow.time_left(),
+                Patience::Ours => 0,
+            },
             open_input: call.more.is_some(),
         });
         let mut answers = RemoteAnswers {
@@ -198,9 +201,9 @@ impl Endpoint for RemoteClip {
         Box::pin(async move {
             self.knows_files()?;
             let name = operation_name(&operation);
-            let content = match operation {
-                DataOperation::Write(content) => content,
-                _ => Bytes::new(),
+            let (content, mime) = match operation {
+                DataOperation::Write { content, mime } => (content, mime),
+                _ => Default::default(),
             };
             let size = content.len();
             let command = |id| {
@@ -210,7 +213,7 @@ impl Endpoint for RemoteClip {
                     operation: name.into(),
                     path: path.into(),
                     content,
-                    ..DataCommand::default()
+                    mime: mime.into(),
                 };
                 (Payload::DataCommand(command), size)
             };
@@ -287,12 +290,12 @@ impl RemoteAnswers {
 
 async fn feed(session: Arc<Session>, flow: Arc<Flow>, mut more: Input) {
     loop {
-        let next = more.next().await;
-        let done = next.is_none();
-        let data = match next.transpose() {
-            Ok(data) => data.unwrap_or_default(),
+        // A part that is known to be the last goes as such; one that only turns out to be is followed by an empty one.
+        let part = match more.next().await.transpose() {
+            Ok(part) => part.unwrap_or_else(|| Part::new(Bytes::new(), true)),
             Err(failure) => return session.abandon(&flow, failure),
         };
+        let (data, done) = (part.data, part.rank == Rank::Last);
         let size = data.len();
         let input = InvokeInput {
             request_id: flow.id.clone(),

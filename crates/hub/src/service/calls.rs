@@ -15,7 +15,7 @@ use pinion_status::{Code, Failure};
 use super::required;
 use crate::Hub;
 use crate::convert::hub_error;
-use crate::endpoint::{Answers, Call, Input};
+use crate::endpoint::{Answers, Call, Input, Part};
 
 /// Asks for one answer where the protocol cannot say so itself.
 const INVOKE_MODE: &str = "pinix-invoke-mode";
@@ -132,7 +132,10 @@ fn input(requests: Requests) -> Input {
             Ok(InvokeStreamMessage {
                 payload: Some(Payload::Chunk(chunk)),
                 ..
-            }) => Some((Ok(chunk.data), (!chunk.done).then_some(requests))),
+            }) => {
+                let part = Part::new(chunk.data, chunk.done);
+                Some((Ok(part), (!chunk.done).then_some(requests)))
+            }
             Ok(_) => {
                 let failure = Failure::invalid("expected stream chunk after start");
                 Some((Err(failure), None))

@@ -29,7 +29,10 @@ impl Hub {
         }
         let route = self.find(caller, right, name)?;
         let operation = match operation {
-            "write" => DataOperation::Write(request.content),
+            "write" => DataOperation::Write {
+                content: request.content,
+                mime: request.mime.to_string(),
+            },
             "list" => DataOperation::List,
             "delete" => DataOperation::Delete,
             "stat" => DataOperation::Stat,

@@ -97,7 +97,9 @@ impl Endpoint for Echo {
             }
             "fed" => match call.more {
                 None => answered("\"nothing more\""),
-                Some(more) => Box::pin(more.map(|part| part.map_err(CallError::Unanswered))),
+                Some(more) => Box::pin(
+                    more.map(|part| part.map(|part| part.data).map_err(CallError::Unanswered)),
+                ),
             },
             _ => answered(input),
         }

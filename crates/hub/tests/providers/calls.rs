@@ -146,6 +146,51 @@ fn further_input_is_passed_on_as_it_comes() {
     }
 }
 
+#[test]
+fn a_last_part_is_passed_on_as_it_came() {
+    for wire in [Wire::ConnectJson, Wire::Grpc] {
+        let hub = hub();
+        let stream = Stream::provider(&hub, wire, "one", json!([{"alias": "todo"}]));
+        let caller = Stream::open(&hub, "InvokeStream", wire);
+        caller.send(json!({"start": {"clipName": "todo", "command": "talk"}}));
+        let (_, id) = command(&stream);
+        caller.send(json!({"chunk": {"data": base64("1"), "done": true}}));
+        let input = stream.message()["invokeInput"].clone();
+        assert_eq!(unbase64(&input["data"]), "1");
+        assert_eq!(input["done"], true, "{wire:?}");
+        stream.send(result(&id, "9", true));
+        assert_eq!(output(&caller.message()), 9);
+        assert!(stream.is_quiet(Duration::from_millis(50)), "{wire:?}");
+    }
+}
+
+#[test]
+fn providers_are_told_of_a_limit_only_if_the_caller_set_one() {
+    let hub = hub();
+    let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "todo"}]));
+    let call = invoke(&hub, "todo", "go");
+    let (command, id) = command(&stream);
+    assert_eq!(command.get("timeoutMs"), None);
+    stream.send(result(&id, "1", true));
+    assert_eq!(call.join().unwrap().0, 200);
+}
+
+#[test]
+fn providers_are_told_what_a_file_is() {
+    let hub = hub();
+    let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "todo"}]));
+    let file = json!({"clip": "todo", "path": "a", "content": base64("x"), "mime": "image/png"});
+    let (address, token) = (hub.address, hub.token.clone());
+    let writing = std::thread::spawn(move || {
+        super::common::post(address, &token, "DataWrite", &[], &file.to_string())
+    });
+    let command = stream.message_with("dataCommand")["dataCommand"].clone();
+    assert_eq!(command["mime"], "image/png");
+    stream
+        .send(json!({"dataResult": {"requestId": command["requestId"], "uri": "pinix://todo/a"}}));
+    assert_eq!(writing.join().unwrap().0, 200);
+}
+
 /// A caller that opens a call and never reads its answer.
 fn deaf(hub: &super::Running, stream: &Stream) -> (std::net::TcpStream, String) {
     use std::io::Write;
