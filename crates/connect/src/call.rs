@@ -119,6 +119,11 @@ impl Requests {
         }
     }
 
+    /// From now on no message may be longer than this.
+    pub fn shorten(&mut self, most: usize) {
+        self.inbound.shorten(most);
+    }
+
     /// The next message as it stands on the wire, in the codec of the call.
     pub async fn next_raw(&mut self) -> Result<Option<Bytes>, Failure> {
         if let Some(answer) = &self.held {

@@ -55,6 +55,11 @@ impl Deframer {
     }
 
     /// Takes the next piece; the one before must have been used up.
+    /// From now on takes no payload longer than this.
+    pub(crate) fn shorten(&mut self, most: usize) {
+        self.limit = self.limit.min(most);
+    }
+
     pub(crate) fn feed(&mut self, piece: Bytes) {
         debug_assert!(self.pending.is_empty());
         self.pending = piece;

@@ -59,6 +59,12 @@ impl Inbound {
         }
     }
 
+    /// From now on takes no message longer than this.
+    pub(crate) fn shorten(&mut self, most: usize) {
+        self.limit = self.limit.min(most);
+        self.deframer.shorten(most);
+    }
+
     /// The whole body as one message.
     pub(crate) async fn bare(&mut self) -> Result<Bytes, Failure> {
         let packed = self.gather().await?;

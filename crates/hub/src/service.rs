@@ -38,9 +38,11 @@ impl Service for Hub {
         let caller = match self.admit(&call.context.headers, call.context.peer) {
             // Whoever asks what this is may have a token that is good elsewhere.
             Err(failure) if method == Method::HubInfo => nobody(failure)?,
-            caller => caller?,
+            caller => match caller.and_then(|caller| caller.may(method).map(|()| caller)) {
+                Err(failure) => return Err(refused(failure, method, &mut call).await),
+                Ok(caller) => caller,
+            },
         };
-        caller.may(method)?;
         match method {
             Method::Invoke if call.context.unary => self.invoke_once(&caller, call).await,
             Method::Invoke => {
@@ -125,6 +127,14 @@ impl Hub {
 
 pub(crate) fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
+}
+
+/// Why a call is not made. What is wrong with a call itself is said first, where that is one message.
+async fn refused(failure: Failure, method: Method, call: &mut Call) -> Failure {
+    match method {
+        Method::Invoke if call.context.unary => calls::mistake(call).await.unwrap_or(failure),
+        _ => failure,
+    }
 }
 
 /// Who shows a token that is not known here, where none is needed.

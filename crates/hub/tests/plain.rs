@@ -136,6 +136,29 @@ fn pages_of_clips_are_found_by_all_their_addresses() {
 }
 
 #[test]
+fn what_is_wrong_with_a_call_is_said_before_who_may_make_it() {
+    let hub = Running::start(Mode::Secured);
+    let invoke = |headers: &[(&str, &str)], body: &str| {
+        let answer = ask(&hub, "POST /pinix.v2.HubService/Invoke", headers, body);
+        let body: Value = serde_json::from_slice(&answer.body).unwrap();
+        (answer.status, body["code"].as_str().unwrap().to_owned())
+    };
+    let bad = [JSON, ("authorization", "Bearer pnx_bad")];
+    for headers in [&[JSON][..], &bad] {
+        for wrong in ["{}", r#"{"clip":"todo"}"#, r#"{"command":"list"}"#, "{"] {
+            let expected = (400, "invalid_argument".into());
+            assert_eq!(invoke(headers, wrong), expected, "{wrong}");
+        }
+        let refused = (401, "unauthenticated".to_owned());
+        let fine = r#"{"clip":"todo","command":"list"}"#;
+        assert_eq!(invoke(headers, fine), refused);
+        // Nobody reads much of what a stranger sends.
+        let long = format!("{{{}", " ".repeat(200_000));
+        assert_eq!(invoke(headers, &long), refused);
+    }
+}
+
+#[test]
 fn a_session_calls_methods_from_our_own_pages_only() {
     let hub = Running::start(Mode::Secured);
     let cookie = sign_in(&hub);

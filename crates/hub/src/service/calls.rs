@@ -19,6 +19,8 @@ use crate::endpoint::{Answers, Call, Input, Part};
 
 /// Asks for one answer where the protocol cannot say so itself.
 const INVOKE_MODE: &str = "pinix-invoke-mode";
+/// How much is read of a call that may not be made.
+const GLANCE: usize = 64 * 1024;
 const NOTHING: Bytes = Bytes::from_static(b"{}");
 
 impl Hub {
@@ -106,21 +108,35 @@ fn prepare(
     request: InvokeRequest,
     context: &Context,
 ) -> Result<(String, Call), Failure> {
-    let target = request.clip_name.trim();
-    let command = request.command.trim();
-    if target.is_empty() {
-        return Err(required("clip_name"));
-    }
-    if command.is_empty() {
-        return Err(required("command"));
-    }
-    let mut call = Call::new(caller.principal.clone(), command, request.input);
+    let (target, command) = named(&request)?;
+    let input = request.input.clone();
+    let mut call = Call::new(caller.principal.clone(), command, input);
     if call.input.is_empty() {
         call.input = NOTHING;
     }
     call.secret = Some(request.clip_token.to_string()).filter(|secret| !secret.is_empty());
     call.deadline = context.deadline.map(Into::into);
     Ok((target.to_owned(), call))
+}
+
+/// The clip and the command that a request is about.
+fn named(request: &InvokeRequest) -> Result<(&str, &str), Failure> {
+    match (request.clip_name.trim(), request.command.trim()) {
+        ("", _) => Err(required("clip_name")),
+        (_, "") => Err(required("command")),
+        named => Ok(named),
+    }
+}
+
+/// What is wrong with a call, whoever makes it.
+pub(super) async fn mistake(call: &mut connect::Call) -> Option<Failure> {
+    call.requests.shorten(GLANCE);
+    let request = call.requests.message::<InvokeRequest>().await;
+    let failure = match &request {
+        Ok(request) => named(request).err()?,
+        Err(failure) => failure.clone(),
+    };
+    (failure.code == Code::InvalidArgument).then_some(failure)
 }
 
 /// What the caller sends after the start, until it says that it is done.
