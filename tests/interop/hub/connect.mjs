@@ -168,4 +168,13 @@ for (const transport of transports) {
   }
   console.log(`ok ${transport.name}`);
 }
+
+// Who is refused while its request is still on the way gets the answer, not a broken connection.
+for (const create of [node.createConnectTransport, node.createGrpcWebTransport]) {
+  for (let round = 0; round < 30; round += 1) {
+    const stranger = createClient(service, create({ baseUrl, httpVersion: "1.1" }));
+    await fails(Code.Unauthenticated, () => stranger.listClips({}));
+    await fails(Code.Unauthenticated, () => outputs(stranger.invoke({ clipName: "todo", command: "list" })));
+  }
+}
 process.exit(0);
