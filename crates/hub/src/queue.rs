@@ -91,6 +91,12 @@ impl<T> Queue<T> {
         }
     }
 
+    /// Whether there is room also for what can be left out: less than half of it is taken.
+    pub(crate) fn has_room_to_spare(&self) -> bool {
+        let state = self.state();
+        state.items.len() < self.most / 2 && state.bytes < self.most_bytes / 2
+    }
+
     /// Puts a short message at the end without waiting.
     pub(crate) fn push(&self, item: T) {
         let mut state = self.state();
@@ -185,6 +191,20 @@ mod tests {
         assert_eq!(queue.take().await, None);
         sending.await.unwrap();
         assert_eq!(queue.offer(1, 1), Ok(false));
+    }
+
+    #[tokio::test]
+    async fn what_can_be_left_out_leaves_half_of_the_room() {
+        let queue = queue(8, 100);
+        for item in 0..4 {
+            assert!(queue.has_room_to_spare());
+            assert_eq!(queue.offer(item, 1), Ok(true));
+        }
+        assert!(!queue.has_room_to_spare());
+        assert_eq!(queue.take().await, Some(0));
+        assert_eq!(queue.offer(4, 50), Ok(true));
+        queue.take().await;
+        assert!(!queue.has_room_to_spare());
     }
 
     #[tokio::test]

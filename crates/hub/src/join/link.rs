@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use jiff::Timestamp;
 use pinion_clip::Snapshot;
-use pinion_clip::logs::Level;
+use pinion_clip::logs::{ClipLog, Level};
 use pinion_connect::{Receiver, Sender};
 use pinion_proto::hub::hub_message::Payload as Heard;
 use pinion_proto::hub::provider_message::Payload as Said;
@@ -20,6 +20,7 @@ use pinion_status::{Code, Failure};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::calls::Calls;
+use super::logs::Readers;
 use super::{FAREWELL, JoinState, Lost, Shared, broken, classify, method};
 use crate::convert::{clip_registration, status, text};
 use crate::endpoint::Endpoint;
@@ -331,14 +332,21 @@ impl Offered {
         }))
     }
 
+    fn logs(&self) -> BTreeMap<&str, Arc<ClipLog>> {
+        let logs = self.clips.iter();
+        logs.filter_map(|(alias, known)| Some((alias.as_str(), known.endpoint.log()?)))
+            .collect()
+    }
+
     /// Tells the other hub of everything that changes.
     async fn tell(
         &mut self,
         shared: &Shared,
         changes: &mut watch::Receiver<u64>,
         mut requests: mpsc::Receiver<Announce>,
-        queue: &Queue<Outgoing>,
+        queue: &Arc<Queue<Outgoing>>,
     ) -> Failure {
+        let mut readers = Readers::new(queue.clone());
         let all: Vec<String> = self.clips.keys().cloned().collect();
         let mut news: Vec<Outgoing> = all
             .iter()
@@ -350,6 +358,7 @@ impl Offered {
                     return ended();
                 }
             }
+            readers.follow(self.logs());
             tokio::select! {
                 Some(request) = requests.recv() => news.extend(self.answer(shared, request)),
                 Some(change) = self.watched.next(), if !self.watched.is_empty() => {

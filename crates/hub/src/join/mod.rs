@@ -7,6 +7,7 @@
 mod abroad;
 mod calls;
 mod link;
+mod logs;
 mod offer;
 mod runtime;
 

@@ -76,6 +76,20 @@ fn clips_are_lent_without_being_a_hub() {
 }
 
 #[test]
+fn what_a_lent_clip_says_is_read_at_the_hub() {
+    let (host, guest) = (Home::new(), lender());
+    let hub = host.serve_with(&["--hub-only"]);
+    let token = token(&host);
+    let command = guest.command("pinion", &["hub", "join", &hub.url, "--hub-token", &token]);
+    let _joined = Hub::start(command, guest.path("join.err"));
+    host.until("the line", || {
+        host.run(&["invoke", "probe", "say", "--words", "warning: low on milk"]);
+        let log = host.run(&["clip", "logs", "probe"]).stdout;
+        log.contains("low on milk")
+    });
+}
+
+#[test]
 fn runtimes_of_one_machine_have_names_of_their_own() {
     let host = Home::new();
     let hub = host.serve_with(&["--hub-only"]);
