@@ -62,7 +62,7 @@ async function createToken(page, draw) {
     const kind = h("select", KINDS.map(([value, meaning]) => h("option", { value }, meaning)));
     const scope = text({ value: page.session.scope || "@me" });
     const alias = h("select", (page.clips.list ?? []).map((clip) => h("option", { value: clip.name }, clip.name)));
-    const manage = h("input", { type: "checkbox", id: freshId("token"), checked: true });
+    const manage = h("input", { type: "checkbox", id: freshId("token") });
     const life = h("select", LIFETIMES.map(([name, seconds]) => h("option", { value: seconds }, name)));
     life.value = "7776000";
     const failed = h("div");

@@ -207,6 +207,7 @@ impl<'a> Shown<'a> {
     }
 }
 
+/// What is not said is not granted: managing means running programs here, so it must be asked for.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Wanted {
@@ -224,7 +225,7 @@ impl Default for Wanted {
             kind: Kind::Hub.as_str().into(),
             scope: String::new(),
             alias: String::new(),
-            manage: true,
+            manage: false,
             ttl_seconds: 0,
             label: String::new(),
         }

@@ -51,7 +51,9 @@ fn a_token_is_made_copied_used_and_revoked() {
     page.type_text("Ana <b>laptop</b>");
     let scope = control(&page, "Scope");
     page.fill(&scope, "@ana");
-    page.click(&control(&page, "May install, remove and bind clips"));
+    let manage = control(&page, "May install, remove and bind clips");
+    let is_checked = format!("document.querySelector({}).checked", json!(manage));
+    assert_eq!(page.evaluate(&is_checked), json!(false));
     picture(&page, "token-new");
     page.click_text("Create");
 

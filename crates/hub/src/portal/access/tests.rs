@@ -174,7 +174,7 @@ fn open_hubs_say_who_one_is_without_a_token() {
 #[test]
 fn tokens_are_made_listed_and_revoked() {
     let desk = Desk::new(Mode::Secured);
-    let wanted = json!({"kind": "hub", "scope": "@Ana", "manage": false, "ttlSeconds": 3600, "label": " laptop "});
+    let wanted = json!({"kind": "hub", "scope": "@Ana", "ttlSeconds": 3600, "label": " laptop "});
     let (status, made) = desk.as_super("POST /auth/tokens", &wanted).unwrap();
     assert_eq!(status, StatusCode::CREATED);
     let token = made["token"].as_str().unwrap().to_owned();
