@@ -1,15 +1,17 @@
 //! `clip bind`, `clip unbind`, `clip bindings`: which clips another one calls.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use pinion_clip::version::Range;
 use pinion_proto::Message;
 use pinion_proto::hub::{
-    ClipBinding, GetBindingsRequest, GetBindingsResponse, RemoveBindingRequest,
-    RemoveBindingResponse, SetBindingRequest, SetBindingResponse,
+    ClipBinding, ClipInfo, DependencySlot, GetBindingsRequest, GetBindingsResponse,
+    RemoveBindingRequest, RemoveBindingResponse, SetBindingRequest, SetBindingResponse,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::help;
+use super::{help, list};
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, Shape};
@@ -50,8 +52,8 @@ pub(super) const BINDINGS: Verb = Verb {
 
 fn bind(line: &Line) -> Result<ExitCode, Failure> {
     if line.has("--list") {
-        let (alias, _) = line.one_or_two()?;
-        return tell(line, alias);
+        let (alias, slot) = line.one_or_two()?;
+        return tell_candidates(line, alias, slot);
     }
     let (alias, slot, target) = match line.words.as_slice() {
         [alias, slot] => (alias, slot, slot),
@@ -101,36 +103,89 @@ fn bindings(line: &Line) -> Result<ExitCode, Failure> {
     tell(line, alias)
 }
 
-fn tell(line: &Line, alias: &str) -> Result<ExitCode, Failure> {
+async fn ask(caller: &Caller, alias: &str) -> Result<GetBindingsResponse, Failure> {
     let request = GetBindingsRequest {
         clip_name: alias.to_owned().into(),
     };
+    caller.ask("GetBindings", &request).await
+}
+
+fn tell(line: &Line, alias: &str) -> Result<ExitCode, Failure> {
     let caller = Caller::of(line)?;
-    let told: GetBindingsResponse =
-        caller::wait(async { caller.ask("GetBindings", &request).await })?;
+    let told = caller::wait(ask(&caller, alias))?;
     if Shape::of(line) == Shape::Json {
         return out(&format!("{}\n", told.to_json()));
     }
-    let mut slots: Vec<&str> = told.dependency_slots.keys().map(|it| it.as_str()).collect();
-    slots.extend(told.bindings.keys().map(|it| it.as_str()));
-    slots.sort_unstable();
-    slots.dedup();
-    let rows = slots.into_iter().map(|slot| {
-        let wanted = told.dependency_slots.get(slot);
-        let wanted = wanted.map(|it| format!("{} {}", it.package, it.version));
-        let bound = told.bindings.get(slot);
-        let bound = bound.map(|it| match it.hub.is_empty() {
-            true => it.alias.to_string(),
-            false => format!("{} at {}", it.alias, it.hub),
+    let rows: Vec<_> = slots(&told).map(|slot| row(&told, slot)).collect();
+    out(&table(&["SLOT", "WANTS", "BOUND TO"], &rows))
+}
+
+/// The same with the clips that would fit, of one slot or of all.
+fn tell_candidates(line: &Line, alias: &str, slot: Option<&str>) -> Result<ExitCode, Failure> {
+    let caller = Caller::of(line)?;
+    let asking = async { Ok((ask(&caller, alias).await?, list::clips(&caller).await?)) };
+    let (mut told, clips): (GetBindingsResponse, Vec<ClipInfo>) = caller::wait(asking)?;
+    if let Some(slot) = slot {
+        if !slots(&told).any(|it| it == slot) {
+            return Err(Failure::failed(format!(
+                "Error: {alias} has no slot {slot}."
+            )));
+        }
+        told.dependency_slots
+            .retain(|name, _| name.as_str() == slot);
+        told.bindings.retain(|name, _| name.as_str() == slot);
+    }
+    let fitting = |slot: &str| candidates(told.dependency_slots.get(slot), &clips);
+    if Shape::of(line) == Shape::Json {
+        let mut shown: Value = serde_json::from_str(&told.to_json()).unwrap_or_default();
+        shown["candidates"] = slots(&told).map(|slot| (slot, fitting(slot))).collect();
+        return out(&format!("{shown}\n"));
+    }
+    let rows = slots(&told).map(|slot| {
+        let mut row = row(&told, slot);
+        row.push(match fitting(slot).join(", ") {
+            none if none.is_empty() => "-".into(),
+            some => some,
         });
-        vec![
-            slot.to_owned(),
-            wanted.unwrap_or_default().trim().to_owned(),
-            bound.unwrap_or_else(|| "-".into()),
-        ]
+        row
     });
-    out(&table(
-        &["SLOT", "WANTS", "BOUND TO"],
-        &rows.collect::<Vec<_>>(),
-    ))
+    let headings = ["SLOT", "WANTS", "BOUND TO", "CANDIDATES"];
+    out(&table(&headings, &rows.collect::<Vec<_>>()))
+}
+
+/// The clips of the package a slot wants, in a version it takes.
+fn candidates<'a>(wanted: Option<&DependencySlot>, clips: &'a [ClipInfo]) -> Vec<&'a str> {
+    let Some(wanted) = wanted else {
+        return Vec::new();
+    };
+    let range = Range::parse(&wanted.version);
+    let fitting = clips
+        .iter()
+        .filter(|clip| clip.package == wanted.package && range.contains(&clip.version));
+    fitting.map(|clip| clip.name.as_str()).collect()
+}
+
+/// All slots that are declared or filled, by name.
+fn slots(told: &GetBindingsResponse) -> impl Iterator<Item = &str> {
+    let declared = told.dependency_slots.keys();
+    let names = declared.chain(told.bindings.keys());
+    names
+        .map(|name| name.as_str())
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+}
+
+fn row(told: &GetBindingsResponse, slot: &str) -> Vec<String> {
+    let wanted = told.dependency_slots.get(slot);
+    let wanted = wanted.map(|it| format!("{} {}", it.package, it.version));
+    let bound = told.bindings.get(slot);
+    let bound = bound.map(|it| match it.hub.is_empty() {
+        true => it.alias.to_string(),
+        false => format!("{} at {}", it.alias, it.hub),
+    });
+    vec![
+        slot.to_owned(),
+        wanted.unwrap_or_default().trim().to_owned(),
+        bound.unwrap_or_else(|| "-".into()),
+    ]
 }

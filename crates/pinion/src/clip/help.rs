@@ -146,9 +146,10 @@ Says which clip fills a slot of another.
 Usage:
   pinion clip bind ALIAS SLOT [TARGET] [--clip-token SECRET]
   pinion clip bind ALIAS SLOT TARGET --hub URL [--hub-token TOKEN]
-  pinion clip bind ALIAS --list
+  pinion clip bind ALIAS [SLOT] --list
 
 Without TARGET the slot's own name is the alias. The clip is started anew for it once it has nothing to do.
+--list also shows which clips would fit: those of the package a slot wants, in a version it takes.
 
 Examples:
   pinion clip bind notes store db

@@ -206,6 +206,29 @@ fn files_are_written_listed_read_and_deleted() {
 }
 
 #[test]
+fn clips_that_fit_a_slot_are_listed() {
+    let home = Home::new();
+    let _hub = home.serve();
+    for (alias, version) in [("probe", "1.2.0"), ("db", "1.4.0"), ("old", "0.9.0")] {
+        home.write_probe(alias);
+        let manifest = home.path(alias).join("clip.json");
+        let text = std::fs::read_to_string(&manifest).unwrap();
+        let text = text.replace("@me/db", "local/db").replace("1.2.0", version);
+        std::fs::write(manifest, text).unwrap();
+        let package = if alias == "probe" { "probe" } else { "db" };
+        let source = format!("local/{package}:{}", home.path(alias).display());
+        home.run(&["clip", "add", &source, "--alias", alias]).fine();
+    }
+    for words in [&["--list"][..], &["store", "--list"]] {
+        let line = [&["clip", "bind", "probe"], words].concat();
+        let fitting = home.run(&line).json()["candidates"].clone();
+        assert_eq!(fitting, json!({"store": ["db"]}));
+    }
+    let said = home.run(&["clip", "bind", "probe", "none", "--list"]);
+    assert!(said.failed(1).contains("no slot none"));
+}
+
+#[test]
 fn slots_are_bound_and_freed() {
     let home = Home::new();
     let _hub = home.serve_probe();
@@ -217,6 +240,7 @@ fn slots_are_bound_and_freed() {
     home.run(&["clip", "bind", "probe", "store", "db"]).fine();
     let bound = home.run(&["clip", "bind", "probe", "--list"]).json();
     assert_eq!(bound["bindings"]["store"]["alias"], "db");
+    assert_eq!(bound["candidates"], json!({"store": []}));
     home.run(&["clip", "unbind", "probe", "store"]).fine();
     assert_eq!(home.run(&["clip", "bindings", "probe"]).json(), before);
     let said = home
