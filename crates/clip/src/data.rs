@@ -223,6 +223,13 @@ impl DataStore {
         if bytes.len() > MAX_FILE {
             return Err(place.too_large());
         }
+        // The file would only take the place of a link that leads out, but whoever follows it is refused everywhere else.
+        let there = place.open(Kind::Reference).map(drop);
+        if let Err(error) = there
+            && error.code == Code::PermissionDenied
+        {
+            return Err(error);
+        }
         let parents = place.beneath()?.make_parents(&place.path);
         let (parent, name) = parents.map_err(|errno| match errno {
             Errno::ENOTDIR | Errno::ENOENT => {

@@ -103,6 +103,19 @@ fn files_are_written_read_listed_and_deleted() {
 }
 
 #[test]
+fn a_link_that_leads_out_is_not_written_over() {
+    let (root, store) = store();
+    let todo = root.path().join("data/todo");
+    symlink("../../secret", todo.join("up")).unwrap();
+    symlink("a/b.txt", todo.join("in")).unwrap();
+    let refused = store.write("todo", "up", b"x").unwrap_err();
+    assert_eq!(refused.code, Code::PermissionDenied);
+    assert_eq!(refused.code, store.read("todo", "up").unwrap_err().code);
+    assert!(todo.join("up").is_symlink());
+    store.write("todo", "in", b"x").unwrap();
+}
+
+#[test]
 fn forty_hostile_paths_lead_nowhere() {
     let (root, store) = store();
     let todo = root.path().join("data/todo");
