@@ -35,6 +35,14 @@ impl Failure {
         }
     }
 
+    /// The same in other words.
+    pub fn reworded(self, change: impl FnOnce(String) -> String) -> Self {
+        Self {
+            message: change(self.message),
+            ..self
+        }
+    }
+
     /// It was tried and failed.
     pub fn failed(message: impl Into<String>) -> Self {
         Self {

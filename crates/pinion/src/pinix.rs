@@ -42,7 +42,29 @@ pub(crate) fn run(link: Link, arguments: &[String]) -> Result<ExitCode, Failure>
         Link::Pinix => pinix(arguments),
     };
     // Neither tells a wrong command line from a failure.
-    done.map_err(|failure| failure.for_program(Program::Pinocchio))
+    done.map_err(|failure| {
+        let failure = failure.for_program(Program::Pinocchio);
+        failure.reworded(|message| hinted(link, message))
+    })
+}
+
+/// Where a message says whose help to read, that is the command as it was typed.
+fn hinted(link: Link, message: String) -> String {
+    let hint = message
+        .split_once("See `pinion ")
+        .and_then(|(before, rest)| Some((before, rest.split_once(" --help`")?)));
+    let Some((before, (name, after))) = hint else {
+        return message;
+    };
+    let typed = match (link, name.split_once(' ')) {
+        (Link::Pinixd, _) => "pinixd".to_owned(),
+        (_, Some(("hub", "serve" | "join"))) => "pinix start".to_owned(),
+        (_, Some(("hub", word)) | Some(("clip", word @ "data"))) => format!("pinix {word}"),
+        (_, Some(("clip", "show"))) => "pinix hub info".to_owned(),
+        (_, Some(("clip", word))) => format!("pinix hub {word}"),
+        _ => format!("pinix {name}"),
+    };
+    format!("{before}See `{typed} --help`{after}")
 }
 
 fn pinixd(arguments: &[String]) -> Result<ExitCode, Failure> {
@@ -170,6 +192,12 @@ fn grouped(words: &Words<'_>, word: &str, skip: usize) -> Option<Result<ExitCode
 
 /// `<clip> <command> …`, with what is on standard input as one more member.
 fn call(words: &Words<'_>, skip: usize) -> Result<ExitCode, Failure> {
+    let mut flags = words.rest.iter().take_while(|word| *word != "--");
+    if flags.any(|word| word == "--jq" || word.starts_with("--jq=")) {
+        return Err(Failure::failed(
+            "Error: --jq is not there: pipe the answer into jq. Behind -- it is a member of the input.",
+        ));
+    }
     let mut line = words.global.clone();
     line.extend(words.secret.iter().cloned());
     line.extend(words.rest.iter().skip(skip).cloned());

@@ -105,6 +105,37 @@ fn the_hub_is_started_in_the_background_and_stopped() {
 }
 
 #[test]
+fn hints_name_the_command_that_was_typed() {
+    let home = Home::new();
+    for (program, words, hint) in [
+        ("pinix", &["hub", "add"][..], "`pinix hub add --help`"),
+        (
+            "pinix",
+            &["remove", "--nothing"],
+            "`pinix hub remove --help`",
+        ),
+        ("pinix", &["info"], "`pinix hub info --help`"),
+        ("pinix", &["data", "todo"], "`pinix data --help`"),
+        ("pinix", &["start", "--prot", "1"], "`pinix start --help`"),
+        ("pinix", &["stop", "--now"], "`pinix stop --help`"),
+        ("pinixd", &["--prot", "1"], "`pinixd --help`"),
+    ] {
+        let said = home.run_as(program, words).failed(1);
+        assert!(said.contains(hint), "{program} {words:?}: {said}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_not_passed_to_a_clip() {
+    let home = Home::new();
+    let _hub = home.serve_probe();
+    let line = ["probe", "echo", "--title", "x", "--jq", ".title"];
+    assert!(home.run_as("pinix", &line).failed(1).contains("jq"));
+    let line = ["invoke", "probe", "echo", "--", "--jq", ".title"];
+    assert_eq!(home.run_as("pinix", &line).json()["jq"], ".title");
+}
+
+#[test]
 fn a_secret_is_not_on_the_command_line_of_a_hub_in_the_background() {
     let home = Home::new();
     let token = "a-token-of-24-characters";
