@@ -13,6 +13,7 @@ mod run;
 mod settings;
 mod unpack;
 mod versions;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -192,11 +193,13 @@ impl Library {
                 deprecated: fetched.deprecated,
             });
         }
-        package.entry()?;
+        let from_source = |error| words::of_source(error, &directory.path, install.source);
+        package.entry().map_err(from_source)?;
         dependencies::install(&package, &self.programs).await?;
         let (manifest, verdict) = self
             .try_out(install.alias, &package, &directory.path)
-            .await?;
+            .await
+            .map_err(from_source)?;
         if matches!(source, Source::Registry { .. }) {
             refuse_local_dependencies(&manifest)?;
         }
@@ -224,12 +227,10 @@ impl Library {
         config.limits = self.limits.clone();
         let log = Arc::new(ClipLog::in_memory());
         let clip = Clip::new(config, log.clone(), Arc::new(Nowhere));
-        let manifest = clip.inspect().await.map_err(|error| {
-            let last = log.tail(5);
-            let words: Vec<&str> = last.iter().map(|line| &*line.message).collect();
-            let message = format!("{}; its last words: {}", error.message, words.join(" / "));
-            ClipError::new(error.code, message)
-        })?;
+        let manifest = clip
+            .inspect()
+            .await
+            .map_err(|error| words::not_tried_out(error, &log, package, &self.programs))?;
         let verdict = clip.verdict();
         clip.retire().await;
         Ok((manifest.as_ref().clone(), verdict))

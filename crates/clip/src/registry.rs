@@ -80,7 +80,10 @@ impl Registry {
             return Ok(release);
         }
         let Address::Service(base) = &self.address else {
-            return Err(self.no_version(package, &version));
+            return Err(match entry {
+                Some(_) => no_checksum(package, &version),
+                None => self.no_version(package, &version),
+            });
         };
         let url = address::segments(
             base,
@@ -270,4 +273,12 @@ impl Registry {
 
 fn scope(package: &PackageName) -> String {
     format!("@{}", package.scope)
+}
+
+/// That nobody could tell whether what a registry gives out is what was published.
+pub(crate) fn no_checksum(package: &PackageName, version: &str) -> ClipError {
+    ClipError::new(
+        Code::FailedPrecondition,
+        format!("the registry has no checksum for {package}@{version}, so it is not installed"),
+    )
 }

@@ -313,3 +313,28 @@ async fn hostile_archives_leave_nothing_behind() {
     }
     assert!(shop.library.records().unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn what_cannot_be_installed_is_told_in_words_of_its_source() {
+    let shop = workshop();
+    let place = shop.root.path().join("package");
+    fs::create_dir_all(&place).unwrap();
+    let refused = shop.install(&local(&place), "").await.unwrap_err();
+    let expected = format!("{} has no program", place.display());
+    assert!(refused.message.starts_with(&expected), "{refused}");
+
+    fs::write(
+        place.join("clip.json"),
+        r#"{"runtime":"python","main":"a.py"}"#,
+    )
+    .unwrap();
+    fs::write(
+        place.join("a.py"),
+        "import sys\nprint('no milk', file=sys.stderr)\nsys.exit(3)\n",
+    )
+    .unwrap();
+    let refused = shop.install(&local(&place), "").await.unwrap_err();
+    let message = &*refused.message;
+    assert!(message.ends_with("; its last words: no milk"), "{message}");
+    assert!(!message.contains(".staging-"), "{message}");
+}

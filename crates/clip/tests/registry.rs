@@ -380,6 +380,27 @@ async fn of_a_clip_that_runs_elsewhere_only_the_description_is_kept() {
         !paths.iter().any(|path| path.ends_with("download")),
         "{paths:?}"
     );
+    let config = shop.library.config(&record).unwrap();
+    let clip = Clip::new(config, Arc::new(ClipLog::in_memory()), Arc::new(Nowhere));
+    let refused = clip.inspect().await.unwrap_err();
+    assert_eq!(refused.code, Code::Unavailable);
+    assert!(refused.message.contains("an edge clip"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_version_without_a_checksum_is_refused_for_that() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = json!({"packages": {"@lab/todo": {
+        "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"dist": {"tarball": "x.tgz"}}},
+    }}});
+    fs::write(directory.path().join("index.json"), index.to_string()).unwrap();
+    let registry = Registry::new(directory.path().to_str().unwrap().parse().unwrap(), None);
+    let package = "@lab/todo".parse().unwrap();
+    let refused = registry.find(&package, None).await.unwrap_err();
+    assert_eq!(refused.code, Code::FailedPrecondition);
+    assert!(refused.message.contains("no checksum"), "{refused}");
+    let unknown = registry.find(&package, Some("2.0.0")).await.unwrap_err();
+    assert!(unknown.message.contains("has no version"), "{unknown}");
 }
 
 /// A package in a directory, as its author has it.

@@ -9,7 +9,7 @@ use super::run::run;
 use super::{Scratch, copy, unpack};
 use crate::clip::Token;
 use crate::process::{self, Programs};
-use crate::registry::{Kind, Registry, Release};
+use crate::registry::{Kind, Registry, Release, no_checksum};
 use crate::source::Source;
 use crate::{ClipError, Code, files};
 
@@ -115,16 +115,11 @@ async fn release_into(
     release: &Release,
     target: &Path,
 ) -> Result<(), ClipError> {
-    let package = &release.package;
     if release.kind == Kind::Edge {
         return describe(release, target);
     }
     if release.checksum.is_empty() {
-        let message = format!(
-            "the registry has no checksum for {package}@{}, so it is not installed",
-            release.version
-        );
-        return Err(ClipError::new(Code::FailedPrecondition, message));
+        return Err(no_checksum(&release.package, &release.version));
     }
     let download = Scratch::new(beside(target, "-download"))?;
     let archive = registry

@@ -77,6 +77,13 @@ async fn spawn(config: &ClipConfig, words: Vec<OsString>) -> io::Result<Started>
 
 /// The program and its arguments.
 fn words(config: &ClipConfig) -> Result<Vec<OsString>, ClipError> {
+    if config.package.is_edge {
+        let message = format!(
+            "clip \"{}\" is an edge clip: it runs elsewhere, and its provider is not connected",
+            config.alias
+        );
+        return Err(ClipError::new(Code::Unavailable, message));
+    }
     let entry = config.package.entry()?;
     let entry = std::path::absolute(&entry).unwrap_or(entry);
     let programs = &config.programs;

@@ -1,0 +1,59 @@
+//! Why a clip is not installed, in words that mean something to whoever wanted it.
+
+use std::path::Path;
+
+use crate::ClipError;
+use crate::logs::{ClipLog, Origin};
+use crate::package::{Package, Runtime};
+use crate::process::{self, Programs};
+use crate::source::Source;
+
+/// So many lines of a clip that could not be tried out are told.
+const LAST: usize = 5;
+/// They are looked for among so many.
+const LOOKED_AT: usize = 50;
+
+/// The same about the source: where a package lies while it is looked at is nobody's business.
+pub(super) fn of_source(error: ClipError, staged: &Path, source: &Source) -> ClipError {
+    let source = match source {
+        Source::Local { path, .. } => path.display().to_string(),
+        other => other.to_string(),
+    };
+    let staged = staged.display().to_string();
+    ClipError::new(error.code, error.message.replace(&staged, &source))
+}
+
+/// Why a clip could not be tried out, with its last words and what it may need.
+pub(super) fn not_tried_out(
+    error: ClipError,
+    log: &ClipLog,
+    package: &Package,
+    programs: &Programs,
+) -> ClipError {
+    let mut message = error.message.into_owned();
+    // What we said about it is in the message already.
+    let said = log.tail(LOOKED_AT);
+    let said = said.iter().filter(|line| line.origin != Origin::System);
+    let said: Vec<&str> = said.map(|line| &*line.message).collect();
+    let last = &said[said.len().saturating_sub(LAST)..];
+    if !last.is_empty() {
+        message.push_str("; its last words: ");
+        message.push_str(&last.join(" / "));
+    }
+    if is_typescript_on_node(package, programs) {
+        message.push_str("; it is written in TypeScript, which needs bun or node 22.18");
+    }
+    ClipError::new(error.code, message)
+}
+
+/// Whether node has to run what not every node understands.
+fn is_typescript_on_node(package: &Package, programs: &Programs) -> bool {
+    let by_node = match package.runtime {
+        Runtime::Bun => process::bun(programs).is_none(),
+        Runtime::Node => true,
+        Runtime::Python | Runtime::Exec => false,
+    };
+    let entry = package.entry().unwrap_or_default();
+    let ending = entry.extension().and_then(|ending| ending.to_str());
+    by_node && matches!(ending, Some("ts" | "tsx" | "mts" | "cts"))
+}
