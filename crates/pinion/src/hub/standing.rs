@@ -63,7 +63,8 @@ fn not_running() -> Failure {
 }
 
 fn status(line: &Line) -> Result<ExitCode, Failure> {
-    let holder = Holder::at(&seat(line)?);
+    let path = seat(line)?;
+    let holder = Holder::at(&path);
     match (holder, Shape::of(line)) {
         (Some(holder), Shape::Table) => out(&format!(
             "A hub is running: {}, process {}, since {}.\n",
@@ -82,7 +83,12 @@ fn status(line: &Line) -> Result<ExitCode, Failure> {
             if shape == Shape::Json {
                 out("{\"running\":false}\n")?;
             }
-            Err(not_running())
+            Err(match Holder::anyone_at(&path) {
+                Some(Holder { pid, url, .. }) => Failure::failed(format!(
+                    "Error: no hub is running here; process {pid} offers the clips to {url}."
+                )),
+                None => not_running(),
+            })
         }
     }
 }

@@ -126,7 +126,9 @@ fn a_runtime_is_started_in_the_background_and_stopped() {
     host.until("the clip of the other", || {
         host.run(&["invoke", "probe", "echo", "x"]).code == 0
     });
-    assert_eq!(guest.run_as("pinix", &["status"]).code, 1);
+    let status = guest.run_as("pinix", &["status"]);
+    assert_eq!(status.code, 1);
+    assert!(status.stderr.contains("offers the clips to"), "{status:?}");
     let said = guest.run_as("pinix", &["start", "--port", "0"]).failed(1);
     assert!(said.contains("offered to"), "{said}");
     guest.run_as("pinix", &["stop"]).fine();
