@@ -280,6 +280,39 @@ fn a_revoked_token_ends_the_stream() {
 }
 
 #[test]
+fn a_lost_clip_of_others_is_like_one_that_never_was() {
+    let hub = super::Running::start(pinion_access::Mode::Secured);
+    let [ann, bob] = ["@ann", "@bob"].map(|scope| {
+        let scope = scope.parse().unwrap();
+        let grant = Grant::Hub {
+            scope,
+            manage: false,
+        };
+        let minted = hub
+            .hub
+            .gate()
+            .store()
+            .mint(pinion_access::NewToken::new(grant));
+        minted.unwrap().token.reveal().to_owned()
+    });
+    let mut stream = Stream::open_as(&hub, "ProviderStream", Wire::Grpc, Some(&ann));
+    stream.message();
+    stream.send(json!({"register": {"providerName": "p", "clips": [{"alias": "mine"}]}}));
+    stream.message();
+    stream.kill();
+    eventually("its clips are gone", || aliases(&hub).is_empty());
+    let ask = |token: &str, clip: &str| {
+        let body = json!({"clip": clip, "command": "go"}).to_string();
+        let (status, answer) = hub.call_as(Some(token), "Invoke", &body);
+        let message = answer["message"].as_str().unwrap_or_default();
+        (status, message.replace(clip, "X"))
+    };
+    assert_eq!(ask(&ann, "mine").0, 503);
+    assert_eq!(ask(&bob, "mine"), ask(&bob, "never"));
+    assert_eq!(ask(&bob, "mine").0, 404);
+}
+
+#[test]
 fn statuses_are_those_of_ones_own_clips() {
     let hub = hub();
     let stream = Stream::provider(&hub, Wire::ConnectJson, "one", json!([{"alias": "a"}]));
