@@ -47,6 +47,38 @@ fn another_size_is_another_layout() {
 
 #[test]
 #[ignore = "needs tmux: cargo xtask test --all"]
+fn after_another_size_every_key_counts() {
+    let room = Room::new(json!({"turns": [says("One.")]}));
+    let chat = room.chat("");
+    let resize = |columns: u16| {
+        chat.resize(columns, 24);
+        let is_wide = |line: &str| line.chars().count() == usize::from(columns);
+        chat.wait_until("the new size", |screen| {
+            screen
+                .lines()
+                .any(|line| line.starts_with('─') && is_wide(line))
+        });
+    };
+    resize(90);
+    chat.write("a");
+    chat.wait_for("> a");
+    resize(80);
+    chat.write("b");
+    chat.wait_for("> ab");
+    resize(90);
+    let pasted: String = (0..3_000)
+        .map(|number| format!("pasted line {number}\n"))
+        .collect();
+    chat.paste(&pasted);
+    chat.wait_for("[paste #1");
+    chat.press(&["Enter"]);
+    chat.wait_for("One.");
+    let request = room.server.requests()[0].to_string();
+    assert!(request.contains("pasted line 0\\n") && request.contains("pasted line 2999"));
+}
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
 fn long_conversations_scroll_and_come_back() {
     let lines: String = (1..=200)
         .map(|number| format!("- item {number}\n"))

@@ -1,7 +1,8 @@
 //! Keys, read on a thread of their own.
 //!
-//! The library that understands them reads for ever once the terminal is gone. So it is only asked after a look at the
-//! descriptor, and should the terminal vanish right after that look, nobody but this thread is kept.
+//! The library that understands them is only asked after a look at the descriptor: a read of it may wait, and then
+//! nobody but this thread is kept. It is built to look at the terminal each time (`use-dev-tty`); its other way is told
+//! once of what can be read, and forgets it when the size changes at the same moment.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -18,6 +19,8 @@ use tokio::sync::mpsc;
 
 /// How soon the thread notices that nobody wants keys any more.
 const LOOK: u16 = 200;
+/// How long the library looks for one more key. It looks at nothing, not even at what it has read, once this is over.
+const GLANCE: Duration = Duration::from_millis(10);
 
 /// What the user does at the terminal.
 #[derive(Debug)]
@@ -70,7 +73,8 @@ fn read_until_gone(terminal: &OwnedFd, sender: &mpsc::UnboundedSender<Event>, wa
     while wanted.load(Ordering::Relaxed) {
         let mut looked = [PollFd::new(terminal.as_fd(), PollFlags::POLLIN)];
         match poll(&mut looked, PollTimeout::from(LOOK)) {
-            Ok(0) | Err(Errno::EINTR) => continue,
+            Err(Errno::EINTR) => continue,
+            // Something that was read may be left, too.
             Ok(_) => {}
             Err(_) => return,
         }
@@ -88,7 +92,7 @@ fn read_until_gone(terminal: &OwnedFd, sender: &mpsc::UnboundedSender<Event>, wa
 /// Hands on what can be read now; an error when there is no more to come, or nobody to take it.
 fn take_all(sender: &mpsc::UnboundedSender<Event>) -> Result<(), ()> {
     loop {
-        let event = match crossterm::event::poll(Duration::ZERO) {
+        let event = match crossterm::event::poll(GLANCE) {
             Ok(false) => return Ok(()),
             Ok(true) => crossterm::event::read(),
             Err(error) => Err(error),
