@@ -9,9 +9,11 @@ mod talk;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -204,19 +206,25 @@ impl Stage {
         let (line, orders) = line();
         let talk = Talk::new(&self.runner, Arc::new(screen), self.conversation);
         let talked = self.runtime.block_on(async {
-            let signalled = async {
-                let code = self.ending.signalled().await;
-                feed.tell(Incoming::End(code));
-                std::future::pending().await
+            let is_over = Cell::new(false);
+            let chat = async {
+                let chat = show(Arc::new(line), feed.clone(), reader).await;
+                is_over.set(true);
+                chat
             };
-            let talking = async {
-                let chat = show(Arc::new(line), feed.clone(), reader);
+            let mut talking = pin!(async {
                 let (last, chat) = tokio::join!(talk.live(orders), chat);
                 Talked { last, chat }
-            };
-            tokio::select! {
-                talked = talking => talked,
-                talked = signalled => talked,
+            });
+            loop {
+                tokio::select! {
+                    talked = &mut talking => break talked,
+                    code = self.ending.signalled() => match is_over.get() {
+                        false => drop(feed.tell(Incoming::End(code))),
+                        // Nobody looks any more, and what goes on does not stop.
+                        true => break Talked { last: Some(RunEnd::Stopped), chat: Ok(code) },
+                    },
+                }
             }
         });
         if let Some(frames) = self.frames {

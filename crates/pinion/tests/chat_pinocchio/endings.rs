@@ -97,6 +97,34 @@ fn a_signal_ends_the_chat_in_order() {
 }
 
 #[test]
+fn in_plain_lines_every_interruption_counts() {
+    let room = Room::new(json!([
+        lingers("Well, this\n"),
+        lingers("And that\n"),
+        says("Here again.")
+    ]));
+    let plain = &room.terminal;
+    let prompt = || {
+        plain.wait_until("the prompt", |screen| screen.trim_end().ends_with('>'));
+    };
+    plain.say("export TERM=dumb");
+    room.start("--chat");
+    plain.wait_for("Ctrl-D leaves");
+    prompt();
+    for begun in ["Well, this", "And that"] {
+        plain.say("take your time");
+        plain.wait_for(begun);
+        plain.press(&["C-c"]);
+        prompt();
+    }
+    plain.say("again");
+    plain.wait_for("Here again.");
+    prompt();
+    plain.press(&["C-c"]);
+    plain.wait_for("ended with 130");
+}
+
+#[test]
 fn a_killed_chat_goes_on_from_the_last_answer() {
     let mut room = Room::new(json!([
         says("One it is."),

@@ -67,7 +67,11 @@ impl Life<'_> {
         drop(printed);
         host.hang_up();
         if let Some(living) = living {
-            living.end().await;
+            tokio::select! {
+                () = living.end() => {}
+                // Whoever asks a second time does not want to wait.
+                _ = signals.signalled() => {}
+            }
         }
         ended
     }
