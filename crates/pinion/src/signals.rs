@@ -12,6 +12,8 @@ pub(crate) struct Ending {
     hang_up: Signal,
     /// SIGINT, where it does not end the program at once.
     interrupt: Option<Signal>,
+    /// SIGQUIT, for those who have a terminal to give back.
+    quit: Option<Signal>,
 }
 
 impl Ending {
@@ -22,6 +24,7 @@ impl Ending {
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
             interrupt: None,
+            quit: None,
         })
     }
 
@@ -35,18 +38,30 @@ impl Ending {
         })
     }
 
+    /// Listens to SIGQUIT as well.
+    pub fn and_to_quit(self, runtime: &Runtime) -> io::Result<Self> {
+        let _inside = runtime.enter();
+        Ok(Self {
+            quit: Some(signal(SignalKind::quit())?),
+            ..self
+        })
+    }
+
     /// Waits for a signal; gives the exit code to use.
     pub async fn signalled(&mut self) -> u8 {
-        let interrupted = async {
-            match &mut self.interrupt {
-                Some(interrupt) => interrupt.recv().await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             _ = self.terminate.recv() => 143,
             _ = self.hang_up.recv() => 129,
-            _ = interrupted => 130,
+            () = heard(&mut self.interrupt) => 130,
+            () = heard(&mut self.quit) => 131,
         }
+    }
+}
+
+/// Waits for a signal; for ever if it is not listened to.
+async fn heard(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }

@@ -64,7 +64,7 @@ fn on_screen(
     };
     let mut chat = Chat::open(Terminal::open(output)?, options)?;
     let runtime = runtime::build()?;
-    let mut signals = Ending::listen_to_all(&runtime)?;
+    let mut signals = Ending::listen_to_all(&runtime)?.and_to_quit(&runtime)?;
     let shared = Shared::new(&basis.dirs);
     let host = Arc::new(SessionHost::new(&basis, &flags, feed.clone()));
     let ended = runtime.block_on(async {
@@ -115,7 +115,7 @@ fn in_lines(
         images: opening.images,
     };
     let runtime = runtime::build()?;
-    let mut signals = Ending::listen_to_all(&runtime)?;
+    let mut signals = Ending::listen_to_all(&runtime)?.and_to_quit(&runtime)?;
     let shared = Shared::new(&basis.dirs);
     let host = Arc::new(SessionHost::new(&basis, &flags, feed.clone()));
     let ended = runtime.block_on(async {

@@ -55,7 +55,7 @@ pub(super) fn open(mut job: Job) -> Result<ExitCode, Failure> {
     let canvas = canvas()?;
     let stage = set(&mut job)?;
     let options = options(&job, job.rendered.prompt.clone());
-    Ok(stage.show(&job, canvas, options))
+    stage.show(&job, canvas, options)
 }
 
 /// Goes on in the chat with a conversation that was begun without it. `stdout` is where standard output led.
@@ -63,7 +63,7 @@ pub(super) fn go_on(job: &Job, mut stage: Stage, stdout: File) -> Result<ExitCod
     let canvas = canvas_after(stdout)?;
     stage.conversation.unanswered = Unanswered::Remembered;
     stage.conversation.queues = stage.frames.iter().map(KeptFrames::queue).collect();
-    Ok(stage.show(job, canvas, options(job, None)))
+    stage.show(job, canvas, options(job, None))
 }
 
 /// Gets everything ready that can go wrong before there is a screen.
@@ -179,14 +179,15 @@ struct Talked {
 
 impl Stage {
     /// Shows the chat until somebody leaves it.
-    fn show(self, job: &Job, canvas: File, options: Options) -> ExitCode {
+    fn show(mut self, job: &Job, canvas: File, options: Options) -> Result<ExitCode, Failure> {
+        self.ending = self.ending.and_to_quit(&self.runtime)?;
         let (runtime, talked) = self.play(job, |host, feed, reader| {
             show(canvas, options, host, feed, reader)
         });
         if job.options.turns.is_named() && talked.last == Some(RunEnd::Finished) {
             eprintln!("To go on later: --session-id {} --resume", job.session_id);
         }
-        leave(runtime, talked.end())
+        Ok(leave(runtime, talked.end()))
     }
 
     /// Lets somebody talk in the conversation. `show` shows the chat and gives its exit code.

@@ -66,6 +66,7 @@ fn signals_give_the_terminal_back_and_save_what_was_said() {
         (Signal::SIGTERM, 143),
         (Signal::SIGHUP, 129),
         (Signal::SIGINT, 130),
+        (Signal::SIGQUIT, 131),
     ] {
         let chat = room.chat("");
         chat.say("begin");
@@ -131,6 +132,42 @@ fn suspended_and_continued() {
     room.terminal.wait_for("> half a thought");
     assert_eq!(room.terminal.ask("#{alternate_on}"), "1");
     room.terminal.press(&["Enter"]);
+    room.terminal.wait_for("Still here.");
+}
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn stopped_by_somebody_else_and_continued() {
+    let room = Room::new(json!({"turns": [says("Still here.")]}));
+    room.terminal.say("set -m");
+    let before = modes(&room.terminal);
+    room.terminal.run(env!("CARGO_BIN_EXE_pinion"));
+    room.terminal.wait_for("Ctrl-G help");
+    room.terminal.write("half a thought");
+    room.terminal.wait_for("> half a thought");
+    for _ in 0..2 {
+        kill(program_of(&room), Signal::SIGTSTP).unwrap();
+        room.terminal.wait_for("Stopped");
+        assert_given_back(&room.terminal, &before);
+        room.terminal.run("fg");
+        room.terminal.wait_for("> half a thought");
+        assert_eq!(room.terminal.ask("#{alternate_on}"), "1");
+    }
+    room.terminal.press(&["Enter"]);
+    room.terminal.wait_for("Still here.");
+}
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn where_nobody_could_continue_it_nothing_stops() {
+    let room = Room::new(json!({"turns": [says("Still here.")]}));
+    room.terminal
+        .run(&format!("exec {}", env!("CARGO_BIN_EXE_pinion")));
+    room.terminal.wait_for("Ctrl-G help");
+    room.terminal.press(&["C-z"]);
+    // Keys of this moment would have been for the shell.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    room.terminal.say("hello");
     room.terminal.wait_for("Still here.");
 }
 

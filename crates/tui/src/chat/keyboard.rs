@@ -10,6 +10,7 @@ use crate::Abilities;
 use crate::editor::EditorOutcome;
 use crate::keys::{self, Action};
 use crate::overlay::Overlay;
+use crate::terminal::Stops;
 use crate::transcript::Scroll;
 
 /// Within this time a second press counts.
@@ -78,7 +79,7 @@ impl State {
             Action::ClearOrQuit => self.clear_or_quit(),
             Action::QuitWhenEmpty if self.editor.is_empty() => self.end(0),
             Action::QuitWhenEmpty => return false,
-            Action::Suspend => self.effects.push(Effect::Suspend),
+            Action::Suspend => self.effects.push(Effect::Suspend(Stops::Job)),
             Action::Help => self.show_help(),
             Action::ScrollUp => self.transcript.scroll(Scroll::PageUp),
             Action::ScrollDown => self.transcript.scroll(Scroll::PageDown),

@@ -11,7 +11,7 @@ use super::state::{Effect, Turn};
 use super::{Chat, TICK, soonest};
 use crate::FeedReader;
 use crate::feed::Told;
-use crate::terminal::{BackgroundQuery, Keys, Sorted};
+use crate::terminal::{BackgroundQuery, Keys, Sorted, Stops};
 
 /// The shortest time between two frames that no key asked for.
 const FRAME: Duration = Duration::from_millis(16);
@@ -70,6 +70,8 @@ enum Woken {
     NoKeys,
     Turn(Turn),
     Told,
+    /// Somebody wants us to stop for a while.
+    Stopped,
     Continued,
     Time,
     Ready(io::Result<()>),
@@ -97,6 +99,7 @@ impl Chat {
 
     /// Runs until the state says that it has ended.
     pub(super) async fn turn(&mut self, feed: &FeedReader) -> io::Result<()> {
+        let mut stopped = signal(SignalKind::from_raw(nix::libc::SIGTSTP))?;
         let mut continued = signal(SignalKind::from_raw(nix::libc::SIGCONT))?;
         if self.clockwork.keys.is_none() {
             self.clockwork.keys = Some(Keys::read()?);
@@ -129,6 +132,7 @@ impl Chat {
                         None => Woken::NoKeys,
                     },
                     Some(turn) = turns.recv() => Woken::Turn(turn),
+                    _ = stopped.recv() => Woken::Stopped,
                     _ = continued.recv() => Woken::Continued,
                     done = self.terminal.ready(), if !ready => Woken::Ready(done),
                     () = feed.arrived() => Woken::Told,
@@ -142,6 +146,7 @@ impl Chat {
                     turn(&mut self.state);
                     self.clockwork.want(Due::Soon);
                 }
+                Woken::Stopped => self.state.effects.push(Effect::Suspend(Stops::Program)),
                 Woken::Continued => {
                     self.terminal.resume()?;
                     self.clockwork.want(Due::Now);
@@ -220,10 +225,10 @@ impl Chat {
                     self.terminal.set_title(&title);
                     self.clockwork.want(Due::Soon);
                 }
-                Effect::Suspend => {
+                Effect::Suspend(who) => {
                     // Keys typed at the shell are not ours.
                     self.clockwork.keys = None;
-                    self.terminal.suspend()?;
+                    self.terminal.suspend(who)?;
                     self.clockwork.keys = Some(Keys::read()?);
                     self.clockwork.want(Due::Now);
                 }

@@ -19,6 +19,7 @@ use crate::editor::Editor;
 use crate::feed::Answers;
 use crate::highlight::Highlighter;
 use crate::overlay::{CommandHelp, Dialogs, Overlay};
+use crate::terminal::Stops;
 use crate::transcript::{Fold, NoticeKind, Transcript};
 use crate::{Abilities, Background, Colours, Host, Theme};
 
@@ -33,7 +34,7 @@ const HINT: Duration = Duration::from_secs(4);
 pub(super) enum Effect {
     Copy(String),
     Title(String),
-    Suspend,
+    Suspend(Stops),
 }
 
 /// Something to say when nothing goes on.

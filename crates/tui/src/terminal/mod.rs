@@ -7,13 +7,12 @@ mod background;
 mod keys;
 mod modes;
 mod output;
+mod stopping;
 
 use std::fs::File;
 use std::io;
 
 use base64::Engine as _;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::{Frame, Terminal as Canvas};
@@ -23,6 +22,7 @@ pub(crate) use self::background::{BackgroundQuery, Sorted};
 pub(crate) use self::keys::Keys;
 use self::modes::Modes;
 use self::output::{Output, Page};
+pub(crate) use self::stopping::Stops;
 
 const BEGIN_UPDATE: &[u8] = b"\x1b[?2026h";
 const END_UPDATE: &[u8] = b"\x1b[?2026l";
@@ -115,11 +115,10 @@ impl Terminal {
     }
 
     /// Gives the terminal back, stops like any other program of the shell, and takes it over again when it is to go on.
-    pub fn suspend(&mut self) -> io::Result<()> {
+    pub(crate) fn suspend(&mut self, who: Stops) -> io::Result<()> {
         self.output.finish();
         self.modes.leave()?;
-        // The whole job stops, whoever else belongs to it.
-        kill(Pid::from_raw(0), Signal::SIGTSTP)?;
+        stopping::stop(who)?;
         self.resume()
     }
 
