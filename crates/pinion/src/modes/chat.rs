@@ -145,7 +145,7 @@ fn modern_basis(flags: &Flags) -> Result<Basis, Failure> {
 pub(crate) fn typed_lines() -> io::Result<mpsc::UnboundedReceiver<String>> {
     let (lines, typed) = mpsc::unbounded_channel();
     let read = move || {
-        for line in io::stdin().lock().lines().map_while(Result::ok) {
+        for line in readable(io::stdin().lock()) {
             if lines.send(line).is_err() {
                 return;
             }
@@ -155,6 +155,15 @@ pub(crate) fn typed_lines() -> io::Result<mpsc::UnboundedReceiver<String>> {
         .name("typed".to_owned())
         .spawn(read)?;
     Ok(typed)
+}
+
+/// The lines of an input until its end. What is no UTF-8 is replaced, and the rest of the line counts.
+fn readable(input: impl BufRead) -> impl Iterator<Item = String> {
+    let lines = input.split(b'\n').map_while(Result::ok);
+    lines.map(|line| {
+        let line = line.strip_suffix(b"\r").unwrap_or(&line);
+        String::from_utf8_lossy(line).into_owned()
+    })
 }
 
 /// Nothing is left running, and everything is saved.
@@ -206,5 +215,17 @@ pub(crate) fn colours() -> Colours {
     match std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         true => Colours::None,
         false => Colours::Palette,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_that_is_no_text_costs_itself_and_nothing_else() {
+        let typed: &[u8] = b"first\ncaf\xe9 at four\r\n\nlast";
+        let lines: Vec<String> = readable(typed).collect();
+        assert_eq!(lines, ["first", "caf\u{fffd} at four", "", "last"]);
     }
 }
