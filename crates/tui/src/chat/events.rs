@@ -67,7 +67,10 @@ impl State {
 
     fn request(&mut self, request: Request) {
         match request {
-            Request::Dialog(dialog) => self.dialogs.push(dialog),
+            Request::Dialog(dialog) => {
+                let meanwhile = self.meanwhile();
+                self.dialogs.push(dialog, meanwhile);
+            }
             Request::Notify { kind, text } => {
                 let kind = match kind {
                     NotifyKind::Info => NoticeKind::Information,

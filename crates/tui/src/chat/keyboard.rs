@@ -9,12 +9,14 @@ use super::state::{Effect, State, Twice};
 use crate::Abilities;
 use crate::editor::EditorOutcome;
 use crate::keys::{self, Action};
-use crate::overlay::Overlay;
+use crate::overlay::{Meanwhile, Overlay};
 use crate::terminal::Stops;
 use crate::transcript::Scroll;
 
 /// Within this time a second press counts.
 const TWICE: Duration = Duration::from_millis(800);
+/// Somebody who has typed something so recently is in the middle of it.
+const WRITING: Duration = Duration::from_secs(2);
 /// Rows a turn of the wheel scrolls.
 const WHEEL: usize = 3;
 
@@ -65,8 +67,20 @@ impl State {
         }
         match self.editor.key(key) {
             EditorOutcome::Submit => self.submit(Delivery::Steer),
-            EditorOutcome::Changed | EditorOutcome::Moved => self.completion.update(&self.editor),
+            EditorOutcome::Changed | EditorOutcome::Moved => {
+                self.written = Some(Instant::now());
+                self.completion.update(&self.editor);
+            }
             EditorOutcome::Ignored => {}
+        }
+    }
+
+    /// What a question that comes up now interrupts.
+    pub(super) fn meanwhile(&self) -> Meanwhile {
+        let recently = self.written.is_some_and(|when| when.elapsed() < WRITING);
+        match recently || !self.editor.is_empty() {
+            true => Meanwhile::Writes,
+            false => Meanwhile::Waits,
         }
     }
 

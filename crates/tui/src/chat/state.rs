@@ -104,6 +104,8 @@ pub(crate) struct State {
     pub(super) hint: Option<(String, Instant)>,
     /// When a key that means something twice was pressed.
     pub(super) pressed: Option<(Twice, Instant)>,
+    /// When something was written that is not sent yet, or was taken away.
+    pub(super) written: Option<Instant>,
     /// A session is being picked before there is one; what was picked.
     pub(super) picking: Option<Option<PathBuf>>,
     pub(super) ending: Option<u8>,
@@ -173,6 +175,7 @@ pub(super) fn begin(options: Options) -> (State, Clockwork) {
         effects: Vec::new(),
         hint: None,
         pressed: None,
+        written: None,
         picking: None,
         ending: None,
         host: None,

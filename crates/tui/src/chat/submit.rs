@@ -24,6 +24,7 @@ impl State {
         }
         let files = self.editor.references(&self.cwd);
         self.editor.take();
+        self.written = None;
         self.editor.remember(text.clone());
         self.completion.update(&self.editor);
         self.transcript.scroll(Scroll::End);

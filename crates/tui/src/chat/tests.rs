@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crossterm::event::{Event as TerminalEvent, KeyCode, KeyEvent, KeyModifiers};
 use futures_util::future::BoxFuture;
-use pinion_agent::{Command, Event, Reply};
+use pinion_agent::{Answer, Command, Event, Reply};
 use pinion_message::{AssistantMessage, Block, Content, Message, UserMessage};
 use pinion_session::SessionInfo;
 use ratatui::buffer::Buffer;
@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use serde_json::{Map, Value, json};
 
 use super::Options;
-use super::state::{self, State};
+use super::state::{self, Saying, State};
 use crate::feed::Told;
 use crate::{Abilities, Colours, FeedReader, Host, Incoming, Scope, feed};
 
@@ -109,6 +109,17 @@ impl Desk {
             }
         }
         names
+    }
+
+    /// Answers what was asked, as `with` says; what it does not answer is answered with nothing but its end.
+    fn answer(&mut self, with: impl Fn(&Command) -> Option<Answer>) {
+        let asked = std::mem::take(&mut *self.host.asked.lock().unwrap());
+        for (command, reply) in asked {
+            if let Some(answer) = with(&command) {
+                reply.send(Ok(answer));
+            }
+        }
+        self.asked();
     }
 
     fn screen(&mut self, width: u16, height: u16) -> String {
@@ -251,4 +262,25 @@ fn a_question_is_answered_with_its_id() {
         (answered[0].0.as_str(), &answered[0].1["cancelled"]),
         ("q", &json!(true))
     );
+}
+
+#[test]
+fn whoever_writes_does_not_approve_with_the_enter_of_the_message() {
+    let approval = json!({"type": "extension_ui_request", "id": "q", "method": "select",
+        "title": "Allow bash: rm -rf target?", "options": ["Allow once", "Refuse"]});
+    let mut desk = Desk::new(Abilities::Session);
+    desk.write("and the");
+    desk.record(approval.clone());
+    assert!(desk.screen(80, 12).contains("choose one first"));
+    std::thread::sleep(std::time::Duration::from_millis(1_050));
+    desk.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert!(desk.host.answered.lock().unwrap().is_empty());
+    desk.press(KeyCode::Down, KeyModifiers::NONE);
+    desk.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert_eq!(desk.host.answered.lock().unwrap().len(), 1);
+    assert!(desk.screen(80, 12).contains("> and the"), "it is kept");
+    // Whoever has just sent something waits for the question.
+    desk.press(KeyCode::Enter, KeyModifiers::NONE);
+    desk.record(approval);
+    assert!(desk.screen(80, 12).contains("❯ Allow once"));
 }

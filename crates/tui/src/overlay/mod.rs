@@ -17,7 +17,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use dialog::Dialogs;
+pub(crate) use dialog::{Dialogs, Meanwhile};
 pub(crate) use models::{ModelPicker, ThinkingPicker};
 pub(crate) use page::{CommandHelp, Page};
 pub(crate) use sessions::SessionPicker;

@@ -63,6 +63,7 @@ pub(crate) struct Picker<T> {
     filter: Input,
     /// Whether the filter is seen before something is typed.
     prompt: Prompt,
+    selection: Selection,
     cursor: Cursor,
 }
 
@@ -73,6 +74,15 @@ pub(crate) enum Prompt {
     Shown,
     /// Once something is typed: for short lists.
     Typed,
+}
+
+/// What is selected at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Selection {
+    /// The first item, or the one that was moved to.
+    First,
+    /// Nothing, until somebody moves to an item.
+    Nothing,
 }
 
 impl<T: Item> Picker<T> {
@@ -86,6 +96,7 @@ impl<T: Item> Picker<T> {
             shown: None,
             filter: Input::default(),
             prompt: Prompt::Shown,
+            selection: Selection::First,
             cursor: Cursor::default(),
         }
     }
@@ -93,6 +104,16 @@ impl<T: Item> Picker<T> {
     /// The same with a filter that is seen at another time.
     pub fn with_prompt(self, prompt: Prompt) -> Self {
         Self { prompt, ..self }
+    }
+
+    /// The same with something else selected at first.
+    pub fn with_selection(self, selection: Selection) -> Self {
+        Self { selection, ..self }
+    }
+
+    /// Whether Enter would choose nothing because nobody has moved to an item.
+    pub fn has_no_selection(&self) -> bool {
+        self.selection == Selection::Nothing
     }
 
     /// Other items, narrowed by what is typed already.
@@ -115,7 +136,10 @@ impl<T: Item> Picker<T> {
 
     /// What Enter chooses.
     pub fn selected(&self) -> Option<&T> {
-        self.item(self.cursor.selected())
+        match self.selection {
+            Selection::First => self.item(self.cursor.selected()),
+            Selection::Nothing => None,
+        }
     }
 
     /// How many items match.
@@ -144,7 +168,14 @@ impl<T: Item> Picker<T> {
             KeyCode::Char('c') if control => return Picked::Close,
             _ => {}
         }
+        let is_down = key.code == KeyCode::Down || (control && key.code == KeyCode::Char('n'));
+        if is_down && self.has_no_selection() {
+            self.selection = Selection::First;
+            self.cursor.reset();
+            return Picked::Stay;
+        }
         if self.cursor.key(key, self.len()) {
+            self.selection = Selection::First;
             return Picked::Stay;
         }
         match self.filter.key(key) {
@@ -233,7 +264,8 @@ impl<T: Item> Picker<T> {
             let Some(item) = self.item(row) else { break };
             let text = row_text(place);
             let line = item.line(text.width, theme);
-            draw_row(place, &line, row == self.cursor.selected(), buf, theme);
+            let is_selected = row == self.cursor.selected() && !self.has_no_selection();
+            draw_row(place, &line, is_selected, buf, theme);
             if let Some(search) = &mut self.search {
                 underline(&line, search, text, buf);
             }

@@ -6,11 +6,12 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use serde_json::{Value, json};
 
+use super::Meanwhile;
 use crate::Theme;
 use crate::editor::{Editor, EditorOutcome};
 use crate::overlay::input::{self, Input};
 use crate::overlay::panel::clipped;
-use crate::overlay::picker::{Item, Picked, Picker, Prompt};
+use crate::overlay::picker::{Item, Picked, Picker, Prompt, Selection};
 use crate::overlay::search::Matching;
 use crate::request::DialogKind;
 use crate::text::sanitise;
@@ -69,7 +70,15 @@ impl Item for Choice {
 }
 
 impl Answer {
-    pub fn new(kind: DialogKind) -> Self {
+    pub fn new(kind: DialogKind, meanwhile: Meanwhile) -> Self {
+        let selection = match meanwhile {
+            Meanwhile::Waits => Selection::First,
+            Meanwhile::Writes => Selection::Nothing,
+        };
+        let picker = |choices, prompt| {
+            let picker = Picker::new(choices, Matching::Fuzzy).with_prompt(prompt);
+            picker.with_selection(selection)
+        };
         match kind {
             DialogKind::Select(options) => {
                 let prompt = match options.len() {
@@ -77,14 +86,14 @@ impl Answer {
                     _ => Prompt::Shown,
                 };
                 let options = options.into_iter().map(Choice::option).collect();
-                Self::Select(Picker::new(options, Matching::Fuzzy).with_prompt(prompt))
+                Self::Select(picker(options, prompt))
             }
             DialogKind::Confirm { .. } => {
                 let choices = vec![
                     Choice::confirmation("Yes", true),
                     Choice::confirmation("No", false),
                 ];
-                Self::Confirm(Picker::new(choices, Matching::Fuzzy).with_prompt(Prompt::Typed))
+                Self::Confirm(picker(choices, Prompt::Typed))
             }
             DialogKind::Input { placeholder } => Self::Input {
                 line: Input::default(),
@@ -110,6 +119,15 @@ impl Answer {
 
     pub fn hints(&self) -> Vec<(&'static str, &'static str)> {
         match self {
+            Self::Select(picker) if picker.has_no_selection() => {
+                vec![("↑↓", "choose one first"), ("Esc", "cancel")]
+            }
+            Self::Confirm(picker) if picker.has_no_selection() => vec![
+                ("y", "yes"),
+                ("n", "no"),
+                ("↑↓", "choose one first"),
+                ("Esc", "cancel"),
+            ],
             Self::Select(_) => vec![("↑↓", "move"), ("Enter", "choose"), ("Esc", "cancel")],
             Self::Confirm(_) => vec![
                 ("y", "yes"),

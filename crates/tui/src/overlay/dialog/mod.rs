@@ -17,9 +17,20 @@ use crate::Theme;
 use crate::request::Dialog;
 use question::Question;
 
-/// A question comes up while somebody types something else: for this long after it is first seen, keys are not taken
-/// for an answer to it.
+/// A question comes up while somebody presses keys for something else: until none was pressed for this long while it
+/// could be seen, they are not taken for an answer to it.
 pub(crate) const GRACE: Duration = Duration::from_millis(300);
+/// The same for somebody in the middle of a sentence, who pauses longer between words.
+pub(crate) const LONG_GRACE: Duration = Duration::from_secs(1);
+
+/// What the user does when a question comes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meanwhile {
+    /// Nothing, or waiting for it.
+    Waits,
+    /// Writing something else: of a choice nothing is selected, so that the Enter of a message is not its answer.
+    Writes,
+}
 
 /// Tells the time.
 pub(crate) type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
@@ -36,8 +47,9 @@ struct Waiting {
     id: String,
     question: Question,
     ends: Option<Instant>,
-    /// When it was first drawn.
-    seen: Option<Instant>,
+    /// When it was first drawn, or the last key that was no answer to it.
+    quiet_since: Option<Instant>,
+    grace: Duration,
 }
 
 impl Dialogs {
@@ -56,13 +68,17 @@ impl Dialogs {
     }
 
     /// One more question; its time runs from now.
-    pub fn push(&mut self, dialog: Dialog) {
+    pub fn push(&mut self, dialog: Dialog, meanwhile: Meanwhile) {
         let now = (self.clock)();
         self.waiting.push_back(Waiting {
             id: dialog.id,
-            question: Question::new(&dialog.title, dialog.kind),
+            question: Question::new(&dialog.title, dialog.kind, meanwhile),
             ends: dialog.timeout.and_then(|timeout| now.checked_add(timeout)),
-            seen: None,
+            quiet_since: None,
+            grace: match meanwhile {
+                Meanwhile::Waits => GRACE,
+                Meanwhile::Writes => LONG_GRACE,
+            },
         });
     }
 
@@ -113,10 +129,16 @@ impl Overlay for Dialogs {
         let Some(waiting) = self.waiting.front_mut() else {
             return Step::Close;
         };
-        match waiting.seen {
-            Some(seen) if now.saturating_duration_since(seen) >= GRACE => {}
-            _ => return Step::Stay,
+        match &mut waiting.quiet_since {
+            Some(since) if now.saturating_duration_since(*since) >= waiting.grace => {}
+            Some(since) => {
+                *since = now;
+                return Step::Stay;
+            }
+            None => return Step::Stay,
         }
+        // Whoever has begun to answer need not pause any more.
+        waiting.grace = Duration::ZERO;
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if key.code == KeyCode::Esc || (control && key.code == KeyCode::Char('c')) {
             return self.answered(members(json!({"cancelled": true})));
@@ -138,7 +160,7 @@ impl Overlay for Dialogs {
         self.looked = Some(now);
         let note = self.note();
         let waiting = self.waiting.front_mut()?;
-        waiting.seen.get_or_insert(now);
+        waiting.quiet_since.get_or_insert(now);
         waiting.question.draw(area, buf, theme, &note)
     }
 

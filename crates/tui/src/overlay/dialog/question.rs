@@ -6,6 +6,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use serde_json::Value;
 
+use super::Meanwhile;
 use super::answer::Answer;
 use crate::Theme;
 use crate::overlay::panel::{Cover, Panel};
@@ -27,7 +28,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    pub fn new(title: &str, kind: DialogKind) -> Self {
+    pub fn new(title: &str, kind: DialogKind, meanwhile: Meanwhile) -> Self {
         let message = match &kind {
             DialogKind::Confirm { message } => lines(message),
             _ => Vec::new(),
@@ -35,7 +36,7 @@ impl Question {
         Self {
             title: lines(title),
             message,
-            answer: Answer::new(kind),
+            answer: Answer::new(kind, meanwhile),
             top: 0,
             hidden: 0,
             page: 0,

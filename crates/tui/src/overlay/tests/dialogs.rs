@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::overlay::Choice;
-use crate::overlay::dialog::{Dialogs, GRACE};
+use crate::overlay::dialog::{Dialogs, GRACE, LONG_GRACE, Meanwhile};
 use crate::request::{Dialog, Request};
 
 /// A clock that is set by hand.
@@ -48,7 +48,7 @@ fn asked(questions: &[Value]) -> (Dialogs, Hand) {
     let hand = Hand::new();
     let mut dialogs = hand.dialogs();
     for question in questions {
-        dialogs.push(dialog(question.clone()));
+        dialogs.push(dialog(question.clone()), Meanwhile::Waits);
     }
     screen(&mut dialogs, 80, 24);
     hand.turn(GRACE);
@@ -118,18 +118,56 @@ fn keys_and_what_they_answer() {
 fn keys_meant_for_something_else_are_no_answer() {
     let hand = Hand::new();
     let mut dialogs = hand.dialogs();
-    dialogs.push(dialog(approval()));
+    dialogs.push(dialog(approval()), Meanwhile::Waits);
     assert_eq!(
         press(&mut dialogs, "Enter"),
         Step::Stay,
         "it has not been seen yet"
     );
     screen(&mut dialogs, 80, 24);
-    hand.turn(GRACE - Duration::from_millis(1));
-    assert_eq!(press(&mut dialogs, "Enter"), Step::Stay);
-    hand.turn(Duration::from_millis(1));
+    // Each of them begins the wait anew.
+    for _ in 0..3 {
+        hand.turn(GRACE - Duration::from_millis(1));
+        assert_eq!(press(&mut dialogs, "Enter"), Step::Stay);
+    }
+    hand.turn(GRACE);
     let allowed = answer("d1", json!({"value": "Allow once"}));
     assert_eq!(press(&mut dialogs, "Enter"), Step::Chosen(allowed));
+}
+
+#[test]
+fn the_enter_of_a_message_is_no_answer() {
+    let confirm = json!({"method": "confirm", "title": "Sure?", "message": "Really"});
+    for (question, keys, response) in [
+        (approval(), "Down Enter", json!({"value": "Allow once"})),
+        (approval(), "Up Enter", json!({"value": "Refuse"})),
+        (
+            approval(),
+            "Down Down Enter",
+            json!({"value": "Allow for this run"}),
+        ),
+        (confirm.clone(), "Down Enter", json!({"confirmed": true})),
+        (confirm, "n", json!({"confirmed": false})),
+    ] {
+        let hand = Hand::new();
+        let mut dialogs = hand.dialogs();
+        dialogs.push(dialog(question), Meanwhile::Writes);
+        let seen = screen(&mut dialogs, 80, 24);
+        assert!(
+            !seen.contains('❯') && seen.contains("choose one first"),
+            "{seen}"
+        );
+        hand.turn(LONG_GRACE - Duration::from_millis(1));
+        assert_eq!(press(&mut dialogs, "Down"), Step::Stay, "too early");
+        hand.turn(LONG_GRACE);
+        assert_eq!(
+            press(&mut dialogs, "Enter"),
+            Step::Stay,
+            "nothing is selected"
+        );
+        let step = press(&mut dialogs, keys);
+        assert_eq!(step, Step::Chosen(answer("d1", response)), "{keys}");
+    }
 }
 
 #[test]
