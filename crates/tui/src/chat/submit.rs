@@ -92,10 +92,11 @@ impl State {
                 Ok(_) => {}
                 Err(error) => {
                     state.failed(&error);
+                    let mut texts = state.take_opening();
                     if state.editor.is_empty() {
-                        state.editor.set_text(&said);
+                        texts.insert(0, said);
                     }
-                    state.opening.clear();
+                    state.write_before_draft(texts);
                 }
             }
         });
@@ -120,7 +121,6 @@ impl State {
         if self.shells.is_running() && !self.is_busy() {
             return self.tell(Command::AbortBash);
         }
-        self.opening.clear();
         if self.has_queued() {
             self.take_back();
         }
@@ -134,27 +134,42 @@ impl State {
     }
 
     pub(super) fn has_queued(&self) -> bool {
-        !(self.steering.is_empty() && self.follow_up.is_empty())
+        !(self.steering.is_empty() && self.follow_up.is_empty() && self.opening.is_empty())
     }
 
     /// Takes what waits to be said back into the editor.
     pub(super) fn take_back(&mut self) {
-        self.ask(Command::ClearQueue, |state, result| match result {
-            Ok(Answer::Queues {
-                steering,
-                follow_up,
-            }) => {
-                let mut texts: Vec<String> = steering.into_iter().chain(follow_up).collect();
-                let draft = state.editor.text();
-                if !draft.is_empty() {
-                    texts.push(draft);
+        // Taken at once, so that the end of a run does not say the next of them meanwhile.
+        let opening = self.take_opening();
+        self.ask(Command::ClearQueue, |state, result| {
+            let mut texts = match result {
+                Ok(Answer::Queues {
+                    steering,
+                    follow_up,
+                }) => steering.into_iter().chain(follow_up).collect(),
+                Ok(_) => Vec::new(),
+                Err(error) => {
+                    state.failed(&error);
+                    Vec::new()
                 }
-                if !texts.is_empty() {
-                    state.editor.set_text(&texts.join("\n\n"));
-                }
-            }
-            Ok(_) => {}
-            Err(error) => state.failed(&error),
+            };
+            texts.extend(opening);
+            state.write_before_draft(texts);
         });
+    }
+
+    fn take_opening(&mut self) -> Vec<String> {
+        self.opening.drain(..).map(|saying| saying.text).collect()
+    }
+
+    fn write_before_draft(&mut self, mut texts: Vec<String>) {
+        if texts.is_empty() {
+            return;
+        }
+        let draft = self.editor.text();
+        if !draft.is_empty() {
+            texts.push(draft);
+        }
+        self.editor.set_text(&texts.join("\n\n"));
     }
 }

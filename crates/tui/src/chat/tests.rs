@@ -284,3 +284,49 @@ fn whoever_writes_does_not_approve_with_the_enter_of_the_message() {
     desk.record(approval);
     assert!(desk.screen(80, 12).contains("❯ Allow once"));
 }
+
+#[test]
+fn messages_that_wait_since_the_start_are_taken_back_too() {
+    for key in [
+        (KeyCode::Up, KeyModifiers::ALT),
+        (KeyCode::Esc, KeyModifiers::NONE),
+    ] {
+        let mut desk = Desk::new(Abilities::Session);
+        desk.tell(Event::AgentStart);
+        desk.asked();
+        for text in ["second", "third"] {
+            desk.state.opening.push_back(Saying {
+                text: text.to_owned(),
+                images: Vec::new(),
+            });
+        }
+        desk.press(key.0, key.1);
+        desk.answer(|command| match command {
+            Command::ClearQueue => Some(Answer::Queues {
+                steering: vec!["steered".to_owned()],
+                follow_up: Vec::new(),
+            }),
+            _ => Some(Answer::Done),
+        });
+        assert_eq!(desk.state.editor.text(), "steered\n\nsecond\n\nthird");
+        assert!(!desk.screen(80, 20).contains("then: "), "nothing waits");
+        desk.tell(Event::Settled { aborted: false });
+        let asked = desk.asked().join(" ");
+        assert!(!asked.contains("Prompt"), "{asked}");
+    }
+}
+
+#[test]
+fn messages_behind_one_that_was_refused_are_kept() {
+    let mut desk = Desk::new(Abilities::Session);
+    for text in ["first", "second"] {
+        desk.state.opening.push_back(Saying {
+            text: text.to_owned(),
+            images: Vec::new(),
+        });
+    }
+    desk.state.say_next();
+    // Who drops a question answers it with an error.
+    desk.asked();
+    assert_eq!(desk.state.editor.text(), "first\n\nsecond");
+}
