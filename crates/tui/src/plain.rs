@@ -14,6 +14,7 @@ use std::sync::Arc;
 use pinion_agent::{BashOutcome, Event, ToolOutput};
 use pinion_message::{Block, Content, Message};
 
+use crate::Abilities;
 use crate::text::{one_line, sanitise};
 use crate::transcript::{Ending, Fold, NoticeKind, image, readable, subject};
 
@@ -22,6 +23,7 @@ use crate::transcript::{Ending, Fold, NoticeKind, image, readable, subject};
 pub(crate) struct PlainPrinter {
     thinking: Fold,
     tools: Fold,
+    host: Abilities,
     /// What is to be printed.
     out: String,
     /// Something was printed before.
@@ -60,6 +62,7 @@ impl PlainPrinter {
         Self {
             thinking,
             tools,
+            host: Abilities::Session,
             out: String::new(),
             has_begun: false,
             unfinished: None,
@@ -68,6 +71,11 @@ impl PlainPrinter {
             growing: None,
             calls: HashMap::new(),
         }
+    }
+
+    /// The same for another host, where other things help.
+    pub(crate) fn talking_to(self, host: Abilities) -> Self {
+        Self { host, ..self }
     }
 
     /// The user has just typed this, so that it need not be printed when it is said.
@@ -234,7 +242,7 @@ impl PlainPrinter {
                 }
                 self.printed_blocks = 0;
                 if let Some(ending) = Ending::of(answer) {
-                    let (what, advice) = ending.words();
+                    let (what, advice) = ending.words(self.host);
                     self.text("", &what);
                     if let Some(advice) = advice {
                         self.line(advice);

@@ -78,7 +78,7 @@ pub async fn plain_chat(
     }
     let mut chat = PlainChat {
         output: options.output,
-        printer: PlainPrinter::new(Fold::Folded, Fold::Folded),
+        printer: PlainPrinter::new(Fold::Folded, Fold::Folded).talking_to(host.abilities()),
         host,
         turns,
         questions: Questions::default(),

@@ -102,13 +102,7 @@ const OWN: &[(&str, Own, For, &str, &str)] = {
             "write the session as a web page",
         ),
         ("copy", Own::Copy, All, "", "copy the last answer"),
-        (
-            "session",
-            Own::Session,
-            Sessions,
-            "",
-            "counts, tokens and cost",
-        ),
+        ("session", Own::Session, All, "", "counts, tokens and cost"),
         ("quit", Own::Quit, All, "", "leave"),
     ]
 };
@@ -150,11 +144,22 @@ impl State {
         let Some((_, own, who, ..)) = OWN.iter().find(|(known, ..)| *known == name) else {
             return false;
         };
-        if *who == For::Sessions && self.abilities() == Abilities::Turns {
-            return false;
+        match *who == For::Sessions && self.abilities() == Abilities::Turns {
+            true => self.refuse(*own),
+            false => self.obey(*own, rest.trim()),
         }
-        self.obey(*own, rest.trim());
         true
+    }
+
+    /// Lets whoever cannot do it say so, and what to do instead.
+    fn refuse(&self, own: Own) {
+        match own {
+            Own::Model => self.tell(Command::CycleModel),
+            Own::Thinking => self.tell(Command::CycleThinkingLevel),
+            Own::Compact => self.tell(Command::Compact { instructions: None }),
+            Own::Export => self.tell(Command::ExportHtml { path: None }),
+            _ => self.tell(Command::GetTree),
+        }
     }
 
     fn obey(&mut self, own: Own, rest: &str) {

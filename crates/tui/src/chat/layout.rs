@@ -92,6 +92,7 @@ impl State {
             highlighter: &self.highlighter,
             thinking: self.thinking,
             tools: self.tools,
+            host: self.abilities(),
             now: Instant::now(),
         };
         self.transcript.draw(area, buf, &look);

@@ -330,3 +330,21 @@ fn messages_behind_one_that_was_refused_are_kept() {
     desk.asked();
     assert_eq!(desk.state.editor.text(), "first\n\nsecond");
 }
+
+#[test]
+fn a_command_with_turns_is_told_what_it_cannot_do() {
+    let mut desk = Desk::new(Abilities::Turns);
+    for (line, asked) in [
+        ("/model openai/gpt-4o", "CycleModel"),
+        ("/compact the end", "Compact"),
+        ("/export talk.html", "ExportHtml"),
+        ("/name talk", "GetTree"),
+        ("/new", "GetTree"),
+    ] {
+        desk.write(line);
+        desk.press(KeyCode::Enter, KeyModifiers::NONE);
+        let commands = desk.asked();
+        assert!(commands[0].starts_with(asked), "{line}: {commands:?}");
+        assert_eq!(commands.len(), 1, "{line}: {commands:?}");
+    }
+}

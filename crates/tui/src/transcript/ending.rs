@@ -4,8 +4,8 @@ use pinion_message::{AssistantMessage, StopReason};
 use ratatui::text::Line;
 use serde_json::Value;
 
-use super::preview;
-use crate::theme::Theme;
+use super::{Look, preview};
+use crate::Abilities;
 
 /// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +45,8 @@ impl Ending {
         self.is_retried = true;
     }
 
-    /// What happened and what to do, in words.
-    pub fn words(&self) -> (String, Option<&'static str>) {
+    /// What happened and what to do there, in words.
+    pub fn words(&self, host: Abilities) -> (String, Option<&'static str>) {
         match &self.kind {
             EndingKind::Aborted => ("Stopped.".into(), None),
             EndingKind::Cut => (
@@ -55,27 +55,28 @@ impl Ending {
             ),
             EndingKind::Failed(error) if error.is_empty() => (
                 "The request failed, and the provider did not say why.".into(),
-                self.advice("").filter(|_| !self.is_retried),
+                self.advice("", host),
             ),
             EndingKind::Failed(error) => (
                 format!("The request failed: {error}"),
-                self.advice(error).filter(|_| !self.is_retried),
+                self.advice(error, host),
             ),
         }
     }
 
-    fn advice(&self, error: &str) -> Option<&'static str> {
-        advice(error)
+    fn advice(&self, error: &str, host: Abilities) -> Option<&'static str> {
+        (!self.is_retried).then(|| advice(error, host))
     }
 
-    pub fn lines(&self, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    pub fn lines(&self, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+        let theme = look.theme;
         let style = match &self.kind {
             EndingKind::Aborted => theme.dim,
             EndingKind::Cut => theme.warning,
             EndingKind::Failed(_) if self.is_retried => theme.warning,
             EndingKind::Failed(_) => theme.error,
         };
-        let (what, advice) = self.words();
+        let (what, advice) = self.words(look.host);
         let mut lines = preview::wrapped(&what, width, style);
         if let Some(advice) = advice {
             lines.extend(preview::wrapped(advice, width, theme.dim));
@@ -102,15 +103,25 @@ pub(crate) fn readable(error: &str) -> String {
     }
 }
 
-/// What may help, by the words providers use; the first that fits counts.
-const ADVICE: &[(&[&str], &str)] = &[
-    (
-        &["no api key found"],
+/// What may help, by the words providers use.
+struct Advice {
+    signs: &'static [&'static str],
+    /// In a session, which has commands.
+    session: &'static str,
+    /// In the chat of a command, which is started with everything it is to use.
+    turns: &'static str,
+}
+
+/// The first that fits counts.
+const ADVICE: &[Advice] = &[
+    Advice {
+        signs: &["no api key found"],
         // The message itself says how to set one.
-        "Then send the message again, or choose another model with /model.",
-    ),
-    (
-        &[
+        session: "Then send the message again, or choose another model with /model.",
+        turns: "Then send the message again, or start the command with another --profile.",
+    },
+    Advice {
+        signs: &[
             "api key",
             "api_key",
             "401",
@@ -119,10 +130,11 @@ const ADVICE: &[(&[&str], &str)] = &[
             "authentication",
             "permission",
         ],
-        "Check the key of this provider, or choose another model with /model.",
-    ),
-    (
-        &[
+        session: "Check the key of this provider, or choose another model with /model.",
+        turns: "Check the key of this provider, or start the command with another --profile.",
+    },
+    Advice {
+        signs: &[
             "quota",
             "billing",
             "credit",
@@ -130,10 +142,11 @@ const ADVICE: &[(&[&str], &str)] = &[
             "usage limit",
             "monthly limit",
         ],
-        "Waiting does not help: look at your account with the provider, or choose another model with /model.",
-    ),
-    (
-        &[
+        session: "Waiting does not help: look at your account with the provider, or choose another model with /model.",
+        turns: "Waiting does not help: look at your account with the provider, or start the command with another --profile.",
+    },
+    Advice {
+        signs: &[
             "too long",
             "context length",
             "context window",
@@ -141,10 +154,11 @@ const ADVICE: &[(&[&str], &str)] = &[
             "too many tokens",
             "413",
         ],
-        "The conversation is too long for this model: /compact shortens it, /model chooses another one.",
-    ),
-    (
-        &[
+        session: "The conversation is too long for this model: /compact shortens it, /model chooses another one.",
+        turns: "The conversation is too long for this model: start the command with another --session-id, or with another --profile.",
+    },
+    Advice {
+        signs: &[
             "overloaded",
             "529",
             "429",
@@ -155,14 +169,16 @@ const ADVICE: &[(&[&str], &str)] = &[
             "500",
             "unavailable",
         ],
-        "The provider is busy. Send the message again in a moment, or choose another model with /model.",
-    ),
-    (
-        &["404", "not found", "not_found", "does not exist"],
-        "The provider does not know this model: choose another one with /model.",
-    ),
-    (
-        &[
+        session: "The provider is busy. Send the message again in a moment, or choose another model with /model.",
+        turns: "The provider is busy. Send the message again in a moment, or start the command with another --profile.",
+    },
+    Advice {
+        signs: &["404", "not found", "not_found", "does not exist"],
+        session: "The provider does not know this model: choose another one with /model.",
+        turns: "The provider does not know this model: start the command with another --profile or --ai-engine.",
+    },
+    Advice {
+        signs: &[
             "connect",
             "network",
             "dns",
@@ -172,18 +188,26 @@ const ADVICE: &[(&[&str], &str)] = &[
             "tls",
             "socket",
         ],
-        "Check the network and the address of the provider, then send the message again.",
-    ),
+        session: "Check the network and the address of the provider, then send the message again.",
+        turns: "Check the network and the address of the provider, then send the message again.",
+    },
 ];
 
-fn advice(error: &str) -> Option<&'static str> {
+/// Where nothing fits.
+const OTHERWISE: Advice = Advice {
+    signs: &[],
+    session: "Send the message again, or choose another model with /model.",
+    turns: "Send the message again, or start the command with another --profile.",
+};
+
+fn advice(error: &str, host: Abilities) -> &'static str {
     let error = error.to_lowercase();
-    let fits = |words: &[&str]| words.iter().any(|word| error.contains(word));
-    let found = ADVICE.iter().find(|(words, _)| fits(words));
-    Some(found.map_or(
-        "Send the message again, or choose another model with /model.",
-        |(_, advice)| advice,
-    ))
+    let fits = |advice: &&Advice| advice.signs.iter().any(|sign| error.contains(sign));
+    let found = ADVICE.iter().find(fits).unwrap_or(&OTHERWISE);
+    match host {
+        Abilities::Session => found.session,
+        Abilities::Turns => found.turns,
+    }
 }
 
 #[cfg(test)]
@@ -204,7 +228,7 @@ mod tests {
     #[test]
     fn every_kind_of_failure_has_its_advice() {
         let has = |error: &str, word: &str| {
-            let advice = advice(error).unwrap();
+            let advice = advice(error, Abilities::Session);
             assert!(advice.contains(word), "{error}: {advice}");
         };
         has("No API key found for anthropic.\n\nSet X", "Then send");
@@ -215,5 +239,14 @@ mod tests {
         has("404 model: nothing", "does not know");
         has("dns error", "network");
         has("something else", "Send the message again");
+    }
+
+    #[test]
+    fn the_chat_of_a_command_is_not_sent_to_commands_it_does_not_have() {
+        for Advice { turns, .. } in ADVICE.iter().chain([&OTHERWISE]) {
+            assert!(!turns.contains(['/']), "{turns}");
+        }
+        let unknown = advice("404 model: nothing", Abilities::Turns);
+        assert!(unknown.contains("--ai-engine"), "{unknown}");
     }
 }

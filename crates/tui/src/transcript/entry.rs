@@ -296,7 +296,7 @@ impl Entry {
             Kind::User(message) => said::user(message, width, look),
             Kind::Thinking(thinking) => thinking.folded(width, look),
             Kind::Card(card) => card.lines(width, look),
-            Kind::Ending(ending) => ending.lines(width, look.theme),
+            Kind::Ending(ending) => ending.lines(width, look),
             Kind::Shell(shell) => shell.lines(width, look),
             Kind::Custom(message) => said::custom(message, width, look),
             Kind::Summary(message) => summary::lines(message, width, look),

@@ -27,6 +27,7 @@ use std::time::Instant;
 
 use pinion_message::{Content, Message};
 
+use crate::Abilities;
 use crate::highlight::Highlighter;
 use crate::markdown::code_blocks;
 use crate::theme::Theme;
@@ -52,6 +53,8 @@ pub(crate) struct Look<'a> {
     pub thinking: Fold,
     /// Whether what tools gave is shown in full, and other long things.
     pub tools: Fold,
+    /// Who answers, for what to do about a failure.
+    pub host: Abilities,
     /// The time, for what counts seconds.
     pub now: Instant,
 }

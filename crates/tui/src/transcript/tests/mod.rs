@@ -18,6 +18,7 @@ use ratatui::layout::Rect;
 use serde_json::Value;
 
 use super::{Fold, Look, Transcript};
+use crate::Abilities;
 use crate::highlight::Highlighter;
 use crate::theme::{Background, Colours, Theme};
 
@@ -55,6 +56,7 @@ impl Eyes {
             highlighter: &self.highlighter,
             thinking: self.thinking,
             tools: self.tools,
+            host: Abilities::Session,
             now: self.now,
         }
     }
