@@ -6,6 +6,7 @@ mod questions;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -55,6 +56,10 @@ struct PlainChat {
     session: Option<SessionHint>,
     is_ready: bool,
     is_running: bool,
+    /// Shell commands of the user that run.
+    shells: usize,
+    /// What extensions show beside the conversation and was not printed yet, by its key.
+    beside: BTreeMap<String, String>,
     ending: Option<u8>,
     broken: Option<io::Error>,
 }
@@ -86,6 +91,8 @@ pub async fn plain_chat(
         session: None,
         is_ready: false,
         is_running: false,
+        shells: 0,
+        beside: BTreeMap::new(),
         ending: None,
         broken: None,
     };
@@ -182,10 +189,7 @@ impl PlainChat {
             Incoming::Event(event) => self.event(&event),
             Incoming::Record(record) => self.request(Request::read(&record)),
             Incoming::Printed(line) => self.notice(NoticeKind::Information, &line),
-            Incoming::End(INTERRUPTED) if self.is_running => {
-                self.waiting.clear();
-                self.tell(Command::Abort);
-            }
+            Incoming::End(INTERRUPTED) if self.is_running || self.shells > 0 => self.stop(),
             Incoming::End(code) => self.ending = Some(code),
         }
     }
@@ -222,7 +226,24 @@ impl PlainChat {
             Request::ExtensionError { path, event, error } => {
                 self.notice(NoticeKind::Error, &format!("{path}: {event}: {error}"));
             }
-            _ => {}
+            Request::EditorText(text) => {
+                let words = format!("Suggested, to be typed if you want it:\n{text}");
+                self.notice(NoticeKind::Information, &words);
+            }
+            Request::Status { key, text } => self.show_beside(format!("status {key}"), text),
+            Request::Widget { key, lines, .. } => {
+                self.show_beside(format!("widget {key}"), lines.map(|lines| lines.join("\n")));
+            }
+            Request::Title(_) | Request::Other => {}
+        }
+    }
+
+    /// Keeps what is shown beside the conversation until there is a pause to print it in: it may change many times a
+    /// second.
+    fn show_beside(&mut self, key: String, text: Option<String>) {
+        match text.filter(|text| !text.trim().is_empty()) {
+            Some(text) => drop(self.beside.insert(key, text)),
+            None => drop(self.beside.remove(&key)),
         }
     }
 
@@ -271,7 +292,23 @@ impl PlainChat {
 
     fn show_prompt(&mut self) {
         if self.is_ready && !self.is_running {
+            for text in std::mem::take(&mut self.beside).into_values() {
+                self.notice(NoticeKind::Information, &text);
+            }
             self.print("> ");
+        }
+    }
+
+    /// Stops what goes on; what waits to be said is not said.
+    fn stop(&mut self) {
+        for (text, _) in std::mem::take(&mut self.waiting).into_iter().rev() {
+            self.notice(NoticeKind::Information, &format!("Not said: {text}"));
+        }
+        if self.shells > 0 {
+            self.tell(Command::AbortBash);
+        }
+        if self.is_running || self.shells == 0 {
+            self.tell(Command::Abort);
         }
     }
 
@@ -316,7 +353,9 @@ impl PlainChat {
             exclude_from_context,
             follower: None,
         };
+        self.shells += 1;
         self.ask(command, move |chat, result| {
+            chat.shells -= 1;
             let words = match &result {
                 Ok(Answer::Bash(outcome)) => chat.printer.shell_end(&shown, Ok(outcome)),
                 Ok(_) => String::new(),

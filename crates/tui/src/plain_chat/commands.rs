@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use pinion_agent::{Answer, Command, Origin};
 use pinion_message::ThinkingLevel;
+use pinion_session::Stats;
 
 use super::PlainChat;
 use crate::Abilities;
@@ -14,12 +15,20 @@ const HELP: &str = "\
 /thinking LEVEL        how hard it thinks
 /name NAME             name the session
 /new                   begin a new session
+/clone                 go on in a copy of this session
 /compact [WORDS]       summarise what was said
 /export [FILE]         write the session as a web page
+/session               counts, tokens and cost
 /stop                  stop what goes on; Ctrl-C does too
 /quit                  leave; Ctrl-D does too
 !COMMAND               run a shell command and tell the model; !! does not tell
 Anything else that begins with / goes to templates, skills and extensions.
+";
+
+const HELP_WITH_TURNS: &str = "\
+/session               counts and tokens
+/stop                  stop what goes on; Ctrl-C does too
+/quit                  leave; Ctrl-D does too
 ";
 
 impl PlainChat {
@@ -30,15 +39,19 @@ impl PlainChat {
         let some = || Some(rest.to_owned()).filter(|rest| !rest.is_empty());
         match name {
             "/help" | "/hotkeys" => {
-                self.print(HELP);
+                self.print(match self.host.abilities() {
+                    Abilities::Session => HELP,
+                    Abilities::Turns => HELP_WITH_TURNS,
+                });
                 self.show_prompt();
             }
             "/quit" | "/exit" => self.ending = Some(0),
-            "/stop" => {
-                self.waiting.clear();
-                self.tell(Command::Abort);
-            }
-            _ if self.host.abilities() == Abilities::Turns => return false,
+            "/stop" => self.stop(),
+            "/session" => self.stats(),
+            _ if self.host.abilities() == Abilities::Turns => match refused(name) {
+                Some(command) => self.done(command, "Done."),
+                None => return false,
+            },
             "/model" => self.model(rest),
             "/thinking" => self.thinking(rest),
             "/name" => self.done(Command::SetName(rest.to_owned()), "Named."),
@@ -54,9 +67,30 @@ impl PlainChat {
                 },
                 "A new session begins.",
             ),
-            _ => return false,
+            "/clone" => self.done(Command::CloneSession, "This is the copy."),
+            _ => match elsewhere(name) {
+                Some(words) => {
+                    self.notice(NoticeKind::Information, words);
+                    self.show_prompt();
+                }
+                None => return false,
+            },
         }
         true
+    }
+
+    fn stats(&mut self) {
+        self.ask(Command::GetStats, |chat, result| {
+            match result {
+                Ok(Answer::Stats(stats)) => {
+                    let words = counted(&stats);
+                    chat.print(&words);
+                }
+                Ok(_) => {}
+                Err(error) => chat.failed(&error),
+            }
+            chat.show_prompt();
+        });
     }
 
     fn done(&self, command: Command, words: &'static str) {
@@ -122,4 +156,56 @@ impl PlainChat {
             chat.show_prompt();
         });
     }
+}
+
+/// What to ask of the chat of a command so that it says why it cannot do this, if it is something sessions can do.
+fn refused(name: &str) -> Option<Command> {
+    Some(match name {
+        "/model" => Command::CycleModel,
+        "/thinking" => Command::CycleThinkingLevel,
+        "/compact" => Command::Compact { instructions: None },
+        "/export" => Command::ExportHtml { path: None },
+        "/name" | "/new" | "/clone" | "/resume" | "/tree" | "/fork" => Command::GetTree,
+        _ => return None,
+    })
+}
+
+/// What to do instead of something that needs the whole screen.
+fn elsewhere(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "/resume" => {
+            "Plain mode has no list to pick from. Leave, and start with --continue, or with --session and an id from `pinion sessions list`."
+        }
+        "/tree" | "/fork" => {
+            "Plain mode does not show the tree. /clone goes on in a copy; to go back to a place, leave and start without --plain."
+        }
+        "/copy" => {
+            "Plain mode does not write to the clipboard: select the text, or write it to a file with /export."
+        }
+        _ => return None,
+    })
+}
+
+/// What a session has had so far, in a few lines.
+fn counted(stats: &Stats) -> String {
+    let tokens = stats.tokens;
+    let mut words = format!(
+        "Session {}\n{} messages: {} yours, {} answers, {} tool calls\n{} tokens: {} in, {} out\n",
+        stats.session_id,
+        stats.total_messages,
+        stats.user_messages,
+        stats.assistant_messages,
+        stats.tool_calls,
+        tokens.total,
+        tokens.input,
+        tokens.output,
+    );
+    if let Some(percent) = stats.context_usage.and_then(|usage| usage.percent) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(words, "Context {percent:.0}% full");
+    }
+    if stats.cost > 0.0 {
+        let _ = writeln!(words, "Cost ${:.4}", stats.cost);
+    }
+    words
 }

@@ -8,19 +8,48 @@ use super::*;
 use crate::{Feed, Scope, feed};
 
 /// Answers that nothing was said so far, and keeps what it is told about dialogs.
-#[derive(Default)]
-struct Quiet(Mutex<Vec<(String, Value)>>);
+struct Quiet {
+    abilities: Abilities,
+    answered: Mutex<Vec<(String, Value)>>,
+    /// What was asked, looking left out.
+    asked: Mutex<Vec<String>>,
+    /// A shell command that runs.
+    shell: Mutex<Option<Reply>>,
+}
+
+impl Quiet {
+    fn new(abilities: Abilities) -> Self {
+        Self {
+            abilities,
+            answered: Mutex::default(),
+            asked: Mutex::default(),
+            shell: Mutex::default(),
+        }
+    }
+}
 
 impl Host for Quiet {
     fn send(&self, command: Command, reply: Reply) {
-        reply.send(match command {
-            Command::GetMessages => Ok(Answer::Messages(Vec::new())),
-            _ => Ok(Answer::Done),
-        });
+        match command {
+            Command::GetMessages => return reply.send(Ok(Answer::Messages(Vec::new()))),
+            Command::GetState => return reply.send(Ok(Answer::Done)),
+            _ => self.asked.lock().unwrap().push(format!("{command:?}")),
+        }
+        match command {
+            Command::Bash { .. } => *self.shell.lock().unwrap() = Some(reply),
+            Command::AbortBash => {
+                drop(self.shell.lock().unwrap().take());
+                reply.done();
+            }
+            _ if self.abilities == Abilities::Turns => {
+                reply.send(Err(EngineError::Unsupported("not there".to_owned())));
+            }
+            _ => reply.done(),
+        }
     }
 
     fn answer(&self, id: &str, response: Map<String, Value>) {
-        self.0
+        self.answered
             .lock()
             .unwrap()
             .push((id.to_owned(), Value::Object(response)));
@@ -31,7 +60,7 @@ impl Host for Quiet {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities::Session
+        self.abilities
     }
 }
 
@@ -63,6 +92,7 @@ impl Paper {
 }
 
 struct Talk {
+    host: Arc<Quiet>,
     feed: Feed,
     paper: Paper,
     keyboard: mpsc::UnboundedSender<String>,
@@ -71,18 +101,28 @@ struct Talk {
 /// Runs a plain chat beside `talk`, which sees the paper and has the keyboard; what was printed, and what was
 /// answered.
 async fn talked(talk: impl AsyncFnOnce(&Talk)) -> (String, Vec<(String, Value)>) {
+    talked_with(Abilities::Session, &[], talk).await
+}
+
+/// The same with another host, and with something said first.
+async fn talked_with(
+    abilities: Abilities,
+    texts: &[&str],
+    talk: impl AsyncFnOnce(&Talk),
+) -> (String, Vec<(String, Value)>) {
     let (feed, reader) = feed();
     let (keyboard, input) = mpsc::unbounded_channel();
-    let host = Arc::new(Quiet::default());
+    let host = Arc::new(Quiet::new(abilities));
     let paper = Paper::default();
     let options = PlainOptions {
         output: Box::new(paper.clone()),
         input,
-        texts: Vec::new(),
+        texts: texts.iter().map(|&text| text.to_owned()).collect(),
         images: Vec::new(),
     };
     let chat = plain_chat(options, Arc::clone(&host) as _, reader);
     let other = Talk {
+        host: Arc::clone(&host),
         feed,
         paper,
         keyboard,
@@ -93,7 +133,7 @@ async fn talked(talk: impl AsyncFnOnce(&Talk)) -> (String, Vec<(String, Value)>)
     };
     let (ended, ()) = tokio::join!(chat, both);
     assert_eq!(ended.unwrap().exit_code, 0);
-    let answers = host.0.lock().unwrap().clone();
+    let answers = host.answered.lock().unwrap().clone();
     (other.paper.text(), answers)
 }
 
@@ -181,4 +221,114 @@ async fn a_question_begins_on_its_own_line() {
         line.is_some_and(|line| line.starts_with("Question")),
         "{printed}"
     );
+}
+
+impl Talk {
+    fn say(&self, line: &str) {
+        self.keyboard.send(line.to_owned()).unwrap();
+    }
+
+    /// Waits until the host is asked this.
+    async fn asks(&self, words: &str) {
+        while !self.host.asked.lock().unwrap().join(" ").contains(words) {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn shell_commands_can_be_stopped() {
+    for way in ["/stop", "Ctrl-C"] {
+        let (printed, _) = talked(async |talk: &Talk| {
+            talk.paper.shows(">").await;
+            talk.say("!sleep 1000");
+            talk.asks("Bash").await;
+            match way {
+                "/stop" => talk.say("/stop"),
+                _ => drop(talk.feed.tell(Incoming::End(INTERRUPTED))),
+            }
+            talk.asks("AbortBash").await;
+            talk.paper.shows("sleep 1000").await;
+        })
+        .await;
+        assert!(printed.trim_end().ends_with('>'), "{way}: {printed}");
+    }
+}
+
+#[tokio::test]
+async fn what_waits_and_is_not_said_is_told() {
+    let (printed, _) = talked_with(Abilities::Session, &["one", "two"], async |talk: &Talk| {
+        talk.asks("one").await;
+        talk.feed.tell(Incoming::Event(Event::AgentStart));
+        talk.say("/stop");
+        talk.asks("Abort").await;
+        talk.feed
+            .tell(Incoming::Event(Event::Settled { aborted: true }));
+        talk.paper.shows("> ").await;
+    })
+    .await;
+    assert!(printed.contains("Not said: two"), "{printed}");
+}
+
+#[tokio::test]
+async fn commands_of_the_screen_say_what_to_do_instead() {
+    let (printed, _) = talked(async |talk: &Talk| {
+        for line in ["/resume", "/tree", "/copy"] {
+            talk.say(line);
+        }
+        talk.paper.shows("clipboard").await;
+        let asked = talk.host.asked.lock().unwrap().clone();
+        assert!(asked.is_empty(), "{asked:?}");
+    })
+    .await;
+    for words in ["pinion sessions list", "without --plain"] {
+        assert!(printed.contains(words), "{printed}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_with_turns_says_what_it_cannot_do() {
+    let (printed, _) = talked_with(Abilities::Turns, &[], async |talk: &Talk| {
+        talk.say("/model openai/gpt-4o");
+        talk.asks("CycleModel").await;
+        talk.say("/compact");
+        talk.asks("Compact").await;
+        let asked = talk.host.asked.lock().unwrap().clone();
+        assert_eq!(asked.len(), 2, "{asked:?}");
+    })
+    .await;
+    assert!(printed.contains("Error: not there"), "{printed}");
+}
+
+#[tokio::test]
+async fn what_extensions_show_is_printed_in_the_next_pause() {
+    let show = |talk: &Talk, members: Value| asks(talk, "x", members);
+    let (printed, _) = talked(async |talk: &Talk| {
+        talk.paper.shows("> ").await;
+        talk.feed.tell(Incoming::Event(Event::AgentStart));
+        for percent in 0..100 {
+            let text = format!("{percent}% done");
+            show(
+                talk,
+                json!({"method": "setStatus", "statusKey": "s", "statusText": text}),
+            );
+        }
+        show(
+            talk,
+            json!({"method": "setWidget", "widgetKey": "w", "widgetLines": ["a", "widget"]}),
+        );
+        show(
+            talk,
+            json!({"method": "set_editor_text", "text": "say this"}),
+        );
+        let settled = Event::Settled { aborted: false };
+        talk.feed.tell(Incoming::Event(settled));
+        talk.paper.shows("widget").await;
+    })
+    .await;
+    assert!(
+        printed.contains("99% done") && !printed.contains("98%"),
+        "{printed}"
+    );
+    assert!(printed.contains("say this"), "{printed}");
 }
