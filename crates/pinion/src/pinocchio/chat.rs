@@ -184,7 +184,7 @@ impl Stage {
         let (runtime, talked) = self.play(job, |host, feed, reader| {
             show(canvas, options, host, feed, reader)
         });
-        if job.options.turns.is_named() && talked.last == Some(RunEnd::Finished) {
+        if job.options.turns.outlasts_the_program() && talked.last == Some(RunEnd::Finished) {
             eprintln!("To go on later: --session-id {} --resume", job.session_id);
         }
         Ok(leave(runtime, talked.end()))

@@ -90,6 +90,11 @@ pub(super) struct Options {
     pub detail: Detail,
 }
 
+
+    /// Whether what it is given is there when the program is started again.
+    pub fn outlasts_the_program(&self) -> bool {
+        self.is_named() && !["disabled", "memory"].contains(&self.backend.as_str())
+    }
 impl Options {
     pub fn read(values: &BuiltInValues) -> Result<Self, Failure> {
         let mode = mode(values);
@@ -117,7 +122,7 @@ impl Options {
         if resume && session_id.is_none() {
             return Err(Failure::usage("Error: --resume requires --session-id"));
         }
-        if resume && !turns.is_named() {
+        if resume && !turns.outlasts_the_program() {
             return Err(Failure::usage(
                 "Error: resume requires --turns-db or --turns-dsn",
             ));

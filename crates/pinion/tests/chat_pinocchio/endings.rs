@@ -66,6 +66,13 @@ fn what_cannot_be_begun_is_said_without_a_screen() {
     room.start("--chat --resume --session-id s");
     room.terminal
         .wait_for("resume requires --turns-db or --turns-dsn");
+    for backend in ["disabled", "memory"] {
+        room.start(&format!(
+            "--chat --resume --session-id s --turns-backend {backend}"
+        ));
+        room.terminal
+            .wait_for("resume requires --turns-db or --turns-dsn");
+    }
     room.start("--chat --turns-dsn somewhere");
     room.terminal
         .wait_for("persistence DSN requires an explicit backend");
