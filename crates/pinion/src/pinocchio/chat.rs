@@ -181,8 +181,12 @@ impl Stage {
     /// Shows the chat until somebody leaves it.
     fn show(mut self, job: &Job, canvas: File, options: Options) -> Result<ExitCode, Failure> {
         self.ending = self.ending.and_to_quit(&self.runtime)?;
+        let way = match job.options.plain || is_dumb() {
+            true => Way::Lines,
+            false => Way::Screen,
+        };
         let (runtime, talked) = self.play(job, |host, feed, reader| {
-            show(canvas, options, host, feed, reader)
+            show(way, canvas, options, host, feed, reader)
         });
         if job.options.turns.outlasts_the_program() && talked.last == Some(RunEnd::Finished) {
             eprintln!("To go on later: --session-id {} --resume", job.session_id);
@@ -257,15 +261,23 @@ impl Talked {
     }
 }
 
+/// How the chat is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Screen,
+    Lines,
+}
+
 /// The chat on the terminal; its exit code.
 async fn show(
+    way: Way,
     canvas: File,
     options: Options,
     host: Arc<dyn Host>,
     feed: Feed,
     reader: FeedReader,
 ) -> io::Result<u8> {
-    if is_dumb() {
+    if way == Way::Lines {
         let options = PlainOptions {
             output: Box::new(canvas),
             input: typed_lines()?,

@@ -2,12 +2,33 @@
 
 use std::path::PathBuf;
 
-use pinion_commands::BuiltInValues;
+use pinion_commands::{BUILT_INS, BuiltIn, BuiltInValues, Command, FieldType, Group};
 use pinion_jsonl::Coalesce;
 use pinion_pinocchio::PatchMode;
 
 use crate::clip_tools::ClipFlags;
 use crate::failure::Failure;
+
+/// Commands may have had a field of this name before there was such an option; theirs counts.
+const PLAIN: BuiltIn = BuiltIn {
+    name: "plain",
+    short: None,
+    kind: FieldType::Bool,
+    choices: &[],
+    default: Some("false"),
+    group: Group::Pinion,
+    help: "Chat in lines instead of on a screen",
+    claims_stdin: false,
+};
+
+/// The options this command has beside its own.
+pub(super) fn built_ins(command: &Command) -> Vec<BuiltIn> {
+    let mut options = BUILT_INS.to_vec();
+    if !command.fields().any(|field| field.option() == PLAIN.name) {
+        options.push(PLAIN);
+    }
+    options
+}
 
 /// What a run is to show, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +90,11 @@ impl NamedStore {
             .iter()
             .any(|option| !option.is_empty())
     }
+
+    /// Whether what it is given is there when the program is started again.
+    pub fn outlasts_the_program(&self) -> bool {
+        self.is_named() && !["disabled", "memory"].contains(&self.backend.as_str())
+    }
 }
 
 /// What the options every command has say.
@@ -79,6 +105,8 @@ pub(super) struct Options {
     pub coalesce: Coalesce,
     pub session_id: Option<String>,
     pub resume: bool,
+    /// A chat is lines, on any terminal.
+    pub plain: bool,
     pub turns: NamedStore,
     pub timeline: NamedStore,
     pub debug_events: Option<PathBuf>,
@@ -90,11 +118,6 @@ pub(super) struct Options {
     pub detail: Detail,
 }
 
-
-    /// Whether what it is given is there when the program is started again.
-    pub fn outlasts_the_program(&self) -> bool {
-        self.is_named() && !["disabled", "memory"].contains(&self.backend.as_str())
-    }
 impl Options {
     pub fn read(values: &BuiltInValues) -> Result<Self, Failure> {
         let mode = mode(values);
@@ -137,6 +160,7 @@ impl Options {
             },
             session_id,
             resume,
+            plain: values.flag(PLAIN.name),
             turns,
             timeline: store("timeline"),
             debug_events: text("debug-events-jsonl").map(PathBuf::from),

@@ -11,7 +11,7 @@ use pinion_commands::{
 use serde_json::json;
 
 use super::job::{Job, Place};
-use super::options::{Mode, Options};
+use super::options::{Mode, Options, built_ins};
 use super::{chat, frames, pages, text, words};
 use crate::commands::out;
 use crate::failure::Failure;
@@ -104,14 +104,17 @@ fn execute(
     let mut world = World::new(&place.dirs.cwd)
         .with_environment(|name| std::env::var(name).ok())
         .with_stdin(std::io::stdin());
-    let parsed = command.parse(line, BUILT_INS, &mut world).map_err(failed)?;
+    let built_ins = built_ins(command);
+    let parsed = command
+        .parse(line, &built_ins, &mut world)
+        .map_err(failed)?;
     let values = &parsed.builtin;
     if values.flag("long-help") {
-        let page = command.help(call, HelpLevel::Long, BUILT_INS);
+        let page = command.help(call, HelpLevel::Long, &built_ins);
         return out(&(page + &pages::related(related)));
     }
     if values.flag("help") {
-        let page = command.help(call, HelpLevel::Short, BUILT_INS);
+        let page = command.help(call, HelpLevel::Short, &built_ins);
         return out(&(page + &pages::related(related)));
     }
     if values.flag("version") {
@@ -124,7 +127,7 @@ fn execute(
         return out(&format!("{:#}\n", command.schema()));
     }
     if values.flag("print-parsed-fields") {
-        return out(&command.parsed_fields(&parsed, BUILT_INS));
+        return out(&command.parsed_fields(&parsed, &built_ins));
     }
     if let Some(name) = values.optional("create-alias") {
         let path: Vec<String> = call.split(' ').skip(1).map(str::to_owned).collect();

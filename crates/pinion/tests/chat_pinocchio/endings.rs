@@ -114,9 +114,9 @@ fn in_plain_lines_every_interruption_counts() {
     let prompt = || {
         plain.wait_until("the prompt", |screen| screen.trim_end().ends_with('>'));
     };
-    plain.say("export TERM=dumb");
-    room.start("--chat");
+    room.start("--chat --plain");
     plain.wait_for("Ctrl-D leaves");
+    assert_eq!(plain.ask("#{alternate_on}"), "0");
     prompt();
     for begun in ["Well, this", "And that"] {
         plain.say("take your time");
@@ -129,6 +129,18 @@ fn in_plain_lines_every_interruption_counts() {
     prompt();
     plain.press(&["C-c"]);
     plain.wait_for("ended with 130");
+}
+
+#[test]
+fn a_field_of_the_command_goes_before_the_option_for_plain_lines() {
+    let room = Room::new(json!([says("One it is.")]));
+    let command =
+        "name: say\nflags:\n  - name: plain\n    type: string\nprompt: \"{{ .plain }}\"\n";
+    std::fs::write(room.path("say.yaml"), command).unwrap();
+    room.chat("--plain first");
+    room.terminal.wait_for("One it is.");
+    assert_eq!(room.terminal.ask("#{alternate_on}"), "1");
+    assert_eq!(room.told(), ["user: first"]);
 }
 
 #[test]

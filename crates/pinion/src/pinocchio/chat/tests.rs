@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::pinocchio::job::Place;
-use crate::pinocchio::options::Options;
+use crate::pinocchio::options::{Options, built_ins};
 
 const COMMAND: &str = "name: say\nsystem-prompt: Be brief.\nprompt: \"{{ .what }}\"\nflags:\n  - name: what\n    type: string\n    default: \"\"\n";
 
@@ -52,7 +52,7 @@ impl Home {
         let file = CommandFile::load(root, Path::new("say.yaml"), BUILT_INS).unwrap();
         let line = CommandLine::new([&["--chat", "--ai-engine", "offline/demo"], more].concat());
         let mut world = World::new(root);
-        let parsed = file.parse(&line, BUILT_INS, &mut world).unwrap();
+        let parsed = file.parse(&line, &built_ins(&file), &mut world).unwrap();
         let options = Options::read(&parsed.builtin).unwrap();
         let rendered = file.render(&parsed, &world).unwrap();
         Job::prepare(place, &file, rendered, &parsed.builtin, options).unwrap()
