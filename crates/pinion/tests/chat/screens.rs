@@ -125,6 +125,19 @@ fn a_light_terminal_says_so() {
 
 #[test]
 #[ignore = "needs tmux: cargo xtask test --all"]
+fn an_answer_in_another_spelling_is_no_text_either() {
+    let room = Room::new(json!({}));
+    let chat = room.chat("");
+    for answer in ["rgba:ffff/ffff/ffff/ffff", "#ffffff", "white"] {
+        chat.write(&format!("\u{1b}]11;{answer}\u{7}"));
+    }
+    chat.write("hello");
+    let screen = chat.wait_for("> hello");
+    assert!(!screen.contains("Talking"), "no help is shown: {screen}");
+}
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
 fn without_colours_nothing_is_coloured() {
     let room = Room::new(
         json!({"turns": [says("# Heading\n\n`code` and **bold**\n\n```rust\nlet x = 1;\n```")]}),

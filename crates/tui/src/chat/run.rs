@@ -15,8 +15,6 @@ use crate::terminal::{BackgroundQuery, Keys, Sorted, Stops};
 
 /// The shortest time between two frames that no key asked for.
 const FRAME: Duration = Duration::from_millis(16);
-/// How long a key may be held back because it may be the beginning of an answer.
-const HOLD: Duration = Duration::from_millis(50);
 
 /// What the loop keeps.
 #[derive(Debug)]
@@ -56,6 +54,12 @@ impl Clockwork {
     /// When the next frame may be drawn that no key asked for: drawing never takes more than a third of the time.
     fn next_frame(&self) -> Instant {
         self.drawn + FRAME.max(2 * self.took)
+    }
+
+    /// Until when something from the terminal is held back that may be no key.
+    fn held_until(&self) -> Option<Instant> {
+        let since = self.held_since.filter(|_| self.query.holds())?;
+        Some(since + self.query.patience())
     }
 
     fn want(&mut self, due: Due) {
@@ -187,8 +191,12 @@ impl Chat {
     }
 
     fn time_passed(&mut self) {
-        let held = self.clockwork.held_since;
-        if self.clockwork.query.holds() && held.is_some_and(|since| since.elapsed() >= HOLD) {
+        let now = Instant::now();
+        if self
+            .clockwork
+            .held_until()
+            .is_some_and(|until| until <= now)
+        {
             for event in self.clockwork.query.release() {
                 self.state.terminal_event(event);
             }
@@ -202,11 +210,7 @@ impl Chat {
         let clockwork = &self.clockwork;
         let frame = (clockwork.due > Due::Never && ready).then(|| clockwork.next_frame());
         let lively = self.state.is_lively().then(|| clockwork.drawn + TICK);
-        let held = clockwork
-            .held_since
-            .filter(|_| clockwork.query.holds())
-            .map(|since| since + HOLD);
-        let own = soonest(self.state.deadline(), held);
+        let own = soonest(self.state.deadline(), clockwork.held_until());
         soonest(soonest(frame, lively), own)
     }
 

@@ -1,7 +1,10 @@
 //! What the terminal's background is like: from the environment, or from the terminal itself.
 //!
-//! The terminal answers among the keys, as `ESC ] 11 ; rgb:rrrr/gggg/bbbb` and an end, which reads as Alt-] and
-//! characters. They are held back while they may be the answer and given on when they are not.
+//! The terminal answers among the keys, as `ESC ] 11 ;`, a colour and an end, which reads as Alt-] and characters. They are
+//! held back while they may be the answer and given on when they are not. What begins like the answer never is a key,
+//! whatever colour it names.
+
+use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
@@ -9,9 +12,13 @@ use crate::Background;
 
 /// Asks for the colour of the background.
 pub(super) const QUESTION: &[u8] = b"\x1b]11;?\x1b\\";
-const ANSWER: &str = "11;rgb:";
+const ANSWER: &str = "11;";
 /// The longest answer there is.
-const LONGEST: usize = 40;
+const LONGEST: usize = 80;
+/// How long a key may be held back because it may be the beginning of an answer.
+const HOLD: Duration = Duration::from_millis(50);
+/// How long the rest of an answer may take.
+const HOLD_ANSWER: Duration = Duration::from_secs(1);
 
 /// What the environment says: `COLORFGBG`, as some terminals set it.
 pub fn named_background() -> Option<Background> {
@@ -32,13 +39,22 @@ fn of_colours(colours: &str) -> Option<Background> {
 pub(crate) struct BackgroundQuery {
     held: Vec<Event>,
     text: String,
-    answered: bool,
+    end: End,
+}
+
+/// What is known of the end of an answer.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum End {
+    #[default]
+    Open,
+    /// Its first half came by itself, and the second is no key either.
+    Half,
 }
 
 /// What a key turned out to be.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Sorted {
-    /// Nothing yet.
+    /// Nothing yet, or nothing that matters.
     Held,
     /// The answer.
     Background(Background),
@@ -52,37 +68,48 @@ impl BackgroundQuery {
         !self.held.is_empty()
     }
 
-    /// Gives back what was held: nothing followed.
+    /// How long it may be held back.
+    pub fn patience(&self) -> Duration {
+        match self.is_answer() {
+            true => HOLD_ANSWER,
+            false => HOLD,
+        }
+    }
+
+    /// Gives back what was held: nothing followed. Half an answer is nothing.
     pub fn release(&mut self) -> Vec<Event> {
+        let is_answer = self.is_answer();
         self.text.clear();
-        std::mem::take(&mut self.held)
+        let held = std::mem::take(&mut self.held);
+        if is_answer { Vec::new() } else { held }
     }
 
     /// Looks at the next thing that came from the terminal.
     pub fn sort(&mut self, event: Event) -> Sorted {
-        if self.answered {
-            return Sorted::Keys(vec![event]);
-        }
         let Some(key) = event.as_key_event() else {
             return self.give_back(event);
         };
+        let end = std::mem::take(&mut self.end);
         if self.held.is_empty() {
+            if end == End::Half && is(key, '\\', KeyModifiers::NONE) {
+                return Sorted::Held;
+            }
             if !is(key, ']', KeyModifiers::ALT) {
                 return Sorted::Keys(vec![event]);
             }
             self.held.push(event);
             return Sorted::Held;
         }
-        if is(key, '\\', KeyModifiers::ALT) || is(key, 'g', KeyModifiers::CONTROL) {
-            let answer = self.text.strip_prefix(ANSWER).and_then(of_answer);
-            return match answer {
-                Some(background) => {
-                    self.answered = true;
-                    self.release();
-                    Sorted::Background(background)
+        if self.is_answer() {
+            let is_half = key.code == KeyCode::Esc;
+            let is_end =
+                is(key, '\\', KeyModifiers::ALT) || is(key, 'g', KeyModifiers::CONTROL) || is_half;
+            if is_end || self.text.len() >= LONGEST {
+                if is_half {
+                    self.end = End::Half;
                 }
-                None => self.give_back(event),
-            };
+                return self.finish();
+            }
         }
         match key.code {
             KeyCode::Char(char) if self.may_go_on(char) => {
@@ -94,10 +121,21 @@ impl BackgroundQuery {
         }
     }
 
+    fn is_answer(&self) -> bool {
+        self.text.starts_with(ANSWER)
+    }
+
     fn may_go_on(&self, char: char) -> bool {
-        match ANSWER.chars().nth(self.text.len()) {
-            Some(expected) => char == expected,
-            None => self.text.len() < LONGEST && (char.is_ascii_hexdigit() || char == '/'),
+        let expected = ANSWER.chars().nth(self.text.len());
+        self.is_answer() || expected == Some(char)
+    }
+
+    fn finish(&mut self) -> Sorted {
+        let background = self.text.strip_prefix(ANSWER).and_then(of_answer);
+        self.release();
+        match background {
+            Some(background) => Sorted::Background(background),
+            None => Sorted::Held,
         }
     }
 
@@ -112,14 +150,27 @@ fn is(key: KeyEvent, char: char, modifiers: KeyModifiers) -> bool {
     key.code == KeyCode::Char(char) && key.modifiers == modifiers
 }
 
-/// `rrrr/gggg/bbbb` in any number of digits.
+/// `rgb:rrrr/gggg/bbbb`, `rgba:` with one part more, or `#rrggbb`, each part in any number of digits.
 fn of_answer(colour: &str) -> Option<Background> {
-    let mut parts = colour.split('/').map(|part| {
+    let parts: Vec<&str> = match colour.strip_prefix('#') {
+        Some(digits) => {
+            let each = digits.len() / 3;
+            let part = |number: usize| digits.get(number * each..(number + 1) * each);
+            vec![part(0)?, part(1)?, part(2)?]
+        }
+        None => {
+            let (_, parts) = colour
+                .split_once(':')
+                .filter(|(kind, _)| kind.starts_with("rgb"))?;
+            parts.split('/').collect()
+        }
+    };
+    let mut shares = parts.into_iter().map(|part| {
         let value = u32::from_str_radix(part, 16).ok()?;
         let most = 16u32.checked_pow(part.len() as u32)?.checked_sub(1)?;
         Some(f64::from(value) / f64::from(most))
     });
-    let (red, green, blue) = (parts.next()??, parts.next()??, parts.next()??);
+    let (red, green, blue) = (shares.next()??, shares.next()??, shares.next()??);
     let brightness = 0.299 * red + 0.587 * green + 0.114 * blue;
     Some(match brightness > 0.5 {
         true => Background::Light,
@@ -171,6 +222,9 @@ mod tests {
             ("11;rgb:ffff/ffff/eeee", string_end(), Background::Light),
             ("11;rgb:0000/0000/0000", bell(), Background::Dark),
             ("11;rgb:1e/1e/2e", string_end(), Background::Dark),
+            ("11;rgba:ffff/ffff/ffff/0000", bell(), Background::Light),
+            ("11;#ffffff", bell(), Background::Light),
+            ("11;#000", string_end(), Background::Dark),
         ] {
             let mut events = typed("hi");
             events.extend(answer(text, end));
@@ -180,21 +234,37 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_stays_as_it_was() {
+    fn an_answer_is_never_typed_whatever_it_says() {
         let end = || key('\\', KeyModifiers::ALT);
         for text in [
-            "",
-            "11;rg",
-            "12;rgb:0/0/0",
+            "11;",
             "11;rgb:",
             "11;rgb:zz/0/0",
-            "hello",
+            "11;white",
+            "11;rgb:é",
+            "11;#12",
         ] {
+            let events = answer(text, end());
+            assert_eq!(sort(events), (None, Vec::new()), "{text}");
+        }
+        let unfinished = answer("11;rgb:00", key('x', KeyModifiers::NONE));
+        assert_eq!(sort(unfinished), (None, Vec::new()));
+    }
+
+    #[test]
+    fn the_end_may_come_in_halves() {
+        let mut events = answer("11;rgb:0/0/0", Event::Key(KeyCode::Esc.into()));
+        events.extend(typed("\\hi\\"));
+        assert_eq!(sort(events), (Some(Background::Dark), typed("hi\\")));
+    }
+
+    #[test]
+    fn what_is_no_answer_stays_as_it_was() {
+        let end = || key('\\', KeyModifiers::ALT);
+        for text in ["", "1", "11", "12;rgb:0/0/0", "hello"] {
             let events = answer(text, end());
             assert_eq!(sort(events.clone()), (None, events), "{text}");
         }
-        let unfinished = answer("11;rgb:00", key('x', KeyModifiers::NONE));
-        assert_eq!(sort(unfinished.clone()), (None, unfinished));
     }
 
     #[test]
