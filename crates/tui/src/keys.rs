@@ -34,6 +34,21 @@ pub(crate) enum Action {
     Help,
 }
 
+impl Action {
+    /// Whether it changes nothing but what is seen of the conversation, so that it is there while a question is open.
+    pub fn only_looks(self) -> bool {
+        matches!(
+            self,
+            Self::FoldThinking
+                | Self::FoldTools
+                | Self::ScrollUp
+                | Self::ScrollDown
+                | Self::ScrollToStart
+                | Self::ScrollToEnd
+        )
+    }
+}
+
 /// Where keys are told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]

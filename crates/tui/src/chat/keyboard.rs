@@ -85,7 +85,7 @@ impl State {
     }
 
     /// Does what the key asks of the chat; whether it asked anything.
-    fn act(&mut self, action: Action, key: KeyEvent) -> bool {
+    pub(super) fn act(&mut self, action: Action, key: KeyEvent) -> bool {
         match action {
             Action::FollowUp => self.submit(Delivery::FollowUp),
             Action::TakeBack => self.take_back(),

@@ -10,7 +10,7 @@ use super::status::row;
 use crate::overlay::Overlay;
 use crate::request::Placement;
 use crate::text::{clip, width};
-use crate::transcript::Look;
+use crate::transcript::{Attention, Look};
 
 /// The most rows the editor takes.
 const EDITOR: u16 = 10;
@@ -41,6 +41,30 @@ impl State {
         if area.width < 4 || area.height < 3 {
             return None;
         }
+        if !self.dialogs.is_empty() {
+            return self.draw_question(area, buf);
+        }
+        let cursor = self.draw_chat(area, buf);
+        match &mut self.overlay {
+            Some(overlay) => overlay.draw(area, buf, &self.theme),
+            None => cursor,
+        }
+    }
+
+    /// A question, and over it the conversation, which it is about.
+    fn draw_question(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
+        let cursor = self.dialogs.draw(area, buf, &self.theme);
+        let top = self.dialogs.top().unwrap_or(area.bottom());
+        let over = Rect {
+            height: top.saturating_sub(area.y).min(area.height),
+            ..area
+        };
+        self.draw_transcript(over, buf);
+        cursor
+    }
+
+    /// The conversation, the editor and what is around it.
+    fn draw_chat(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
         let editor_width = area.width - PROMPT.len() as u16;
         let most = EDITOR.min(area.height / 3).max(1);
         let editor_rows = self.editor.height(editor_width).clamp(1, most);
@@ -63,9 +87,9 @@ impl State {
         self.draw_hidden(editor, rule, rule_below, buf);
         self.draw_widgets(Placement::Below, below, buf);
         self.draw_status(status, buf);
-        let covered = self.overlay.is_some() || !self.dialogs.is_empty();
-        let cursor = self.draw_editor(editor, buf, !covered);
-        if !covered && self.completion.is_open() {
+        let is_covered = self.overlay.is_some();
+        let cursor = self.draw_editor(editor, buf, !is_covered);
+        if !is_covered && self.completion.is_open() {
             let height = self.completion.height().min(rule.y);
             let popup = Rect {
                 y: rule.y - height,
@@ -74,13 +98,7 @@ impl State {
             };
             self.completion.draw(popup, buf, &self.theme);
         }
-        if !self.dialogs.is_empty() {
-            return self.dialogs.draw(area, buf, &self.theme);
-        }
-        match &mut self.overlay {
-            Some(overlay) => overlay.draw(area, buf, &self.theme),
-            None => cursor,
-        }
+        cursor
     }
 
     fn draw_transcript(&mut self, area: Rect, buf: &mut Buffer) {
@@ -93,6 +111,10 @@ impl State {
             thinking: self.thinking,
             tools: self.tools,
             host: self.abilities(),
+            attention: match self.dialogs.is_empty() {
+                true => Attention::Free,
+                false => Attention::Wanted,
+            },
             now: Instant::now(),
         };
         self.transcript.draw(area, buf, &look);

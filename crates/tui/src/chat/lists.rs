@@ -10,6 +10,7 @@ use pinion_message::{Model, ThinkingLevel};
 use super::commands::{help, own_commands};
 use super::state::{Session, State};
 use crate::Scope;
+use crate::keys::{self, Action};
 use crate::overlay::{
     Choice, ModelPicker, Overlay, Page, SessionPicker, Speaker, Step, ThinkingPicker, TreeStep,
     TreeView,
@@ -18,8 +19,22 @@ use crate::transcript::NoticeKind;
 
 impl State {
     pub(super) fn dialog_key(&mut self, key: KeyEvent) {
+        let action = keys::action(key);
+        if let Some(action) = action.filter(|action| action.only_looks())
+            && !self.dialogs.scrolls(key)
+        {
+            self.act(action, key);
+            return;
+        }
         let step = self.dialogs.key(key);
+        let is_answered = matches!(step, Step::Chosen(_) | Step::Asked(_));
         self.dialog_step(step);
+        if is_answered && action == Some(Action::ClearOrQuit) && self.is_busy() {
+            for choice in self.dialogs.cancel_all() {
+                self.choose(choice);
+            }
+            self.stop();
+        }
     }
 
     fn dialog_step(&mut self, step: Step) {

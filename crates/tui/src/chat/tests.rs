@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crossterm::event::{Event as TerminalEvent, KeyCode, KeyEvent, KeyModifiers};
 use futures_util::future::BoxFuture;
-use pinion_agent::{Answer, Command, Event, Reply};
+use pinion_agent::{Answer, Command, Event, Reply, ToolRun};
 use pinion_message::{AssistantMessage, Block, Content, Message, UserMessage};
 use pinion_session::SessionInfo;
 use ratatui::buffer::Buffer;
@@ -347,4 +347,68 @@ fn a_command_with_turns_is_told_what_it_cannot_do() {
         assert!(commands[0].starts_with(asked), "{line}: {commands:?}");
         assert_eq!(commands.len(), 1, "{line}: {commands:?}");
     }
+}
+
+fn asks_about(desk: &mut Desk, name: &str, arguments: Value) {
+    desk.tell(Event::AgentStart);
+    desk.asked();
+    let run = Arc::new(ToolRun {
+        call_id: "1".into(),
+        name: name.into(),
+        arguments,
+    });
+    desk.tell(Event::ToolStart(run));
+    desk.record(
+        json!({"type": "extension_ui_request", "id": "q", "method": "select",
+        "title": format!("Allow {name}: n.txt?"), "options": ["Allow once", "Refuse"]}),
+    );
+}
+
+#[test]
+fn whoever_is_asked_sees_what_will_be_written() {
+    let mut desk = Desk::new(Abilities::Session);
+    let content: String = (1..=30).map(|line| format!("line {line}\n")).collect();
+    asks_about(
+        &mut desk,
+        "write",
+        json!({"path": "n.txt", "content": content}),
+    );
+    let screen = desk.screen(60, 30);
+    assert!(
+        screen.contains("n.txt (30 lines) · waiting for you"),
+        "{screen}"
+    );
+    assert!(screen.contains("line 1\n"), "{screen}");
+    assert!(!screen.contains("line 30"), "{screen}");
+    desk.press(KeyCode::Char('o'), KeyModifiers::CONTROL);
+    assert!(desk.screen(60, 30).contains("line 30"));
+    desk.press(KeyCode::PageUp, KeyModifiers::NONE);
+    assert!(!desk.screen(60, 30).contains("line 30"));
+    assert!(desk.screen(60, 30).contains("Allow once"));
+
+    let mut desk = Desk::new(Abilities::Session);
+    let edit = json!({"path": "n.txt", "oldText": "milk\nbread", "newText": "milk\nwine"});
+    asks_about(&mut desk, "edit", edit);
+    insta::assert_snapshot!("edit_to_be_allowed", desk.screen(60, 16));
+}
+
+#[test]
+fn control_c_refuses_and_stops_the_run() {
+    let mut desk = Desk::new(Abilities::Session);
+    asks_about(&mut desk, "bash", json!({"command": "rm n.txt"}));
+    desk.record(
+        json!({"type": "extension_ui_request", "id": "r", "method": "input", "title": "Who?"}),
+    );
+    desk.screen(60, 16);
+    std::thread::sleep(std::time::Duration::from_millis(350));
+    desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    let answered = desk.host.answered.lock().unwrap().clone();
+    let ids: Vec<&str> = answered.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, ["q", "r"]);
+    assert!(
+        answered
+            .iter()
+            .all(|(_, response)| response["cancelled"] == true)
+    );
+    assert_eq!(desk.asked(), ["Abort"]);
 }

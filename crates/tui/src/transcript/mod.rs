@@ -55,8 +55,19 @@ pub(crate) struct Look<'a> {
     pub tools: Fold,
     /// Who answers, for what to do about a failure.
     pub host: Abilities,
+    /// Whether something waits for the user.
+    pub attention: Attention,
     /// The time, for what counts seconds.
     pub now: Instant,
+}
+
+/// Whether something waits for the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attention {
+    /// Nothing does.
+    Free,
+    /// A question is open: a tool that has done nothing yet waits for its answer.
+    Wanted,
 }
 
 /// Whether something long is shown in full.

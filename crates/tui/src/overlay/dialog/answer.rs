@@ -144,6 +144,16 @@ impl Answer {
         }
     }
 
+    /// Whether it may be a list of which a screen shows a part.
+    pub fn is_long(&self) -> bool {
+        matches!(self, Self::Select(picker) if picker.len() > SHORT_LIST)
+    }
+
+    /// Whether it is a text one moves in.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Self::Editor(_))
+    }
+
     /// How many rows it takes if there is room.
     pub fn rows(&self, columns: u16) -> usize {
         match self {

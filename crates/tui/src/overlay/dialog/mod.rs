@@ -92,6 +92,26 @@ impl Dialogs {
         self.waiting.clear();
     }
 
+    /// Whether this key moves something in what is asked, and not in the conversation.
+    pub fn scrolls(&self, key: KeyEvent) -> bool {
+        let shown = self.waiting.front();
+        shown.is_some_and(|waiting| waiting.question.scrolls(key))
+    }
+
+    /// The first row it took at the last drawing.
+    pub fn top(&self) -> Option<u16> {
+        self.waiting.front().map(|waiting| waiting.question.top())
+    }
+
+    /// Cancels all questions; what is to be answered.
+    pub fn cancel_all(&mut self) -> Vec<Choice> {
+        let cancelled = self.waiting.drain(..).map(|waiting| Choice::Dialog {
+            id: waiting.id,
+            response: members(json!({"cancelled": true})),
+        });
+        cancelled.collect()
+    }
+
     fn forget_expired(&mut self) {
         let now = (self.clock)();
         self.waiting

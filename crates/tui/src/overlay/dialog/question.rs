@@ -25,6 +25,8 @@ pub(super) struct Question {
     /// How many lines of it were not on the screen, and how many were, at the last drawing.
     hidden: usize,
     page: usize,
+    /// The row of its rule at the last drawing.
+    rule: u16,
 }
 
 impl Question {
@@ -40,7 +42,19 @@ impl Question {
             top: 0,
             hidden: 0,
             page: 0,
+            rule: 0,
         }
+    }
+
+    /// Whether this key moves something in it, and not in the conversation.
+    pub fn scrolls(&self, key: KeyEvent) -> bool {
+        let is_page = matches!(key.code, KeyCode::PageUp | KeyCode::PageDown);
+        self.answer.is_text() || (is_page && (self.hidden > 0 || self.answer.is_long()))
+    }
+
+    /// The row of its rule at the last drawing.
+    pub fn top(&self) -> u16 {
+        self.rule
     }
 
     /// What is answered, once it is.
@@ -111,6 +125,7 @@ impl Question {
             cover: Cover::Part,
         };
         let content = panel.draw(screen, buf, theme, lines + wanted);
+        self.rule = content.y.saturating_sub(1);
         let shown = asked.iter().skip(self.top).take(lines);
         for (y, line) in (content.y..content.bottom()).zip(shown) {
             buf.set_line(content.x, y, line, content.width);

@@ -14,7 +14,7 @@ use crate::transcript::headline::{changes, subject};
 use crate::transcript::preview::{self, End, counted, first_rows, folded, size, span};
 use crate::transcript::said::image;
 use crate::transcript::waiting::elapsed;
-use crate::transcript::{Fold, Look};
+use crate::transcript::{Attention, Fold, Look};
 
 /// Lines of output shown while a tool runs.
 const LIVE_ROWS: usize = 5;
@@ -22,12 +22,14 @@ const LIVE_ROWS: usize = 5;
 const FOLDED_ROWS: usize = 5;
 /// Lines of a diff shown while it is folded.
 const DIFF_ROWS: usize = 16;
+
 impl Card {
     /// Whether nothing but its headline is shown.
     pub fn is_slim(&self, look: &Look<'_>) -> bool {
         let (content, _) = self.content();
         match self.state {
             State::Writing | State::Waiting | State::Stopped => true,
+            State::Running(_) if self.waits_for_you(look) => !self.has_plan(),
             State::Running(_) => content.is_empty(),
             State::Done(_) => {
                 look.tools == Fold::Folded && self.tells_count_only() && !self.has_image()
@@ -40,6 +42,17 @@ impl Card {
         let mut lines = self.headline(width, look);
         lines.extend(self.body(width, look));
         lines
+    }
+
+    /// Whether it has not begun because somebody is asked.
+    fn waits_for_you(&self, look: &Look<'_>) -> bool {
+        let is_running = matches!(self.state, State::Running(_));
+        is_running && look.attention == Attention::Wanted && self.content().0.is_empty()
+    }
+
+    /// Whether more can be told of what it will do than its headline says.
+    fn has_plan(&self) -> bool {
+        matches!(self.name.as_str(), "write" | "edit")
     }
 
     /// Of these, only how much they gave is worth telling while folded.
@@ -69,6 +82,9 @@ impl Card {
                 ("•", theme.dim, bytes)
             }
             State::Waiting => ("•", theme.dim, "waiting".into()),
+            State::Running(_) if self.waits_for_you(look) => {
+                ("•", theme.warning, "waiting for you".into())
+            }
             State::Running(since) => {
                 let time = elapsed(look.now.saturating_duration_since(since));
                 ("•", theme.warning, format!("running{time}"))
@@ -146,6 +162,7 @@ impl Card {
         let theme = look.theme;
         let mut lines = match self.state {
             State::Writing | State::Waiting | State::Stopped => return Vec::new(),
+            State::Running(_) if self.waits_for_you(look) => return self.plan(width, look),
             State::Running(_) => {
                 let rows = folded(&self.text(), End::Last, LIVE_ROWS, width, theme.dim, theme);
                 let skipped = rows.len().saturating_sub(LIVE_ROWS);
@@ -168,6 +185,19 @@ impl Card {
         let images = self.content().0.iter().filter_map(image);
         lines.extend(images.map(|words| preview::row(&words, width, theme.dim)));
         lines
+    }
+
+    /// What it will write, for whoever is to allow it.
+    fn plan(&self, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+        let lines = match self.name.as_str() {
+            "write" => self.written_file(width, look),
+            "edit" => diff_lines(&replacements(&self.arguments()), width, look.theme),
+            _ => return Vec::new(),
+        };
+        match look.tools {
+            Fold::Folded => first_rows(lines, DIFF_ROWS, width, look.theme),
+            Fold::Unfolded => lines,
+        }
     }
 
     fn is_command(&self) -> bool {
@@ -216,6 +246,24 @@ impl Card {
             .flat_map(|line| wrap(line, width))
             .collect()
     }
+}
+
+/// What an edit takes away and what it puts there, as the lines of a diff.
+fn replacements(arguments: &Value) -> String {
+    let listed = arguments.get("edits").and_then(Value::as_array);
+    let edits = listed.map_or(std::slice::from_ref(arguments), Vec::as_slice);
+    let mut diff = String::new();
+    for edit in edits {
+        for (member, mark) in [("oldText", '-'), ("newText", '+')] {
+            let text = edit.get(member).and_then(Value::as_str).unwrap_or("");
+            for line in text.lines() {
+                diff.push(mark);
+                diff.push_str(line);
+                diff.push('\n');
+            }
+        }
+    }
+    diff
 }
 
 /// What a failed command printed, and how it ended in a few words; none if it cannot be told.

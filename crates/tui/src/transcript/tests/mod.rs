@@ -17,7 +17,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::Value;
 
-use super::{Fold, Look, Transcript};
+use super::{Attention, Fold, Look, Transcript};
 use crate::Abilities;
 use crate::highlight::Highlighter;
 use crate::theme::{Background, Colours, Theme};
@@ -28,6 +28,7 @@ struct Eyes {
     highlighter: Highlighter,
     thinking: Fold,
     tools: Fold,
+    attention: Attention,
     now: Instant,
 }
 
@@ -38,6 +39,7 @@ impl Eyes {
             highlighter: Highlighter::off(),
             thinking: Fold::Folded,
             tools: Fold::Folded,
+            attention: Attention::Free,
             now: Instant::now(),
         }
     }
@@ -57,6 +59,7 @@ impl Eyes {
             thinking: self.thinking,
             tools: self.tools,
             host: Abilities::Session,
+            attention: self.attention,
             now: self.now,
         }
     }
