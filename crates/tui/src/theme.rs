@@ -1,4 +1,6 @@
-//! How things look. Colours are those of the terminal's own palette, so that they fit what the user chose.
+//! How things look. Colours are those of the terminal's own palette, so that they fit what the user chose; where that
+//! is too pale on a light background, darker ones of the larger palette, or none. What matters less is dimmed and has no
+//! colour of its own: the grey of many palettes cannot be read.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -16,9 +18,15 @@ pub enum Background {
 pub enum Colours {
     /// The sixteen of the terminal.
     Palette,
+    /// The same, and the two hundred and forty after them.
+    Many,
     /// None: weight, slant and underlining only.
     None,
 }
+
+/// Tones of the larger palette that can be read on white.
+const DARK_GREEN: u8 = 22;
+const DARK_CYAN: u8 = 24;
 
 /// The styles of everything there is to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,13 +64,19 @@ impl Theme {
         let plain = Style::new();
         let with = |dark: Color, light: Color| match (colours, background) {
             (Colours::None, _) => plain,
-            (Colours::Palette, Background::Dark) => plain.fg(dark),
-            (Colours::Palette, Background::Light) => plain.fg(light),
+            (_, Background::Dark) => plain.fg(dark),
+            (_, Background::Light) => plain.fg(light),
         };
-        let faint = match colours {
-            Colours::None => plain.add_modifier(Modifier::DIM),
-            Colours::Palette => with(Color::DarkGray, Color::DarkGray),
+        // Pale on white as the palette has it; `instead` where there is no darker one.
+        let darker = |dark: Color, light: u8, instead: Style| match (colours, background) {
+            (Colours::None, _) => plain,
+            (_, Background::Dark) => plain.fg(dark),
+            (Colours::Many, Background::Light) => plain.fg(Color::Indexed(light)),
+            (Colours::Palette, Background::Light) => instead,
         };
+        let bold = plain.add_modifier(Modifier::BOLD);
+        let good = darker(Color::Green, DARK_GREEN, bold);
+        let faint = plain.add_modifier(Modifier::DIM);
         let accent = with(Color::Cyan, Color::Blue);
         Self {
             text: plain,
@@ -76,19 +90,88 @@ impl Theme {
             code: with(Color::Yellow, Color::Magenta),
             link: with(Color::LightBlue, Color::Blue).add_modifier(Modifier::UNDERLINED),
             quote: faint.add_modifier(Modifier::ITALIC),
-            success: with(Color::Green, Color::Green),
+            success: good,
             warning: with(Color::Yellow, Color::Magenta).add_modifier(Modifier::BOLD),
             error: with(Color::Red, Color::Red).add_modifier(Modifier::BOLD),
-            added: with(Color::Green, Color::Green),
+            added: good,
             removed: with(Color::Red, Color::Red),
             selected: plain.add_modifier(Modifier::REVERSED),
             border: faint,
             keyword: with(Color::Magenta, Color::Magenta),
-            string: with(Color::Green, Color::Green),
+            string: darker(Color::Green, DARK_GREEN, plain),
             number: with(Color::LightBlue, Color::Blue),
             comment: faint.add_modifier(Modifier::ITALIC),
             function: with(Color::LightBlue, Color::Blue),
-            kind: with(Color::Cyan, Color::Cyan),
+            kind: darker(Color::Cyan, DARK_CYAN, plain),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn styles(theme: &Theme) -> [Style; 24] {
+        [
+            theme.text,
+            theme.dim,
+            theme.accent,
+            theme.user,
+            theme.thinking,
+            theme.heading,
+            theme.emphasis,
+            theme.strong,
+            theme.code,
+            theme.link,
+            theme.quote,
+            theme.success,
+            theme.warning,
+            theme.error,
+            theme.added,
+            theme.removed,
+            theme.selected,
+            theme.border,
+            theme.keyword,
+            theme.string,
+            theme.number,
+            theme.comment,
+            theme.function,
+            theme.kind,
+        ]
+    }
+
+    /// How much lighter white is than a tone of the larger palette; 4.5 and more can be read.
+    fn contrast_with_white(tone: u8) -> f64 {
+        let share = |step: u8| {
+            let value = [0.0, 95.0, 135.0, 175.0, 215.0, 255.0][usize::from(step)] / 255.0;
+            match value <= 0.04045 {
+                true => value / 12.92,
+                false => f64::powf((value + 0.055) / 1.055, 2.4),
+            }
+        };
+        let cube = tone - 16;
+        let (red, green, blue) = (cube / 36, cube / 6 % 6, cube % 6);
+        let luminance = 0.2126 * share(red) + 0.7152 * share(green) + 0.0722 * share(blue);
+        1.05 / (luminance + 0.05)
+    }
+
+    #[test]
+    fn nothing_is_too_pale_to_be_read() {
+        for colours in [Colours::Palette, Colours::Many, Colours::None] {
+            for background in [Background::Dark, Background::Light] {
+                for style in styles(&Theme::new(background, colours)) {
+                    let colour = style.fg.unwrap_or(Color::Reset);
+                    assert_ne!(colour, Color::DarkGray, "{background:?} {colours:?}");
+                    let pale = [Color::Green, Color::Cyan, Color::Yellow];
+                    assert!(
+                        background == Background::Dark || !pale.contains(&colour),
+                        "{colour:?} on white"
+                    );
+                    if let Color::Indexed(tone) = colour {
+                        assert!(contrast_with_white(tone) >= 4.5, "{tone}");
+                    }
+                }
+            }
         }
     }
 }

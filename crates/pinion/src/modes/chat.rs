@@ -210,11 +210,25 @@ pub(crate) fn background_of(theme: Option<&str>) -> Option<Background> {
     }
 }
 
-/// See <https://no-color.org>.
+/// How many colours the terminal says it has. For none see <https://no-color.org>.
 pub(crate) fn colours() -> Colours {
-    match std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
-        true => Colours::None,
-        false => Colours::Palette,
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let terminal = std::env::var("TERM").unwrap_or_default();
+    let known = [
+        "256color",
+        "direct",
+        "kitty",
+        "ghostty",
+        "alacritty",
+        "foot",
+        "wezterm",
+    ];
+    if is_set("NO_COLOR") {
+        Colours::None
+    } else if is_set("COLORTERM") || known.iter().any(|part| terminal.contains(part)) {
+        Colours::Many
+    } else {
+        Colours::Palette
     }
 }
 

@@ -73,7 +73,7 @@ pub struct Chat {
 impl Chat {
     /// Shows the chat before there is anybody to talk to.
     pub fn open(terminal: Terminal, options: Options) -> io::Result<Self> {
-        let asks_background = options.background.is_none() && options.colours == Colours::Palette;
+        let asks_background = options.background.is_none() && options.colours != Colours::None;
         let (mut state, clockwork) = state::begin(options);
         if draws_pictures() {
             state.transcript.set_images(Images::Drawn);

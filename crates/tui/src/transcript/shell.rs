@@ -118,7 +118,7 @@ impl Shell {
                 let time = elapsed(look.now.saturating_duration_since(*since));
                 let state = (format!("running{time}"), theme.dim);
                 let mut lines = vec![headline(command, *is_private, Some(state), width, look)];
-                let rows = folded(printed, End::Last, ROWS, width, theme.dim, theme);
+                let rows = folded(printed, End::Last, ROWS, width, theme.text, theme);
                 let skipped = rows.len().saturating_sub(ROWS);
                 lines.extend(rows.into_iter().skip(skipped));
                 lines

@@ -164,7 +164,7 @@ impl Card {
             State::Writing | State::Waiting | State::Stopped => return Vec::new(),
             State::Running(_) if self.waits_for_you(look) => return self.plan(width, look),
             State::Running(_) => {
-                let rows = folded(&self.text(), End::Last, LIVE_ROWS, width, theme.dim, theme);
+                let rows = folded(&self.text(), End::Last, LIVE_ROWS, width, theme.text, theme);
                 let skipped = rows.len().saturating_sub(LIVE_ROWS);
                 return rows.into_iter().skip(skipped).collect();
             }
@@ -180,7 +180,7 @@ impl Card {
             State::Done(_) if self.tells_count_only() && look.tools == Fold::Folded => Vec::new(),
             State::Done(_) if self.name == "write" => self.written_file(width, look),
             State::Done(_) if self.name == "read" => self.read_file(width, look),
-            State::Done(_) => self.shown(width, theme.dim, look),
+            State::Done(_) => self.shown(width, theme.text, look),
         };
         let images = self.content().0.iter().filter_map(image);
         lines.extend(images.map(|words| preview::row(&words, width, theme.dim)));
@@ -209,9 +209,9 @@ impl Card {
         let whole = self.text();
         let (text, style, end) = match self.state {
             State::Failed(_) if self.is_command() => {
-                (split_ending(&whole).0, look.theme.dim, End::Last)
+                (split_ending(&whole).0, look.theme.text, End::Last)
             }
-            _ if self.is_command() => (whole.as_str(), look.theme.dim, End::Last),
+            _ if self.is_command() => (whole.as_str(), look.theme.text, End::Last),
             _ => (whole.as_str(), style, End::First),
         };
         match look.tools {
@@ -237,7 +237,7 @@ impl Card {
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or("");
         let language = path.rsplit_once('.').map_or("", |(_, extension)| extension);
         if language.is_empty() || language.contains('/') || code.len() > MAX_COLOURED {
-            return preview::wrapped(code.trim_end(), width, look.theme.dim);
+            return preview::wrapped(code.trim_end(), width, look.theme.text);
         }
         let clean = sanitise(code.trim_end());
         let lines = look.highlighter.lines(language, &clean, look.theme);
