@@ -18,7 +18,7 @@ const TWICE: Duration = Duration::from_millis(800);
 /// Somebody who has typed something so recently is in the middle of it.
 const WRITING: Duration = Duration::from_secs(2);
 /// Rows a turn of the wheel scrolls.
-const WHEEL: usize = 3;
+const WHEEL: isize = 3;
 
 impl State {
     /// Something came from the terminal.
@@ -27,11 +27,28 @@ impl State {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key),
             Event::Paste(text) => self.paste(&text),
             Event::Mouse(mouse) => match mouse.kind {
-                MouseEventKind::ScrollUp => self.transcript.scroll(Scroll::Up(WHEEL)),
-                MouseEventKind::ScrollDown => self.transcript.scroll(Scroll::Down(WHEEL)),
+                MouseEventKind::ScrollUp => self.wheel(-WHEEL),
+                MouseEventKind::ScrollDown => self.wheel(WHEEL),
                 _ => {}
             },
             _ => {}
+        }
+    }
+
+    /// The wheel moves what is in front.
+    fn wheel(&mut self, rows: isize) {
+        let scroll = match rows < 0 {
+            true => Scroll::Up(rows.unsigned_abs()),
+            false => Scroll::Down(rows.unsigned_abs()),
+        };
+        match &mut self.overlay {
+            _ if !self.dialogs.is_empty() => {
+                if !self.dialogs.roll(rows) {
+                    self.transcript.scroll(scroll);
+                }
+            }
+            Some(overlay) => overlay.wheel(rows),
+            None => self.transcript.scroll(scroll),
         }
     }
 

@@ -56,6 +56,12 @@ impl Cursor {
         true
     }
 
+    /// Moves by so many rows in a list of `length` rows, to its ends and no further.
+    pub fn roll(&mut self, rows: isize, length: usize) {
+        let last = length.saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(rows).min(last);
+    }
+
     /// The rows to draw where there is room for `room` of `length`; the selected one is among them.
     pub fn show(&mut self, length: usize, room: usize) -> Range<usize> {
         self.page = room;

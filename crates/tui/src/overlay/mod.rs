@@ -43,6 +43,9 @@ pub(crate) trait Overlay: Send {
     /// Text was pasted.
     fn paste(&mut self, _text: &str) {}
 
+    /// The wheel was turned by so many rows, upwards if they are negative.
+    fn wheel(&mut self, _rows: isize) {}
+
     /// Draws it over the lower part of `area`, which is the whole screen; where the cursor is, if it has one.
     fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position>;
 

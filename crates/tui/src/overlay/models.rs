@@ -113,6 +113,10 @@ impl Overlay for ModelPicker {
         }
     }
 
+    fn wheel(&mut self, rows: isize) {
+        self.picker.wheel(rows);
+    }
+
     fn paste(&mut self, text: &str) {
         self.picker.paste(text);
     }
@@ -179,6 +183,10 @@ impl Overlay for ThinkingPicker {
             (Picked::Close, _) => Step::Close,
             _ => Step::Stay,
         }
+    }
+
+    fn wheel(&mut self, rows: isize) {
+        self.picker.wheel(rows);
     }
 
     fn paste(&mut self, text: &str) {

@@ -176,6 +176,10 @@ impl Overlay for Page {
         Step::Stay
     }
 
+    fn wheel(&mut self, rows: isize) {
+        self.top = self.top.saturating_add_signed(rows).min(self.lowest);
+    }
+
     fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
         let columns = area.intersection(buf.area).width;
         let lines = self.lines(columns, theme);

@@ -188,6 +188,11 @@ impl<T: Item> Picker<T> {
         }
     }
 
+    /// The wheel moves without going from one end to the other.
+    pub fn wheel(&mut self, rows: isize) {
+        self.cursor.roll(rows, self.len());
+    }
+
     /// Pasted text narrows like typed text.
     pub fn paste(&mut self, text: &str) {
         if text.is_empty() {

@@ -92,6 +92,10 @@ impl Overlay for SessionPicker {
         }
     }
 
+    fn wheel(&mut self, rows: isize) {
+        self.picker.wheel(rows);
+    }
+
     fn paste(&mut self, text: &str) {
         self.picker.paste(text);
     }

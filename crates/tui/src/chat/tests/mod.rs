@@ -199,3 +199,30 @@ fn no_size_is_too_small_to_draw() {
         }
     }
 }
+
+#[test]
+fn the_wheel_moves_what_is_in_front() {
+    let mut desk = conversation();
+    let wheel = |desk: &mut Desk, kind: MouseEventKind| {
+        desk.state.terminal_event(TerminalEvent::Mouse(MouseEvent {
+            kind,
+            column: 1,
+            row: 1,
+            modifiers: KeyModifiers::NONE,
+        }));
+    };
+    desk.press(KeyCode::Char('g'), KeyModifiers::CONTROL);
+    let first = desk.screen(80, 20);
+    wheel(&mut desk, MouseEventKind::ScrollDown);
+    let second = desk.screen(80, 20);
+    let (first, second): (Vec<_>, Vec<_>) = (first.lines().collect(), second.lines().collect());
+    assert_eq!(first[4..10], second[1..7]);
+    desk.press(KeyCode::Esc, KeyModifiers::NONE);
+    assert!(desk.state.transcript.follows_end());
+    for _ in 0..3 {
+        desk.screen(80, 10);
+        wheel(&mut desk, MouseEventKind::ScrollUp);
+    }
+    desk.screen(80, 10);
+    assert!(!desk.state.transcript.follows_end());
+}

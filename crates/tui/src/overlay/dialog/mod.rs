@@ -98,6 +98,12 @@ impl Dialogs {
         shown.is_some_and(|waiting| waiting.question.scrolls(key))
     }
 
+    /// Turns the wheel over what is asked; whether there is anything to read on in.
+    pub fn roll(&mut self, rows: isize) -> bool {
+        let shown = self.waiting.front_mut();
+        shown.is_some_and(|waiting| waiting.question.wheel(rows))
+    }
+
     /// The first row it took at the last drawing.
     pub fn top(&self) -> Option<u16> {
         self.waiting.front().map(|waiting| waiting.question.top())

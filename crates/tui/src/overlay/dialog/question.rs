@@ -52,6 +52,12 @@ impl Question {
         self.answer.is_text() || (is_page && (self.hidden > 0 || self.answer.is_long()))
     }
 
+    /// Reads on in a long question; whether it is one.
+    pub fn wheel(&mut self, rows: isize) -> bool {
+        self.top = self.top.saturating_add_signed(rows).min(self.hidden);
+        self.hidden > 0
+    }
+
     /// The row of its rule at the last drawing.
     pub fn top(&self) -> u16 {
         self.rule

@@ -270,6 +270,10 @@ impl Overlay for TreeView {
         }
     }
 
+    fn wheel(&mut self, rows: isize) {
+        self.cursor.roll(rows, self.rows.len());
+    }
+
     fn paste(&mut self, text: &str) {
         match &mut self.typing {
             Typing::Nowhere => {}
