@@ -77,6 +77,9 @@ impl State {
         let queued_lines = self.queued_lines();
         let queued = stack.bottom(queued_lines.len() as u16);
         let above = self.widget_rows(Placement::Above, &mut stack);
+        // Set apart from what was said, where there is room.
+        let has_more = queued.height + above.height > 0;
+        stack.bottom(u16::from(has_more && stack.0.height > 8));
         let transcript = stack.0;
 
         self.draw_transcript(transcript, buf);
@@ -97,6 +100,14 @@ impl State {
                 ..area
             };
             self.completion.draw(popup, buf, &self.theme);
+            if popup.y > area.y {
+                let line = Rect {
+                    y: popup.y - 1,
+                    height: 1,
+                    ..area
+                };
+                self.draw_line(line, buf);
+            }
         }
         cursor
     }
@@ -220,7 +231,7 @@ impl State {
     }
 
     fn draw_widgets(&self, placement: Placement, area: Rect, buf: &mut Buffer) {
-        draw_rows(&self.panels.lines(placement), self.theme.text, area, buf);
+        draw_rows(&self.panels.lines(placement), self.theme.dim, area, buf);
     }
 }
 

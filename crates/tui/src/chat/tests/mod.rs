@@ -226,3 +226,12 @@ fn the_wheel_moves_what_is_in_front() {
     desk.screen(80, 10);
     assert!(!desk.state.transcript.follows_end());
 }
+
+#[test]
+fn what_completes_itself_is_set_apart_from_what_was_said() {
+    let mut desk = conversation();
+    desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    desk.state.ask_commands();
+    desk.write("/co");
+    insta::assert_snapshot!("completing", desk.screen(60, 20));
+}
