@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crossterm::event::KeyEvent;
-use pinion_agent::{Answer, BranchSummary, Command, ForkPosition, Navigation, Origin};
+use pinion_agent::{Answer, BranchSummary, Command, EngineError, ForkPosition, Navigation, Origin};
 use pinion_message::{Model, ThinkingLevel};
 
 use super::commands::{help, own_commands};
@@ -16,6 +16,16 @@ use crate::overlay::{
     TreeView,
 };
 use crate::transcript::NoticeKind;
+
+/// Why a model cannot be chosen. Those without a key are not told from those that do not exist.
+pub(crate) fn about_model(error: &EngineError) -> String {
+    match error {
+        EngineError::ModelNotFound { provider, .. } => format!(
+            "{error}. Either there is no key for {provider}, or there is no such model; `pinion models` tells."
+        ),
+        _ => error.to_string(),
+    }
+}
 
 impl State {
     pub(super) fn dialog_key(&mut self, key: KeyEvent) {
@@ -96,7 +106,12 @@ impl State {
     }
 
     fn set_model(&self, provider: String, id: String) {
-        self.tell_and_look(Command::SetModel { provider, id });
+        self.ask(Command::SetModel { provider, id }, |state, result| {
+            if let Err(error) = result {
+                state.notice(NoticeKind::Error, &about_model(&error));
+            }
+        });
+        self.ask_state();
         self.ask_stats();
     }
 
@@ -122,7 +137,7 @@ impl State {
             if let Some((provider, id)) = named.split_once('/') {
                 return state.set_model(provider.to_owned(), id.to_owned());
             }
-            let mut picker = ModelPicker::new(models, state.session.model.as_deref());
+            let mut picker = ModelPicker::new(models, state.session.model.as_ref());
             picker.paste(&named);
             state.overlay = Some(Box::new(picker));
         });

@@ -32,12 +32,17 @@ struct Row {
 }
 
 impl ModelPicker {
-    /// These, of which `current` answers now.
-    pub fn new(models: Vec<Arc<Model>>, current: Option<&Model>) -> Self {
+    /// These, of which `current` answers now. It is one of them even if nobody lists it.
+    pub fn new(mut models: Vec<Arc<Model>>, current: Option<&Arc<Model>>) -> Self {
         let is_current = |model: &Model| {
             current
                 .is_some_and(|current| current.provider == model.provider && current.id == model.id)
         };
+        if let Some(current) = current
+            && !models.iter().any(|model| is_current(model))
+        {
+            models.insert(0, Arc::clone(current));
+        }
         let names = models
             .iter()
             .map(|model| width(&model.provider) + 1 + width(&model.id));

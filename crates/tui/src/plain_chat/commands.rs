@@ -9,6 +9,7 @@ use pinion_session::Stats;
 use super::PlainChat;
 use crate::Abilities;
 use crate::transcript::NoticeKind;
+use crate::chat::about_model;
 
 const HELP: &str = "\
 /model [provider/id]   who answers; without a name: the models there are
@@ -122,10 +123,14 @@ impl PlainChat {
     fn model(&mut self, rest: &str) {
         if let Some((provider, id)) = rest.split_once('/') {
             let (provider, id) = (provider.to_owned(), id.to_owned());
-            return self.done(
-                Command::SetModel { provider, id },
-                "It answers from now on.",
-            );
+            return self.ask(Command::SetModel { provider, id }, |chat, result| {
+                match result {
+                    Ok(_) => chat.notice(NoticeKind::Information, "It answers from now on."),
+                    Err(error) => chat.notice(NoticeKind::Error, &about_model(&error)),
+                }
+                chat.ask_state();
+                chat.show_prompt();
+            });
         }
         self.ask(Command::GetAvailableModels, |chat, result| {
             match result {

@@ -117,3 +117,21 @@ fn a_command_with_turns_is_told_what_it_cannot_do() {
         assert_eq!(commands.len(), 1, "{line}: {commands:?}");
     }
 }
+
+#[test]
+fn a_model_that_is_not_there_may_lack_a_key() {
+    let mut desk = Desk::new(Abilities::Session);
+    desk.write("/model openai/gpt-4o");
+    desk.press(KeyCode::Enter, KeyModifiers::NONE);
+    desk.answer(|command| match command {
+        Command::GetAvailableModels => Some(Answer::Models(Vec::new())),
+        _ => None,
+    });
+    let error = pinion_agent::EngineError::ModelNotFound {
+        provider: "openai".to_owned(),
+        id: "gpt-4o".to_owned(),
+    };
+    let words = crate::chat::about_model(&error);
+    assert!(words.contains("no key for openai"), "{words}");
+    assert!(words.contains("pinion models"), "{words}");
+}

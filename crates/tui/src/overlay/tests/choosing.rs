@@ -266,3 +266,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_model_in_use_is_in_the_list_even_if_nobody_lists_it() {
+    let models = models();
+    let demo = Arc::clone(&models[2]);
+    let mut picker = ModelPicker::new(Vec::new(), Some(&demo));
+    assert!(screen(&mut picker, 80, 24).contains(&format!("● {}/{}", demo.provider, demo.id)));
+    let mut picker = ModelPicker::new(models[..2].to_vec(), Some(&demo));
+    assert!(screen(&mut picker, 80, 24).contains("● "));
+}
