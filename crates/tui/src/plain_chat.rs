@@ -60,6 +60,10 @@ struct PlainChat {
     shells: usize,
     /// What extensions show beside the conversation and was not printed yet, by its key.
     beside: BTreeMap<String, String>,
+    /// Commands of templates, skills and extensions, once they are known.
+    commands: Option<Vec<String>>,
+    /// A line that calls no command there is, and was to be sent once.
+    doubted: Option<String>,
     ending: Option<u8>,
     broken: Option<io::Error>,
 }
@@ -93,6 +97,8 @@ pub async fn plain_chat(
         is_running: false,
         shells: 0,
         beside: BTreeMap::new(),
+        commands: None,
+        doubted: None,
         ending: None,
         broken: None,
     };
@@ -128,6 +134,7 @@ impl PlainChat {
     fn begin(&mut self) {
         self.print("Type a message and Enter. /help lists the commands, Ctrl-D leaves.\n");
         self.ask_state();
+        self.ask_commands();
         self.ask(Command::GetMessages, |chat, result| {
             match result {
                 Ok(Answer::Messages(messages)) => {
@@ -274,6 +281,9 @@ impl PlainChat {
         }
         if text.starts_with('/') && self.own_command(text) {
             return;
+        }
+        if self.is_doubtful(text) {
+            return self.show_prompt();
         }
         self.printer.typed(text);
         match self.is_ready {

@@ -14,7 +14,6 @@ use crate::transcript::NoticeKind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Own {
     Help,
-    Hotkeys,
     Model,
     Thinking,
     New,
@@ -42,7 +41,6 @@ const OWN: &[(&str, Own, For, &str, &str)] = {
     use For::{All, Sessions};
     &[
         ("help", Own::Help, All, "", "keys and commands"),
-        ("hotkeys", Own::Hotkeys, All, "", "keys and commands"),
         (
             "model",
             Own::Model,
@@ -107,6 +105,9 @@ const OWN: &[(&str, Own, For, &str, &str)] = {
     ]
 };
 
+/// Other names some of them have.
+const ALIASES: [&str; 2] = ["exit", "hotkeys"];
+
 /// The commands of the chat itself.
 pub(super) fn own_commands(abilities: Abilities) -> impl Iterator<Item = CommandEntry> {
     OWN.iter()
@@ -129,10 +130,21 @@ impl State {
                 return;
             };
             let others: Vec<CommandEntry> = commands.iter().filter_map(entry).collect();
-            state.other_commands = others.iter().map(help).collect();
+            state.other_commands = Some(others.iter().map(help).collect());
             let own = own_commands(state.abilities());
             state.completion.set_commands(own.chain(others).collect());
         });
+    }
+
+    /// The name of the command this line calls if there is no such command.
+    pub(super) fn unknown_command<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let others = self.other_commands.as_ref()?;
+        let name = called(text)?;
+        let is_own = OWN.iter().any(|(known, ..)| *known == name) || ALIASES.contains(&name);
+        let is_other = others
+            .iter()
+            .any(|command| called(&command.name) == Some(name));
+        (!is_own && !is_other).then_some(name)
     }
 
     /// Does what `text` asks if it is a command of the chat; whether it was.
@@ -140,7 +152,11 @@ impl State {
         let (name, rest) = text[1..]
             .split_once(char::is_whitespace)
             .unwrap_or((&text[1..], ""));
-        let name = if name == "exit" { "quit" } else { name };
+        let name = match name {
+            "exit" => "quit",
+            "hotkeys" => "help",
+            name => name,
+        };
         let Some((_, own, who, ..)) = OWN.iter().find(|(known, ..)| *known == name) else {
             return false;
         };
@@ -164,7 +180,7 @@ impl State {
 
     fn obey(&mut self, own: Own, rest: &str) {
         match own {
-            Own::Help | Own::Hotkeys => self.show_help(),
+            Own::Help => self.show_help(),
             Own::Model => self.pick_model(rest),
             Own::Thinking => self.thinking(rest),
             Own::New => self.replace(Command::NewSession {
@@ -263,6 +279,7 @@ impl State {
                 cancelled: false,
             }) => {
                 state.another_session();
+                state.hint("This is a new session. The one it began in stays as it was.");
                 if let Some(text) = text {
                     state.editor.set_text(&text);
                 }
@@ -280,6 +297,13 @@ impl State {
         self.reload();
         self.ask_commands();
     }
+}
+
+/// The command a line calls, if it looks like a call and not like a path.
+pub(crate) fn called(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('/')?.split(char::is_whitespace).next()?;
+    let is_name = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_' | ':' | '.');
+    (!name.is_empty() && name.chars().all(is_name)).then_some(name)
 }
 
 /// A command as the help page tells of it.

@@ -270,7 +270,9 @@ impl State {
 
     pub(super) fn show_help(&mut self) {
         let own = own_commands(self.abilities()).map(|command| help(&command));
-        let commands: Vec<_> = own.chain(self.other_commands.iter().cloned()).collect();
+        let commands: Vec<_> = own
+            .chain(self.other_commands.iter().flatten().cloned())
+            .collect();
         self.overlay = Some(Box::new(Page::help(self.abilities(), &commands)));
     }
 

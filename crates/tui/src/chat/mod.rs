@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use pinion_message::Block;
 
+pub(crate) use self::commands::called;
 pub(crate) use self::lists::about_model;
 use self::run::Clockwork;
 use self::state::State;

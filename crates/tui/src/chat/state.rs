@@ -77,8 +77,10 @@ pub(crate) struct State {
     pub(super) steering: Vec<String>,
     pub(super) follow_up: Vec<String>,
     pub(super) panels: Panels,
-    /// Commands of templates, skills and extensions.
-    pub(super) other_commands: Vec<CommandHelp>,
+    /// Commands of templates, skills and extensions, once they are known.
+    pub(super) other_commands: Option<Vec<CommandHelp>>,
+    /// A line that calls no command there is, and was to be sent once.
+    pub(super) doubted: Option<String>,
     pub(super) shells: Shells,
     /// Since when a run is active.
     pub(super) running: Option<Instant>,
@@ -160,7 +162,8 @@ pub(super) fn begin(options: Options) -> (State, Clockwork) {
         steering: Vec::new(),
         follow_up: Vec::new(),
         panels: Panels::default(),
-        other_commands: Vec::new(),
+        other_commands: None,
+        doubted: None,
         shells: Shells::default(),
         running: None,
         compacting: false,

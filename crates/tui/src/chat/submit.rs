@@ -22,6 +22,16 @@ impl State {
             self.hint("An answer is on its way. Wait for it, or stop it with Esc.");
             return;
         }
+        if let Some(name) = self.unknown_command(&text)
+            && self.doubted.as_ref() != Some(&text)
+        {
+            self.hint(&format!(
+                "There is no command /{name}. Enter again sends the line."
+            ));
+            self.doubted = Some(text);
+            return;
+        }
+        self.doubted = None;
         let files = self.editor.references(&self.cwd);
         self.editor.take();
         self.written = None;

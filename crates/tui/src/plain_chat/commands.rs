@@ -5,11 +5,12 @@ use std::fmt::Write;
 use pinion_agent::{Answer, Command, Origin};
 use pinion_message::ThinkingLevel;
 use pinion_session::Stats;
+use serde_json::Value;
 
 use super::PlainChat;
 use crate::Abilities;
+use crate::chat::{about_model, called};
 use crate::transcript::NoticeKind;
-use crate::chat::about_model;
 
 const HELP: &str = "\
 /model [provider/id]   who answers; without a name: the models there are
@@ -92,6 +93,33 @@ impl PlainChat {
             }
             chat.show_prompt();
         });
+    }
+
+    /// Asks what else can be called with `/`.
+    pub(super) fn ask_commands(&self) {
+        self.ask(Command::GetCommands, |chat, result| {
+            if let Ok(Answer::Commands(Value::Array(commands))) = result {
+                let names = commands
+                    .iter()
+                    .filter_map(|command| command["name"].as_str());
+                chat.commands = Some(names.map(str::to_owned).collect());
+            }
+        });
+    }
+
+    /// Whether a line calls a command there is not, and is typed for the first time.
+    pub(super) fn is_doubtful(&mut self, text: &str) -> bool {
+        let before = self.doubted.take();
+        let (Some(commands), Some(name)) = (&self.commands, called(text)) else {
+            return false;
+        };
+        if commands.iter().any(|known| known == name) || before.as_deref() == Some(text) {
+            return false;
+        }
+        let words = format!("There is no command /{name}. The same line again is sent.");
+        self.notice(NoticeKind::Information, &words);
+        self.doubted = Some(text.to_owned());
+        true
     }
 
     fn done(&self, command: Command, words: &'static str) {

@@ -33,6 +33,7 @@ impl Host for Quiet {
         match command {
             Command::GetMessages => return reply.send(Ok(Answer::Messages(Vec::new()))),
             Command::GetState => return reply.send(Ok(Answer::Done)),
+            Command::GetCommands => return reply.send(Ok(Answer::Commands(json!([])))),
             _ => self.asked.lock().unwrap().push(format!("{command:?}")),
         }
         match command {
@@ -331,4 +332,18 @@ async fn what_extensions_show_is_printed_in_the_next_pause() {
         "{printed}"
     );
     assert!(printed.contains("say this"), "{printed}");
+}
+
+#[tokio::test]
+async fn a_mistyped_command_is_sent_when_it_is_typed_again() {
+    let (printed, _) = talked(async |talk: &Talk| {
+        talk.paper.shows("> ").await;
+        talk.say("/reveiw it");
+        talk.paper.shows("There is no command /reveiw.").await;
+        assert!(talk.host.asked.lock().unwrap().is_empty());
+        talk.say("/reveiw it");
+        talk.asks("/reveiw it").await;
+    })
+    .await;
+    assert!(printed.contains("again is sent"), "{printed}");
 }

@@ -118,6 +118,35 @@ fn a_command_with_turns_is_told_what_it_cannot_do() {
     }
 }
 
+fn know_commands(desk: &mut Desk) {
+    desk.state.ask_commands();
+    desk.answer(|command| match command {
+        Command::GetCommands => Some(Answer::Commands(json!([{"name": "review"}]))),
+        _ => None,
+    });
+}
+
+#[test]
+fn a_mistyped_command_is_sent_when_it_is_meant() {
+    let mut desk = Desk::new(Abilities::Session);
+    know_commands(&mut desk);
+    desk.write("/reveiw it");
+    desk.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert!(desk.asked().is_empty());
+    let screen = desk.screen(80, 10);
+    assert!(screen.contains("There is no command /reveiw."), "{screen}");
+    assert!(screen.contains("> /reveiw it"), "it stays: {screen}");
+    desk.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert!(desk.asked()[0].contains("/reveiw it"));
+    for line in ["/review it", "/etc/hosts is empty", "/ is the root"] {
+        desk.state.editor.clear();
+        desk.write(line);
+        desk.press(KeyCode::Enter, KeyModifiers::NONE);
+        let asked = desk.asked();
+        assert!(asked.join(" ").contains(line), "{line}: {asked:?}");
+    }
+}
+
 #[test]
 fn a_model_that_is_not_there_may_lack_a_key() {
     let mut desk = Desk::new(Abilities::Session);
