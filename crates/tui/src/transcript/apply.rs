@@ -339,10 +339,16 @@ impl Transcript {
         } else if aborted {
             self.notice(NoticeKind::Information, "Summarising was stopped.");
         } else if let Some(error) = error {
-            let words = format!(
-                "Summarising failed: {}\nThe conversation is as it was; /compact tries again.",
-                readable(error)
-            );
+            let words = match error {
+                "Already compacted" => "There is nothing new to summarise.".to_owned(),
+                _ if error.starts_with("Nothing to compact") => {
+                    "There is nothing to summarise yet: the conversation is short.".to_owned()
+                }
+                _ => format!(
+                    "Summarising failed: {}\nThe conversation is as it was; /compact tries again.",
+                    readable(error)
+                ),
+            };
             self.notice(NoticeKind::Error, &words);
         }
     }

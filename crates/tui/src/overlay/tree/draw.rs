@@ -131,9 +131,11 @@ impl TreeView {
             theme,
         };
         match &self.typing {
-            Typing::Label(_, name) => {
-                name.draw(line, buf, &dress("name: ", "nothing takes it away"))
-            }
+            Typing::Label(_, name) => name.draw(
+                line,
+                buf,
+                &dress("name: ", "left empty, the name is taken away"),
+            ),
             Typing::Search => self.search.draw(line, buf, &dress("/ ", "type to search")),
             Typing::Nowhere => {
                 self.search.draw(line, buf, &dress("/ ", ""));

@@ -168,6 +168,8 @@ fn a_compaction_ends_as_a_summary_or_with_words() {
     );
     transcript.apply(&start);
     transcript.apply(&end(None, false, Some("no")));
+    let short = "Nothing to compact (session too small)";
+    transcript.apply(&end(None, false, Some(short)));
     let result = CompactionResult {
         summary: "All of it.".into(),
         first_kept_entry_id: "x".into(),
@@ -184,6 +186,8 @@ fn a_compaction_ends_as_a_summary_or_with_words() {
 
     Summarising failed: no
     The conversation is as it was; /compact tries again.
+
+    There is nothing to summarise yet: the conversation is short.
 
     Summary of what was said before (9,000 tokens) … 1 line (Ctrl-O)
     ");
