@@ -58,6 +58,14 @@ pub struct Theme {
     pub kind: Style,
 }
 
+/// The same for something drawn over a rule, which is dimmed.
+pub(crate) fn on_rule(style: Style) -> Style {
+    match style.add_modifier.contains(Modifier::DIM) {
+        true => style,
+        false => style.remove_modifier(Modifier::DIM),
+    }
+}
+
 impl Theme {
     /// The styles for a terminal.
     pub fn new(background: Background, colours: Colours) -> Self {

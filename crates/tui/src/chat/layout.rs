@@ -4,12 +4,14 @@ use std::time::Instant;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::widgets::{Clear, Widget};
 
 use super::state::State;
 use super::status::row;
 use crate::overlay::Overlay;
 use crate::request::Placement;
 use crate::text::{clip, width};
+use crate::theme::on_rule;
 use crate::transcript::{Attention, Look};
 
 /// The most rows the editor takes.
@@ -106,6 +108,7 @@ impl State {
                     height: 1,
                     ..area
                 };
+                Clear.render(line, buf);
                 self.draw_line(line, buf);
             }
         }
@@ -168,7 +171,8 @@ impl State {
         if let Some(name) = &self.session.name {
             let name = clip(name, room.saturating_sub(place_width + 4));
             if !name.is_empty() {
-                buf.set_string(area.x + 1, area.y, format!(" {name} "), self.theme.accent);
+                let style = on_rule(self.theme.accent);
+                buf.set_string(area.x + 1, area.y, format!(" {name} "), style);
             }
         }
     }

@@ -9,6 +9,7 @@ use ratatui::widgets::{Clear, Widget};
 
 use crate::Theme;
 use crate::text::{clip, width};
+use crate::theme::on_rule;
 
 /// Below this height keys are not told.
 const ROOM_FOR_HINTS: u16 = 6;
@@ -83,7 +84,7 @@ impl Panel<'_> {
                 area.y,
                 format!(" {title} "),
                 columns,
-                theme.heading,
+                on_rule(theme.heading),
             );
         }
         if !note.is_empty() {

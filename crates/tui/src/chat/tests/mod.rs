@@ -15,6 +15,7 @@ use pinion_message::{AssistantMessage, Block, Content, Message, UserMessage};
 use pinion_session::SessionInfo;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Modifier;
 use serde_json::{Map, Value, json};
 
 use super::Options;
@@ -196,6 +197,25 @@ fn no_size_is_too_small_to_draw() {
     for width in 0..30 {
         for height in 0..14 {
             conversation().screen(width, height);
+        }
+    }
+}
+
+#[test]
+fn what_stands_in_a_rule_is_not_dimmed_with_it() {
+    let mut desk = conversation();
+    desk.press(KeyCode::Char('g'), KeyModifiers::CONTROL);
+    let area = Rect::new(0, 0, 80, 20);
+    for (title, closes) in [("Help", true), ("files", false)] {
+        let mut buffer = Buffer::empty(area);
+        desk.state.draw(area, &mut buffer);
+        let cells: Vec<&str> = buffer.content().iter().map(|cell| cell.symbol()).collect();
+        let at =
+            (0..cells.len()).find(|&at| cells[at..].concat().starts_with(&format!(" {title} ─")));
+        let style = buffer.content()[at.unwrap() + 1].style();
+        assert!(!style.add_modifier.contains(Modifier::DIM), "{title}");
+        if closes {
+            desk.press(KeyCode::Esc, KeyModifiers::NONE);
         }
     }
 }
