@@ -10,11 +10,11 @@ use super::Meanwhile;
 use crate::Theme;
 use crate::editor::{Editor, EditorOutcome};
 use crate::overlay::input::{self, Input};
-use crate::overlay::panel::clipped;
+use crate::overlay::panel::{clipped, row_text};
 use crate::overlay::picker::{Item, Picked, Picker, Prompt, Selection};
 use crate::overlay::search::Matching;
 use crate::request::DialogKind;
-use crate::text::sanitise;
+use crate::text::{sanitise, width};
 
 /// Lists up to this length show their filter only once something is typed.
 const SHORT_LIST: usize = 7;
@@ -152,6 +152,16 @@ impl Answer {
     /// Whether it is a text one moves in.
     pub fn is_text(&self) -> bool {
         matches!(self, Self::Editor(_))
+    }
+
+    /// The option that is selected, if a row cannot show all of it.
+    pub fn long_selection(&self, columns: u16) -> Option<&str> {
+        let Self::Select(picker) = self else {
+            return None;
+        };
+        let shown = &picker.selected()?.shown;
+        let row = row_text(Rect::new(0, 0, columns, 1));
+        (width(shown) > usize::from(row.width)).then_some(shown)
     }
 
     /// How many rows it takes if there is room.

@@ -105,6 +105,10 @@ impl Question {
         let message = self.message.iter();
         asked
             .extend(message.flat_map(|line| wrap(Line::styled(line.clone(), theme.text), columns)));
+        if let Some(selected) = self.answer.long_selection(columns) {
+            let selected = Line::styled(selected.to_owned(), theme.accent);
+            asked.extend(wrap(selected, columns));
+        }
 
         let wanted = self.answer.rows(columns);
         let least = self.answer.least_rows().min(wanted);

@@ -207,6 +207,20 @@ fn questions_queue_up_and_are_answered_in_turn() {
 }
 
 #[test]
+fn all_of_an_option_can_be_read_while_it_is_selected() {
+    let long = "rename the function everywhere, in the tests and in the guide as well";
+    let question = json!({"method": "select", "title": "How?", "options": ["leave it", long]});
+    let (mut dialogs, _) = asked(&[question]);
+    let seen = screen(&mut dialogs, 40, 24);
+    assert!(seen.contains('…') && !seen.contains("guide"), "{seen}");
+    press(&mut dialogs, "Down");
+    let seen = screen(&mut dialogs, 40, 24);
+    assert!(seen.contains("guide as well"), "{seen}");
+    press(&mut dialogs, "Up");
+    assert!(!screen(&mut dialogs, 40, 24).contains("guide"));
+}
+
+#[test]
 fn time_is_counted_down_and_its_end_closes() {
     let question = |id: &str, timeout: u64| json!({"id": id, "method": "input", "title": "Who?", "timeout": timeout});
     let (mut dialogs, hand) = asked(&[
