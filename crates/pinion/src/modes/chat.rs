@@ -3,6 +3,7 @@
 pub(crate) mod capture;
 mod host;
 mod life;
+mod numbered;
 
 use std::io::{self, BufRead};
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ use self::host::SessionHost;
 use self::life::Life;
 use super::conversation::opening;
 use crate::cli::Flags;
-use crate::engine::{Basis, Shared};
+use crate::engine::{Basis, Shared, session_directory};
 use crate::failure::Failure;
 use crate::program::Program;
 use crate::runtime;
@@ -97,20 +98,24 @@ fn on_screen(
 /// In plain lines.
 fn in_lines(
     program: Program,
-    flags: Box<Flags>,
+    mut flags: Box<Flags>,
     opening: Prompts,
 ) -> Result<Option<ChatEnding>, Failure> {
-    if flags.resume {
-        return Err(Failure::usage(
-            "--resume needs the whole screen to pick from. Use --continue, or --session with an id from `pinion sessions list`.",
-        ));
-    }
-    let output = stdio::claim_stdout()?;
+    let mut output = stdio::claim_stdout()?;
+    let mut input = typed_lines()?;
     let (feed, reader) = pinion_tui::feed();
     let basis = modern_basis(&flags)?;
+    if flags.resume {
+        let place = session_directory(&basis.dirs, &flags, &basis.settings);
+        let found = place.map_or_else(Vec::new, |place| pinion_session::list(&place));
+        match numbered::pick(&found, &mut output, || input.blocking_recv())? {
+            Some(session) => flags.session = Some(session.path.display().to_string()),
+            None => return Ok(None),
+        }
+    }
     let options = PlainOptions {
         output: Box::new(output),
-        input: typed_lines()?,
+        input,
         texts: opening.texts,
         images: opening.images,
     };

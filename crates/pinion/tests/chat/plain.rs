@@ -51,3 +51,25 @@ fn a_terminal_that_can_do_nothing_gets_plain_lines() {
     room.terminal.say("/quit");
     room.terminal.wait_for("ended with 0");
 }
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn a_session_is_picked_by_its_number() {
+    let room = Room::new(json!({"turns": [says("Hello yourself."), says("Here again.")]}));
+    let plain = &room.terminal;
+    let prompt = || {
+        plain.wait_until("the prompt", |screen| screen.trim_end().ends_with('>'));
+    };
+    room.start("--plain hello");
+    plain.wait_for("Hello yourself.");
+    prompt();
+    plain.press(&["C-d"]);
+    plain.wait_for("ended with 0");
+    room.start("--plain -r");
+    plain.wait_for("1. hello (2 messages)");
+    plain.say("1");
+    plain.wait_for("Hello yourself.");
+    prompt();
+    plain.say("again");
+    plain.wait_for("Here again.");
+}

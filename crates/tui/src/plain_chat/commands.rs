@@ -207,7 +207,7 @@ fn refused(name: &str) -> Option<Command> {
 fn elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
         "/resume" => {
-            "Plain mode has no list to pick from. Leave, and start with --continue, or with --session and an id from `pinion sessions list`."
+            "Leave, and start with --resume, which lists the sessions of this directory, or with --session and an id from `pinion sessions list`."
         }
         "/tree" | "/fork" => {
             "Plain mode does not show the tree. /clone goes on in a copy; to go back to a place, leave and start without --plain."

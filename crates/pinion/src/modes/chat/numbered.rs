@@ -1,0 +1,88 @@
+//! Picks a session where there is no screen: by its number.
+
+use std::io::{self, Write};
+
+use pinion_session::SessionInfo;
+use pinion_tui::{clip, one_line};
+
+/// How many are shown, those used last first.
+const MOST: usize = 20;
+/// How much is shown of what a session is about.
+const COLUMNS: usize = 70;
+
+/// Asks which of these to go on with; `None` when nobody wants one.
+pub(super) fn pick<'a>(
+    sessions: &'a [SessionInfo],
+    output: &mut impl Write,
+    mut line: impl FnMut() -> Option<String>,
+) -> io::Result<Option<&'a SessionInfo>> {
+    let shown = &sessions[..sessions.len().min(MOST)];
+    if shown.is_empty() {
+        writeln!(output, "There are no sessions of this directory.")?;
+        return Ok(None);
+    }
+    for (number, session) in (1..).zip(shown) {
+        let about = session.name.as_ref().unwrap_or(&session.first_message);
+        let about = clip(&one_line(about), COLUMNS);
+        let messages = session.message_count;
+        writeln!(output, "{number:>3}. {about} ({messages} messages)")?;
+    }
+    if sessions.len() > shown.len() {
+        let rest = sessions.len() - shown.len();
+        writeln!(output, "{rest} more: `pinion sessions list`")?;
+    }
+    loop {
+        write!(output, "Which one? A number; an empty line picks none: ")?;
+        output.flush()?;
+        let Some(typed) = line().filter(|line| !line.trim().is_empty()) else {
+            return Ok(None);
+        };
+        let number = typed.trim().parse::<usize>().ok();
+        match number.and_then(|number| shown.get(number.checked_sub(1)?)) {
+            Some(session) => return Ok(Some(session)),
+            None => writeln!(output, "Answer with a number from 1 to {}.", shown.len())?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(number: u32, name: Option<&str>) -> SessionInfo {
+        SessionInfo {
+            path: format!("/sessions/{number}.jsonl").into(),
+            id: number.to_string(),
+            cwd: String::new(),
+            name: name.map(str::to_owned),
+            parent_session_path: None,
+            created: 0,
+            modified: 0,
+            message_count: 4,
+            first_message: "first \u{1b}[2J\nwords".to_owned(),
+        }
+    }
+
+    /// Which number was picked with these lines, and what was printed.
+    fn picked(sessions: &[SessionInfo], typed: &[&str]) -> (Option<String>, String) {
+        let mut output = Vec::new();
+        let mut typed = typed.iter().map(|&line| line.to_owned());
+        let picked = pick(sessions, &mut output, || typed.next()).unwrap();
+        let printed = String::from_utf8(output).unwrap();
+        (picked.map(|session| session.id.clone()), printed)
+    }
+
+    #[test]
+    fn a_session_is_picked_by_its_number() {
+        let sessions = [session(7, Some("parser")), session(8, None)];
+        let (id, printed) = picked(&sessions, &["nine", "0", "2"]);
+        assert_eq!(id.as_deref(), Some("8"));
+        assert!(printed.contains("1. parser (4 messages)"), "{printed}");
+        assert!(!printed.contains('\u{1b}'), "{printed:?}");
+        assert_eq!(printed.matches("from 1 to 2").count(), 2, "{printed}");
+        for nothing in [&[][..], &[""]] {
+            assert_eq!(picked(&sessions, nothing).0, None);
+        }
+        assert!(picked(&[], &["1"]).1.contains("no sessions"));
+    }
+}
