@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{CompactionResult, EngineError, ForkPosition, Origin, Saying};
+use crate::{CompactionResult, EngineError, ForkPosition, Origin};
 
 /// What a client may ask of a session.
 #[derive(Debug)]
@@ -20,11 +20,8 @@ use crate::{CompactionResult, EngineError, ForkPosition, Origin, Saying};
 pub enum Command {
     /// Says something to the agent. Answered when accepted, not when done.
     Prompt(Prompt),
-    /// Something said by who takes part in the session.
-    Say {
-        message: CustomMessage,
-        how: Saying,
-    },
+    /// Something said by who takes part in the session, which starts a run.
+    Say(CustomMessage),
     /// Nothing: answered when the agent does nothing by itself.
     WaitForIdle,
     /// Queues a message for delivery into the active or next run.

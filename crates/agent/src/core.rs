@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pinion_message::{Mask, Message};
+use pinion_message::{CustomMessage, Mask, Message, now_millis};
 use pinion_session::NewEntry;
 use pinion_tools::ToolSettings;
 use tokio_util::sync::CancellationToken;
@@ -183,6 +183,19 @@ impl Core {
     pub fn keep(&self, message: &Arc<Message>) {
         self.log(NewEntry::Message(Arc::clone(message)));
         self.state().messages.push(Arc::clone(message));
+    }
+
+    /// What who takes part says, as it is kept.
+    pub fn said(&self, message: CustomMessage) -> Arc<Message> {
+        let mut message = CustomMessage {
+            timestamp: now_millis(),
+            ..message
+        };
+        self.mask.content(&mut message.content);
+        if let Some(details) = &mut message.details {
+            self.mask.value(details);
+        }
+        Arc::new(Message::Custom(message))
     }
 
     /// Puts a message into a queue; everyone hears of the user's at once.

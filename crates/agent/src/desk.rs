@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use pinion_message::{Block, Message, Model, ThinkingLevel, UserMessage};
+use pinion_message::{Block, CustomMessage, Message, Model, ThinkingLevel, UserMessage};
 use pinion_session::{ContextUsage, Entry, NewEntry, Store};
 use pinion_tools::Tool;
 use serde_json::Value;
@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 
 use crate::core::Core;
+use crate::error::QUEUE_LIMIT;
 use crate::session::Order;
 use crate::{Answer, Command, Delivery, EngineError, Event, Reply};
 
@@ -191,16 +192,36 @@ impl Desk {
         }
     }
 
-    /// Queues something the user might have said, if a run is active; says whether it is.
-    pub fn queue(&self, mut words: Vec<Block>, delivery: Delivery) -> Result<bool, EngineError> {
+    /// Queues something the user might have said.
+    pub fn queue(&self, mut words: Vec<Block>, delivery: Delivery) -> Result<(), EngineError> {
         let core = self.core()?;
         core.mask.blocks(&mut words);
-        let message = Arc::new(Message::User(UserMessage::now(words)));
-        if !core.state().is_streaming() {
-            return Ok(false);
+        core.queue(Arc::new(Message::User(UserMessage::now(words))), delivery)
+    }
+
+    /// Says something without starting a run.
+    pub fn say(&self, message: CustomMessage, how: Saying) -> Result<(), EngineError> {
+        let core = self.core()?;
+        let message = core.said(message);
+        match how {
+            Saying::Aside => {
+                // Only what belongs to a run is told to who takes part.
+                let start = Event::MessageStart(Arc::clone(&message));
+                core.outlet.tell_listeners(&start);
+                core.keep(&message);
+                core.outlet.tell_listeners(&Event::MessageEnd(message));
+                Ok(())
+            }
+            Saying::Queued(delivery) => core.queue(message, delivery),
+            Saying::NextTurn => {
+                let mut state = core.state();
+                if state.next_turn.len() >= QUEUE_LIMIT {
+                    return Err(EngineError::QueueFull);
+                }
+                state.next_turn.push(message);
+                Ok(())
+            }
         }
-        core.queue(message, delivery)?;
-        Ok(true)
     }
 
     /// Asks something and does not wait for the answer.
@@ -229,21 +250,14 @@ impl Desk {
 }
 
 /// When something said by who takes part is heard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Saying {
-    /// At once: steering while a run is active, otherwise without starting one.
-    #[default]
-    Now,
-    /// The same, but it starts a run when none is active.
-    NowAndRun,
-    /// When the run would stop.
-    FollowUp,
-    /// The same, but it starts a run when none is active.
-    FollowUpAndRun,
+    /// At once, beside any run.
+    Aside,
+    /// By the run that is active, or the next one.
+    Queued(Delivery),
     /// With the next prompt.
     NextTurn,
-    /// As if a run were active.
-    Queued(Delivery),
 }
 
 impl std::fmt::Debug for Desk {

@@ -39,6 +39,14 @@ pub(crate) struct RunEnd {
     pub last: Option<Arc<Message>>,
 }
 
+/// Who has heard of the end of a turn.
+enum Told {
+    /// Everyone.
+    ToAll,
+    /// Who takes part; clients have not.
+    ToHooks,
+}
+
 /// What is said at the beginning of a turn.
 #[derive(Default)]
 struct Pending {
@@ -103,6 +111,8 @@ impl<'a> Run<'a> {
         self.core.set_phase(Phase::Running);
         self.core.emit(Event::AgentStart);
         self.core.emit(Event::TurnStart);
+        // Who takes part may have something to say before the model is asked.
+        self.core.outlet.drained(&self.cancel).await;
         let mut pending = Pending::prompts(prompts);
         pending.steering = self.core.state().take_queued(Delivery::Steer);
         let mut first_turn = true;
@@ -140,11 +150,17 @@ impl<'a> Run<'a> {
                     tool_results: calls.results.into(),
                 };
                 pending.steering = calls.steering;
+                let told = self.tell_turn_end(&turn_end).await;
                 if pending.steering.is_empty() {
                     pending.steering = self.core.state().take_queued(Delivery::Steer);
                 }
                 goes_on = has_calls || !pending.is_empty();
-                sight = self.end_turn(turn_end, goes_on, &pending).await;
+                if goes_on {
+                    sight = self.sight(&pending).await;
+                }
+                if let Told::ToHooks = told {
+                    self.core.outlet.tell_listeners(&turn_end);
+                }
             }
             pending.follow_up = self.core.state().take_queued(Delivery::FollowUp);
             if pending.is_empty() {
@@ -160,30 +176,20 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Tells that a turn is over. Who filters the context of the turn that follows does so before
-    /// clients hear of it.
-    async fn end_turn(
-        &self,
-        turn_end: Event,
-        goes_on: bool,
-        pending: &Pending,
-    ) -> Option<Vec<Arc<Message>>> {
-        if !goes_on || self.core.hook(Moment::Context).is_none() {
-            self.core.emit(turn_end);
-            return None;
-        }
-        if self.core.hook(Moment::TurnEnd).is_none() {
-            self.core.emit(turn_end);
-            return self.sight(pending).await;
+    /// Tells that a turn is over, and waits for what who takes part says then: it belongs to the
+    /// run. Who filters the context of the turn that follows does so before clients hear of it.
+    async fn tell_turn_end(&self, turn_end: &Event) -> Told {
+        if self.core.hook(Moment::Context).is_none() || self.core.hook(Moment::TurnEnd).is_none() {
+            self.core.emit(turn_end.clone());
+            self.core.outlet.drained(&self.cancel).await;
+            return Told::ToAll;
         }
         self.core
             .ask_hook(Moment::TurnEnd, &self.cancel, |hooks| {
-                hooks.observe(&turn_end)
+                hooks.observe(turn_end)
             })
             .await;
-        let sight = self.sight(pending).await;
-        self.core.outlet.tell_listeners(&turn_end);
-        sight
+        Told::ToHooks
     }
 
     /// What the model is to see, where that differs from the conversation.

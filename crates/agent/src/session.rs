@@ -230,7 +230,7 @@ impl Actor {
                 images,
                 delivery,
             } => self.queue_text(&text, images, delivery, reply),
-            Command::Say { message, how } => self.say(message, how, reply),
+            Command::Say(message) => self.say_and_run(message, reply),
             Command::WaitForIdle => {
                 if self.work.is_none() {
                     reply.done();

@@ -9,6 +9,8 @@
 
 #[path = "api/actions.rs"]
 mod actions;
+#[path = "api/delivery.rs"]
+mod delivery;
 #[path = "api/dialogs.rs"]
 mod dialogs;
 #[path = "api/events.rs"]

@@ -7,10 +7,9 @@ use pinion_message::{Block, CustomMessage, Message, UserMessage, now_millis};
 use serde_json::Value;
 
 use super::{Actor, Waiting};
-use crate::error::QUEUE_LIMIT;
 use crate::hooks::{Input, InputOutcome, Moment, Opening, OpeningChanges, Origin};
 use crate::state::Phase;
-use crate::{Answer, Command, Delivery, Disposition, EngineError, Event, Prompt, Reply, Saying};
+use crate::{Answer, Command, Delivery, Disposition, EngineError, Event, Prompt, Reply};
 
 /// Something who takes part must see first.
 pub(super) enum Arrival {
@@ -256,53 +255,20 @@ impl Actor {
         reply.send(queued.map(|()| Answer::Taken(Disposition::Queued)));
     }
 
-    /// Says something for who takes part.
-    pub(super) fn say(&mut self, message: CustomMessage, how: Saying, reply: Reply) {
-        let mut message = CustomMessage {
-            timestamp: now_millis(),
-            ..message
+    /// Runs with something said by who takes part.
+    pub(super) fn say_and_run(&mut self, message: CustomMessage, reply: Reply) {
+        if let Err(error) = self.core.ready_to_ask() {
+            return reply.send(Err(error));
+        }
+        let message = self.core.said(message);
+        if self.core.state().is_streaming() {
+            return self.queue(message, Delivery::Steer, reply);
+        }
+        let start = Start {
+            messages: vec![message],
+            system_prompt: None,
         };
-        self.core.mask.content(&mut message.content);
-        if let Some(details) = &mut message.details {
-            self.core.mask.value(details);
-        }
-        let message = Arc::new(Message::Custom(message));
-        let running = self.core.state().is_streaming();
-        match how {
-            Saying::NextTurn => {
-                let mut state = self.core.state();
-                if state.next_turn.len() >= QUEUE_LIMIT {
-                    drop(state);
-                    return reply.send(Err(EngineError::QueueFull));
-                }
-                state.next_turn.push(message);
-                drop(state);
-                reply.send(Ok(Answer::Taken(Disposition::Queued)));
-            }
-            Saying::Queued(delivery) => self.queue(message, delivery, reply),
-            Saying::Now | Saying::NowAndRun if running => {
-                self.queue(message, Delivery::Steer, reply);
-            }
-            Saying::FollowUp | Saying::FollowUpAndRun if running => {
-                self.queue(message, Delivery::FollowUp, reply);
-            }
-            Saying::NowAndRun | Saying::FollowUpAndRun => {
-                if let Err(error) = self.core.ready_to_ask() {
-                    return reply.send(Err(error));
-                }
-                let start = Start {
-                    messages: vec![message],
-                    system_prompt: None,
-                };
-                self.start_when_free(start, reply);
-            }
-            Saying::Now | Saying::FollowUp => {
-                self.core.emit(Event::MessageStart(Arc::clone(&message)));
-                self.core.keep(&message);
-                self.core.emit(Event::MessageEnd(message));
-                reply.send(Ok(Answer::Taken(Disposition::Handled)));
-            }
-        }
+        self.start_when_free(start, reply);
     }
 }
 

@@ -28,23 +28,24 @@ export function sendUserMessage(content, options) {
   const images = parts.filter((part) => part?.type === "image");
   const texts = parts.filter((part) => part?.type === "text").map((part) => part.text);
   const given = { text: texts.join("\n"), images: images.length ? images : undefined, source: "extension" };
+  const how = { ...options, duringRun: isTellingOfRun() };
   if (!extensions.some((extension) => extension.handlers.has("input"))) {
-    say(given, options);
+    say(given, how);
     return;
   }
   const work = `said:${(count += 1)}`;
   input(work, given).then((heard) => {
-    if (!heard.handled) say(heard, options);
+    if (!heard.handled) say(heard, how);
   });
 }
 
-function say(heard, options) {
+function say(heard, how) {
   const words = [{ type: "text", text: heard.text }, ...(heard.images ?? [])];
-  const send = () => now(home, "sendUserMessage", words, options ?? {});
-  if (now(home, "isIdle") || !options?.deliverAs) {
-    soon("send_user_message", send);
-  } else {
+  const send = () => now(home, "sendUserMessage", words, how);
+  if (how.duringRun || !now(home, "isIdle")) {
     send();
+  } else {
+    soon("send_user_message", send);
   }
 }
 

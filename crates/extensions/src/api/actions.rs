@@ -198,40 +198,51 @@ impl Inner {
             // What is said while a run is active belongs to it, also when it ends meanwhile.
             (Some("followUp"), false) => Saying::Queued(Delivery::FollowUp),
             (_, false) => Saying::Queued(Delivery::Steer),
-            (_, true) if options["triggerTurn"] == true => Saying::NowAndRun,
-            (_, true) => Saying::Now,
+            (_, true) if options["triggerTurn"] == true => {
+                return self.submit(desk, Command::Say(message), EVENT);
+            }
+            (_, true) => Saying::Aside,
         };
-        self.submit(desk, Command::Say { message, how }, EVENT);
+        self.told_if_failed(EVENT, desk.say(message, how));
     }
 
     fn send_user_message(self: &Arc<Self>, desk: &Desk, content: &Value, options: &Value) {
+        const EVENT: &str = "send_user_message";
         let blocks = payload::blocks_from(content);
         let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
         let text = texts.join("\n");
-        let is_image = |block: &Block| matches!(block, Block::Image { .. });
+        let images = blocks
+            .iter()
+            .filter(|block| matches!(block, Block::Image { .. }));
         let delivery = match options["deliverAs"].as_str() {
             Some("steer") => Some(Delivery::Steer),
             Some("followUp") => Some(Delivery::FollowUp),
             _ => None,
         };
-        if let Some(delivery) = delivery {
-            let mut words = vec![Block::text(text.clone())];
-            words.extend(blocks.iter().filter(|block| is_image(block)).cloned());
-            match desk.queue(words, delivery) {
-                Ok(true) => return,
-                Ok(false) => {}
-                Err(error) => {
-                    return self.fault("<runtime>", "send_user_message", error.to_string());
-                }
+        let busy = !desk.is_idle() || options["duringRun"] == true;
+        match delivery {
+            Some(delivery) if busy => {
+                let mut words = vec![Block::text(text)];
+                words.extend(images.cloned());
+                self.told_if_failed(EVENT, desk.queue(words, delivery));
+            }
+            None if busy => self.told_if_failed(EVENT, Err(EngineError::Busy)),
+            when_busy => {
+                let command = Command::Prompt(Prompt {
+                    images: images.cloned().collect(),
+                    when_busy,
+                    origin: Origin::Hook,
+                    ..Prompt::new(text)
+                });
+                self.submit(desk, command, EVENT);
             }
         }
-        let command = Command::Prompt(Prompt {
-            images: blocks.into_iter().filter(is_image).collect(),
-            when_busy: delivery,
-            origin: Origin::Hook,
-            ..Prompt::new(text)
-        });
-        self.submit(desk, command, "send_user_message");
+    }
+
+    fn told_if_failed(&self, event: &str, said: Result<(), EngineError>) {
+        if let Err(error) = said {
+            self.fault("<runtime>", event, error.to_string());
+        }
     }
 
     /// Asks the session; only a failure is told.

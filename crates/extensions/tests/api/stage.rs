@@ -170,6 +170,10 @@ impl Listener for Ear {
                 during,
                 error,
             } => json!({"error": error, "event": during, "path": file_name(source)}),
+            Event::QueueUpdate {
+                steering,
+                follow_up,
+            } => json!({"queued": [steering.len(), follow_up.len()]}),
             Event::SessionInfoChanged(name) => json!({"name": name}),
             Event::Settled { .. } => {
                 let _ = self.settled.send(());
