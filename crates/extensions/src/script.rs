@@ -7,6 +7,7 @@ mod commonjs;
 mod embedded;
 mod errors;
 mod facade;
+mod gaps;
 mod heap;
 mod limits;
 mod load;

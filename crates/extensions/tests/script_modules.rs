@@ -270,3 +270,87 @@ async fn the_same_values_come_however_a_built_in_module_is_imported() {
         ])
     );
 }
+
+#[tokio::test]
+async fn names_that_nobody_exports_are_undefined() {
+    let bench = Bench::new().await;
+    bench.write(
+        "types.ts",
+        "export interface Shape { side: number } export type Id = string; export const real = 1;",
+    );
+    bench.write(
+        "inner.ts",
+        "export * from './types'; export * from './ring';",
+    );
+    bench.write(
+        "ring.ts",
+        "export * from './inner'; export const round = 'round';",
+    );
+    bench.write("old.cjs", "exports.has = 'has';");
+    bench.write(
+        "passes.ts",
+        "export { Shape, real } from './types'; import { Id } from './types'; export { Id };
+         export { Shape as Again, round } from './inner';",
+    );
+    bench.write(
+        "a.ts",
+        "import { Shape, Id, real, Again, round } from './passes'; import { missing } from './types';
+         import { has, hasNot } from './old.cjs'; import none from './types';
+         export default [typeof Shape, typeof Id, real, typeof Again, round, typeof missing, has, typeof hasNot,
+           typeof none];",
+    );
+    assert_eq!(
+        bench.run("a.ts").await.unwrap(),
+        json!([
+            "undefined",
+            "undefined",
+            1,
+            "undefined",
+            "round",
+            "undefined",
+            "has",
+            "undefined",
+            "undefined",
+        ])
+    );
+}
+
+#[tokio::test]
+async fn decorators_of_typescript_run() {
+    let bench = Bench::new().await;
+    bench.write(
+        "a.ts",
+        "const log: unknown[] = [];
+         const loud = (_target: object, key: string, about: PropertyDescriptor) => {
+           const quiet = about.value;
+           about.value = function (...words: string[]) { return quiet.apply(this, words).toUpperCase() };
+         };
+         const field = (target: object, key: string) => { log.push(key) };
+         const parameter = (target: object, key: string, at: number) => { log.push([key, at]) };
+         const named = (name: string) => (type: any) => { type.called = name };
+         @named('it') class Voice {
+           @field volume = 1;
+           @loud say(@parameter word: string) { return word + this.volume }
+         }
+         export default [new Voice().say('hi'), (Voice as any).called, log];",
+    );
+    assert_eq!(
+        bench.run("a.ts").await.unwrap(),
+        json!(["HI1", "it", ["volume", ["say", 0]]])
+    );
+}
+
+#[tokio::test]
+async fn a_cts_file_may_be_written_as_a_module() {
+    let bench = Bench::new().await;
+    bench.write(
+        "module.cts",
+        "import { join } from 'node:path';\nexport const at: string = join('a', 'b');",
+    );
+    bench.write("common.cts", "module.exports = { at: 'common' as string };");
+    bench.write(
+        "a.ts",
+        "import { at } from './module.cts'; import { at as other } from './common.cts'; export default [at, other];",
+    );
+    assert_eq!(bench.run("a.ts").await.unwrap(), json!(["a/b", "common"]));
+}

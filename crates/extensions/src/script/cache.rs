@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::transform::Facts;
 
 /// Changes whenever what is kept changes its meaning.
-const VERSION: &str = concat!("pinion ", env!("CARGO_PKG_VERSION"), " script 2");
+const VERSION: &str = concat!("pinion ", env!("CARGO_PKG_VERSION"), " script 3");
 const MAGIC: &[u8] = b"pinion-script-1\n";
 const CHECKSUM: usize = 32;
 

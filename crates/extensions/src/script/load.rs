@@ -13,6 +13,7 @@ use rquickjs::{Ctx, Error, Exception, Module, Object, Result};
 
 use super::cache::Cache;
 use super::facade::Facades;
+use super::gaps::Gaps;
 use super::packages::Wanted;
 use super::raw::{Bytecode, load_module};
 use super::resolve::{Request, Target, internal, resolve};
@@ -26,6 +27,7 @@ pub(crate) const REQUIRE: &str = "pinion:runtime/require";
 pub(crate) struct Loading {
     cache: RefCell<Option<Rc<Cache>>>,
     facades: Facades,
+    pub(super) gaps: Gaps,
     wanted: RefCell<HashMap<String, Imports>>,
     /// Modules written here around a CommonJS file: they may import [`REQUIRE`].
     around_common: RefCell<HashSet<String>>,
@@ -58,6 +60,7 @@ impl Loading {
         Self {
             cache: RefCell::new(cache_dir.map(|place| Rc::new(Cache::new(place)))),
             facades: Facades::default(),
+            gaps: Gaps::default(),
             wanted: RefCell::default(),
             around_common: RefCell::default(),
             counted: RefCell::new(0),
@@ -159,7 +162,10 @@ impl Loading {
 
     fn load_file<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js>> {
         let path = path_of(name);
-        let prepared = self.prepare(ctx, &path)?;
+        let prepared = match self.gaps.take_ready(&path) {
+            Some(prepared) => prepared,
+            None => self.prepare(ctx, &path)?,
+        };
         if prepared.facts.kind != Kind::Module {
             self.around_common.borrow_mut().insert(name.to_owned());
             return commonjs::as_module(ctx, name, &path);
@@ -280,16 +286,16 @@ impl Resolver for Names {
             wanted: Wanted::Import,
         };
         let found = self.0.name_of(ctx, request)?;
-        let Some(module) = embedded::find(&found) else {
-            return Ok(found);
-        };
         let wanted = self.0.wanted.borrow();
         let names = wanted
             .get(base)
             .and_then(|imports| imports.iter().find(|(module, _)| module == name))
             .map(|(_, names)| names.as_slice())
             .unwrap_or_default();
-        Ok(self.0.facades.covering(module, names))
+        Ok(match embedded::find(&found) {
+            Some(module) => self.0.facades.covering(module, names),
+            None => self.0.without_gaps(ctx, found, names),
+        })
     }
 }
 
@@ -309,7 +315,8 @@ impl Loader for Modules {
         if let Some(module) = embedded::find(name) {
             return load_module(ctx, Bytecode::trusted(module.code));
         }
-        if let Some(source) = loading.facades.source(name) {
+        let written = loading.facades.source(name);
+        if let Some(source) = written.or_else(|| loading.gaps.source(name)) {
             return Module::declare(ctx.clone(), name, source);
         }
         if name.starts_with("pinion:") {

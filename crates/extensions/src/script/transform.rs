@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use oxc::allocator::Allocator;
-use oxc::ast::ast::{ImportDeclarationSpecifier, Program, Statement};
+use oxc::ast::ast::{Declaration, ImportDeclarationSpecifier, Program, Statement};
 use oxc::codegen::Codegen;
 use oxc::parser::{ParseOptions, Parser};
 use oxc::semantic::SemanticBuilder;
 use oxc::span::SourceType;
 use oxc::syntax::module_record::{ExportImportName, ModuleRecord};
-use oxc::transformer::{TransformOptions, Transformer};
+use oxc::transformer::{
+    DecoratorOptions, HelperLoaderMode, HelperLoaderOptions, TransformOptions, Transformer,
+};
 use serde::{Deserialize, Serialize};
 
 use super::packages::Package;
@@ -46,6 +48,10 @@ pub(crate) struct Facts {
     pub(crate) imports: Imports,
     /// Whether it uses `require` although it is a module.
     pub(crate) uses_require: bool,
+    /// The names a module exports.
+    pub(crate) exports: Vec<String>,
+    /// The modules it passes on whole.
+    pub(crate) stars: Vec<String>,
 }
 
 impl Facts {
@@ -54,6 +60,8 @@ impl Facts {
             kind,
             imports: Vec::new(),
             uses_require: false,
+            exports: Vec::new(),
+            stars: Vec::new(),
         }
     }
 }
@@ -110,9 +118,18 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
         allow_return_outside_function: true,
         ..ParseOptions::default()
     };
-    let parsed = Parser::new(&allocator, source, source_type)
-        .with_options(options)
-        .parse();
+    let parse = |source_type| {
+        Parser::new(&allocator, source, source_type)
+            .with_options(options)
+            .parse()
+    };
+    let mut parsed = parse(source_type);
+    let mut given = given;
+    if ending == "cts" && is_written_as_module(&parsed.program) {
+        // Whatever its name says, it is written as a module.
+        parsed = parse(SourceType::ts());
+        given = Some(Kind::Module);
+    }
     if parsed.panicked || !parsed.diagnostics.is_empty() {
         return Err(first_error(path, source, &parsed.diagnostics));
     }
@@ -157,16 +174,21 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
     }
     let mut imports = re_exported(&parsed.module_record);
     let code = if typescript || ending == "jsx" {
-        let done = Transformer::new(&allocator, path, &TransformOptions::default())
+        let done = Transformer::new(&allocator, path, &transform_options())
             .build_with_scoping(scoping, &mut program);
         if !done.diagnostics.is_empty() {
             return Err(first_error(path, source, &done.diagnostics));
         }
-        Codegen::new().build(&program).code
+        let code = Codegen::new().build(&program).code;
+        if code.contains("babelHelpers.") {
+            prelude.push_str(DECORATING);
+        }
+        code
     } else {
         source.to_owned()
     };
     imported(&program, &mut imports);
+    let (exports, stars) = exported(&program);
     if !parsed.module_record.dynamic_imports.is_empty() {
         // What an `import()` may ask for is not known before it is made.
         for (_, names) in &mut imports {
@@ -183,8 +205,37 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
             kind,
             imports,
             uses_require,
+            exports,
+            stars,
         },
     })
+}
+
+/// What translated decorators call, in one line so that the others keep their numbers.
+const DECORATING: &str = concat!(
+    "const babelHelpers = { ",
+    "decorate(list, target, key, given) { ",
+    "const about = arguments.length; ",
+    "let result = about < 3 ? target : given === null ? Object.getOwnPropertyDescriptor(target, key) : given; ",
+    "for (const one of [...list].reverse()) ",
+    "result = (about < 3 ? one(result) : about > 3 ? one(target, key, result) : one(target, key)) || result; ",
+    "if (about > 3 && result) Object.defineProperty(target, key, result); ",
+    "return result; }, ",
+    "decorateParam: (at, one) => (target, key) => one(target, key, at) }; ",
+);
+
+fn transform_options() -> TransformOptions {
+    TransformOptions {
+        decorator: DecoratorOptions {
+            legacy: true,
+            ..DecoratorOptions::default()
+        },
+        helper_loader: HelperLoaderOptions {
+            mode: HelperLoaderMode::External,
+            ..HelperLoaderOptions::default()
+        },
+        ..TransformOptions::default()
+    }
 }
 
 /// Whether a line begins as only modules do. Saves parsing what is plainly not one.
@@ -197,6 +248,13 @@ fn looks_like_module(source: &str) -> bool {
                 starts && source[at + word.len()..].starts_with([' ', '{', '*', '"', '\''])
             })
         })
+}
+
+/// Whether a program imports and exports as modules do, and not by `export =`.
+fn is_written_as_module(program: &Program<'_>) -> bool {
+    let mut statements = program.body.iter();
+    let assigns = |statement: &Statement<'_>| matches!(statement, Statement::TSExportAssignment(_));
+    !program.body.iter().any(assigns) && statements.any(|one| one.is_module_declaration())
 }
 
 fn re_exported(record: &ModuleRecord<'_>) -> Imports {
@@ -238,6 +296,47 @@ fn imported(program: &Program<'_>, imports: &mut Imports) {
             }
         }
     }
+}
+
+/// The names a program exports, and the modules it passes on whole.
+fn exported(program: &Program<'_>) -> (Vec<String>, Vec<String>) {
+    let mut names = Vec::new();
+    let mut stars = Vec::new();
+    for statement in &program.body {
+        match statement {
+            Statement::ExportDefaultDeclaration(_) => names.push("default".to_owned()),
+            Statement::ExportDeclaration(export) => declared(&export.declaration, &mut names),
+            Statement::ExportNamedDeclaration(export) => {
+                let exported = export.specifiers.iter().map(|one| one.exported.name());
+                names.extend(exported.map(|name| name.to_string()));
+            }
+            Statement::ExportFromDeclaration(export) => {
+                let exported = export.specifiers.iter().map(|one| one.exported.name());
+                names.extend(exported.map(|name| name.to_string()));
+            }
+            Statement::ExportAllDeclaration(export) => match &export.exported {
+                Some(name) => names.push(name.name().to_string()),
+                None => stars.push(export.source.value.to_string()),
+            },
+            _ => {}
+        }
+    }
+    (names, stars)
+}
+
+fn declared(declaration: &Declaration<'_>, names: &mut Vec<String>) {
+    let name = match declaration {
+        Declaration::VariableDeclaration(variables) => {
+            let patterns = variables.declarations.iter().map(|variable| &variable.id);
+            let bound = patterns.flat_map(|pattern| pattern.get_binding_identifiers());
+            names.extend(bound.map(|name| name.name.to_string()));
+            return;
+        }
+        Declaration::FunctionDeclaration(function) => function.id.as_ref(),
+        Declaration::ClassDeclaration(class) => class.id.as_ref(),
+        _ => None,
+    };
+    names.extend(name.map(|name| name.name.to_string()));
 }
 
 fn note(imports: &mut Imports, module: &str, name: &str) {
