@@ -1,8 +1,9 @@
-//! A list of paths in the settings: plain paths, globs, and the three kinds of overrides.
+//! A list of paths in the settings or a manifest: plain paths, globs, and the three kinds of overrides.
 //!
 //! `dir` or `file.md` adds, `sub/*.md` selects, `!glob` takes out, `+path` puts one back in, and
-//! `-path` takes one out whatever else is said. Overrides also apply to what was found by itself
-//! in the same scope. Finding files is not done here.
+//! `-path` takes one out whatever else is said. In the settings globs beside plain paths select among
+//! those; in a manifest they add to them. Overrides also apply to what was found by itself in the same
+//! scope. Finding files is not done here.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -18,6 +19,17 @@ pub(crate) struct PathList {
     excluded: Vec<Pattern>,
     forced_in: Vec<PathBuf>,
     forced_out: Vec<PathBuf>,
+    globs: Globs,
+}
+
+/// What globs do beside plain paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Globs {
+    /// They select among what the paths name.
+    #[default]
+    Select,
+    /// They name more.
+    Add,
 }
 
 #[derive(Debug)]
@@ -54,13 +66,43 @@ impl PathList {
                 list.forced_in.push(paths::resolve(text, base, home));
             } else if let Some(text) = entry.strip_prefix('-') {
                 list.forced_out.push(paths::resolve(text, base, home));
-            } else if entry.contains(['*', '?']) {
+            } else if is_glob(entry) {
                 list.selected.extend(pattern(entry));
             } else if !entry.is_empty() {
                 list.plain.push(paths::resolve(entry, base, home));
             }
         }
         list
+    }
+
+    /// Reads the list of a manifest that stands in `root`.
+    pub(crate) fn of_manifest(
+        entries: &[&str],
+        root: &Path,
+        home: &Path,
+        file: &Path,
+        notices: &mut Vec<Notice>,
+    ) -> Self {
+        // A pattern without `/` is about the files beside the manifest.
+        let rooted = |entry: &&str| match is_glob(entry) && !entry.contains('/') {
+            true => format!("./{entry}"),
+            false => (*entry).to_owned(),
+        };
+        let entries: Vec<String> = entries.iter().map(rooted).collect();
+        let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+        let mut list = Self::parse(&entries, root, home, file, notices);
+        list.globs = Globs::Add;
+        // What is listed and not there is no mistake of who uses the package.
+        list.plain.retain(|path| path.exists());
+        list
+    }
+
+    /// Whether a file of a plain path is meant.
+    pub(crate) fn keeps_listed(&self, file: &Path) -> bool {
+        match self.globs {
+            Globs::Select => self.selects(file),
+            Globs::Add => self.keeps(file),
+        }
     }
 
     /// Whether a file that was found by itself stays.
@@ -101,14 +143,19 @@ impl PathList {
         !self.plain.is_empty() || !self.selected.is_empty()
     }
 
-    /// Directories to search when the list has wildcards and nothing else.
+    /// Directories to search for what globs name.
     pub(crate) fn search_roots(&self) -> Vec<&Path> {
-        if !self.plain.is_empty() {
+        if self.globs == Globs::Select && !self.plain.is_empty() {
             return Vec::new();
         }
         let whole = self.selected.iter().filter(|pattern| !pattern.by_name);
         whole.map(|pattern| pattern.root.as_path()).collect()
     }
+}
+
+/// Whether an entry that is no override has wildcards.
+fn is_glob(entry: &str) -> bool {
+    !entry.starts_with(['!', '+', '-']) && entry.contains(['*', '?'])
 }
 
 /// The ways to name a file: itself and, for what a directory is known by, the directory.

@@ -136,6 +136,51 @@ fn flags_then_project_then_user_then_packages() {
 }
 
 #[test]
+fn a_manifest_may_mix_paths_and_patterns() {
+    let sandbox = Sandbox::new();
+    for name in [
+        "a.ts",
+        "b.ts",
+        "old.ts",
+        "src/c.ts",
+        "src/d.ts",
+        "src/deep/e.ts",
+    ] {
+        sandbox.agent(&format!("pack/{name}"), "");
+        sandbox.agent(&format!("extensions/inside/{name}"), "");
+    }
+    let cases = [
+        (
+            json!(["./a.ts", "./gone.ts", "src/*.ts"]),
+            vec!["a.ts", "src/c.ts", "src/d.ts"],
+        ),
+        (
+            json!(["src/c.ts", "*.ts", "!old*"]),
+            vec!["src/c.ts", "a.ts", "b.ts"],
+        ),
+        (json!(["src", "!d.ts"]), vec!["src/c.ts"]),
+        (
+            json!(["a.ts", "src/**/*.ts", "-src/c.ts"]),
+            vec!["a.ts", "src/d.ts", "src/deep/e.ts"],
+        ),
+    ];
+    for (extensions, expected) in cases {
+        let manifest = json!({"name": "pack", "pi": {"extensions": extensions}}).to_string();
+        sandbox.agent("extensions/inside/package.json", &manifest);
+        let inside = sandbox.dirs.agent_dir.join("extensions/inside");
+        let found = find(&sandbox);
+        assert_eq!(below(&inside, &found), expected, "{manifest}");
+        assert_eq!(found.notices, []);
+
+        sandbox.agent("pack/package.json", &manifest);
+        let pack = sandbox.dirs.agent_dir.join("pack");
+        let found = find_with(&sandbox, &[pack.to_str().unwrap()], Discovery::Off);
+        assert_eq!(below(&pack, &found), expected, "{manifest}");
+        assert_eq!(found.notices, []);
+    }
+}
+
+#[test]
 fn a_directory_is_a_list_a_module_or_a_collection() {
     let sandbox = Sandbox::new();
     for name in [

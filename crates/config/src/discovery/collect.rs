@@ -226,7 +226,7 @@ impl<'a> Collector<'a> {
         let file = root.join("package.json");
         let mut files = if manifest.names_resources() {
             let entries = manifest.entries(kind);
-            let list = PathList::parse(&entries, root, self.home, &file, self.notices);
+            let list = PathList::of_manifest(&entries, root, self.home, &file, self.notices);
             self.files_of_list(&list)
         } else {
             conventional_files(root, self.sought)
@@ -243,10 +243,11 @@ impl<'a> Collector<'a> {
         for path in &list.plain {
             files.extend(self.files_at(path));
         }
+        files.retain(|file| list.keeps_listed(file));
         for root in list.search_roots() {
-            files.extend(files_below(root, self.sought));
+            let below = files_below(root, self.sought).into_iter();
+            files.extend(below.filter(|file| list.selects(file)));
         }
-        files.retain(|file| list.selects(file));
         files
     }
 

@@ -62,7 +62,7 @@ fn listed(directory: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     let file = directory.join("package.json");
-    let list = PathList::parse(&entries, directory, directory, &file, &mut unread);
+    let list = PathList::of_manifest(&entries, directory, directory, &file, &mut unread);
     let mut files = Vec::new();
     for path in &list.plain {
         match fs::metadata(path) {
@@ -75,10 +75,11 @@ fn listed(directory: &Path) -> Vec<PathBuf> {
             Err(_) => {}
         }
     }
+    files.retain(|file| list.keeps_listed(file));
     for root in list.search_roots() {
-        files.extend(scripts_below(root));
+        let below = scripts_below(root).into_iter();
+        files.extend(below.filter(|file| list.selects(file)));
     }
-    files.retain(|file| list.selects(file));
     files
 }
 
