@@ -44,7 +44,8 @@ impl Toolbox {
 
     /// Goes back to the first tools, with `extra` added.
     pub fn reset(&mut self, extra: Vec<Arc<dyn Tool>>) {
-        self.all = self.own.clone();
+        let permitted = |tool: &&Arc<dyn Tool>| self.filter.permits(&tool.spec().name);
+        self.all = self.own.iter().filter(permitted).cloned().collect();
         let active = self.own_active.clone();
         self.activate(&active);
         self.add(extra);

@@ -264,7 +264,7 @@ impl Parser {
             "--models" => self.flags.models = Some(list(&self.value(flag)?)),
             "--no-tools" | "-nt" => self.flags.no_tools = true,
             "--no-builtin-tools" | "-nbt" => self.flags.no_builtin_tools = true,
-            "--tools" | "-t" => self.flags.tools = Some(self.tools(flag)?),
+            "--tools" | "-t" => self.flags.tools = Some(list(&self.value(flag)?)),
             "--exclude-tools" | "-xt" => self.flags.exclude_tools = list(&self.value(flag)?),
             "--thinking" => self.thinking(flag)?,
             "--print" | "-p" => self.flags.print = true,
@@ -374,22 +374,6 @@ impl Parser {
             ))),
             false => Ok(names),
         }
-    }
-
-    fn tools(&mut self, flag: &str) -> Result<Vec<String>, Failure> {
-        let valid = pinion_tools::all_names();
-        let mut names = list(&self.value(flag)?);
-        names.retain(|name| {
-            let known = valid.contains(&name.as_str());
-            if !known {
-                let valid = valid.join(", ");
-                self.flags.warnings.push(format!(
-                    "Warning: Unknown tool \"{name}\". Valid tools: {valid}"
-                ));
-            }
-            known
-        });
-        Ok(names)
     }
 
     fn thinking(&mut self, flag: &str) -> Result<(), Failure> {

@@ -165,6 +165,7 @@ pub(crate) async fn build(
         choose_model(program, flags, &settings, &registry, &scope, &mut store)?;
     added_tools.extend(shared.clips(&flags.clips).await?);
     added_tools.extend(extensions.iter().flat_map(Extensions::tools));
+    tell(&unknown_tools(flags, tools.iter().chain(&added_tools)));
     let config = Config {
         store,
         cwd: dirs.cwd.clone(),
@@ -253,6 +254,19 @@ fn tool_names(flags: &Flags) -> Vec<String> {
     };
     names.retain(|name| !flags.exclude_tools.contains(name));
     names
+}
+
+/// A warning for each name that `--tools` gives and no tool has.
+fn unknown_tools<'a>(flags: &Flags, tools: impl Iterator<Item = &'a Arc<dyn Tool>>) -> Vec<String> {
+    let Some(wanted) = &flags.tools else {
+        return Vec::new();
+    };
+    let known: Vec<&str> = tools.map(|tool| tool.spec().name.as_str()).collect();
+    let unknown = wanted.iter().filter(|name| !known.contains(&name.as_str()));
+    let valid = known.join(", ");
+    unknown
+        .map(|name| format!("Unknown tool \"{name}\". Valid tools: {valid}"))
+        .collect()
 }
 
 /// How calls are made and told.

@@ -664,3 +664,37 @@ fn help_and_slips() {
         assert_eq!(ran.code, Exit::Code(2), "{arguments:?}: {}", ran.err);
     }
 }
+
+#[test]
+fn a_list_of_tools_is_about_those_of_extensions_too() {
+    let source = "export default (pi) => {
+       pi.registerTool({ name: 'greet', label: 'Greet', description: 'Greets', parameters: { type: 'object', properties: {} },
+         execute: async () => ({ content: [] }) });
+       pi.on('session_start', (_, ctx) =>
+         ctx.ui.notify(`${pi.getAllTools().map(({ name }) => name)}; ${pi.getActiveTools()}`));
+     };";
+    let rpc = ["--mode", "rpc", "--model", "offline/demo", "-e", "tools.ts"];
+    for (flags, tools) in [
+        (&["--tools", "read,greet"][..], "read,greet; read,greet"),
+        (&["--tools", "greet"], "greet; greet"),
+        (&["--no-tools"], "; "),
+    ] {
+        let sandbox = offline_sandbox(&json!({}));
+        sandbox.add_files(&json!({"tools.ts": source}));
+        let mut client = Client::start(sandbox, &[&rpc[..], flags].concat());
+        let at = client.wait_for(0, &json!({"method": "notify"}));
+        assert_eq!(client.line(at)["message"], tools, "{flags:?}");
+        client.finish();
+    }
+
+    let sandbox = offline_sandbox(&json!({}));
+    sandbox.add_files(&json!({"tools.ts": source}));
+    let flags = ["-p", "--model", "offline/demo", "-e", "tools.ts"];
+    let ran = run(
+        &sandbox,
+        &[&flags[..], &["--tools", "greet,gret", "hi"]].concat(),
+    );
+    let warning = "Warning: Unknown tool \"gret\". Valid tools: read, bash, edit, write, grep, find, ls, greet";
+    assert!(ran.err.contains(warning), "{}", ran.err);
+    assert!(!ran.err.contains("\"greet\""), "{}", ran.err);
+}
