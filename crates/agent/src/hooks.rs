@@ -257,7 +257,7 @@ pub struct CompactionPlan {
     pub is_split_turn: bool,
     pub tokens_before: u64,
     pub previous_summary: Option<String>,
-    /// `{read, modified}`: names of files.
+    /// `{read, written, edited}`: names of files.
     pub files: Value,
     /// `{enabled, reserveTokens, keepRecentTokens}`.
     pub settings: Value,

@@ -334,10 +334,7 @@ impl Actor {
             command @ (Command::NewSession { .. }
             | Command::SwitchSession { .. }
             | Command::Fork { .. }
-            | Command::CloneSession) => match core.can_replace(&command) {
-                Ok(()) => self.replace_if_permitted(command, reply),
-                Err(error) => reply.send(Err(error)),
-            },
+            | Command::CloneSession) => self.replace_if_permitted(command, reply),
         }
     }
 

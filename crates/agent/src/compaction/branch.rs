@@ -42,7 +42,7 @@ impl Core {
         }
         let choice = self
             .ask_hook(Moment::BeforeNavigation, cancel, |hooks| {
-                let plan = self.navigation_plan(&navigation, &place);
+                let plan = self.navigation_plan(&navigation);
                 hooks.before_navigation(plan, cancel.clone())
             })
             .await;
@@ -63,7 +63,8 @@ impl Core {
             (None, _) => None,
             (Some(_), Some((summary, details))) => Some((summary, details, None)),
             (Some(wanted), None) => {
-                let (summary, files, usage) = self.summarise_branch(&place, wanted, cancel).await?;
+                let target = &navigation.target_id;
+                let (summary, files, usage) = self.summarise_branch(target, wanted, cancel).await?;
                 Some((summary, Some(files.details()), Some(usage)))
             }
         };
@@ -101,10 +102,10 @@ impl Core {
         })
     }
 
-    fn navigation_plan(&self, navigation: &Navigation, place: &Place) -> NavigationPlan {
+    fn navigation_plan(&self, navigation: &Navigation) -> NavigationPlan {
         let state = self.state();
         let old = state.store.path();
-        let shared = shared_length(&state.store, &old, place.leaf.as_deref());
+        let shared = shared_length(&state.store, &old, &navigation.target_id);
         NavigationPlan {
             navigation: navigation.clone(),
             old_leaf: state.store.leaf().map(str::to_owned),
@@ -115,7 +116,7 @@ impl Core {
 
     async fn summarise_branch(
         &self,
-        place: &Place,
+        target: &str,
         wanted: &BranchSummary,
         cancel: &CancellationToken,
     ) -> Result<(String, Files, Usage), EngineError> {
@@ -128,7 +129,7 @@ impl Core {
         let budget = model
             .context_window
             .saturating_sub(self.settings.branch_summary_reserve_tokens);
-        let left = left_behind(&self.state().store, place.leaf.as_deref());
+        let left = left_behind(&self.state().store, target);
         let messages = within(left, budget);
         if messages.is_empty() {
             return Err(EngineError::Compaction("No content to summarize".into()));
@@ -165,8 +166,8 @@ fn place(store: &Store, target: &str) -> Result<Place, SessionError> {
 }
 
 /// How many entries of `old` are on the way to `to`.
-fn shared_length(store: &Store, old: &[&Entry], to: Option<&str>) -> usize {
-    let new = to.map(|to| store.path_to(to)).unwrap_or_default();
+fn shared_length(store: &Store, old: &[&Entry], to: &str) -> usize {
+    let new = store.path_to(to);
     old.iter()
         .zip(&new)
         .take_while(|(old, new)| old.id() == new.id())
@@ -174,7 +175,7 @@ fn shared_length(store: &Store, old: &[&Entry], to: Option<&str>) -> usize {
 }
 
 /// The messages from the current leaf back to where the way to `to` parts, in order.
-fn left_behind(store: &Store, to: Option<&str>) -> Vec<Arc<Message>> {
+fn left_behind(store: &Store, to: &str) -> Vec<Arc<Message>> {
     let old = store.path();
     let shared = shared_length(store, &old, to);
     let speaks = |entry: &&&Entry| !entry.is_message_of(Role::ToolResult);

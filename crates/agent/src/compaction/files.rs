@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 #[derive(Debug, Default)]
 pub(super) struct Files {
     read: BTreeSet<String>,
-    modified: BTreeSet<String>,
+    written: BTreeSet<String>,
+    edited: BTreeSet<String>,
 }
 
 impl Files {
@@ -23,7 +24,8 @@ impl Files {
             };
             match call.name.as_str() {
                 "read" => self.read.insert(path.to_owned()),
-                "write" | "edit" => self.modified.insert(path.to_owned()),
+                "write" => self.written.insert(path.to_owned()),
+                "edit" => self.edited.insert(path.to_owned()),
                 _ => continue,
             };
         }
@@ -39,17 +41,21 @@ impl Files {
             into.extend(paths.map(str::to_owned));
         };
         add("readFiles", &mut self.read);
-        add("modifiedFiles", &mut self.modified);
+        add("modifiedFiles", &mut self.edited);
     }
 
     /// The `details` of a compaction.
     pub fn details(&self) -> Value {
-        json!({ "readFiles": self.only_read(), "modifiedFiles": sorted(&self.modified) })
+        json!({ "readFiles": self.only_read(), "modifiedFiles": self.modified() })
     }
 
     /// What was done to files, as who takes part sees it.
     pub fn operations(&self) -> Value {
-        json!({ "read": sorted(&self.read), "modified": sorted(&self.modified) })
+        json!({
+            "read": sorted(&self.read),
+            "written": sorted(&self.written),
+            "edited": sorted(&self.edited),
+        })
     }
 
     /// The lists at the end of a summary.
@@ -57,7 +63,7 @@ impl Files {
         let mut text = String::new();
         for (tag, paths) in [
             ("read-files", self.only_read()),
-            ("modified-files", sorted(&self.modified)),
+            ("modified-files", self.modified()),
         ] {
             if !paths.is_empty() {
                 text.push_str(&format!("\n\n<{tag}>\n{}\n</{tag}>", paths.join("\n")));
@@ -66,8 +72,13 @@ impl Files {
         text
     }
 
+    fn modified(&self) -> Vec<String> {
+        sorted(self.written.union(&self.edited))
+    }
+
     fn only_read(&self) -> Vec<String> {
-        sorted(self.read.difference(&self.modified))
+        let changed = |path: &&String| self.written.contains(*path) || self.edited.contains(*path);
+        sorted(self.read.iter().filter(|path| !changed(path)))
     }
 }
 

@@ -63,10 +63,17 @@ impl Actor {
     /// Asks first whether the session may be replaced, then stops what goes on for it.
     pub(super) fn replace_if_permitted(&mut self, command: Command, reply: Reply) {
         if self.core.hooks.is_none() {
-            return self.exclusively(Waiting::Replace(command, reply));
+            return self.replace_if_possible(command, reply);
         }
         self.arrivals.push_back(Arrival::Replace(command, reply));
         self.next_arrival();
+    }
+
+    fn replace_if_possible(&mut self, command: Command, reply: Reply) {
+        match self.core.can_replace(&command) {
+            Ok(()) => self.exclusively(Waiting::Replace(command, reply)),
+            Err(error) => reply.send(Err(error)),
+        }
     }
 
     fn next_arrival(&mut self) {
@@ -109,7 +116,7 @@ impl Actor {
         let change = self.core.replacement(&command);
         let hooks = self.core.hook(Moment::BeforeReplace).cloned();
         let (Some(hooks), Some(change)) = (hooks, change) else {
-            return self.exclusively(Waiting::Replace(command, reply));
+            return self.replace_if_possible(command, reply);
         };
         self.arriving = Some(Box::pin(async move {
             let permitted = hooks.before_replace(&change).await;
@@ -123,9 +130,7 @@ impl Actor {
             Admitted::Handled(reply) => reply.send(Ok(Answer::Taken(Disposition::Handled))),
             Admitted::Said(prompt, reply) => self.said(prompt, reply),
             Admitted::Opened(start, reply) => self.start_when_free(start, reply),
-            Admitted::Replace(command, reply, true) => {
-                self.exclusively(Waiting::Replace(command, reply));
-            }
+            Admitted::Replace(command, reply, true) => self.replace_if_possible(command, reply),
             Admitted::Replace(command, reply, false) => reply.send(Ok(match command {
                 Command::Fork { .. } => Answer::Forked {
                     text: None,

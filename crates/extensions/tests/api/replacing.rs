@@ -121,6 +121,41 @@ async fn the_tree_can_be_walked_and_forked() {
 }
 
 #[tokio::test]
+async fn whoever_may_refuse_is_asked_before_the_entry_is_looked_for() {
+    let source = r#"
+      export default (pi) => {
+        pi.on("session_before_fork", ({ entryId }, ctx) => ctx.ui.notify(`fork ${entryId}`));
+        pi.registerCommand("fork", { handler: (words, ctx) => ctx.fork(words) });
+      };"#;
+    let stage = Stage::new(source).await;
+    stage.lines.take();
+    stage.say("/fork nowhere").await;
+    let lines = stage.lines.take();
+    assert_eq!(notes(&lines), ["fork nowhere"]);
+    assert_eq!(lines[1]["error"], "Invalid entry ID for forking");
+}
+
+#[tokio::test]
+async fn what_is_left_begins_after_the_entry_that_is_gone_to() {
+    let source = r#"
+      export default (pi) => {
+        pi.on("session_before_tree", ({ preparation }, ctx) => {
+          const { targetId, commonAncestorId, entriesToSummarize } = preparation;
+          ctx.ui.notify(`${targetId === commonAncestorId} ${entriesToSummarize.map((e) => e.message?.role)}`);
+        });
+        pi.registerCommand("back", { handler: (_, ctx) =>
+          ctx.navigateTree(ctx.sessionManager.getEntries().find((e) => e.message?.role === "user").id) });
+      };"#;
+    let mut stage = Stage::new(source).await;
+    stage.live("one").await;
+    stage.live("two").await;
+    assert_eq!(
+        stage.command("/back").await,
+        ["true assistant,user,assistant"]
+    );
+}
+
+#[tokio::test]
 async fn the_end_is_announced() {
     let stage = Stage::new(REPLACING).await;
     stage.lines.take();
