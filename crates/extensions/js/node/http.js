@@ -274,8 +274,14 @@ export class ClientRequest extends OutgoingMessage {
 		} catch (error) {
 			if (this.destroyed) return;
 			const cause = error?.cause ?? error;
-			this.destroy(cause instanceof Error ? cause : new Error(String(cause)));
+			if (cause?.code === "ECONNREFUSED") this.destroy(this.#refused());
+			else this.destroy(cause instanceof Error ? cause : new Error(String(cause)));
 		}
+	}
+	#refused() {
+		const port = Number(this.port || (this.protocol === "https:" ? 443 : 80));
+		const error = new Error(`connect ECONNREFUSED ${this.host}:${port}`);
+		return Object.assign(error, { errno: -111, code: "ECONNREFUSED", syscall: "connect", address: this.host, port });
 	}
 	async #stream(answer, incoming) {
 		try {
