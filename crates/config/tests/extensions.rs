@@ -403,6 +403,26 @@ fn a_package_without_a_manifest_has_conventional_directories_or_is_a_module() {
 }
 
 #[test]
+fn a_directory_that_is_one_module_is_known_as_it_was_named() {
+    let sandbox = Sandbox::new();
+    sandbox.project("one/index.ts", "");
+    sandbox.project("listed/index.ts", "");
+    sandbox.project(
+        "listed/package.json",
+        r#"{"pi": {"extensions": ["index.ts"]}}"#,
+    );
+    let found = find_with(&sandbox, &["one", "listed"], Discovery::Off);
+    let known: Vec<&Path> = found
+        .entries
+        .iter()
+        .map(|entry| entry.source_info.path.as_path())
+        .collect();
+    let cwd = &sandbox.dirs.cwd;
+    assert_eq!(known, [cwd.join("one"), cwd.join("listed/index.ts")]);
+    assert!(found.entries[0].path.ends_with("one/index.ts"));
+}
+
+#[test]
 fn an_entry_narrows_what_a_package_brings() {
     let sandbox = Sandbox::new();
     for name in ["a.ts", "b.ts", "c.ts"] {

@@ -159,9 +159,15 @@ impl<'a> Collector<'a> {
         let root = locate_named(&source, dirs, trust);
         if let Some(root) = root.filter(|root| root.is_dir()) {
             let label = path_label(&root);
-            let package = Package::temporary(source, Some(root));
+            let package = Package::temporary(source, Some(root.clone()));
+            let has_list = || Manifest::read(&root, &mut Vec::new()).names_resources();
             for file in self.files_of_package(&package) {
-                self.add_explicit(file, label.clone());
+                // A directory that is one module is known as it was named.
+                let is_module = file.parent() == Some(&root) && !has_list();
+                let known_as = if is_module { &root } else { &file }.clone();
+                let mut candidate = explicit(file, label.clone(), "cli", Scope::Temporary.as_str());
+                candidate.info.path = known_as;
+                self.add(candidate, &Fence::Open);
             }
         }
     }
