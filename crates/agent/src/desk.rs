@@ -111,9 +111,17 @@ impl Desk {
         Ok(id.to_string())
     }
 
-    /// Names the session.
+    /// Names the session; without a name it is taken away.
     pub fn set_name(&self, name: &str) -> Result<(), EngineError> {
-        self.core()?.set_name(name).map(drop)
+        let core = self.core()?;
+        if !name.trim().is_empty() {
+            return core.set_name(name).map(drop);
+        }
+        core.log(NewEntry::SessionInfo {
+            name: String::new(),
+        });
+        core.emit(Event::SessionInfoChanged(None));
+        Ok(())
     }
 
     /// Names an entry, or takes its name away.

@@ -28,4 +28,4 @@ pub use bridge::Bridge;
 pub use dialogs::{Dialogs, RecordSink};
 pub use extensions::{ExtensionEntry, Extensions};
 pub use loaded::{ExtensionReport, Flag, FlagKind, LoadFailure, LoadProblem, Loaded};
-pub use options::Options;
+pub use options::{InputSource, Options};

@@ -11,8 +11,8 @@ mod script;
 mod services;
 
 pub use api::{
-    Bridge, Dialogs, ExtensionEntry, ExtensionReport, Extensions, Flag, FlagKind, LoadFailure,
-    LoadProblem, Loaded, Options, RecordSink,
+    Bridge, Dialogs, ExtensionEntry, ExtensionReport, Extensions, Flag, FlagKind, InputSource,
+    LoadFailure, LoadProblem, Loaded, Options, RecordSink,
 };
 pub use ops::{changed_environment, environment_variable};
 pub use script::{

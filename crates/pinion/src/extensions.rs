@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use pinion_config::{Dirs, ProjectTrust, Settings, find_extensions};
 use pinion_extensions::{
-    ExtensionEntry, Extensions, Flag, FlagKind, LoadFailure, Options, RecordSink, Script,
-    ScriptOptions,
+    ExtensionEntry, Extensions, Flag, FlagKind, InputSource, LoadFailure, Options, RecordSink,
+    Script, ScriptOptions,
 };
 use pinion_pi::Participant;
 use serde_json::{Map, Value, json};
@@ -24,6 +24,8 @@ pub(crate) struct Audience {
     pub records: RecordSink,
     /// Whether there is a client that can be asked.
     pub has_ui: bool,
+    /// How prompts reach the program.
+    pub source: InputSource,
 }
 
 impl Audience {
@@ -32,6 +34,7 @@ impl Audience {
         Self {
             records: Arc::new(|_| ()),
             has_ui: false,
+            source: InputSource::Interactive,
         }
     }
 }
@@ -132,6 +135,7 @@ pub(crate) async fn load(
     };
     let options = Options {
         has_ui: audience.has_ui,
+        source: audience.source,
         records: audience.records,
         services,
         ..found.options

@@ -698,3 +698,24 @@ fn a_list_of_tools_is_about_those_of_extensions_too() {
     assert!(ran.err.contains(warning), "{}", ran.err);
     assert!(!ran.err.contains("\"greet\""), "{}", ran.err);
 }
+
+#[test]
+fn what_the_command_line_says_is_interactive() {
+    let sandbox = offline_sandbox(&json!({}));
+    let source =
+        "export default (pi) => pi.on('input', ({ source }) => console.error(`said ${source}`));";
+    sandbox.add_files(&json!({"hears.ts": source}));
+    let flags = ["--model", "offline/demo", "-e", "hears.ts"];
+    for mode in ["text", "json"] {
+        let ran = run(
+            &sandbox,
+            &[&flags[..], &["-p", "--mode", mode, "hi"]].concat(),
+        );
+        assert!(ran.err.contains("said interactive"), "{mode}: {}", ran.err);
+    }
+    let mut client = Client::start(sandbox, &[&flags[..], &["--mode", "rpc"]].concat());
+    client.prompt("hi");
+    client.finish();
+    let told = client.report(0);
+    assert!(told.contains("said rpc"), "{told}");
+}

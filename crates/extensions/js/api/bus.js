@@ -32,7 +32,7 @@ class Bus {
 }
 
 function report(channel, error) {
-  console.error(`Event handler error (${channel}):`, describe(error));
+  console.error(`Event handler error (${channel}):`, error?.stack ?? describe(error));
 }
 
 let bus;

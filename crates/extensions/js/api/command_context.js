@@ -1,9 +1,10 @@
 // What command handlers are given: everything a context has, and the way to other sessions.
 
-import { home, later, now, requireFresh } from "pinion:api/bridge";
+import { home, later, requireFresh } from "pinion:api/bridge";
 import { makeContext, newScope } from "pinion:api/context";
 import { pausing } from "pinion:api/patience";
 import { writableSession } from "pinion:api/session_view";
+import { lazy } from "pinion:runtime/lazy";
 
 const setups = new Map();
 let setupCount = 0;
@@ -22,7 +23,10 @@ export function makeCommandContext(scope) {
     return { cancelled };
   };
   return Object.assign(Object.defineProperties({}, Object.getOwnPropertyDescriptors(ctx)), {
-    waitForIdle: () => act("waitForIdle").then(() => undefined),
+    waitForIdle: async () => {
+      await lazy("api/saying").allBegun();
+      await act("waitForIdle");
+    },
     newSession: async (options = {}) => {
       const setup = keepSetup(options.setup);
       try {
@@ -63,9 +67,10 @@ export async function runSetup(number) {
 function replacedContext(scope, generation) {
   const seat = { generation };
   const ctx = makeCommandContext(newScope(scope.extension, scope.work, seat));
+  // Whoever replaced the session may wait for the run that this starts.
   const say = async (method, ...values) => {
     requireFresh(seat);
-    now(seat, method, ...values);
+    await pausing(scope.extension, () => later(seat, method, ...values));
   };
   ctx.sendMessage = (message, options) => say("sendMessage", message, options ?? {});
   ctx.sendUserMessage = (content, options) => say("sendUserMessage", content, options ?? {});

@@ -55,7 +55,7 @@ export function makeContext(scope) {
     get model() {
       return lazy("api/models").fullModel(present(look("currentModel")));
     },
-    isIdle: () => look("isIdle") && !isTellingOfRun(),
+    isIdle: () => look("isIdle") && !isTellingOfRun() && !lazy("api/saying").isBeginning(),
     get signal() {
       check();
       return runSignal(seat);

@@ -160,6 +160,8 @@ export async function payload(work, given) {
 /** A tool is about to run; handlers may change its arguments in place, or keep it from running. */
 export async function toolCall(work, given) {
   const event = { type: "tool_call", ...given };
+  // Only changes in place count: another object is not what the tool was called with.
+  const { input: called } = given;
   let verdict = {};
   const take = (result) => {
     if (!result?.block) return false;
@@ -171,7 +173,7 @@ export async function toolCall(work, given) {
     return true;
   };
   await each(work, "tool_call", () => event, take);
-  return { input: event.input, ...verdict };
+  return { input: called, ...verdict };
 }
 
 /** A tool has run; handlers may change what it gave. */

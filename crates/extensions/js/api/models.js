@@ -1,6 +1,8 @@
 // `ctx.modelRegistry` and `ctx.model`.
 
 import { later, now } from "pinion:api/bridge";
+import { registeredName } from "pinion:api/providers";
+import { lazy } from "pinion:runtime/lazy";
 
 /** A model with every member that extensions may look for. */
 export function fullModel(model) {
@@ -30,7 +32,8 @@ export function modelRegistry(seat) {
       (await later(seat, "providerKey", provider)) ?? undefined,
     hasConfiguredAuth: (model) => now(seat, "hasCredentials", reference(model)),
     isUsingOAuth: (model) => now(seat, "usesOAuth", model?.provider),
-    getProviderDisplayName: (provider) => provider,
+    getProviderDisplayName: (provider) =>
+      registeredName(provider) ?? lazy("packages/provider_names").displayName(provider),
     getError: () => undefined,
     refresh: () => undefined,
   };

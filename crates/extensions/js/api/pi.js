@@ -29,7 +29,11 @@ export function makePi(extension) {
     registerMessageRenderer: fresh((type, renderer) => void extension.messageRenderers.set(type, renderer)),
     sendMessage: act((message, options) => lazy("api/saying").sendMessage(message, options)),
     sendUserMessage: act((content, options) => lazy("api/saying").sendUserMessage(content, options)),
-    appendEntry: act((customType, data) => void now(home, "append", "custom", customType, data)),
+    appendEntry: act((customType, data) => {
+      // `null` is something to keep, nothing is not.
+      const given = data === undefined ? [] : [data];
+      now(home, "append", "custom", customType, ...given);
+    }),
     setSessionName: act((name) => now(home, "append", "name", name)),
     getSessionName: act(() => now(home, "session", "name") ?? undefined),
     setLabel: act((id, label) => void now(home, "append", "label", id, label)),

@@ -2,9 +2,11 @@
 
 import { home, now, requireFresh } from "pinion:api/bridge";
 import { describe } from "pinion:api/errors";
+import { observe, payload } from "pinion:api/events";
 import { extensions } from "pinion:api/registry";
 
 const streams = new Map();
+const names = new Map();
 
 /** Throws what is wrong with a registration. */
 function check(name, config) {
@@ -34,11 +36,16 @@ export function registerProvider(name, config) {
   const card = { ...plain, oauth: oauth ? { name: oauth.name } : undefined };
   now(home, "registerProvider", name, card, streaming);
   if (streaming) streams.set(name, streamSimple);
+  names.set(name, config.name ?? oauth?.name);
 }
+
+/** What an extension calls its provider. */
+export const registeredName = (name) => names.get(name);
 
 /** Takes a provider back. */
 export function unregisterProvider(name) {
   streams.delete(name);
+  names.delete(name);
   now(home, "unregisterProvider", name);
 }
 
@@ -68,13 +75,29 @@ export async function stream(request, name, model, context, options) {
   controllers.set(request, controller);
   try {
     const signal = controller.signal;
-    const events = await answer(model, context, { ...options, signal });
+    const work = `stream:${request}`;
+    const watching = {
+      onPayload: (body) => payload(work, body),
+      onResponse: ({ status, headers }) => observe(work, { type: "after_provider_response", status, headers }),
+    };
+    const events = await answer(model, context, { ...options, ...watching, signal });
+    let open = true;
     for await (const event of events) {
-      if (!now(home, "streamed", request, event)) break;
+      open = now(home, "streamed", request, event);
+      if (!open) break;
     }
+    if (open) await finish(request, events);
   } finally {
     controllers.delete(request);
   }
+}
+
+// A stream may end with its result instead of an event that carries it.
+async function finish(request, events) {
+  if (typeof events.result !== "function") return;
+  const nothing = new Promise((resolve) => setTimeout(resolve, 0));
+  const message = await Promise.race([events.result(), nothing]);
+  if (message) now(home, "streamed", request, { type: "done", message });
 }
 
 /** Nobody waits for the answer any more. */

@@ -9,6 +9,8 @@ import { extensions } from "pinion:api/registry";
 import { isTellingOfRun } from "pinion:api/runs";
 
 let count = 0;
+// Runs that extensions asked for and that have not begun.
+let beginning = [];
 
 /** Says something as an extension. */
 export function sendMessage(message, options) {
@@ -16,7 +18,9 @@ export function sendMessage(message, options) {
   const send = () => now(home, "sendMessage", message, how);
   const starts = how.triggerTurn && !how.duringRun && how.deliverAs !== "nextTurn";
   if (starts && now(home, "isIdle")) {
-    soon("send_message", send);
+    const begun = soon("send_message", send);
+    beginning.push(begun);
+    begun.then(() => (beginning = beginning.filter((other) => other !== begun)));
   } else {
     send();
   }
@@ -49,12 +53,21 @@ function say(heard, how) {
   }
 }
 
+/** Whether a run is about to begin. */
+export const isBeginning = () => beginning.length > 0;
+
+/** Every run that was asked for has begun. */
+export const allBegun = () => Promise.all(beginning);
+
 function soon(event, act) {
-  setTimeout(() => {
-    try {
-      act();
-    } catch (error) {
-      report("<runtime>", event, error);
-    }
-  }, 0);
+  return new Promise((done) => {
+    setTimeout(() => {
+      try {
+        act();
+      } catch (error) {
+        report("<runtime>", event, error);
+      }
+      done();
+    }, 0);
+  });
 }

@@ -1,5 +1,6 @@
 // Settings and credentials as extensions look at them. Changes are written to the same files.
 
+import { displayName } from "pinion:packages/provider_names";
 import { ops } from "pinion:ops";
 
 function parsed(text) {
@@ -180,7 +181,7 @@ export class ModelRegistry {
   async getApiKey(model) { const granted = await this.getApiKeyAndHeaders(model); return granted.ok ? granted.apiKey : undefined; }
   async getApiKeyForProvider(provider) { return this.authStorage?.getApiKey(provider); }
   getProviderAuthStatus(provider) { return this.authStorage?.getAuthStatus(provider) ?? { configured: ops.llm.hasCredentials(provider) }; }
-  getProviderDisplayName(provider) { return provider; }
+  getProviderDisplayName(provider) { return displayName(provider); }
   isUsingOAuth(model) { return this.authStorage?.get(model.provider)?.type === "oauth"; }
   registerProvider() { throw new Error("registerProvider of ModelRegistry is not available in this host: use pi.registerProvider"); }
   unregisterProvider() { throw new Error("unregisterProvider of ModelRegistry is not available in this host: use pi.unregisterProvider"); }

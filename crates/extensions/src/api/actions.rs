@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pinion_agent::{Command, Delivery, Desk, EngineError, Origin, Prompt, Reply, Saying};
+use pinion_agent::{
+    Answer, Command, Delivery, Desk, Disposition, EngineError, Origin, Prompt, Reply, Saying,
+};
 use pinion_message::{Block, CustomMessage};
 use pinion_tools::Tool;
 use serde_json::{Value, json};
@@ -208,35 +210,43 @@ impl Inner {
 
     fn send_user_message(self: &Arc<Self>, desk: &Desk, content: &Value, options: &Value) {
         const EVENT: &str = "send_user_message";
-        let blocks = payload::blocks_from(content);
-        let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
-        let text = texts.join("\n");
-        let images = blocks
-            .iter()
-            .filter(|block| matches!(block, Block::Image { .. }));
-        let delivery = match options["deliverAs"].as_str() {
-            Some("steer") => Some(Delivery::Steer),
-            Some("followUp") => Some(Delivery::FollowUp),
-            _ => None,
-        };
+        let prompt = prompt_of(content, options);
         let busy = !desk.is_idle() || options["duringRun"] == true;
-        match delivery {
+        match prompt.when_busy {
             Some(delivery) if busy => {
-                let mut words = vec![Block::text(text)];
-                words.extend(images.cloned());
+                let mut words = vec![Block::text(prompt.text)];
+                words.extend(prompt.images);
                 self.told_if_failed(EVENT, desk.queue(words, delivery));
             }
             None if busy => self.told_if_failed(EVENT, Err(EngineError::Busy)),
-            when_busy => {
-                let command = Command::Prompt(Prompt {
-                    images: images.cloned().collect(),
-                    when_busy,
-                    origin: Origin::Hook,
-                    ..Prompt::new(text)
-                });
-                self.submit(desk, command, EVENT);
-            }
+            _ => self.submit(desk, Command::Prompt(prompt), EVENT),
         }
+    }
+
+    /// Says something as an extension, or as the user would, and waits for the run that it starts.
+    pub(super) async fn say_and_wait(
+        self: &Arc<Self>,
+        desk: &Desk,
+        method: &str,
+        arguments: &[Value],
+    ) -> Result<Value, String> {
+        let (said, options) = (value(arguments, 0), value(arguments, 1));
+        let starts = options["triggerTurn"] == true && options["deliverAs"] != "nextTurn";
+        let command = match method {
+            "sendUserMessage" => Command::Prompt(prompt_of(said, options)),
+            _ if starts && desk.is_idle() => {
+                let message = serde_json::from_value(said.clone());
+                Command::Say(message.map_err(|error| error.to_string())?)
+            }
+            _ => {
+                self.send_message(desk, said, options);
+                return Ok(Value::Null);
+            }
+        };
+        if let Answer::Taken(Disposition::Started) = desk.ask(command).await.map_err(words)? {
+            desk.idle().await;
+        }
+        Ok(Value::Null)
     }
 
     fn told_if_failed(&self, event: &str, said: Result<(), EngineError>) {
@@ -292,6 +302,24 @@ impl Inner {
             }
         });
         false
+    }
+}
+
+/// What is said in the name of the user.
+fn prompt_of(content: &Value, options: &Value) -> Prompt {
+    let mut blocks = payload::blocks_from(content);
+    let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
+    let text = texts.join("\n");
+    blocks.retain(|block| matches!(block, Block::Image { .. }));
+    Prompt {
+        images: blocks,
+        when_busy: match options["deliverAs"].as_str() {
+            Some("steer") => Some(Delivery::Steer),
+            Some("followUp") => Some(Delivery::FollowUp),
+            _ => None,
+        },
+        origin: Origin::Hook,
+        ..Prompt::new(text)
     }
 }
 

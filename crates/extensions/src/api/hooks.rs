@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::extensions::Extensions;
+use super::options::InputSource;
 use super::verdicts::{Gate, Heard, Opened, Verdict};
 use super::work::Work;
 use super::{moments, payload};
@@ -73,7 +74,10 @@ impl Hooks for Extensions {
             let said = json!({
                 "text": input.text,
                 "images": payload::images_value(&input.images),
-                "source": "rpc",
+                "source": match self.inner.options.source {
+                    InputSource::Rpc => "rpc",
+                    InputSource::Interactive => "interactive",
+                },
             });
             let heard =
                 self.inner

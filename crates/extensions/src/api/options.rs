@@ -6,10 +6,22 @@ use std::time::Duration;
 use super::dialogs::RecordSink;
 use crate::{ScriptOptions, Services};
 
+/// How prompts reach the program: the `source` of `input`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InputSource {
+    /// From a client, over the protocol.
+    Rpc,
+    /// From the command line or the terminal.
+    #[default]
+    Interactive,
+}
+
 /// How extensions are run.
 pub struct Options {
     /// Whether there is a client that can be asked.
     pub has_ui: bool,
+    /// How prompts reach the program.
+    pub source: InputSource,
     /// Whether what pi does is done exactly, also where it helps nobody.
     pub strict: bool,
     /// Whether extensions that cannot be loaded are passed over.
@@ -30,6 +42,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             has_ui: false,
+            source: InputSource::default(),
             strict: true,
             lenient: false,
             patience: Duration::from_secs(5 * 60),

@@ -108,6 +108,7 @@ impl Inner {
                 };
                 self.replace(&desk, command).await
             }
+            "sendMessage" | "sendUserMessage" => self.say_and_wait(&desk, method, arguments).await,
             "navigateTree" => navigate(&desk, options).await,
             "reload" => {
                 self.reload(&desk).await?;

@@ -28,7 +28,7 @@ impl Inner {
     pub(super) fn append(&self, desk: &Desk, arguments: &[Value]) -> Result<Option<Value>, String> {
         match text(arguments, 0) {
             "custom" => {
-                let data = Some(value(arguments, 2).clone()).filter(|data| !data.is_null());
+                let data = arguments.get(2).cloned();
                 let id = desk.append_custom(text(arguments, 1).to_owned(), data);
                 id.map(|id| Some(id.into())).map_err(words)
             }
@@ -39,10 +39,7 @@ impl Inner {
                 Ok(Some(id.into()))
             }
             "name" => {
-                let name = text(arguments, 1).trim();
-                if !name.is_empty() {
-                    desk.set_name(name).map_err(words)?;
-                }
+                desk.set_name(text(arguments, 1)).map_err(words)?;
                 Ok(None)
             }
             "label" => {
@@ -61,9 +58,10 @@ impl Inner {
                 Ok(None)
             }
             "level" => {
-                let level: ThinkingLevel = serde_json::from_value(value(arguments, 1).clone())
-                    .map_err(|_| format!("Unknown thinking level: {}", value(arguments, 1)))?;
-                desk.set_thinking_level(level).map_err(words)?;
+                // Words that are no level mean none.
+                let level = serde_json::from_value(value(arguments, 1).clone());
+                desk.set_thinking_level(level.unwrap_or(ThinkingLevel::Off))
+                    .map_err(words)?;
                 Ok(None)
             }
             other => Err(format!("Unknown entry: {other}")),

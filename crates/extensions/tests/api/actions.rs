@@ -101,6 +101,66 @@ async fn the_session_can_be_read_and_added_to() {
 }
 
 #[tokio::test]
+async fn what_is_taken_away_or_means_nothing_is_no_error() {
+    let source = r#"
+      export default (pi) => pi.registerCommand("odd", { handler: (_, ctx) => {
+        pi.setSessionName("named"); pi.setSessionName("  ");
+        pi.setThinkingLevel("zzz");
+        pi.appendEntry("one", null); pi.appendEntry("two");
+        const kept = ctx.sessionManager.getEntries().filter((e) => e.type === "custom");
+        ctx.ui.notify(JSON.stringify([pi.getSessionName() ?? "none", pi.getThinkingLevel(), ...kept.map((e) => "data" in e)]));
+      } });"#;
+    let stage = Stage::new(source).await;
+    stage.lines.take();
+    stage.say("/odd").await;
+    let lines = stage.lines.take();
+    assert_eq!(lines[0], json!({"name": "named"}));
+    assert_eq!(lines[1], json!({"name": null}));
+    assert_eq!(notes(&lines), [r#"["none","off",true,false]"#]);
+}
+
+#[tokio::test]
+async fn providers_have_names_for_people() {
+    let source = r#"
+      export default (pi) => {
+        pi.registerProvider("own", { name: "My Own", baseUrl: "http://127.0.0.1:9" });
+        pi.registerCommand("names", { handler: (_, ctx) => ctx.ui.notify(
+          ["own", "openai", "google", "anthropic", "mock"].map((p) => ctx.modelRegistry.getProviderDisplayName(p)).join(", ")) });
+      };"#;
+    let stage = Stage::new(source).await;
+    assert_eq!(
+        stage.command("/names").await,
+        ["My Own, OpenAI, Google Gemini, Anthropic (Claude Pro/Max), mock"]
+    );
+}
+
+#[tokio::test]
+async fn who_starts_a_run_can_wait_for_its_end() {
+    let source = r#"
+      export default (pi) => {
+        const count = (ctx) => ctx.sessionManager.getEntries().filter((e) => e.type.endsWith("message")).length;
+        pi.registerCommand("trigger", { handler: async (_, ctx) => {
+          pi.sendMessage({ customType: "x", content: "SAY a", display: true }, { triggerTurn: true });
+          const idle = ctx.isIdle();
+          await ctx.waitForIdle();
+          ctx.ui.notify(`${idle} ${count(ctx)}`);
+        } });
+        pi.registerCommand("fresh", { handler: (_, ctx) => ctx.newSession({ withSession: async (ctx) => {
+          await ctx.sendUserMessage("SAY b");
+          ctx.ui.notify(String(count(ctx)));
+          await ctx.sendMessage({ customType: "x", content: "SAY c", display: true }, { triggerTurn: true });
+          ctx.ui.notify(String(count(ctx)));
+          await ctx.sendMessage({ customType: "x", content: "aside", display: true });
+          ctx.ui.notify(String(count(ctx)));
+        } }) });
+        pi.on("before_agent_start", async () => { await new Promise((resolve) => setTimeout(resolve, 5)); });
+      };"#;
+    let stage = Stage::new(source).await;
+    assert_eq!(stage.command("/trigger").await, ["false 2"]);
+    assert_eq!(stage.command("/fresh").await, ["2", "4", "5"]);
+}
+
+#[tokio::test]
 async fn models_are_found_and_chosen() {
     let stage = Stage::new(ACTIONS).await;
     let expected = json!(["m2", true, "m1", true, "high", {"ok": true, "apiKey": "k"}, "m2"]);
@@ -179,7 +239,7 @@ async fn compaction_may_be_refused() {
     let source = r#"
       export default (pi) => {
         pi.on("session_before_compact", (event, ctx) => {
-          ctx.ui.notify(`${event.preparation.fileOps.read instanceof Set} ${event.signal.aborted} ${event.branchEntries.length > 0}`);
+          ctx.ui.notify(`${Object.keys(event.preparation.fileOps)} ${event.preparation.fileOps.edited instanceof Set} ${event.signal.aborted} ${event.branchEntries.length > 0}`);
           return { cancel: true };
         });
         pi.registerCommand("compact", { handler: (_, ctx) => new Promise((resolve) =>
@@ -188,9 +248,47 @@ async fn compaction_may_be_refused() {
     let mut stage = Stage::new(source).await;
     stage.live("hello").await;
     let noted = stage.command("/compact").await;
-    assert_eq!(noted, ["true false true", "Compaction cancelled"]);
+    assert_eq!(
+        noted,
+        [
+            "read,written,edited true false true",
+            "Compaction cancelled"
+        ]
+    );
     let answer = stage.ask(Command::Compact { instructions: None }).await;
     assert_eq!(answer.unwrap_err().to_string(), "Compaction cancelled");
+}
+
+#[tokio::test]
+async fn a_provider_may_end_with_its_result_and_show_its_request() {
+    let source = r#"
+      import { createAssistantMessageEventStream } from "@mariozechner/pi-ai";
+      export default (pi) => {
+        pi.on("before_provider_request", ({ payload }, ctx) => { ctx.ui.notify(`request ${payload.n}`); return { n: payload.n + 1 }; });
+        pi.on("after_provider_response", ({ status }, ctx) => ctx.ui.notify(`response ${status}`));
+        pi.registerProvider("own", {
+          baseUrl: "http://127.0.0.1:9", apiKey: "k", api: "own-api",
+          models: [{ id: "x", name: "X", reasoning: false, input: ["text"], contextWindow: 10, maxTokens: 10 }],
+          streamSimple(model, context, options) {
+            const stream = createAssistantMessageEventStream();
+            (async () => {
+              const { n } = await options.onPayload({ n: 1 }, model);
+              await options.onResponse({ status: 200, headers: {} }, model);
+              stream.end({ role: "assistant", content: [{ type: "text", text: `sent ${n}` }], api: model.api, provider: model.provider,
+                model: model.id, stopReason: "stop", timestamp: Date.now(),
+                usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } } });
+            })();
+            return stream;
+          },
+        });
+      };"#;
+    let mut stage = Stage::new(source).await;
+    let lines = stage.live("hi").await;
+    assert_eq!(notes(&lines), ["request 1", "response 200"]);
+    assert!(
+        lines.contains(&json!({"message_end": ["assistant", "sent 2"]})),
+        "{lines:#?}"
+    );
 }
 
 #[tokio::test]

@@ -104,6 +104,20 @@ async fn a_call_can_be_blocked_with_or_without_a_reason() {
 }
 
 #[tokio::test]
+async fn arguments_are_changed_in_place_or_not_at_all() {
+    let source = r#"
+      export default (pi) => pi.on("tool_call", (event) => {
+        if (event.input.command === "echo one") event.input.command = "echo two";
+        else event.input = { command: "echo three" };
+      });"#;
+    let mut stage = Stage::new(source).await;
+    for (command, printed) in [("echo one", "two\n"), ("echo other", "other\n")] {
+        let line = call(&mut stage, &format!("bash {{\"command\":\"{command}\"}}")).await;
+        assert_eq!(line["content"][0]["text"], printed);
+    }
+}
+
+#[tokio::test]
 async fn the_model_reads_what_its_arguments_lack() {
     let mut stage = Stage::new(TOOLS).await;
     let words = "Validation failed for tool \"counter\":\n  - n: must have required properties n\n\n\

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pinion_agent::Listener;
+use pinion_extensions::InputSource;
 use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_lines, stdio};
 use pinion_pi::{Dialect, Out, PiListener};
 
@@ -28,10 +29,14 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
     let runtime = runtime::build()?;
     let audience = match dialect {
         // The early protocol has no dialogs.
-        Dialect::Early => Audience::none(),
+        Dialect::Early => Audience {
+            source: InputSource::Rpc,
+            ..Audience::none()
+        },
         Dialect::Classic | Dialect::Modern => Audience {
             records: records(queue.clone()),
             has_ui: true,
+            source: InputSource::Rpc,
         },
     };
     let shared = Shared::new(&basis.dirs);

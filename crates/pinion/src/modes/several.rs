@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use pinion_agent::Listener;
 use pinion_config::Dirs;
+use pinion_extensions::InputSource;
 use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_lines, stdio};
 use pinion_pi::{
     Addressed, Dialect, Host, Opening, Out, Outbox, PiListener, RpcEnd, Several, Sink, Switchboard,
@@ -192,6 +193,7 @@ impl House {
         let audience = Audience {
             records: Arc::new(move |record| records.take(record)),
             has_ui: true,
+            source: InputSource::Rpc,
         };
         let engine = engine::build(
             house.program,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pinion_agent::{Command, Handle, Listener, Session, Stopper};
-use pinion_extensions::Extensions;
+use pinion_extensions::{Extensions, InputSource};
 use pinion_tui::{Ending as ChatEnding, Feed, Incoming};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -117,6 +117,7 @@ impl Life<'_> {
                 records.tell(Incoming::Record(record));
             }),
             has_ui: true,
+            source: InputSource::Interactive,
         };
         let listeners: Vec<Arc<dyn Listener>> =
             vec![Arc::new(self.feed), Arc::new(EndWatch(self.host))];
