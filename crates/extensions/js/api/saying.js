@@ -45,8 +45,10 @@ export function sendUserMessage(content, options) {
 
 function say(heard, how) {
   const words = [{ type: "text", text: heard.text }, ...(heard.images ?? [])];
-  const send = () => now(home, "sendUserMessage", words, how);
-  if (how.duringRun || !now(home, "isIdle")) {
+  const duringRun = how.duringRun || !now(home, "isIdle");
+  const send = () => now(home, "sendUserMessage", words, { ...how, duringRun });
+  // The run waits for its own handlers: what they are refused is told before it goes on.
+  if (how.duringRun || (duringRun && how.deliverAs)) {
     send();
   } else {
     soon("send_user_message", send);

@@ -146,6 +146,8 @@ mod tests {
             kind: Kind::Module,
             imports: vec![("node:fs".into(), vec!["readFileSync".into()])],
             uses_require: false,
+            exports: vec!["default".to_owned()],
+            stars: Vec::new(),
         }
     }
 
