@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use pinion_config::{Dirs, ProjectTrust, Settings, find_extensions};
 use pinion_extensions::{
-    ExtensionEntry, Extensions, Flag, FlagKind, InputSource, LoadFailure, Options, RecordSink,
-    Script, ScriptOptions,
+    ExtensionEntry, Extensions, Flag, FlagKind, InputSource, LoadFailure, LoadProblem, Options,
+    RecordSink, Script, ScriptOptions,
 };
 use pinion_pi::Participant;
 use serde_json::{Map, Value, json};
@@ -144,8 +144,17 @@ pub(crate) async fn load(
     let loaded = loading.await.map_err(|failure| load_failed(&failure))?;
     let values = flag_values(&loaded.flags(), &flags.unknown)?;
     let started = loaded.extensions.start(values).await;
-    started.map_err(|problems| load_failed(&LoadFailure::Problems(problems)))?;
+    started.map_err(|problems| start_failed(&problems))?;
     Ok(Some(loaded.extensions))
+}
+
+fn start_failed(problems: &[LoadProblem]) -> Failure {
+    let line = |problem: &LoadProblem| {
+        let LoadProblem { path, message } = problem;
+        format!("Error: Extension \"{path}\" error: {message}")
+    };
+    let lines: Vec<String> = problems.iter().map(line).collect();
+    Failure::failed(lines.join("\n"))
 }
 
 fn load_failed(failure: &LoadFailure) -> Failure {

@@ -719,3 +719,17 @@ fn what_the_command_line_says_is_interactive() {
     let told = client.report(0);
     assert!(told.contains("said rpc"), "{told}");
 }
+
+#[test]
+fn a_provider_that_lacks_something_keeps_the_program_from_starting() {
+    let sandbox = offline_sandbox(&json!({}));
+    let source = "export default (pi) => pi.registerProvider('p', { models: [{ id: 'x' }] });";
+    sandbox.add_files(&json!({"bad.ts": source}));
+    let told = fail(&sandbox, &["-p", "-e", "bad.ts", "hi"], &[]);
+    let file = sandbox.work().join("bad.ts");
+    let words = "Provider p: \"baseUrl\" is required when defining models.";
+    assert_eq!(
+        told,
+        format!("Error: Extension \"{}\" error: {words}\n", file.display())
+    );
+}
