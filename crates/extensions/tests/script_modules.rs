@@ -354,3 +354,27 @@ async fn a_cts_file_may_be_written_as_a_module() {
     );
     assert_eq!(bench.run("a.ts").await.unwrap(), json!(["a/b", "common"]));
 }
+
+#[tokio::test]
+async fn a_name_that_comes_or_goes_is_noticed_by_the_next_generation() {
+    let bench = Bench::new().await;
+    bench.write(
+        "a.ts",
+        "import { later, now } from './b'; export default () => [typeof later, typeof now];",
+    );
+    for (source, expected) in [
+        ("export const now = 1;", json!(["undefined", "number"])),
+        (
+            "export const now = 1; export const later = 2;",
+            json!(["number", "number"]),
+        ),
+        (
+            "export default 3; export const later = 2;",
+            json!(["number", "undefined"]),
+        ),
+    ] {
+        bench.write("b.ts", source);
+        let generation = bench.script.open_generation().await.unwrap();
+        assert_eq!(bench.run_in(generation, "a.ts").await.unwrap(), expected);
+    }
+}

@@ -63,22 +63,28 @@ impl Loading {
         names.sort_unstable();
         names.dedup();
         names.retain(|name| self.gives(ctx, &path, name, &mut HashSet::new()) != Gives::Yes);
+        if names.is_empty() {
+            return target;
+        }
         let Some(kind) = self.facts(ctx, &path, |facts| facts.kind) else {
             return target;
         };
         if kind != Kind::Module {
+            // What it exports is the default, whatever that is.
             names.retain(|name| *name != "default");
-        }
-        if names.is_empty() {
-            return target;
+            if names.is_empty() {
+                return target;
+            }
         }
         let name = format!("{PREFIX}{target}?{}", names.join(","));
-        let mut stand_ins = self.gaps.stand_ins.borrow_mut();
-        stand_ins.entry(name.clone()).or_insert_with(|| {
-            let gives_default = kind != Kind::Module
-                || self.gives(ctx, &path, "default", &mut HashSet::new()) == Gives::Yes;
-            stand_in(&target, kind, gives_default, &names)
-        });
+        let gives_default = kind != Kind::Module
+            || self.gives(ctx, &path, "default", &mut HashSet::new()) == Gives::Yes;
+        let source = stand_in(&target, kind, gives_default, &names);
+        // The file may have changed since the last time.
+        self.gaps
+            .stand_ins
+            .borrow_mut()
+            .insert(name.clone(), source);
         name
     }
 

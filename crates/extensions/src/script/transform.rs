@@ -180,7 +180,7 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
             return Err(first_error(path, source, &done.diagnostics));
         }
         let code = Codegen::new().build(&program).code;
-        if code.contains("babelHelpers.") {
+        if code.contains("babelHelpers.") && !source.contains("babelHelpers") {
             prelude.push_str(DECORATING);
         }
         code
