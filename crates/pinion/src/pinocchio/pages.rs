@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use pinion_commands::{BUILT_INS, HelpLevel, HelpPage, Repository, nearest};
 
 use super::job::Place;
+use super::options::built_ins;
 use super::verbs::failed;
 use crate::commands::out;
 use crate::failure::Failure;
@@ -28,7 +29,9 @@ pub(super) fn help(program: Program, words: &[String]) -> Result<ExitCode, Failu
         && found.line.words.is_empty()
     {
         let call = format!("{} {}", program.name(), found.path.join(" "));
-        let page = found.command.help(&call, HelpLevel::Short, BUILT_INS);
+        let page = found
+            .command
+            .help(&call, HelpLevel::Short, &built_ins(found.command));
         return out(&(page + &related(&repository.related_pages(&found.path))));
     }
     let below = repository.below(words);

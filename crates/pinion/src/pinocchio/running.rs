@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pinion_agent::{
     Answer, Command, Config, EngineSettings, Event, Expanded, Expander, Handle, Listener,
-    Preferences, Prompt, Reply, Saying, Session, ToolFilter,
+    Preferences, Prompt, Reply, Session, ToolFilter,
 };
 use pinion_config::Dirs;
 use pinion_message::{Block, Content, CustomMessage, Mask, Message, ThinkingLevel};
@@ -127,8 +127,7 @@ impl Running {
             details: None,
             timestamp: 0,
         };
-        let how = Saying::NowAndRun;
-        match ask(&self.session, Command::Say { message, how }).await {
+        match ask(&self.session, Command::Say(message)).await {
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
