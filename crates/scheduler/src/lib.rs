@@ -7,9 +7,9 @@
 //! | `remove`, `pause`, `resume`, `run` | `{id}` | `{"id":…,"status":"removed"}`, `"paused"`, `"resumed"`, `"triggered"` |
 //! | `history` | `{id}` | `{"executions":[{started_at, finished_at, duration_ms, success, output?, error?}]}`, the last one first |
 //!
-//! Users add schedules ([`book`]); clips declare some in their manifests, which go by `clip:<alias>:<command>` and vanish with
-//! them. When one is due ([`clock`]) its clip is called as anybody calls it, for at most five minutes, and what came of it is kept
-//! ([`history`]). A call that still goes on is not made a second time, and what was missed while there was no hub is not made up
+//! Users add schedules (`book`); clips declare some in their manifests, which go by `clip:<alias>:<command>` and vanish with
+//! them. When one is due (`clock`) its clip is called as anybody calls it, for at most five minutes, and what came of it is kept
+//! (`history`). A call that still goes on is not made a second time, and what was missed while there was no hub is not made up
 //! for. Who may do what is decided by the hub: a schedule sees what whoever added it sees.
 
 mod book;
