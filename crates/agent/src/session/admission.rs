@@ -46,6 +46,8 @@ impl Actor {
         {
             self.beside.push(Box::pin(async move {
                 command.await;
+                // What it asked of the session begins before it is answered.
+                tokio::task::yield_now().await;
                 reply.send(Ok(Answer::Taken(Disposition::Handled)));
             }));
             return;
