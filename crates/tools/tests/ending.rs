@@ -219,6 +219,26 @@ async fn an_abort_ends_what_the_command_started() {
 }
 
 #[tokio::test]
+async fn an_abort_amid_forks_ends_what_the_command_started() {
+    let tag = Tag::new();
+    for round in 0..30 {
+        let place = Place::new(&[]);
+        let forks = format!("for n in {{1..40}}; do setsid sleep {} & done; wait", tag.0);
+        let call = place.error("bash", json!({"command": forks}));
+        let abort = async {
+            while tag.count() == 0 {
+                tokio::time::sleep(Duration::from_micros(200)).await;
+            }
+            tokio::time::sleep(Duration::from_micros(300 * round)).await;
+            place.cancel.cancel();
+        };
+        let (error, ()) = tokio::join!(call, abort);
+        assert!(error.ends_with("Command aborted"), "{error}");
+        tag.wait_for(0);
+    }
+}
+
+#[tokio::test]
 async fn a_timeout_ends_what_the_command_started() {
     let (tag, place) = (Tag::new(), Place::new(&[]));
     let line = format!("setsid sleep {0} & sleep {0}", tag.0);

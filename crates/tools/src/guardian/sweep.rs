@@ -1,11 +1,13 @@
 //! Finding and killing processes that have left their group, their session or their parent.
 //!
 //! Processes are found in `/proc`: by descent, by session, and by the mark every command carries in its
-//! environment. They are stopped before they are killed, so that none can fork away in between.
+//! environment. They are stopped before they are killed, so that none can fork away in between; only when all of them
+//! stand still is it known that nothing came of them unseen.
 
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -16,6 +18,8 @@ pub(crate) const MARK: &str = "PINION_RUN_ID";
 pub const FAMILY: &str = "PINION_SESSION_ID";
 /// Rounds after which a set of processes that keeps growing is killed as it is.
 const MAX_ROUNDS: usize = 32;
+/// How long a process that was told to stop is given before it is looked at again.
+const STANDSTILL: Duration = Duration::from_millis(1);
 
 /// One process, as far as it matters here.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +27,8 @@ pub(crate) struct Process {
     pub pid: i32,
     pub parent: i32,
     pub session: i32,
+    /// It has stopped, and starts nothing any more.
+    pub stands_still: bool,
 }
 
 /// All living processes; zombies are past killing.
@@ -57,6 +63,7 @@ fn stat(pid: i32) -> Option<Stat> {
             pid,
             parent: number(1)?,
             session: number(3)?,
+            stands_still: matches!(*fields.first()?, "T" | "t"),
         },
         alive: !matches!(*fields.first()?, "Z" | "X" | "x"),
         started: fields.get(19)?.parse().ok()?,
@@ -130,12 +137,20 @@ fn kill_chosen(owner: &str, chosen: impl Fn(i32) -> bool) {
 pub(crate) fn kill_all(select: impl Fn(&[Process]) -> HashSet<i32>) {
     let mut stopped: HashSet<i32> = HashSet::new();
     let ourselves = std::process::id() as i32;
+    // Who was about to fork when told to stop may still have done so while we looked.
+    let mut stood_still = false;
     for _ in 0..MAX_ROUNDS {
-        let mut found = select(&living());
+        let processes = living();
+        let mut found = select(&processes);
         found.retain(|&pid| pid > 1 && pid != ourselves);
         let new: Vec<i32> = found.difference(&stopped).copied().collect();
-        if new.is_empty() {
+        if new.is_empty() && stood_still {
             break;
+        }
+        let moves = |process: &Process| !process.stands_still && stopped.contains(&process.pid);
+        stood_still = new.is_empty() && !processes.iter().any(moves);
+        if new.is_empty() && !stood_still {
+            std::thread::sleep(STANDSTILL);
         }
         signal(&new, Signal::SIGSTOP);
         stopped.extend(new);
@@ -224,6 +239,7 @@ mod tests {
             pid,
             parent,
             session: 0,
+            stands_still: false,
         }
     }
 
