@@ -156,6 +156,19 @@ pub struct Snapshot {
     pub manifest: Arc<Manifest>,
 }
 
+impl Snapshot {
+    /// Something that is there as long as the program is.
+    pub fn running(manifest: Arc<Manifest>) -> Self {
+        Self {
+            status: Status {
+                state: State::Running,
+                message: String::new(),
+            },
+            manifest,
+        }
+    }
+}
+
 /// An installed clip. Its process is started by the first call and ends when the clip is dropped.
 #[derive(Debug)]
 pub struct Clip {

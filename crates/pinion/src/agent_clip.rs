@@ -29,7 +29,7 @@ use pinion_access::Principal;
 use pinion_agent::{Answer, Command, Delivery};
 use pinion_clip::logs::{Level, Origin};
 use pinion_clip::manifest::Manifest;
-use pinion_clip::{CallError, Snapshot, State, Status};
+use pinion_clip::{CallError, Snapshot};
 use pinion_config::Dirs;
 use pinion_hub::{Answers, Call, Endpoint, Hub, failed};
 use pinion_status::{Code, Failure};
@@ -112,13 +112,7 @@ impl std::fmt::Debug for AgentClip {
 
 impl Endpoint for AgentClip {
     fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            status: Status {
-                state: State::Running,
-                message: String::new(),
-            },
-            manifest: Arc::clone(&self.manifest),
-        }
+        Snapshot::running(Arc::clone(&self.manifest))
     }
 
     fn accepts(&self, command: &str) -> bool {

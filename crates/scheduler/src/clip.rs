@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use pinion_access::Principal;
 use pinion_clip::logs::{Level, Origin};
 use pinion_clip::manifest::Manifest;
-use pinion_clip::{CallError, Snapshot, State, Status};
+use pinion_clip::{CallError, Snapshot};
 use pinion_hub::{Answers, Call, Endpoint, Hub, failed};
 use pinion_status::{Code, Failure};
 use serde_json::{Value, json};
@@ -227,13 +227,7 @@ impl Scheduler {
 
 impl Endpoint for Scheduler {
     fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            status: Status {
-                state: State::Running,
-                message: String::new(),
-            },
-            manifest: Arc::clone(&self.manifest),
-        }
+        Snapshot::running(Arc::clone(&self.manifest))
     }
 
     fn invoke(self: Arc<Self>, call: Call) -> Answers {

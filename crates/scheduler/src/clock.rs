@@ -76,14 +76,11 @@ impl Scheduler {
         plan.0.retain(|id, _| known.contains(id.as_str()));
         let mut nap = NAP;
         for schedule in &schedules {
-            let planned = plan.0.get(&schedule.id);
-            if planned.is_none_or(|planned| planned.line != schedule.cron) {
-                let planned = self.plan(schedule, now);
-                plan.0.insert(schedule.id.clone(), planned);
+            let planned = plan.0.entry(schedule.id.clone());
+            let planned = planned.or_insert_with(|| self.plan(schedule, now));
+            if planned.line != schedule.cron {
+                *planned = self.plan(schedule, now);
             }
-            let Some(planned) = plan.0.get_mut(&schedule.id) else {
-                continue;
-            };
             if let Some((cron, at)) = &planned.due
                 && *at <= now.timestamp()
             {
