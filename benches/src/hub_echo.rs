@@ -101,7 +101,8 @@ struct Wanted {
 }
 
 fn clip() -> Fallible<()> {
-    let mut out = std::io::BufWriter::with_capacity(256 * 1024, std::io::stdout().lock());
+    // Small answers leave together, a chunk of a gigabyte as it is.
+    let mut out = std::io::BufWriter::with_capacity(32 * 1024, std::io::stdout().lock());
     writeln!(
         out,
         r#"{{"type":"register","manifest":{{"commands":[{{"name":"say"}},{{"name":"repeat"}}]}}}}"#

@@ -105,7 +105,27 @@ struct Progress {
     resent: bool,
     /// How long others have waited for it to be read.
     stalled: Duration,
+    /// Set when a part was refused: whoever has it is told once no more than this waits to be read.
+    refused: Option<Amount>,
     waker: Option<Waker>,
+}
+
+/// How much of an answer waits to be read.
+#[derive(Debug, Clone, Copy)]
+struct Amount {
+    chunks: usize,
+    bytes: usize,
+}
+
+impl Progress {
+    /// Takes the next part; whether somebody is to be told that there is room.
+    fn pop(&mut self) -> Option<(Bytes, bool)> {
+        let chunk = self.chunks.pop_front()?;
+        self.bytes -= chunk.len();
+        let is_roomy =
+            |most: &mut Amount| self.chunks.len() <= most.chunks && self.bytes <= most.bytes;
+        Some((chunk, self.refused.take_if(is_roomy).is_some()))
+    }
 }
 
 /// What became of a part of an answer.
@@ -139,7 +159,14 @@ impl Call {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn push(&self, chunk: Bytes) -> Push {
+    /// Takes a part of the answer if there is room. A call that is alone with its process has less: what is read far ahead
+    /// of the caller is no longer at hand when it is wanted.
+    pub(crate) fn push(&self, chunk: Bytes, is_alone: bool) -> Push {
+        let limits = &self.limits;
+        let most = match is_alone {
+            true => limits.chunk_bytes.min(limits.ahead),
+            false => limits.chunk_bytes,
+        };
         let mut progress = self.progress();
         progress.touched = true;
         if progress.end.is_some() {
@@ -147,12 +174,18 @@ impl Call {
         }
         let length = chunk.len();
         // One chunk always fits, however long it is: its line was within the limit.
-        let full = progress.chunks.len() >= self.limits.chunks
-            || !progress.chunks.is_empty() && progress.bytes + length > self.limits.chunk_bytes;
+        let full = progress.chunks.len() >= limits.chunks
+            || !progress.chunks.is_empty() && progress.bytes + length > most;
         if full {
+            // Others need any room there is; one that is alone goes on when there is room for many.
+            let share = if is_alone { 2 } else { 1 };
+            progress.refused = Some(Amount {
+                chunks: limits.chunks / share,
+                bytes: most / share,
+            });
             return Push::Full(chunk);
         }
-        if progress.chunks.len() < self.limits.chunks / 2 {
+        if progress.chunks.len() < limits.chunks / 2 {
             progress.stalled = Duration::ZERO;
         }
         progress.bytes += length;
@@ -286,10 +319,9 @@ impl Stream for ChunkStream {
             stream.abandon("the call was cancelled by its caller");
         }
         let mut progress = stream.call.progress();
-        if let Some(chunk) = progress.chunks.pop_front() {
-            progress.bytes -= chunk.len();
+        if let Some((chunk, is_roomy)) = progress.pop() {
             drop(progress);
-            if let Some(shared) = stream.shared.upgrade() {
+            if is_roomy && let Some(shared) = stream.shared.upgrade() {
                 shared.room.notify_one();
             }
             return Poll::Ready(Some(Ok(chunk)));
@@ -316,5 +348,33 @@ impl Drop for ChunkStream {
         if !self.over {
             self.abandon("the caller went away");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fills a call until a part is refused: how many were taken, and how many must be read before somebody is told of room.
+    fn taken_and_read(is_alone: bool, length: usize) -> (usize, usize) {
+        let call = Call::new("1".into(), Vec::new(), None, Arc::default());
+        let chunk = Bytes::from(vec![b'x'; length]);
+        let push = || matches!(call.push(chunk.clone(), is_alone), Push::Taken);
+        let taken = (0..).take_while(|_| push()).count();
+        let mut pops = (0..).map(|_| call.progress().pop().is_none_or(|(_, told)| told));
+        (taken, pops.position(|told| told).map_or(0, |pops| pops + 1))
+    }
+
+    #[test]
+    fn who_is_alone_has_room_for_little_and_waits_for_half_of_it() {
+        assert_eq!(taken_and_read(true, 64 * 1024), (8, 4));
+        assert_eq!(taken_and_read(true, 10), (256, 128));
+        assert_eq!(taken_and_read(true, 32 * 1024 * 1024), (1, 1));
+    }
+
+    #[test]
+    fn with_others_behind_it_a_call_has_room_for_more_and_waits_for_any() {
+        assert_eq!(taken_and_read(false, 64 * 1024), (128, 1));
+        assert_eq!(taken_and_read(false, 10), (256, 1));
     }
 }

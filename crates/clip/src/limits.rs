@@ -13,6 +13,8 @@ pub struct Limits {
     pub chunks: usize,
     /// Bytes of one answer that wait to be read.
     pub chunk_bytes: usize,
+    /// The same while nobody else waits for the process, which then waits for its caller.
+    pub ahead: usize,
     /// How long others wait, in all, for a caller that does not read before its call is cancelled.
     pub patience: Duration,
     /// The longest line a clip may print.
@@ -55,6 +57,7 @@ impl Default for Limits {
             waiting: 4096,
             chunks: 256,
             chunk_bytes: 8 * MIB,
+            ahead: MIB / 2,
             patience: Duration::from_millis(250),
             line_in: 32 * MIB,
             line_out: 8 * MIB,

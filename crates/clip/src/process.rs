@@ -2,6 +2,7 @@
 
 mod detect;
 mod launch;
+mod lines;
 pub(crate) mod outbox;
 mod reader;
 mod requests;

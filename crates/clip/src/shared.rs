@@ -350,8 +350,11 @@ impl Shared {
 
     /// A part of an answer has come. Given back if there is no room for it.
     pub(crate) fn chunk(&self, id: &str, chunk: Bytes) -> Option<(Arc<Call>, Bytes)> {
-        let call = self.state().pending.get(id).cloned()?;
-        match call.push(chunk) {
+        let state = self.state();
+        let call = state.pending.get(id).cloned()?;
+        let is_alone = state.is_alone(&call);
+        drop(state);
+        match call.push(chunk, is_alone) {
             Push::Full(chunk) => Some((call, chunk)),
             Push::Taken | Push::Over => None,
         }
@@ -359,11 +362,7 @@ impl Shared {
 
     /// Whether nobody but this call waits for the process, so that its caller may slow it down.
     pub(crate) fn is_alone(&self, call: &Call) -> bool {
-        let state = self.state();
-        state.pending.len() == 1
-            && state.pending.contains_key(&call.id)
-            && state.waiting.is_empty()
-            && matches!(state.stage, Stage::Ready | Stage::Starting)
+        self.state().is_alone(call)
     }
 
     /// The end of an answer has come.
@@ -407,6 +406,13 @@ impl State {
         } else {
             Start::Needed
         }
+    }
+
+    fn is_alone(&self, call: &Call) -> bool {
+        self.pending.len() == 1
+            && self.pending.contains_key(&call.id)
+            && self.waiting.is_empty()
+            && matches!(self.stage, Stage::Ready | Stage::Starting)
     }
 
     pub(crate) fn fail_probes(&mut self, error: &ClipError) {

@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use nix::fcntl::{FcntlArg, fcntl};
-use pinion_jsonl::{Line, Splitter};
 use serde_json::value::RawValue;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
+use super::lines::{Lines, TooLong};
 use super::requests::{Asked, Requests};
 use crate::Code;
 use crate::call::Call;
@@ -23,9 +23,7 @@ use crate::logs::{Level, Origin};
 use crate::manifest::Manifest;
 use crate::shared::{Ending, Shared, Wish};
 
-const PIECE: usize = 64 * 1024;
-/// Read at once from a process that prints a lot, and what its pipe then holds.
-const LARGE_PIECE: usize = 256 * 1024;
+/// What the pipe of a process that prints a lot holds.
 const LARGE_PIPE: i32 = 1024 * 1024;
 /// So much of a line that makes no sense goes into the log.
 const SHOWN: usize = 2048;
@@ -49,51 +47,36 @@ impl Reader {
 
     /// Reads to the end, or to what ends the process.
     pub(super) async fn read(mut self, mut pipe: Receiver) {
-        let limit = self.shared.limits.line_in;
-        let mut splitter = Splitter::new(limit);
-        let mut buffer = vec![0; PIECE];
-        let mut lines = Vec::new();
-        let mut unfinished = 0;
+        let mut lines = Lines::new(self.shared.limits.line_in);
         loop {
-            let count = match pipe.read(&mut buffer).await {
+            let count = match pipe.read_buf(lines.room()).await {
                 Ok(0) | Err(_) => break,
                 Ok(count) => count,
             };
-            let bytes = &buffer[..count];
-            splitter.feed(bytes, |line| lines.push(line));
-            unfinished = match memchr::memrchr(b'\n', bytes) {
-                Some(last) => count - last - 1,
-                None => unfinished + count,
-            };
-            for line in lines.drain(..) {
+            while let Some(line) = lines.next() {
                 if !self.line(line).await {
                     return;
                 }
             }
-            // A line that never ends is too long before it does.
-            if unfinished > limit + 1 {
-                self.too_long();
-                return;
-            }
-            if count == PIECE && buffer.len() == PIECE {
-                buffer.resize(LARGE_PIECE, 0);
-                // Where the system has no room for it, the pipe stays as it is.
-                let _ = fcntl(&pipe, FcntlArg::F_SETPIPE_SZ(LARGE_PIPE));
+            if Lines::is_filled_by(count) {
+                if lines.enlarge() {
+                    // Where the system has no room for it, the pipe stays as it is.
+                    let _ = fcntl(&pipe, FcntlArg::F_SETPIPE_SZ(LARGE_PIPE));
+                }
+            } else if lines.is_large() && self.shared.state().pending.is_empty() {
+                lines.rest();
             }
         }
-        if let Some(line) = splitter.finish() {
+        if let Some(line) = lines.finish() {
             self.line(line).await;
         }
     }
 
     /// Deals with a line; whether to read on.
-    async fn line(&mut self, line: Line) -> bool {
-        let line = match line {
-            Line::Complete(line) => Bytes::from(line),
-            Line::TooLong { .. } => {
-                self.too_long();
-                return false;
-            }
+    async fn line(&mut self, line: Result<Bytes, TooLong>) -> bool {
+        let Ok(line) = line else {
+            self.too_long();
+            return false;
         };
         if line.trim_ascii().is_empty() {
             return true;
