@@ -93,7 +93,8 @@ impl Token {
         Self(token.into())
     }
 
-    pub(crate) fn reveal(&self) -> &str {
+    /// The token itself, for whoever shows it.
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }

@@ -13,12 +13,14 @@
 //! `tarball` is relative to the index and stays beneath it. `shasum` is SHA-256 or, from older services, SHA-1; a package
 //! without one is refused. What is in a package is for [`crate::install`] to judge.
 
+mod account;
 mod address;
 mod client;
 mod directory;
 mod documents;
 mod publish;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -30,6 +32,7 @@ use crate::{ClipError, Code};
 use client::Client;
 use documents::PackageDocument;
 
+pub use account::{Accounts, Confirmation, Login, Slip};
 pub use address::Address;
 pub use documents::{Found, Kind, Release};
 pub use publish::Publication;
@@ -239,6 +242,11 @@ impl Registry {
             }
             Address::Index(_) => Err(self.read_only()),
         }
+    }
+
+    /// The tags of a package, and the versions they stand for.
+    pub async fn tags(&self, package: &PackageName) -> Result<BTreeMap<String, String>, ClipError> {
+        Ok(self.document(package).await?.tags)
     }
 
     /// Lets a tag stand for a version.

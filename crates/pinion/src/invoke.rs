@@ -141,10 +141,8 @@ fn call(line: &Line, caller: &Caller, alias: &str, words: Words) -> Result<ExitC
 
 /// Prints one output. A reader that has gone away does not want the rest.
 fn print(caller: &Caller, answer: InvokeResponse, json: bool) -> Result<ExitCode, Failure> {
-    if let Some(HubError { code, message }) = answer.error {
-        let code = Code::all().find(|known| *code == *known.as_str());
-        let refusal = Refusal::new(code.unwrap_or(Code::Unknown), message.to_string());
-        return Err(caller.explain(refusal));
+    if let Some(error) = &answer.error {
+        return Err(caller.explain(refusal(error)));
     }
     let mut text = shown(&answer.output, json);
     text.push(b'\n');
@@ -153,6 +151,12 @@ fn print(caller: &Caller, answer: InvokeResponse, json: bool) -> Result<ExitCode
         Err(error) => Err(error.into()),
         Ok(()) => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// What a clip answered instead of an output.
+pub(crate) fn refusal(error: &HubError) -> Refusal {
+    let code = Code::all().find(|known| *error.code == *known.as_str());
+    Refusal::new(code.unwrap_or(Code::Unknown), error.message.to_string())
 }
 
 /// An output as it is printed: texts without quotes, unless JSON is wanted.

@@ -3,6 +3,9 @@
 //! What they have in common with `pinion hub`, `clip` and `invoke` is done there; here are the words that differ. Any failure is
 //! exit code 1.
 
+mod account;
+mod ask;
+mod chat;
 mod config;
 mod registry;
 mod start;
@@ -142,28 +145,21 @@ fn pinix(arguments: &[String]) -> Result<ExitCode, Failure> {
         "data" => clip::run(&words.ours(&["data"], 1)),
         "config" => config::run(&words.rest[1..]),
         "registry" => registry::run(&words.rest[1..]),
-        "search" | "publish" => registry::run(words.rest),
+        "search" | "publish" | "register" | "dist-tag" => registry::run(words.rest),
         "schedule" => schedule(&words),
-        "chat" => Err(Failure::failed(
-            "Error: there is no chat here; `pinion` talks to an agent, and the portal has a page for it.",
-        )),
+        "chat" => chat::run(&words.ours(&[], 1)),
         "upgrade" => Err(Failure::failed(
             "Error: this program does not replace itself; install another version the way this one was installed.",
         )),
-        "login" | "logout" | "whoami" | "org" | "register" | "dist-tag" => Err(hosted(first)),
+        "org" => Err(Failure::failed(
+            "Error: there are no commands for organisations: a registry has pages for them, if it has organisations.",
+        )),
         word => match grouped(&words, word, 1) {
             Some(done) => done,
             None if word.starts_with('-') => Err(unknown(word)),
             None => call(&words, 0),
         },
     }
-}
-
-/// What needs the accounts of a hosted service.
-fn hosted(word: &str) -> Failure {
-    Failure::failed(format!(
-        "Error: {word} belongs to the hosted service, which this program does not talk to; tokens of a hub are made with `pinion hub token create`."
-    ))
 }
 
 fn unknown(word: &str) -> Failure {
@@ -185,8 +181,8 @@ fn grouped(words: &Words<'_>, word: &str, skip: usize) -> Option<Result<ExitCode
             false => clip::run(&words.ours(&["logs", "--system"], skip)),
         },
         "mcp" => mcp::run_words(&words.ours(&[], skip)),
-        "login" | "logout" | "whoami" if skip == 2 => Err(hosted(word)),
-        _ => return None,
+        _ if skip == 2 => return account::run_hub(&words.rest[1..]),
+        _ => return account::run(words.rest),
     })
 }
 
@@ -252,7 +248,10 @@ Usage:
   data CLIP read|write|list|delete|stat [PATH]
   schedule add ID CLIP COMMAND --cron '*/5 * * * *' [--input JSON] [--desc TEXT]
   schedule list, schedule remove|pause|resume|run|history ID
-  registry search WORDS, registry publish [PATH]
+  chat [--agent-id ID]                           talk to the hub's agent
+  registry search WORDS, registry publish [PATH], registry dist-tag list|add PACKAGE …
+  registry register|login|whoami|logout          an account at a registry
+  login [--server URL] [--token TOKEN], whoami, logout   who you are at your hub
   config get|set registry|hub|hub-token [VALUE]
 
 What pinion calls them, with help for each: pinion hub, pinion clip, pinion invoke, pinion mcp.

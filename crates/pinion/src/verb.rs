@@ -82,7 +82,7 @@ impl Verb {
     }
 
     /// The last word of its name.
-    fn word(&self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         self.name.rsplit(' ').next().unwrap_or(self.name)
     }
 

@@ -52,8 +52,7 @@ impl Client {
     }
 
     async fn request(&self, method: Method, url: &Url) -> Result<RequestBuilder, ClipError> {
-        let is_plain = url.scheme() == "http";
-        let is_near = is_plain && is_loopback(url);
+        let is_near = url.scheme() == "http" && is_loopback(url);
         let client = self
             .made
             .get_or_try_init(|| async move {
@@ -74,12 +73,7 @@ impl Client {
         let Some(token) = self.token.as_ref().filter(|_| own) else {
             return Ok(request);
         };
-        if is_plain && !is_near {
-            let message = format!(
-                "the token for {url} would travel in clear; use an https address for this registry"
-            );
-            return Err(ClipError::new(Code::FailedPrecondition, message));
-        }
+        must_be_private(url, "token")?;
         let value = HeaderValue::try_from(format!("Bearer {}", token.reveal()));
         let mut value = value.map_err(|_| {
             ClipError::invalid("the token for the registry has characters that cannot be sent")
@@ -91,14 +85,17 @@ impl Client {
     /// A document.
     pub(super) async fn json(&self, url: &Url) -> Result<Value, ClipError> {
         let request = self.request(Method::GET, url).await?;
-        let asked = async {
-            let response = answered(request, url).await?;
-            let bytes = whole(response, url).await?;
-            serde_json::from_slice(&bytes).map_err(|error| {
-                ClipError::new(Code::Unavailable, format!("{url} is not JSON: {error}"))
-            })
-        };
-        within(DOCUMENT, url, asked).await
+        document(request, url).await
+    }
+
+    /// Asks with something that nobody else may read.
+    pub(super) async fn ask(&self, url: &Url, secret: &Value) -> Result<Value, ClipError> {
+        must_be_private(url, "password")?;
+        let request = self.request(Method::POST, url).await?;
+        let request = request
+            .header(CONTENT_TYPE, "application/json")
+            .body(secret.to_string());
+        document(request, url).await
     }
 
     /// Sends something to be kept.
@@ -150,6 +147,27 @@ impl Client {
         };
         within(ARCHIVE, url, fetched).await
     }
+}
+
+/// That what is sent cannot be read on the way.
+fn must_be_private(url: &Url, what: &str) -> Result<(), ClipError> {
+    if url.scheme() == "http" && !is_loopback(url) {
+        let message =
+            format!("the {what} for {url} would travel in clear; use an https address for it");
+        return Err(ClipError::new(Code::FailedPrecondition, message));
+    }
+    Ok(())
+}
+
+async fn document(request: RequestBuilder, url: &Url) -> Result<Value, ClipError> {
+    let asked = async {
+        let response = answered(request, url).await?;
+        let bytes = whole(response, url).await?;
+        serde_json::from_slice(&bytes).map_err(|error| {
+            ClipError::new(Code::Unavailable, format!("{url} is not JSON: {error}"))
+        })
+    };
+    within(DOCUMENT, url, asked).await
 }
 
 async fn within<T>(

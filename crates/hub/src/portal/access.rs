@@ -4,6 +4,7 @@
 //! POST   /auth/session      {"token":"…"}                                   204, with a cookie
 //! GET    /auth/session                                                      200 {"kind","scope","alias","manage","signedIn"}
 //! DELETE /auth/session                                                      204
+//! GET    /auth/whoami                                                       200 {"username","scope","kind"}
 //! GET    /auth/tokens                                                       200 {"tokens":[{"id","kind",…}]}
 //! POST   /auth/tokens       {"kind","scope","alias","manage","ttlSeconds","label"}   201, with the token this once
 //! DELETE /auth/tokens/<id>                                                  204
@@ -27,6 +28,7 @@ use super::guard;
 use crate::service::text_of;
 
 const SESSION: &str = "/auth/session";
+const WHO: &str = "/auth/whoami";
 const TOKENS: &str = "/auth/tokens";
 const ONE_TOKEN: &str = "/auth/tokens/";
 /// A token is not to outlive everybody who knows what it was for.
@@ -65,6 +67,7 @@ pub(crate) fn answer(
             let cookie = gate.close_session(text_of(request.headers(), header::COOKIE));
             with_cookie(nothing(), &cookie)
         }
+        (&Method::GET, WHO) => show_name(&caller()?),
         (&Method::GET, TOKENS) => {
             require_super(&caller()?)?;
             let records = gate.store().list()?;
@@ -162,6 +165,26 @@ fn show_session(caller: &Caller) -> Result<Response<Body>, Failure> {
         signed_in,
     };
     json(StatusCode::OK, &session)
+}
+
+/// Who somebody is, for programs that keep it beside their token.
+fn show_name(caller: &Caller) -> Result<Response<Body>, Failure> {
+    if caller.token.is_none() {
+        return Err(not_signed_in());
+    }
+    let scope = caller.scope().map_or("", |scope| scope.as_str());
+    let (kind, otherwise) = match &caller.principal {
+        Principal::Clip { alias, .. } => (Kind::Clip, &**alias),
+        Principal::Hub { .. } => (Kind::Hub, ""),
+        _ => (Kind::Super, "super"),
+    };
+    let username = match scope.strip_prefix('@') {
+        Some(name) => name,
+        None => otherwise,
+    };
+    let kind = kind.as_str();
+    let who = serde_json::json!({"username": username, "scope": scope, "kind": kind});
+    json(StatusCode::OK, &who)
 }
 
 #[derive(Serialize)]

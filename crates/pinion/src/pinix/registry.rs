@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use pinion_access::client::{ClientConfig, Credentials};
 use pinion_clip::install::Library;
 use pinion_clip::registry::{Address, Kind, Registry, Search};
+use pinion_clip::source::PackageName;
 use pinion_clip::{Programs, Token};
 
-use super::hosted;
+use super::account;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::show::plain;
@@ -40,6 +41,25 @@ const PUBLISH: Verb = Verb {
     run: publish,
 };
 
+const TAGS: Verb = Verb {
+    name: "registry dist-tag",
+    flags: &[COMMON],
+    raw_after: usize::MAX,
+    help: TAGS_HELP,
+    run: tags,
+};
+
+const TAGS_HELP: &str = "\
+The tags of a package, and the versions they stand for.
+
+Usage:
+  pinix registry dist-tag list PACKAGE [--registry URL]
+  pinix registry dist-tag add PACKAGE@VERSION TAG [--registry URL]
+
+Examples:
+  pinix registry dist-tag add @me/todo@1.3.0 beta
+";
+
 const SEARCH_HELP: &str = "\
 Looks for packages in a registry.
 
@@ -67,29 +87,43 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
     match word {
         "search" => SEARCH.run(rest),
         "publish" => PUBLISH.run(rest),
-        "" | "--help" | "-h" => out(&format!("{SEARCH_HELP}\n{PUBLISH_HELP}")),
-        "register" | "login" | "logout" | "whoami" | "dist-tag" => {
-            Err(hosted(&format!("registry {word}")))
-        }
-        other => Err(super::unknown(&format!("registry {other}"))),
+        "dist-tag" => TAGS.run(rest),
+        "" | "--help" | "-h" => out(&format!("{SEARCH_HELP}\n{PUBLISH_HELP}\n{TAGS_HELP}")),
+        other => account::run_registry(arguments)
+            .unwrap_or_else(|| Err(super::unknown(&format!("registry {other}")))),
     }
 }
 
-fn registry(line: &Line) -> Result<Registry, Failure> {
-    let root = place::root(line)?;
+/// The registry that is meant, as it was written.
+pub(super) fn named_registry(line: &Line) -> Result<String, Failure> {
     let set = std::env::var("PINIX_REGISTRY").ok();
     let named = line.value("--registry").map(str::to_owned);
     let named = named.or(set.filter(|it| !it.trim().is_empty()));
     let named = match named {
         Some(named) => Some(named),
-        None => ClientConfig::load(&root).map_err(failed)?.registry,
+        None => {
+            ClientConfig::load(&place::root(line)?)
+                .map_err(failed)?
+                .registry
+        }
     };
-    let Some(named) = named else {
-        return Err(Failure::failed(
+    named.ok_or_else(|| {
+        Failure::failed(
             "Error: no registry is configured. Name one with --registry, PINIX_REGISTRY or `pinix config set registry URL`.",
-        ));
-    };
-    let address: Address = named.parse().map_err(failed)?;
+        )
+    })
+}
+
+/// The same, and where that is.
+pub(super) fn registry_address(line: &Line) -> Result<(String, Address), Failure> {
+    let named = named_registry(line)?;
+    let address = named.parse().map_err(failed)?;
+    Ok((named, address))
+}
+
+fn registry(line: &Line) -> Result<Registry, Failure> {
+    let root = place::root(line)?;
+    let (named, address) = registry_address(line)?;
     let known = Credentials::load(&root).map_err(failed)?;
     let token = known.get(&named).map(|it| Token::new(it.token.reveal()));
     Ok(Registry::new(address, token))
@@ -119,6 +153,36 @@ fn search(line: &Line) -> Result<ExitCode, Failure> {
         cells.join("\t") + "\n"
     });
     out(&rows.collect::<String>())
+}
+
+fn tags(line: &Line) -> Result<ExitCode, Failure> {
+    let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["list", package] => {
+            let package: PackageName = package.parse().map_err(failed)?;
+            let registry = registry(line)?;
+            let tags = caller::wait(async { registry.tags(&package).await.map_err(failed) })?;
+            let rows = tags.iter().map(|(tag, version)| {
+                let cells = [tag, version].map(|it| plain(it));
+                cells.join("\t") + "\n"
+            });
+            out(&rows.collect::<String>())
+        }
+        ["add", versioned, tag] => {
+            let Some((package, version)) = versioned.rsplit_once('@').filter(|it| !it.0.is_empty())
+            else {
+                return Err(line.wrong("say which version, as in @me/todo@1.3.0"));
+            };
+            let package: PackageName = package.parse().map_err(failed)?;
+            let registry = registry(line)?;
+            caller::wait(async {
+                let tagged = registry.tag(&package, tag, version).await;
+                tagged.map_err(failed)
+            })?;
+            out(&format!("{package}: {tag} is {version} now.\n"))
+        }
+        _ => Err(line.wrong("say list or add, and which package")),
+    }
 }
 
 fn publish(line: &Line) -> Result<ExitCode, Failure> {

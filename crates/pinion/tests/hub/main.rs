@@ -6,12 +6,15 @@
     reason = "tests"
 )]
 
+mod accounts;
 mod calls;
 mod clips;
 mod gateway;
 mod joining;
 mod links;
 mod schedules;
+#[path = "../../../clip/tests/common/server.rs"]
+mod server;
 mod serving;
 mod stage;
 mod terminal;

@@ -200,6 +200,10 @@ fn tokens_are_made_listed_and_revoked() {
         )
     };
     assert_eq!(as_ana("GET /auth/session").unwrap().2["scope"], "@ana");
+    let who = json!({"username": "ana", "scope": "@ana", "kind": "hub"});
+    assert_eq!(as_ana("GET /auth/whoami").unwrap().2, who);
+    let nobody = desk.ask("GET /auth/whoami", &[], &Value::Null);
+    assert_eq!(nobody.unwrap_err(), Code::Unauthenticated);
     for line in [
         "GET /auth/tokens",
         "POST /auth/tokens",

@@ -1,0 +1,392 @@
+//! `pinix login`, `logout`, `whoami`: who somebody is, at the service that gives out tokens for hubs, or at a registry.
+//!
+//! What a login brings is kept where calls look for it: the token for hubs in `client.json`, those for registries in
+//! `credentials.json`.
+
+use std::process::ExitCode;
+
+use pinion_access::Token;
+use pinion_access::client::{ClientConfig, Credential, Credentials, User};
+use pinion_clip::registry::{Accounts, Address, Confirmation, Login, Slip};
+use pinion_status::Code;
+use tokio::time::Instant;
+
+use super::ask::{Answer, given_or_asked};
+use super::registry::{named_registry, registry_address};
+use crate::commands::out;
+use crate::failure::Failure;
+use crate::hub::show::plain;
+use crate::hub::{caller, failed, place};
+use crate::verb::{Flag, Line, Verb};
+
+/// The variable that names the service with the accounts.
+const SERVICE_VARIABLE: &str = "PINIX_AUTH_SERVER";
+
+const ROOT: &[Flag] = &[Flag::valued("--root")];
+const AT_REGISTRY: &[Flag] = &[
+    Flag::valued("--registry"),
+    Flag::valued("--username"),
+    Flag::valued("--email"),
+    Flag::valued("--password"),
+];
+
+const LOGIN: Verb = verb(
+    "login",
+    &[ROOT, &[Flag::valued("--token"), Flag::valued("--server")]],
+    LOGIN_HELP,
+    login,
+);
+const LOGOUT: Verb = verb("logout", &[ROOT], LOGIN_HELP, logout);
+const WHOAMI: Verb = verb("whoami", &[ROOT], LOGIN_HELP, whoami);
+const HUB_LOGIN: Verb = verb("hub login", &[ROOT, AT_REGISTRY], REGISTRY_HELP, hub_login);
+const HUB_LOGOUT: Verb = verb("hub logout", &[ROOT, AT_REGISTRY], REGISTRY_HELP, logout);
+const HUB_WHOAMI: Verb = verb("hub whoami", &[ROOT, AT_REGISTRY], REGISTRY_HELP, whoami);
+const REGISTER: Verb = verb(
+    "registry register",
+    &[ROOT, AT_REGISTRY],
+    REGISTRY_HELP,
+    register,
+);
+const REGISTRY_LOGIN: Verb = verb(
+    "registry login",
+    &[ROOT, AT_REGISTRY],
+    REGISTRY_HELP,
+    registry_login,
+);
+const REGISTRY_LOGOUT: Verb = verb(
+    "registry logout",
+    &[ROOT, AT_REGISTRY],
+    REGISTRY_HELP,
+    registry_logout,
+);
+const REGISTRY_WHOAMI: Verb = verb(
+    "registry whoami",
+    &[ROOT, AT_REGISTRY],
+    REGISTRY_HELP,
+    registry_whoami,
+);
+
+const fn verb(
+    name: &'static str,
+    flags: &'static [&'static [Flag]],
+    help: &'static str,
+    run: fn(&Line) -> Result<ExitCode, Failure>,
+) -> Verb {
+    Verb {
+        name,
+        flags,
+        raw_after: usize::MAX,
+        help,
+        run,
+    }
+}
+
+const LOGIN_HELP: &str = "\
+Logs in to the service that gives out tokens for your hub, and keeps the token in client.json.
+
+Usage:
+  pinix login [--server URL]                 confirm it in a browser
+  pinix login --token TOKEN [--server URL]   with a token you have
+  pinix whoami                               prints @name; exit code 1 if nobody is logged in
+  pinix logout                               forgets the token
+
+  --server URL   the service, else PINIX_AUTH_SERVER; a hub of ours is one for its own tokens
+  --root DIR     where client.json is
+
+A runtime that has joined a hub uses the new token when it is started again.
+
+Examples:
+  pinix login --server https://accounts.example
+  pinix login --server http://127.0.0.1:9000 --token pnx_…
+";
+
+const REGISTRY_HELP: &str = "\
+An account at a registry, by name and password.
+
+Usage:
+  pinix registry register [--username NAME] [--email ADDRESS] [--password WORD]
+  pinix registry login [--username NAME] [--password WORD]
+  pinix registry whoami                      prints @name; exit code 1 if nobody is logged in
+  pinix registry logout
+  pinix hub login|whoami|logout              the same account for hubs: the token is kept in client.json
+
+  --registry URL   else PINIX_REGISTRY, else what `pinix config set registry URL` has set
+  --root DIR       where credentials.json is
+
+What is not given is asked for; what is piped in is taken line by line. A password on the command line can be read
+by others on this machine. Passwords and tokens travel encrypted, or do not leave this machine.
+
+Examples:
+  pinix registry login --registry https://registry.example --username me
+  pinix registry login --username me < password.txt
+";
+
+/// Runs `login`, `logout` or `whoami`, which are about hubs.
+pub(super) fn run(arguments: &[String]) -> Option<Result<ExitCode, Failure>> {
+    pick(arguments, &[&LOGIN, &LOGOUT, &WHOAMI])
+}
+
+/// Runs what stands behind `hub`.
+pub(super) fn run_hub(arguments: &[String]) -> Option<Result<ExitCode, Failure>> {
+    pick(arguments, &[&HUB_LOGIN, &HUB_LOGOUT, &HUB_WHOAMI])
+}
+
+/// Runs what stands behind `registry`.
+pub(super) fn run_registry(arguments: &[String]) -> Option<Result<ExitCode, Failure>> {
+    const VERBS: &[&Verb] = &[
+        &REGISTER,
+        &REGISTRY_LOGIN,
+        &REGISTRY_LOGOUT,
+        &REGISTRY_WHOAMI,
+    ];
+    pick(arguments, VERBS)
+}
+
+fn pick(arguments: &[String], verbs: &[&'static Verb]) -> Option<Result<ExitCode, Failure>> {
+    let (word, rest) = arguments.split_first()?;
+    let verb = verbs.iter().find(|verb| verb.word() == word)?;
+    Some(verb.run(rest))
+}
+
+fn login(line: &Line) -> Result<ExitCode, Failure> {
+    line.exactly::<0>()?;
+    let service = service(line)?;
+    let login = match (line.value("--token"), service) {
+        (Some(token), service) => with_token(token, service.as_ref())?,
+        (None, Some(service)) => {
+            let accounts = Accounts::at(&service, None).map_err(failed)?;
+            caller::wait(confirmed(&accounts))?
+        }
+        (None, None) => {
+            return Err(Failure::failed(format!(
+                "Error: log in where? Name the service with --server or {SERVICE_VARIABLE}, or give a token with --token."
+            )));
+        }
+    };
+    keep(line, login)
+}
+
+/// The service that was named, if one was.
+fn service(line: &Line) -> Result<Option<Address>, Failure> {
+    let set = std::env::var(SERVICE_VARIABLE).ok();
+    let named = line.value("--server").map(str::to_owned).or(set);
+    let named = named.filter(|named| !named.trim().is_empty());
+    named.map(|named| named.parse().map_err(failed)).transpose()
+}
+
+/// Whoever has a token already is asked for no more; a service says who that is.
+fn with_token(token: &str, service: Option<&Address>) -> Result<Login, Failure> {
+    let token = pinion_clip::Token::new(token.trim());
+    let username = match service {
+        Some(service) => {
+            let accounts = Accounts::at(service, Some(token.clone())).map_err(failed)?;
+            caller::wait(async { accounts.name().await.map_err(failed) })?
+        }
+        None => String::new(),
+    };
+    Ok(Login {
+        token,
+        username,
+        scope: None,
+        hub: None,
+    })
+}
+
+/// Shows where to confirm, and waits for it.
+async fn confirmed(accounts: &Accounts) -> Result<Login, Failure> {
+    let slip = accounts.slip().await.map_err(failed)?;
+    eprintln!("Open this page to log in: {}", plain(&slip.page));
+    if !slip.code.is_empty() {
+        eprintln!("It shows the code {}.", plain(&slip.code));
+    }
+    let Slip {
+        interval, lasts, ..
+    } = slip;
+    let end = Instant::now() + lasts;
+    while Instant::now() + interval <= end {
+        tokio::time::sleep(interval).await;
+        match accounts.confirmation(&slip).await {
+            Ok(Confirmation::Pending) => {}
+            Ok(Confirmation::Confirmed(login)) => return Ok(login),
+            Ok(Confirmation::Expired) => break,
+            // It may be back before the time is over.
+            Err(error) if error.code == Code::Unavailable => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Err(Failure::failed(
+        "Error: nobody has confirmed it in time. Run `pinix login` again.",
+    ))
+}
+
+/// Keeps a login for hubs.
+fn keep(line: &Line, login: Login) -> Result<ExitCode, Failure> {
+    let root = place::root(line)?;
+    std::fs::create_dir_all(&root)?;
+    let token = Token::given(login.token.reveal())
+        .ok_or_else(|| Failure::failed("Error: the token is empty."))?;
+    let Login {
+        username,
+        scope,
+        hub,
+        ..
+    } = login;
+    let scope = scope.and_then(|scope| scope.parse().ok());
+    let user = (!username.is_empty()).then(|| User {
+        username: username.clone(),
+        scope,
+    });
+    let kept = ClientConfig::update(&root, |config| {
+        config.hub_token = Some(token);
+        config.user = user;
+        if let Some(hub) = hub {
+            config.hub = Some(hub);
+        }
+    });
+    kept.map_err(failed)?;
+    match username.as_str() {
+        "" => out("The token is kept. Nobody was asked whose it is.\n"),
+        name => out(&format!("Logged in as {}.\n", at(name))),
+    }
+}
+
+fn logout(line: &Line) -> Result<ExitCode, Failure> {
+    line.exactly::<0>()?;
+    let root = place::root(line)?;
+    if !root.exists() {
+        return out("Nobody was logged in.\n");
+    }
+    let mut was_there = false;
+    let forgotten = ClientConfig::update(&root, |config| {
+        was_there = config.hub_token.take().is_some();
+        config.user = None;
+    });
+    forgotten.map_err(failed)?;
+    out(match was_there {
+        true => "Logged out.\n",
+        false => "Nobody was logged in.\n",
+    })
+}
+
+fn whoami(line: &Line) -> Result<ExitCode, Failure> {
+    line.exactly::<0>()?;
+    let config = ClientConfig::load(&place::root(line)?).map_err(failed)?;
+    match (config.hub_token, config.user) {
+        (Some(_), Some(user)) => out(&format!("{}\n", at(&user.username))),
+        (Some(_), None) => Err(Failure::failed(
+            "Error: there is a token, but it is not known whose. `pinix login --token` with --server asks.",
+        )),
+        (None, _) => Err(nobody("pinix login")),
+    }
+}
+
+fn hub_login(line: &Line) -> Result<ExitCode, Failure> {
+    let (_, login) = with_password(line)?;
+    keep(line, login)
+}
+
+/// Logs in at a registry with a name and a password.
+fn with_password(line: &Line) -> Result<(String, Login), Failure> {
+    line.exactly::<0>()?;
+    let (named, address) = registry_address(line)?;
+    let accounts = Accounts::at(&address, None).map_err(failed)?;
+    let username = username(line)?;
+    let password = password(line)?;
+    let mut login =
+        caller::wait(async { accounts.log_in(&username, &password).await.map_err(failed) })?;
+    if login.username.is_empty() {
+        login.username = username;
+    }
+    Ok((named, login))
+}
+
+fn username(line: &Line) -> Result<String, Failure> {
+    let given = line.value("--username");
+    given_or_asked(given, "username", "--username", Answer::Shown)
+}
+
+fn password(line: &Line) -> Result<String, Failure> {
+    let given = line.value("--password");
+    given_or_asked(given, "password", "--password", Answer::Hidden)
+}
+
+fn register(line: &Line) -> Result<ExitCode, Failure> {
+    line.exactly::<0>()?;
+    let (named, address) = registry_address(line)?;
+    let accounts = Accounts::at(&address, None).map_err(failed)?;
+    let username = username(line)?;
+    let email = given_or_asked(line.value("--email"), "email", "--email", Answer::Shown)?;
+    let password = password(line)?;
+    let login = caller::wait(async {
+        let made = accounts.register(&username, &email, &password).await;
+        made.map_err(failed)
+    })?;
+    match login {
+        Some(login) => keep_at_registry(line, &named, login, &username),
+        None => out(&format!(
+            "The account {} is made. Log in with `pinix registry login`.\n",
+            at(&username)
+        )),
+    }
+}
+
+fn registry_login(line: &Line) -> Result<ExitCode, Failure> {
+    let (named, login) = with_password(line)?;
+    let username = login.username.clone();
+    keep_at_registry(line, &named, login, &username)
+}
+
+fn keep_at_registry(
+    line: &Line,
+    registry: &str,
+    login: Login,
+    username: &str,
+) -> Result<ExitCode, Failure> {
+    let root = place::root(line)?;
+    std::fs::create_dir_all(&root)?;
+    let token = Token::given(login.token.reveal())
+        .ok_or_else(|| Failure::failed("Error: the registry gave an empty token."))?;
+    let username = username.to_owned();
+    let said = format!("Logged in as {} at {registry}.\n", at(&username));
+    let credential = Credential { token, username };
+    Credentials::set(&root, registry, Some(credential)).map_err(failed)?;
+    out(&said)
+}
+
+fn registry_logout(line: &Line) -> Result<ExitCode, Failure> {
+    line.exactly::<0>()?;
+    let root = place::root(line)?;
+    let registry = named_registry(line)?;
+    if Credentials::load(&root)
+        .map_err(failed)?
+        .get(&registry)
+        .is_none()
+    {
+        return out(&format!("Nobody was logged in at {registry}.\n"));
+    }
+    Credentials::set(&root, &registry, None).map_err(failed)?;
+    out(&format!("Logged out at {registry}.\n"))
+}
+
+fn registry_whoami(line: &Line) -> Result<ExitCode, Failure> {
+    line.exactly::<0>()?;
+    let (named, address) = registry_address(line)?;
+    let known = Credentials::load(&place::root(line)?).map_err(failed)?;
+    let Some(known) = known.get(&named) else {
+        return Err(nobody("pinix registry login"));
+    };
+    let token = pinion_clip::Token::new(known.token.reveal());
+    let accounts = Accounts::at(&address, Some(token)).map_err(failed)?;
+    let name = caller::wait(async { accounts.name().await.map_err(failed) })?;
+    out(&format!("{}\n", at(&name)))
+}
+
+fn nobody(command: &str) -> Failure {
+    Failure::failed(format!(
+        "Error: nobody is logged in. `{command}` does that."
+    ))
+}
+
+fn at(name: &str) -> String {
+    format!("@{}", plain(name.trim_start_matches('@')))
+}

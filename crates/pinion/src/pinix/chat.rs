@@ -1,0 +1,207 @@
+//! `pinix chat`: a conversation with the hub's agent, line by line.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use pinion_jsonl::{DEFAULT_LINE_LIMIT, Input, read_lines};
+use pinion_proto::hub::{InvokeRequest, InvokeResponse};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::failure::Failure;
+use crate::hub::caller::{self, Caller};
+use crate::invoke::refusal;
+use crate::verb::{Flag, Line, Verb};
+
+const VERB: Verb = Verb {
+    name: "chat",
+    flags: &[
+        caller::FLAGS,
+        &[Flag::valued("--agent-id"), Flag::valued("--topic-id")],
+    ],
+    raw_after: usize::MAX,
+    help: HELP,
+    run: talk,
+};
+
+const HELP: &str = "\
+Talks to the hub's agent. Each line is a message; the answer is printed as it comes.
+
+Usage:
+  pinix chat [--agent-id ID] [--topic-id ID]
+
+  --agent-id ID   which agent, if not the first; `pinix agent agent list` has them
+  --topic-id ID   go on with a conversation; `pinix agent topic list` has them
+
+Ctrl-C stops an answer, Ctrl-D ends the chat. What is piped in is said line by line; then the exit code is 1 if any
+answer failed.
+
+Examples:
+  pinix chat
+  echo \"What is on my list?\" | pinix chat
+";
+
+pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
+    VERB.run(arguments)
+}
+
+fn talk(line: &Line) -> Result<ExitCode, Failure> {
+    line.exactly::<0>()?;
+    let mut chat = Chat {
+        caller: Caller::of(line)?,
+        agent: line.value("--agent-id").map(str::to_owned),
+        topic: line.value("--topic-id").map(str::to_owned),
+        is_terminal: std::io::stdout().is_terminal(),
+    };
+    let is_typed = std::io::stdin().is_terminal();
+    let runtime = crate::runtime::build()?;
+    let done = runtime.block_on(chat.converse(is_typed));
+    runtime.shutdown_background();
+    done
+}
+
+struct Chat {
+    caller: Caller,
+    agent: Option<String>,
+    topic: Option<String>,
+    is_terminal: bool,
+}
+
+/// What an agent says that is shown.
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type", default)]
+    kind: String,
+    #[serde(default)]
+    content: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    topic_id: Option<String>,
+}
+
+impl Chat {
+    async fn converse(&mut self, is_typed: bool) -> Result<ExitCode, Failure> {
+        let mut lines = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
+        let mut code = ExitCode::SUCCESS;
+        loop {
+            if is_typed {
+                eprint!("> ");
+            }
+            let input = tokio::select! {
+                input = lines.recv() => input,
+                _ = tokio::signal::ctrl_c() => return Err(Failure::interrupted()),
+            };
+            let message = match input {
+                Some(Input::Line(pinion_jsonl::Line::Complete(line))) => {
+                    String::from_utf8_lossy(&line).trim().to_owned()
+                }
+                Some(Input::Line(pinion_jsonl::Line::TooLong { length })) => {
+                    let words = format!("Error: a message of {length} bytes is too long.");
+                    return Err(Failure::failed(words));
+                }
+                Some(Input::End) | None => break,
+            };
+            if message.is_empty() {
+                continue;
+            }
+            let answered = tokio::select! {
+                answered = self.say(&message) => answered,
+                _ = tokio::signal::ctrl_c() => Err(Failure::failed("Stopped.")),
+            };
+            if let Err(failure) = answered {
+                // One that was typed can be typed again.
+                if !is_typed && self.topic.is_none() {
+                    return Err(failure);
+                }
+                let _ = failure.report();
+                code = ExitCode::FAILURE;
+            }
+        }
+        Ok(match is_typed {
+            true => ExitCode::SUCCESS,
+            false => code,
+        })
+    }
+
+    /// Says something and shows the answer as it comes.
+    async fn say(&mut self, message: &str) -> Result<(), Failure> {
+        let members = [
+            ("agent_id", self.agent.as_deref()),
+            ("topic_id", self.topic.as_deref()),
+            ("message", Some(message)),
+        ];
+        let members = members.into_iter();
+        let input: Map<String, Value> = members
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
+            .collect();
+        let request = InvokeRequest {
+            clip_name: crate::agent_clip::ALIAS.to_owned().into(),
+            command: "chat".to_owned().into(),
+            input: Value::Object(input).to_string().into(),
+            ..InvokeRequest::default()
+        };
+        let mut answers = self.caller.follow("Invoke", &request).await?;
+        let mut last = String::new();
+        let told = loop {
+            let answer: Option<InvokeResponse> = match answers.next().await {
+                Ok(answer) => answer,
+                Err(refused) => break Err(self.caller.explain(refused)),
+            };
+            let Some(answer) = answer else { break Ok(()) };
+            if let Some(error) = &answer.error {
+                break Err(self.caller.explain(refusal(error)));
+            }
+            if let Ok(event) = serde_json::from_slice(&answer.output) {
+                self.show(event, &mut last)?;
+            }
+        };
+        if !last.is_empty() && !last.ends_with('\n') {
+            self.print("\n")?;
+        }
+        told
+    }
+
+    fn show(&mut self, event: Event, last: &mut String) -> Result<(), Failure> {
+        if event.topic_id.is_some() {
+            self.topic = event.topic_id;
+        }
+        match event.kind.as_str() {
+            "text" if !event.content.is_empty() => {
+                self.print(&event.content)?;
+                *last = event.content;
+            }
+            "tool_call" if self.is_terminal => {
+                let start = if last.is_empty() || last.ends_with('\n') {
+                    ""
+                } else {
+                    "\n"
+                };
+                let name = crate::hub::show::plain(&event.name);
+                self.print(&format!("{start}[{name}]\n"))?;
+                "\n".clone_into(last);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn print(&self, text: &str) -> Result<(), Failure> {
+        let mut stdout = std::io::stdout().lock();
+        let shown = match self.is_terminal {
+            true => text
+                .split('\n')
+                .map(crate::hub::show::plain)
+                .collect::<Vec<_>>()
+                .join("\n"),
+            false => text.to_owned(),
+        };
+        let written = stdout
+            .write_all(shown.as_bytes())
+            .and_then(|()| stdout.flush());
+        match written {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::quiet()),
+            other => Ok(other?),
+        }
+    }
+}
