@@ -9,6 +9,7 @@
 
 use std::process::ExitCode;
 
+use crate::hub::show::harmless;
 use crate::program::Program;
 
 /// Why the program ends early.
@@ -75,7 +76,8 @@ impl Failure {
     /// Says what happened and gives the exit code.
     pub fn report(self) -> ExitCode {
         if !self.message.is_empty() {
-            eprintln!("{}", self.message);
+            // Others may have had a say in it.
+            eprintln!("{}", harmless(&self.message));
         }
         ExitCode::from(self.code)
     }

@@ -2,7 +2,7 @@
 
 pub(crate) mod arguments;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use crate::clip::manifest;
 use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller};
+use crate::hub::show::harmless;
 use crate::verb::{Flag, Line, Verb};
 
 /// The flags that stand before the alias.
@@ -49,7 +50,7 @@ Flags, before the alias:
   --json               print texts in quotes too (--stream and --json may also stand at the end)
   --clip-token TOKEN   the secret of a guarded clip
   --timeout TIME       how long to wait: 30s, 5m
-  --server URL         the hub: the one that runs here, else client.json's, else http://127.0.0.1:9000
+  --server URL         the hub: PINIX_URL, else client.json's, else the one that runs here, else http://127.0.0.1:9000
   --auth-token TOKEN   who you are: PINIX_TOKEN, else client.json's, else that of the hub that runs here
   --root DIR           where the hub's files are
   --ca FILE            a hub with TLS: whose certificates to believe
@@ -162,6 +163,8 @@ pub(crate) fn refusal(error: &HubError) -> Refusal {
 /// An output as it is printed: texts without quotes, unless JSON is wanted.
 fn shown(output: &Bytes, json: bool) -> Vec<u8> {
     match serde_json::from_slice::<String>(output) {
+        // What others say does not move the cursor.
+        Ok(text) if !json && std::io::stdout().is_terminal() => harmless(&text).into_bytes(),
         Ok(text) if !json => text.into_bytes(),
         _ => output.to_vec(),
     }

@@ -19,6 +19,7 @@ pub(super) use self::options::level;
 use self::options::{Join, Options};
 use super::mounts::Mounts;
 use super::seat::Seat;
+use super::show::harmless;
 use super::{failed, help};
 use crate::agent_clip::{self, AgentOptions};
 use crate::commands::out;
@@ -218,7 +219,8 @@ pub(super) fn copy_log(log: &Arc<ClipLog>, least: Level) -> mpsc::Receiver<()> {
             while let Some(followed) = follower.next().await {
                 match followed {
                     Followed::Line(line) if line.level >= least => {
-                        eprintln!("{} {:5} {}", line.time, line.level.name(), line.message);
+                        let said = harmless(&line.message);
+                        eprintln!("{} {:5} {said}", line.time, line.level.name());
                     }
                     Followed::Line(_) => {}
                     Followed::Missed(count) => eprintln!("{count} lines of the log are left out"),

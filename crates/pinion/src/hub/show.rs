@@ -38,6 +38,16 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
+/// The same for text of several lines.
+pub(crate) fn harmless(text: &str) -> String {
+    let shown = |letter: char| match letter {
+        '\n' | '\t' => letter,
+        letter if letter.is_control() => '\u{fffd}',
+        letter => letter,
+    };
+    text.chars().map(shown).collect()
+}
+
 /// Text that stands out where that is wanted.
 pub(crate) fn strong(text: &str) -> String {
     match colourful() {
@@ -68,6 +78,10 @@ mod tests {
     #[test]
     fn what_others_say_does_not_move_the_cursor() {
         assert_eq!(plain("a\x1b[2Jb\tc\u{9b}d"), "a\u{fffd}[2Jb c\u{fffd}d");
+        assert_eq!(
+            harmless("a\x1b]0;x\x07\n\tb\r"),
+            "a\u{fffd}]0;x\u{fffd}\n\tb\u{fffd}"
+        );
         let rows = [vec!["x\x1by".to_owned(), "1".to_owned()]];
         assert_eq!(table(&["NAME", "N"], &rows), "NAME  N\nx\u{fffd}y   1\n");
     }

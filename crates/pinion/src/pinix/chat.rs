@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller};
+use crate::hub::show::harmless;
 use crate::invoke::refusal;
 use crate::verb::{Flag, Line, Verb};
 
@@ -177,8 +178,7 @@ impl Chat {
                 } else {
                     "\n"
                 };
-                let name = crate::hub::show::plain(&event.name);
-                self.print(&format!("{start}[{name}]\n"))?;
+                self.print(&format!("{start}[{}]\n", event.name))?;
                 "\n".clone_into(last);
             }
             _ => {}
@@ -189,11 +189,7 @@ impl Chat {
     fn print(&self, text: &str) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();
         let shown = match self.is_terminal {
-            true => text
-                .split('\n')
-                .map(crate::hub::show::plain)
-                .collect::<Vec<_>>()
-                .join("\n"),
+            true => harmless(text),
             false => text.to_owned(),
         };
         let written = stdout
