@@ -123,8 +123,13 @@ async function signOut() {
 function signedOut(text) {
   app.session = null;
   app.clips.stop();
-  document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());
+  closeDialogs();
   signIn(text);
+}
+
+/** A question about one page does not outlive it. */
+function closeDialogs() {
+  document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());
 }
 
 function signIn(text) {
@@ -168,6 +173,7 @@ app.clips.watch((list, error) => {
 
 window.addEventListener("hashchange", () => {
   if (location.hash === "#main") return main.focus();
+  closeDialogs();
   go().then(() => {
     const heading = main.querySelector("h1");
     if (!heading || main.contains(document.activeElement)) return;

@@ -18,7 +18,7 @@ export async function showData(page) {
   const body = h("div");
   fill(main, h("nav.crumbs", { "aria-label": "Folders" }, h("a", { href: route("clip", alias, "data") }, "data"), crumbs), body);
   const stat = path ? await told(hub.read(alias, "stat", path, page)).catch((error) => (error.code === "not_found" || error.code === "invalid_argument" ? null : Promise.reject(error))) : null;
-  const entries = (await told(hub.read(alias, "list", path, page)).catch((error) => (stat ? null : Promise.reject(error))))?.entries ?? [];
+  const entries = (await told(hub.read(alias, "list", path, page)).catch((error) => (stat && error.code !== "resource_exhausted" ? null : Promise.reject(error))))?.entries ?? [];
   if (path && stat?.stat && !entries.length && (await isFile(page, path))) showFile(page, body, path, stat.stat);
   else listing(page, body, inside, entries);
 }
