@@ -1,7 +1,7 @@
 //! Tokens: made, listed, revoked, recognised.
 //!
 //! Those that last are in `tokens.json`, hashed. The file may be changed by several processes at once; each keeps what it read in
-//! memory and looks at most every second whether the file is another, and at once when it is shown a token it does not know.
+//! memory and looks before an answer, at most fifty times a second, whether the file is another, and at once when it is shown a token it does not know.
 //! Those of running clips are in memory only and go with their [`PassingToken`].
 //!
 //! Making and revoking write and sync a file: in asynchronous code they belong on a thread for that. Recognising does not.
@@ -31,7 +31,7 @@ pub use self::passing::PassingToken;
 pub const TOKENS: &str = "tokens.json";
 
 /// How often the file is looked at.
-const LOOK_EVERY: Millis = 1000;
+const LOOK_EVERY: Millis = 20;
 /// Later use than this is worth writing down.
 const USE_WORTH_WRITING: Millis = 60_000;
 
