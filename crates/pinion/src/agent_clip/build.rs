@@ -30,11 +30,14 @@ impl AgentClip {
         topic: &Topic,
         feed: Arc<Feed>,
     ) -> Result<Engine, Failure> {
-        // An agent that was deleted leaves its topics to the first one.
-        let agent = self
-            .agents
-            .get(Some(&topic.agent_id))
-            .or_else(|_| self.agents.get(None))?;
+        // Another agent may have tools that this one was denied.
+        let agent = self.agents.get(Some(&topic.agent_id)).map_err(|failure| {
+            if failure.code != Code::NotFound {
+                return failure;
+            }
+            let message = "the agent of this topic was deleted; begin another topic";
+            Failure::new(Code::FailedPrecondition, message)
+        })?;
         let owns = *caller == Principal::Super;
         let mut flags = self.flags(&agent, topic);
         if !owns {
