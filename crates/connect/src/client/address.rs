@@ -62,6 +62,13 @@ impl Address {
         Failure::new(Code::Unavailable, message)
     }
 
+    /// The same of a connection that was there.
+    pub(super) fn lost(&self, why: &dyn fmt::Display) -> Failure {
+        let authority = &self.authority;
+        let message = format!("the connection to {authority} was lost: {why}");
+        Failure::new(Code::Unavailable, message)
+    }
+
     /// The address of a method, as a request of this version of HTTP says it.
     pub(super) fn uri(&self, method: &str, http: HttpVersion) -> Result<Uri, Failure> {
         let path = format!("{}/{method}", self.path);

@@ -162,7 +162,12 @@ impl Inner {
                 Some(_) => Sent::No,
                 None => Sent::Maybe,
             };
-            (self.address.unreachable(&reason(error.error())), sent)
+            let why = reason(error.error());
+            let failure = match sent {
+                Sent::No => self.address.unreachable(&why),
+                Sent::Maybe => self.address.lost(&why),
+            };
+            (failure, sent)
         })
     }
 

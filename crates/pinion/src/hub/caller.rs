@@ -137,6 +137,9 @@ impl Caller {
             Code::Unavailable if message.starts_with("no connection to") => format!(
                 "no hub answers at {url} ({message}). Start one with `pinion hub serve`, or name another with --server."
             ),
+            Code::Unavailable if message.starts_with("the connection to") => format!(
+                "the hub at {url} went away before it had answered ({message}). What was asked may have been done."
+            ),
             Code::Unauthenticated if self.token.is_none() => format!(
                 "the hub at {url} needs a token. Give one with --auth-token or {CLI_VARIABLE}; `pinion hub token create` makes one."
             ),
