@@ -16,7 +16,7 @@ use crate::package::Package;
 use crate::version::{self, Range};
 use crate::{ClipError, Code};
 
-const FILE: &str = "bindings.json";
+pub(crate) const FILE: &str = "bindings.json";
 
 /// What fills a slot.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::{MAX_BYTES, MAX_ENTRIES};
+use crate::bindings;
 use crate::{ClipError, Code};
 
 /// Not part of a package: one is history, the other is made anew.
@@ -87,8 +88,12 @@ pub(super) fn write_file(
 ) -> io::Result<u64> {
     let mut file = File::create(path)?;
     let count = io::copy(&mut source.take(limit), &mut file)?;
-    // Whether others may read or run it is kept, everything more special is not.
-    file.set_permissions(fs::Permissions::from_mode(mode & 0o777 | 0o600))?;
+    // Whether others may read or run it is kept, everything more special is not. Secrets are nobody else's.
+    let mode = match path.file_name() {
+        Some(name) if name == bindings::FILE => 0o600,
+        _ => mode & 0o777 | 0o600,
+    };
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
     Ok(count)
 }
 

@@ -17,6 +17,22 @@ impl Library {
         Source::parse(text, registry.as_deref())
     }
 
+    /// The same for a clip that may be there already: without a registry named, a package stays with the one it came from.
+    pub fn source_for(&self, alias: &str, text: &str) -> Result<Source, ClipError> {
+        if let Some(record) = self.records()?.remove(alias)
+            && let Ok(Source::Registry {
+                registry, package, ..
+            }) = Source::parse(&record.source, None)
+            && let named = registry.to_string()
+            && let Ok(source) = Source::parse(text, Some(&named))
+            && matches!(&source, Source::Registry { registry: its, package: wanted, .. }
+                if *its == registry && *wanted == package)
+        {
+            return Ok(source);
+        }
+        self.source(text)
+    }
+
     /// Who the user is for the registry of a source, going by `credentials.json`.
     pub fn registry_token(&self, source: &Source) -> Result<Option<Token>, ClipError> {
         match source {

@@ -9,7 +9,7 @@ use pinion_proto::hub::{
     ClipBinding, GetBindingsRequest, GetBindingsResponse, RemoveBindingRequest,
     RemoveBindingResponse, SetBindingRequest, SetBindingResponse,
 };
-use pinion_status::Failure;
+use pinion_status::{Code, Failure};
 
 use super::catalogue::named;
 use super::required;
@@ -77,7 +77,13 @@ impl Hub {
         let route = self.find(caller, method, named(name)?)?;
         let runtime = self.runtime();
         let installed = runtime.and_then(|runtime| Some((runtime, runtime.get(&route.alias)?)));
-        installed.ok_or_else(|| Failure::no_clip(&route.alias))
+        installed.ok_or_else(|| {
+            let message = format!(
+                "clip \"{}\" is not installed here; only clips that are have bindings",
+                route.alias
+            );
+            Failure::new(Code::FailedPrecondition, message)
+        })
     }
 }
 

@@ -226,8 +226,14 @@ async fn update_one(line: &Line, caller: &Caller, clip: &ClipInfo) -> Result<Cli
         Some(version) => format!("{}@{version}", clip.package),
         None => clip.package.to_string(),
     };
+    // Unless another registry is named here and now, a clip stays with the one it came from: the same name means somebody
+    // else elsewhere.
+    let package = match line.value("--registry") {
+        Some(_) => source::resolve(line, &package)?,
+        None => package,
+    };
     let request = AddClipRequest {
-        source: source::resolve(line, &package)?.into(),
+        source: package.into(),
         requested_alias: clip.name.clone(),
         ..AddClipRequest::default()
     };

@@ -50,6 +50,9 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         );
         return Err(line.wrong(&format!("unknown operation {operation}, {hint}")));
     }
+    // Lists have whole addresses.
+    let own = format!("pinix://{alias}/");
+    let path = path.strip_prefix(own.as_str()).unwrap_or(path);
     let request = DataRequest {
         clip_name: alias.clone().into(),
         operation: operation.to_owned().into(),

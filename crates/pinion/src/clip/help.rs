@@ -16,7 +16,7 @@ Usage:
 
 Each has --help. On a terminal there are tables, otherwise, or with --json, there is JSON.
 
-All but new call a hub: the one that runs here, else the one client.json names, else http://127.0.0.1:9000.
+All but new call a hub: that of PINIX_URL, else the one client.json names, else the one that runs here.
   --server URL           another one
   --auth-token TOKEN     who you are: PINIX_TOKEN, else client.json's, else that of the hub that runs here
   --root DIR             where the hub's files are: ~/.pinion/hub, or PINION_HUB_DIR

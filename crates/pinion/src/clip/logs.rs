@@ -40,9 +40,15 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         _ => return Err(line.wrong("say which clip, or --system for the hub itself")),
     };
     let tail = line.parsed("--tail", "a number of lines")?;
+    // Nothing of the past: to the hub, 0 means as many as it likes.
+    let since = match tail {
+        Some(0) => Timestamp::now().as_millisecond(),
+        _ => 0,
+    };
     let request = GetLogsRequest {
         clip_name: alias.into(),
         tail: tail.unwrap_or(DEFAULT_TAIL),
+        since_unix_ms: since,
         follow: line.has("--follow"),
         min_level: line.value("--level").unwrap_or_default().to_owned().into(),
         system: line.has("--system"),

@@ -113,6 +113,11 @@ const TEMPLATES: [Template; 4] = [
 
 fn run(line: &Line) -> Result<ExitCode, Failure> {
     let [name] = line.exactly()?;
+    if name.contains('/') {
+        return Err(line.wrong(&format!(
+            "{name:?} is no name; the directory is for --path to say"
+        )));
+    }
     let Some(name) = alias::normalise(name) else {
         return Err(line.wrong(&format!(
             "{name:?} has no letter or digit a name could be made of"
