@@ -43,8 +43,8 @@ pub struct ClipConfig {
     pub data_directory: PathBuf,
     /// The address of the hub it belongs to.
     pub hub_url: String,
-    /// The token with which it may talk to that hub.
-    pub token: Option<Token>,
+    /// Who gives its processes the tokens with which they may talk to that hub.
+    pub tokens: Option<Arc<dyn Tokens>>,
     /// The secret its callers must know, if there is one.
     pub secret: Option<CallSecret>,
     /// Where the programs that run clips are.
@@ -73,7 +73,7 @@ impl ClipConfig {
             verdict: None,
             data_directory: data_directory.into(),
             hub_url: DEFAULT_HUB.into(),
-            token: None,
+            tokens: None,
             secret: None,
             programs: Programs::default(),
             pass: Vec::new(),
@@ -96,6 +96,36 @@ impl Token {
     /// The token itself, for whoever shows it.
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+}
+
+/// Gives each process of a clip a token of its own.
+pub trait Tokens: fmt::Debug + Send + Sync {
+    /// A token for a process that is about to start.
+    fn issue(&self) -> Result<Issued, ClipError>;
+}
+
+/// A token, and what keeps it good.
+pub struct Issued {
+    /// The token.
+    pub token: Token,
+    /// Dropped when the process is gone.
+    pub lease: Box<dyn Send + Sync>,
+}
+
+/// The same token for every process.
+impl Tokens for Token {
+    fn issue(&self) -> Result<Issued, ClipError> {
+        Ok(Issued {
+            token: self.clone(),
+            lease: Box::new(()),
+        })
+    }
+}
+
+impl fmt::Debug for Issued {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Issued")
     }
 }
 
@@ -180,9 +210,6 @@ pub struct Clip {
 impl Clip {
     /// A clip that asks `outward` for everything beyond itself. Starts nothing.
     pub fn new(config: ClipConfig, log: Arc<ClipLog>, outward: Arc<dyn Outward>) -> Self {
-        if let Some(token) = &config.token {
-            log.mask(token.reveal());
-        }
         let web = WebFiles::new(config.alias.clone(), &config.package);
         Self {
             web: Arc::new(web),
@@ -306,7 +333,20 @@ impl Clip {
 
     /// Stops the process and takes no more calls. What waits fails as if the clip were not there.
     pub async fn retire(&self) {
-        self.shared.retire(Wish::Gently);
+        self.leave(ClipError::no_clip(self.alias())).await;
+    }
+
+    /// The same for a clip that will be there again in a moment: what waits is told so.
+    pub async fn make_way(&self) {
+        let message = format!(
+            "clip \"{}\" is being replaced by another version; try again",
+            self.alias()
+        );
+        self.leave(ClipError::new(Code::Unavailable, message)).await;
+    }
+
+    async fn leave(&self, why: ClipError) {
+        self.shared.retire(Wish::Gently, why);
         self.stopped().await;
         self.shared.log.close();
     }
@@ -331,6 +371,7 @@ impl Clip {
 
 impl Drop for Clip {
     fn drop(&mut self) {
-        self.shared.retire(Wish::AtOnce);
+        let why = ClipError::no_clip(self.alias());
+        self.shared.retire(Wish::AtOnce, why);
     }
 }

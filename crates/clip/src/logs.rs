@@ -18,6 +18,8 @@ use file::{LogFile, parse, read_back};
 const KEPT_LINES: usize = 1000;
 /// The most bytes of lines kept in memory.
 const KEPT_BYTES: usize = 1024 * 1024;
+/// So many texts are kept out of a log.
+const MASKED: usize = 16;
 /// A longer line is cut.
 pub const MAX_LINE: usize = 64 * 1024;
 
@@ -168,11 +170,16 @@ impl ClipLog {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a text out of this log from now on.
+    /// Keeps a text out of this log from now on, until many others have come after it.
     pub fn mask(&self, secret: &str) {
-        if secret.len() >= 4 {
-            self.inner().secrets.push(secret.to_owned());
+        if secret.len() < 4 {
+            return;
         }
+        let mut inner = self.inner();
+        if inner.secrets.len() == MASKED {
+            inner.secrets.remove(0);
+        }
+        inner.secrets.push(secret.to_owned());
     }
 
     /// Adds a line.

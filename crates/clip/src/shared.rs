@@ -97,7 +97,8 @@ pub(crate) struct State {
     pub(crate) running: Option<Manifest>,
     pub(crate) doom: Option<Doom>,
     pub(crate) wish: Wish,
-    pub(crate) retired: bool,
+    /// It takes no more calls, and why.
+    pub(crate) retired: Option<ClipError>,
     /// A task looks after the process.
     supervised: bool,
     /// Those who wait for the process to be ready.
@@ -142,7 +143,7 @@ impl Shared {
             running: config.manifest.clone(),
             doom: None,
             wish: Wish::None,
-            retired: false,
+            retired: None,
             supervised: false,
             probes: Vec::new(),
             armed: None,
@@ -206,8 +207,8 @@ impl Shared {
     /// Takes a call. The task that must be started for it, if one must, is started by the caller.
     pub(crate) fn submit(&self, call: Arc<Call>) -> Result<Start, ClipError> {
         let mut state = self.state();
-        if state.retired {
-            return Err(ClipError::no_clip(self.alias()));
+        if let Some(why) = &state.retired {
+            return Err(why.clone());
         }
         if state.waiting.len() >= self.limits.waiting {
             let message = format!(
@@ -238,8 +239,8 @@ impl Shared {
     ) -> Result<(oneshot::Receiver<Result<(), ClipError>>, Start), ClipError> {
         let (sender, receiver) = oneshot::channel();
         let mut state = self.state();
-        if state.retired {
-            return Err(ClipError::no_clip(self.alias()));
+        if let Some(why) = &state.retired {
+            return Err(why.clone());
         }
         if state.stage == Stage::Ready {
             let _ = sender.send(Ok(()));

@@ -105,7 +105,7 @@ async fn what_is_not_json_never_reaches_a_clip() {
 async fn a_clip_gets_its_surroundings_and_none_of_our_secrets() {
     let place = Place::probe();
     let mut config = place.config();
-    config.token = Some(Token::new("clip-token-1"));
+    config.tokens = Some(Arc::new(Token::new("clip-token-1")));
     config.hub_url = "http://127.0.0.1:1234".into();
     config.variables = vec![
         ("CARGO_REGISTRY_TOKEN".into(), "given on purpose".into()),

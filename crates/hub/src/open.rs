@@ -1,12 +1,13 @@
 //! A hub with everything that belongs to it, from one directory.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use pinion_access::{self as access, Entrance, Gate, Grant, TokenStore};
+use pinion_access::{self as access, Entrance, Gate, Grant, Scope, TokenStore};
 use pinion_clip::install::{Library, Record};
 use pinion_clip::logs::{ClipLog, Level};
-use pinion_clip::{ClipConfig, Programs, Token};
+use pinion_clip::{ClipConfig, Issued, Programs, Token, Tokens};
 use pinion_status::Failure;
 
 use crate::{Hub, Inside, Mode, Runtime, Settings};
@@ -25,6 +26,27 @@ pub struct Opened {
     pub left_out: Vec<Failure>,
 }
 
+/// Gives each process of a clip a token that ends with it.
+#[derive(Debug)]
+struct Passes {
+    store: TokenStore,
+    alias: String,
+    owner: Option<Scope>,
+}
+
+impl Tokens for Passes {
+    fn issue(&self) -> Result<Issued, Failure> {
+        let passing = self.store.mint_ephemeral(Grant::Clip {
+            alias: self.alias.clone(),
+            owner: self.owner.clone(),
+        })?;
+        Ok(Issued {
+            token: Token::new(passing.token().reveal()),
+            lease: Box::new(passing),
+        })
+    }
+}
+
 /// Opens the hub in `root`, which is made if it is missing: its tokens, its log, and the clips installed there.
 ///
 /// `url` is the address clips are told.
@@ -35,7 +57,10 @@ pub fn open(
     mode: access::Mode,
     programs: Programs,
 ) -> Result<Opened, Failure> {
-    std::fs::create_dir_all(root).map_err(|error| Failure::io(root.display(), &error))?;
+    // Conversations and answers are kept below it.
+    let mut private = std::fs::DirBuilder::new();
+    let made = private.recursive(true).mode(0o700).create(root);
+    made.map_err(|error| Failure::io(root.display(), &error))?;
     let tokens = TokenStore::open(root)?;
     let entrance = access::bootstrap(&tokens)?;
     let log = Arc::new(ClipLog::at(root.join("logs").join(LOG)));
@@ -48,13 +73,11 @@ pub fn open(
         let url = url.to_owned();
         let equip = move |record: &Record, config: &mut ClipConfig| {
             config.hub_url.clone_from(&url);
-            let grant = Grant::Clip {
+            config.tokens = Some(Arc::new(Passes {
+                store: tokens.clone(),
                 alias: record.name.clone(),
                 owner: record.owner.parse().ok(),
-            };
-            let token = tokens.mint_ephemeral(grant)?;
-            config.token = Some(Token::new(token.token().reveal()));
-            Ok(Some(token))
+            }));
         };
         let library = Library::open(root, programs)?;
         let (runtime, unread) = Runtime::open(library, Arc::new(inside), Box::new(equip))?;

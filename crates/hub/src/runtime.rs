@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
-use pinion_access::{PassingToken, Principal};
+use pinion_access::Principal;
 use pinion_clip::bindings::{Binding, Bindings};
 use pinion_clip::data::{DataAnswer, DataOperation};
 use pinion_clip::install::{Install, Library, Purge, Record};
@@ -21,9 +21,8 @@ use crate::endpoint::{Answers, Call, Endpoint, Input, failed};
 /// The longest input of a call whose parts are put together before the clip sees it.
 const MAX_GATHERED: usize = 32 * 1024 * 1024;
 
-/// Gives a clip what it needs to be one of this owner: an address, limits, and a token that is good as long as the clip is there.
-pub type Equip =
-    Box<dyn Fn(&Record, &mut ClipConfig) -> Result<Option<PassingToken>, Failure> + Send + Sync>;
+/// Gives a clip what it needs to be one of this owner: an address, limits, and tokens for its processes.
+pub type Equip = Box<dyn Fn(&Record, &mut ClipConfig) + Send + Sync>;
 
 /// The clips installed under one directory.
 pub struct Runtime {
@@ -97,7 +96,7 @@ impl Runtime {
 
     fn take_up(&self, record: Record) -> Result<Arc<Installed>, Failure> {
         let mut config = self.library.config(&record)?;
-        let token = (self.equip)(&record, &mut config)?;
+        (self.equip)(&record, &mut config);
         let log = Arc::new(ClipLog::at(self.library.log_file(&record.name)));
         let web = Arc::new(WebFiles::new(record.name.as_str(), &config.package));
         let installed = Arc::new(Installed {
@@ -105,7 +104,7 @@ impl Runtime {
             web,
             library: self.library.clone(),
             record,
-            _token: token,
+            successor: watch::Sender::new(Successor::None),
         });
         let alias = installed.record.name.clone();
         self.clips().insert(alias, installed.clone());
@@ -123,7 +122,7 @@ impl Runtime {
         secret: &str,
         owner: &str,
     ) -> Result<Arc<Installed>, Failure> {
-        let source = self.library.source(source)?;
+        let source = self.library.source_for(alias, source)?;
         let token = self.library.registry_token(&source)?;
         let install = Install {
             alias,
@@ -133,14 +132,29 @@ impl Runtime {
             registry_token: token.as_ref(),
         };
         let staged = self.library.stage(&install).await?;
-        // Calls to the earlier version end before its files go.
-        let earlier = self.clips().remove(alias);
-        if let Some(earlier) = earlier {
-            earlier.clip.retire().await;
-        }
         let library = self.library.clone();
-        let record = blocking(move || library.commit(staged)).await?;
-        self.take_up(record)
+        let commit = blocking(move || library.commit(staged));
+        let Some(earlier) = self.get(alias) else {
+            return self.take_up(commit.await?);
+        };
+        // Calls to the earlier version end before its files go; those that come meanwhile wait for the new one.
+        earlier.successor.send_replace(Successor::Coming);
+        earlier.clip.make_way().await;
+        let installed = match commit.await {
+            Ok(record) => self.take_up(record),
+            Err(failure) => {
+                // What could not be replaced goes on as it was.
+                let restored = self.take_up(earlier.record.clone()).ok();
+                earlier.hand_over(restored);
+                return Err(failure);
+            }
+        };
+        earlier.hand_over(installed.as_ref().ok().cloned());
+        if installed.is_err() {
+            self.clips().remove(alias);
+            self.changed();
+        }
+        installed
     }
 
     /// Removes a clip, with its data if so wished.
@@ -193,7 +207,20 @@ pub struct Installed {
     web: Arc<WebFiles>,
     library: Arc<Library>,
     record: Record,
-    _token: Option<PassingToken>,
+    successor: watch::Sender<Successor>,
+}
+
+/// Who has taken the place of a clip that was replaced.
+#[derive(Debug, Clone)]
+enum Successor {
+    /// It was not replaced.
+    None,
+    /// It is being replaced.
+    Coming,
+    /// It was replaced by this one.
+    Here(Arc<Installed>),
+    /// There is none: neither the new version nor the one before can be run.
+    Never,
 }
 
 impl Installed {
@@ -205,6 +232,25 @@ impl Installed {
     /// Its process and what it says of itself.
     pub fn clip(&self) -> &Clip {
         &self.clip
+    }
+
+    fn hand_over(&self, to: Option<Arc<Self>>) {
+        let successor = to.map_or(Successor::Never, Successor::Here);
+        self.successor.send_replace(successor);
+    }
+
+    /// Who answers in the place of a clip that was replaced, once it is there.
+    async fn succeeded(&self) -> Result<Arc<Self>, Failure> {
+        let mut successor = self.successor.subscribe();
+        let settled = successor.wait_for(|successor| !matches!(successor, Successor::Coming));
+        match settled.await.as_deref() {
+            Ok(Successor::Here(next)) => Ok(next.clone()),
+            _ => {
+                let alias = &self.record.name;
+                let message = format!("clip \"{alias}\" could not be replaced by another version");
+                Err(Failure::new(Code::Unavailable, message))
+            }
+        }
     }
 
     fn admits(&self, call: &Call) -> Result<(), Failure> {
@@ -238,6 +284,15 @@ impl Endpoint for Installed {
     }
 
     fn invoke(self: Arc<Self>, mut call: Call) -> Answers {
+        if !matches!(*self.successor.borrow(), Successor::None) {
+            let passed_on = async move {
+                match self.succeeded().await {
+                    Ok(next) => next.invoke(call),
+                    Err(failure) => failed(CallError::Unanswered(failure)),
+                }
+            };
+            return Box::pin(stream::once(passed_on).flatten());
+        }
         if let Err(failure) = self.admits(&call) {
             return failed(CallError::Answered(failure));
         }

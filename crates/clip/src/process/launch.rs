@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use pinion_tools::{Environment, Launch, Running};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use crate::clip::ClipConfig;
+use crate::clip::{ClipConfig, Issued, Token};
 use crate::package::Runtime;
+use crate::shared::Shared;
 use crate::{ClipError, Code};
 
 /// Where the programs that run and fetch clips are, if not on the path.
@@ -34,14 +35,21 @@ pub(super) struct Started {
     pub(super) stdin: Sender,
     pub(super) stdout: Receiver,
     pub(super) stderr: Receiver,
+    pub(super) token: Option<Issued>,
 }
 
-pub(super) async fn start(config: &ClipConfig) -> Result<Started, ClipError> {
+pub(super) async fn start(shared: &Shared) -> Result<Started, ClipError> {
+    let config = &shared.config;
     let words = words(config)?;
     let program = PathBuf::from(&words[0]);
     std::fs::create_dir_all(&config.data_directory)
         .map_err(|error| ClipError::io(config.data_directory.display(), &error))?;
-    let started = spawn(config, words).await;
+    let token = config.tokens.as_ref().map(|tokens| tokens.issue());
+    let token = token.transpose()?;
+    if let Some(Issued { token, .. }) = &token {
+        shared.log.mask(token.reveal());
+    }
+    let started = spawn(config, words, token).await;
     started.map_err(|error| {
         ClipError::new(
             Code::Unavailable,
@@ -54,14 +62,22 @@ pub(super) async fn start(config: &ClipConfig) -> Result<Started, ClipError> {
     })
 }
 
-async fn spawn(config: &ClipConfig, words: Vec<OsString>) -> io::Result<Started> {
+async fn spawn(
+    config: &ClipConfig,
+    words: Vec<OsString>,
+    token: Option<Issued>,
+) -> io::Result<Started> {
     let (their_stdin, stdin) = std::io::pipe()?;
     let (stdout, their_stdout) = std::io::pipe()?;
     let (stderr, their_stderr) = std::io::pipe()?;
     let launch = Launch {
         words,
         directory: config.package.directory.clone(),
-        variables: variables(config, std::env::vars_os()),
+        variables: variables(
+            config,
+            token.as_ref().map(|issued| &issued.token),
+            std::env::vars_os(),
+        ),
         base: Environment::Nothing,
         stdin: Some(their_stdin.into()),
         stdout: Some(their_stdout.into()),
@@ -72,6 +88,7 @@ async fn spawn(config: &ClipConfig, words: Vec<OsString>) -> io::Result<Started>
         stdin: Sender::from_owned_fd(OwnedFd::from(stdin))?,
         stdout: Receiver::from_owned_fd(OwnedFd::from(stdout))?,
         stderr: Receiver::from_owned_fd(OwnedFd::from(stderr))?,
+        token,
     })
 }
 
@@ -162,6 +179,7 @@ fn is_executable(path: &Path) -> bool {
 /// Our environment without what is ours alone, and what a clip must know.
 fn variables(
     config: &ClipConfig,
+    token: Option<&Token>,
     ours: impl Iterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
     let passed = |name: &OsStr| {
@@ -179,7 +197,7 @@ fn variables(
     set("PINIX_URL", config.hub_url.clone().into());
     set("PINIX_DATA_DIR", data.into());
     set("PINIX_CLIP_ALIAS", config.alias.clone().into());
-    if let Some(token) = &config.token {
+    if let Some(token) = token {
         set("PINIX_TOKEN", token.reveal().into());
     }
     variables

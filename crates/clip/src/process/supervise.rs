@@ -16,7 +16,7 @@ use super::outbox::{self, Outbox};
 use super::reader::Reader;
 use super::requests::Requests;
 use super::stderr;
-use crate::clip::Status;
+use crate::clip::{Issued, Status};
 use crate::logs::Level;
 use crate::shared::{End, Shared, Stage, Wish};
 use crate::{ClipError, Code};
@@ -37,7 +37,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>) {
             }
             continue;
         }
-        match launch::start(&shared.config).await {
+        match launch::start(&shared).await {
             Ok(started) => {
                 let end = Watch::new(shared.clone(), started).run().await;
                 if end == End::Crashed {
@@ -75,6 +75,8 @@ struct Watch {
     writer: JoinHandle<()>,
     stderr: JoinHandle<()>,
     gone: CancellationToken,
+    /// Keeps its token good.
+    _token: Option<Issued>,
     started: Instant,
     step: Step,
     /// When the next step is due.
@@ -82,6 +84,8 @@ struct Watch {
     exit: Option<Exit>,
     /// Why we had to end it.
     doom: Option<ClipError>,
+    /// It closed its output although it lived.
+    closed_early: Option<ClipError>,
     /// Whether we wished its end without any fault of its own.
     wished: bool,
 }
@@ -110,11 +114,13 @@ impl Watch {
             shared,
             outbox,
             gone,
+            _token: started.token,
             started: Instant::now(),
             step: Step::Living,
             due: None,
             exit: None,
             doom: None,
+            closed_early: None,
             wished: false,
         }
     }
@@ -152,6 +158,10 @@ impl Watch {
     fn fell_silent(&mut self) {
         self.silent = true;
         if self.exit.is_none() && self.step == Step::Living && self.shared.state().doom.is_none() {
+            let message = format!("clip \"{}\" closed its output", self.shared.alias());
+            let error = ClipError::new(Code::Unavailable, message);
+            self.shared.fail_all(&error);
+            self.closed_early = Some(error);
             self.begin_end(Instant::now());
         }
     }
@@ -173,7 +183,7 @@ impl Watch {
         earlier(self.shared.attend_start(self.started, now));
         let (doom, wish, deaf) = {
             let mut state = self.shared.state();
-            let wish = if state.retired {
+            let wish = if state.retired.is_some() {
                 Wish::Gently
             } else {
                 Wish::None
@@ -296,6 +306,11 @@ impl Watch {
             // Ended by our signal, that is; a code other than 0 is its own doing.
             (None, exit) if self.wished && !matches!(exit, Some(Exit::Code(_))) => {
                 (End::Stopped, self.stopped(), Status::sleeping())
+            }
+            // The signal was ours.
+            (None, Some(Exit::Signal(_))) if let Some(early) = self.closed_early.clone() => {
+                let status = Status::error(early.message.to_string());
+                (End::Crashed, early, status)
             }
             (None, exit) => {
                 let message = format!("clip process crashed: {}", reason(exit));

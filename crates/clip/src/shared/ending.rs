@@ -118,7 +118,7 @@ impl Shared {
         state.deaf = false;
         state.stale = false;
         state.departed = Departed::default();
-        if !state.retired {
+        if state.retired.is_none() {
             state.wish = Wish::None;
         }
         drop(state);
@@ -128,8 +128,7 @@ impl Shared {
     /// Whether a process is wanted. If not, the task that asks must end: the next call starts another.
     pub(crate) fn is_wanted(&self) -> bool {
         let mut state = self.state();
-        if state.retired {
-            let error = ClipError::no_clip(self.alias());
+        if let Some(error) = state.retired.clone() {
             for call in state.waiting.drain(..) {
                 call.finish(Err(CallError::Unanswered(error.clone())));
             }
@@ -159,7 +158,7 @@ impl Shared {
         state.wish = state.wish.max(wish);
         let alive = state.stage != Stage::Asleep;
         // Nobody would take back a wish about a process that is just being started.
-        if !alive && !state.retired {
+        if !alive && state.retired.is_none() {
             state.wish = Wish::None;
         }
         drop(state);
@@ -168,14 +167,13 @@ impl Shared {
         alive
     }
 
-    /// No more calls, ever.
-    pub(crate) fn retire(&self, wish: Wish) -> bool {
-        let waiting = {
+    /// No more calls, ever. The first reason counts.
+    pub(crate) fn retire(&self, wish: Wish, why: ClipError) -> bool {
+        let (error, waiting) = {
             let mut state = self.state();
-            state.retired = true;
-            std::mem::take(&mut state.waiting)
+            let error = state.retired.get_or_insert(why).clone();
+            (error, std::mem::take(&mut state.waiting))
         };
-        let error = ClipError::no_clip(self.alias());
         for call in waiting {
             call.finish(Err(CallError::Unanswered(error.clone())));
         }

@@ -371,7 +371,6 @@ pub fn open_runtime(
     let url = options.url.clone();
     let equip = move |_: &Record, config: &mut ClipConfig| {
         config.hub_url.clone_from(&url);
-        Ok(None)
     };
     let (runtime, left_out) = Runtime::open(library, Arc::new(abroad), Box::new(equip))?;
     Ok((Arc::new(runtime), left_out))

@@ -18,3 +18,4 @@ mod server;
 mod serving;
 mod stage;
 mod terminal;
+mod upgrades;
