@@ -236,6 +236,20 @@ async fn streams_flow_and_can_be_iterated() {
 }
 
 #[tokio::test]
+async fn dates_are_told_in_zones_by_their_names() {
+    // Not every machine has the rules.
+    if !std::path::Path::new("/usr/share/zoneinfo/Asia/Tokyo").exists() {
+        return;
+    }
+    let seen = value(
+        "const date = new Date(Date.UTC(2026, 0, 5, 14, 7, 9));
+         return date.toLocaleString('en-US', { timeZone: 'Asia/Tokyo' });",
+    )
+    .await;
+    assert_eq!(seen, json!("1/5/2026, 11:07:09 PM"));
+}
+
+#[tokio::test]
 async fn numbers_and_dates_read_as_people_write_them() {
     let seen = value(
         "const date = new Date(Date.UTC(2026, 0, 5, 14, 7, 9));

@@ -56,7 +56,7 @@ pub(crate) async fn run(scheduler: Weak<Scheduler>, mut changes: watch::Receiver
         let Some(at_work) = scheduler.upgrade() else {
             return;
         };
-        let nap = at_work.make_due_calls(&Zoned::now());
+        let nap = at_work.make_due_calls(&pinion_zones::now());
         let woken = Arc::clone(&at_work.woken);
         drop(at_work);
         tokio::select! {
@@ -115,7 +115,7 @@ impl Scheduler {
             return None;
         }
         let cron = cron::parse(&schedule.cron).ok()?;
-        cron::next(&cron, &Zoned::now())
+        cron::next(&cron, &pinion_zones::now())
     }
 
     /// Makes a call in the background; `false` if the one before still goes on.

@@ -28,7 +28,7 @@ pub(crate) fn parse(text: &str) -> Result<Cron, Failure> {
         .parse(text)
         .map_err(|error| wrong(error.to_string().trim_end_matches('.')))?;
     // The thirtieth of February is well written and never comes.
-    match next(&cron, &Zoned::now()) {
+    match next(&cron, &pinion_zones::now()) {
         Some(_) => Ok(cron),
         None => Err(wrong("there is no such time")),
     }

@@ -23,10 +23,10 @@ fn time_zone() -> String {
 
 /// Minutes east of Greenwich in `zone` at that moment.
 fn offset(zone: String, milliseconds: f64) -> Option<f64> {
-    if zone.eq_ignore_ascii_case("utc") || zone.eq_ignore_ascii_case("gmt") {
+    if zone.eq_ignore_ascii_case("gmt") {
         return Some(0.0);
     }
-    let zone = TimeZone::get(&zone).ok()?;
+    let zone = pinion_zones::named(&zone)?;
     let moment = Timestamp::from_millisecond(milliseconds as i64).ok()?;
     Some(f64::from(zone.to_offset(moment).seconds()) / 60.0)
 }

@@ -80,24 +80,8 @@ fn moment(scope: &Scope<'_>, value: &Value) -> Zoned {
 fn zone(name: &str) -> TimeZone {
     match name {
         "Local" => TimeZone::system(),
-        _ => named_zone(name).unwrap_or(TimeZone::UTC),
+        _ => pinion_zones::named(name).unwrap_or(TimeZone::UTC),
     }
-}
-
-/// Where machines keep the rules of time zones.
-const ZONES: &str = "/usr/share/zoneinfo";
-
-/// Reads the one file of a zone: an index of all of them, as libraries make it, would cost every start of the program.
-fn named_zone(name: &str) -> Option<TimeZone> {
-    let is_plain = |part: &str| {
-        let letters = |letter: char| letter.is_ascii_alphanumeric() || "_-+".contains(letter);
-        !part.is_empty() && part.chars().all(letters)
-    };
-    if !name.split('/').all(is_plain) {
-        return None;
-    }
-    let rules = std::fs::read(std::path::Path::new(ZONES).join(name)).ok()?;
-    TimeZone::tzif(name, &rules).ok()
 }
 
 fn date_in_zone(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
