@@ -7,20 +7,24 @@
 //! | `abort` | `{topic_id}` | `{"status":"aborted"}` or `{"status":"idle"}` |
 //! | `state` | `{topic_id}` | how it stands |
 //!
-//! and records: `topic …`, `agent …`, `run …`, `sessions …`, `config get`. A topic is a session on disk. While something is
-//! said in it, it has an engine; afterwards nothing of it stays in memory. Events are objects with a `type`: `start` (ours, first),
+//! and records: `topic …`, `agent …`, `event …`, `run …`, `sessions …`, `config get`. A topic is a session on disk. While something is
+//! said in it, it has an engine; afterwards nothing of it stays in memory. An event says something to an agent by the clock. What
+//! `chat` streams are objects with a `type`: `start` (ours, first),
 //! `text`, `thinking`, `tool_call`, `tool_result`, `usage`, `error`, `done`.
 
 mod agents;
 mod build;
 mod chat;
+mod events;
 mod feed;
 mod keep;
 mod manifest;
+mod records;
 mod request;
 mod runs;
 mod topics;
 mod views;
+mod wishes;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -37,9 +41,10 @@ use serde_json::{Value, json};
 
 use self::agents::Agents;
 use self::chat::{ask, blocking};
+use self::events::Events;
 use self::request::Request;
 use self::runs::Runs;
-use self::topics::{Run, Status as RunStatus, Topic, Topics, title_of};
+use self::topics::{Run, Status as RunStatus, Topic, Topics};
 use crate::cli::Flags;
 use crate::engine::Shared;
 use crate::program::Program;
@@ -57,7 +62,7 @@ pub(crate) struct AgentOptions {
     pub cwd: Option<PathBuf>,
 }
 
-/// The agent as a clip of `hub`.
+/// The agent as a clip of `hub`, which looks at the clock from now on. Must be called within a runtime.
 pub(crate) fn agent_clip(
     hub: &Arc<Hub>,
     options: AgentOptions,
@@ -74,18 +79,25 @@ pub(crate) fn agent_clip(
         None => here,
         Some(cwd) => here.at(std::path::absolute(&cwd).unwrap_or(cwd)),
     };
-    Ok(Arc::new(AgentClip {
+    let (events, left_out) = Events::open(&directory)?;
+    let clip = Arc::new(AgentClip {
         alias: ALIAS.to_owned(),
         manifest: Arc::new(manifest::manifest(ALIAS)),
         agents: Agents::open(&directory)?,
         topics: Topics::open(&directory)?,
+        events,
         runs: Runs::default(),
         shared: Shared::new(&dirs),
         hub: Arc::downgrade(hub),
         program: Program::Pinion,
         flags,
         dirs,
-    }))
+    });
+    for failure in left_out {
+        clip.complain(&format!("an event is left out: {failure}"));
+    }
+    pinion_scheduler::keep_time(hub, &clip);
+    Ok(clip)
 }
 
 /// The agent.
@@ -94,6 +106,7 @@ struct AgentClip {
     manifest: Arc<Manifest>,
     agents: Agents,
     topics: Topics,
+    events: Events,
     runs: Runs,
     /// What all engines have in common.
     shared: Shared,
@@ -192,6 +205,8 @@ impl AgentClip {
                 }
                 let clip = Arc::clone(self);
                 blocking(move || {
+                    clip.events
+                        .forget(|event| event.topic_id.as_ref() == Some(&topic.id))?;
                     clip.topics.delete(&topic)?;
                     Ok(json!({"id": topic.id, "status": "deleted"}))
                 })
@@ -275,118 +290,5 @@ impl AgentClip {
             Ok(state)
         })
         .await
-    }
-
-    /// Everything that only looks at files, or changes them.
-    fn look_up(&self, caller: &Principal, request: Request) -> Result<Value, Failure> {
-        let owner = || match caller {
-            Principal::Super => Ok(()),
-            _ => Err(Failure::new(
-                Code::PermissionDenied,
-                "agents hold keys: only who owns the hub may change them",
-            )),
-        };
-        let topics = |caller| -> Result<Vec<Topic>, Failure> {
-            let all = self.topics.all(caller)?.into_iter();
-            Ok(all.map(|topic| self.true_to_life(topic)).collect())
-        };
-        Ok(match request {
-            Request::ListTopics => json!({"topics": topics(caller)?}),
-            Request::GetTopic { id, limit } => {
-                let topic = self.true_to_life(self.topics.get(caller, &id)?);
-                let (messages, total) = match self.topics.look(&topic)? {
-                    None => Default::default(),
-                    Some(store) => views::messages(&topic.id, &store, limit),
-                };
-                let mut shown = json!(topic);
-                shown["messages"] = messages.into();
-                shown["message_count"] = total.into();
-                shown
-            }
-            Request::CreateTopic(wishes) => {
-                let agent = self.agents.get(wishes.agent_id.as_deref())?;
-                json!(
-                    self.topics
-                        .create(caller, &agent.id, wishes.title.as_deref())?
-                )
-            }
-            Request::UpdateTopic { id, title } => {
-                let named = |topic: &mut Topic| topic.title = title_of(&title);
-                let topic = self.topics.change(caller, &id, named)?;
-                json!(self.true_to_life(topic))
-            }
-            Request::SearchTopics(query) => {
-                let wanted = query.to_lowercase();
-                let found = topics(caller)?.into_iter().filter(|topic| {
-                    let said = || {
-                        let file = self.topics.session(topic)?;
-                        pinion_session::all_text(&file).ok()
-                    };
-                    topic.title.to_lowercase().contains(&wanted)
-                        || said().is_some_and(|said| said.to_lowercase().contains(&wanted))
-                });
-                json!({"topics": found.collect::<Vec<_>>()})
-            }
-            Request::ListSessions => {
-                let mut infos = self.topics.contents();
-                let known = topics(caller)?;
-                infos.retain(|info| known.iter().any(|topic| topic.id == info.id));
-                let shown = infos.iter().map(|info| {
-                    let topic = known.iter().find(|topic| topic.id == info.id);
-                    json!({
-                        "topic_id": info.id,
-                        "title": topic.map(|topic| &topic.title),
-                        "created_at": keep::time(info.created),
-                        "updated_at": keep::time(info.modified),
-                        "message_count": info.message_count,
-                        "first_message": info.first_message,
-                    })
-                });
-                json!({"sessions": shown.collect::<Vec<_>>()})
-            }
-            Request::GetSession(id) => {
-                let topic = self.topics.get(caller, &id)?;
-                match self.topics.look(&topic)? {
-                    None => json!({"topic_id": id, "entries": []}),
-                    Some(store) => {
-                        let mut shown = views::entries(&store);
-                        shown["topic_id"] = id.into();
-                        shown
-                    }
-                }
-            }
-            Request::ListAgents => {
-                let agents = self.agents.all();
-                json!({"agents": agents.iter().map(|agent| agent.shown()).collect::<Vec<_>>()})
-            }
-            Request::GetAgent(id) => self.agents.get(Some(&id))?.shown(),
-            Request::CreateAgent(wishes) => {
-                owner()?;
-                self.agents.create(*wishes)?.shown()
-            }
-            Request::UpdateAgent(id, wishes) => {
-                owner()?;
-                self.agents.update(&id, *wishes)?.shown()
-            }
-            Request::DeleteAgent(id) => {
-                owner()?;
-                self.agents.delete(&id)?;
-                json!({"id": id, "status": "deleted"})
-            }
-            Request::GetConfig => json!({
-                "model": self.flags.model,
-                "provider": self.flags.provider,
-                "thinking": self.flags.thinking,
-                "cwd": (*caller == Principal::Super).then_some(&self.dirs.cwd),
-                "max_runs": runs::MOST,
-                "max_tools": crate::clip_tools::MOST_TOOLS,
-                "version": env!("CARGO_PKG_VERSION"),
-            }),
-            Request::Help => json!({"commands": self.manifest.commands}),
-            other => {
-                let message = format!("{other:?} is not answered here");
-                return Err(Failure::new(Code::Internal, message));
-            }
-        })
     }
 }

@@ -16,7 +16,8 @@ use tokio::sync::Notify;
 
 use crate::ALIAS;
 use crate::book::Book;
-use crate::clock::{Plan, Running};
+use crate::calls::Plan;
+use crate::clock::Going;
 use crate::history::History;
 use crate::request::{Request, Wish, manifest};
 use crate::schedule::{Schedule, owner_of};
@@ -29,7 +30,7 @@ pub(crate) struct Scheduler {
     book: Book,
     pub history: History,
     pub plan: Mutex<Plan>,
-    pub running: Running,
+    pub going: Going,
     /// Told when there is something new to look at.
     pub woken: Arc<Notify>,
 }
@@ -50,7 +51,7 @@ impl Scheduler {
             book: Book::open(directory)?,
             history: History::at(directory.join("scheduler.db")),
             plan: Mutex::default(),
-            running: Running::default(),
+            going: Going::default(),
             woken: Arc::default(),
         })
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::keep::{now, read, replace};
-use super::request::AgentWishes;
+use super::wishes::AgentWishes;
 
 /// The agent there is before any is made.
 const DEFAULT: &str = "default";

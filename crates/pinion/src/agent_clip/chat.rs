@@ -18,7 +18,7 @@ use super::AgentClip;
 use super::feed::{Feed, fault};
 use super::keep::now;
 use super::request::{Chat, Said};
-use super::runs::Live;
+use super::runs::{Live, Turn};
 use super::topics::{Run, Status, Topic, title_of};
 use crate::engine::Engine;
 
@@ -64,15 +64,21 @@ impl AgentClip {
             }
         });
         let topic = topic.await?;
-        let run = Run {
-            id: uuid::Uuid::new_v4().to_string(),
-            topic_id: topic.id.clone(),
-            status: Status::Running,
-            error: None,
-            started_at: now(),
-            finished_at: None,
-        };
-        let claim = self.runs.begin(run, stop).await?;
+        let run = Run::in_topic(&topic.id);
+        self.run_in(caller, &topic, message, Turn::new(run, stop), feed)
+            .await
+    }
+
+    /// One run in a topic, written down from its beginning to its end.
+    pub(super) async fn run_in(
+        self: &Arc<Self>,
+        caller: &Principal,
+        topic: &Topic,
+        message: String,
+        turn: Turn,
+        feed: &Arc<Feed>,
+    ) -> Result<Value, Failure> {
+        let claim = self.runs.begin(turn).await?;
         let live = &claim.live;
         feed.say(&json!({
             "type": "start",
@@ -82,7 +88,7 @@ impl AgentClip {
         }));
         self.record(&topic.id, &live.run, Some(title_of(&message)))
             .await;
-        let end = self.answer_with(caller, &topic, message, feed, live).await;
+        let end = self.answer_with(caller, topic, message, feed, live).await;
         let mut run = live.run.clone();
         run.finished_at = Some(now());
         let result = match end {

@@ -39,6 +39,28 @@ pub(super) fn time(millis: i64) -> String {
     stamp(jiff::Timestamp::from_millisecond(millis).unwrap_or_default())
 }
 
-fn stamp(time: jiff::Timestamp) -> String {
+/// Times of records that are reckoned with, or none.
+pub(super) mod moment {
+    use jiff::Timestamp;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        time: &Option<Timestamp>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        time.map(super::stamp).serialize(serializer)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Timestamp>, D::Error> {
+        let time: Option<String> = Option::deserialize(deserializer)?;
+        let time = time.map(|time| time.parse().map_err(D::Error::custom));
+        time.transpose()
+    }
+}
+
+/// A moment as records have it.
+pub(super) fn stamp(time: jiff::Timestamp) -> String {
     format!("{time:.3}")
 }

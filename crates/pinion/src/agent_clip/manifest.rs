@@ -26,6 +26,7 @@ pub(super) fn manifest(alias: &str) -> Manifest {
         "groups": {
             "agent": {"description": "Who answers: model, prompt, allowed clips"},
             "topic": {"description": "Conversations"},
+            "event": {"description": "What agents are told by the clock"},
             "run": {"description": "What is going on in a topic"},
             "sessions": {"description": "Topics as they are on disk"},
         },
@@ -87,6 +88,50 @@ const AGENT: [Field; 12] = [
         false,
         "Tools of this machine, for who owns the hub: read, bash, edit, write, grep, find, ls",
     ),
+];
+
+const AGENT_OF_EVENT: Field = (
+    "agent_id",
+    "string",
+    false,
+    "Who is asked; the first one unless said",
+);
+const TOPIC_OF_EVENT: Field = (
+    "topic_id",
+    "string",
+    false,
+    "The conversation it belongs to; a new one every time unless said",
+);
+const TIMEZONE: Field = (
+    "timezone",
+    "string",
+    false,
+    "A name such as Europe/Berlin; the machine's own unless said",
+);
+
+const EVENT: [Field; 6] = [
+    ("type", "string", true, "once or daily"),
+    (
+        "schedule",
+        "string",
+        true,
+        "When: 2030-01-31T09:00:00Z or 2030-01-31T09:00 for once, 08:30 for daily",
+    ),
+    ("prompt", "string", true, "What is said"),
+    TIMEZONE,
+    AGENT_OF_EVENT,
+    TOPIC_OF_EVENT,
+];
+
+const EVENT_UPDATE: [Field; 8] = [
+    ID,
+    ("type", "string", false, "once or daily"),
+    ("schedule", "string", false, "When"),
+    ("prompt", "string", false, "What is said"),
+    ("status", "string", false, "active, paused or cancelled"),
+    TIMEZONE,
+    AGENT_OF_EVENT,
+    TOPIC_OF_EVENT,
 ];
 
 type Entry = (&'static str, &'static str, &'static [Field]);
@@ -176,6 +221,24 @@ const COMMANDS: &[Entry] = &[
     ("agent create", "Makes an agent", &AGENT),
     ("agent update", "Changes an agent", &UPDATE),
     ("agent delete", "Forgets an agent", &[ID]),
+    (
+        "event list",
+        "What agents are told by the clock",
+        &[(
+            "agent_id",
+            "string",
+            false,
+            "Only those of this agent; all unless said",
+        )],
+    ),
+    ("event get", "One event", &[ID]),
+    (
+        "event create",
+        "Says something to an agent by the clock",
+        &EVENT,
+    ),
+    ("event update", "Changes an event", &EVENT_UPDATE),
+    ("event cancel", "Ends an event; it stays in the list", &[ID]),
     ("run get", "How a run stands", &[ID]),
     ("run cancel", "Stops a run", &[ID]),
     ("config get", "What holds for every agent of this hub", &[]),

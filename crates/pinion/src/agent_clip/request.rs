@@ -1,11 +1,12 @@
 //! What may be asked of the agent, in the older and the newer spelling: `topic get {"id":…}`, `/topics/<id> get`.
 
 use pinion_clip::manifest::canonical_command;
-use pinion_message::ThinkingLevel;
 use pinion_status::{Code, Failure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+
+use super::wishes::{AgentWishes, EventWishes, TopicWishes};
 
 /// The longest name of a topic or an agent.
 const LONGEST_ID: usize = 64;
@@ -33,6 +34,11 @@ pub(super) enum Request {
     CreateAgent(Box<AgentWishes>),
     UpdateAgent(String, Box<AgentWishes>),
     DeleteAgent(String),
+    ListEvents { agent_id: Option<String> },
+    GetEvent(String),
+    CreateEvent(Box<EventWishes>),
+    UpdateEvent(String, Box<EventWishes>),
+    CancelEvent(String),
     GetRun(String),
     CancelRun(String),
     GetConfig,
@@ -56,40 +62,6 @@ pub(super) struct Said {
     pub message: String,
 }
 
-/// What a new topic is to be.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct TopicWishes {
-    pub title: Option<String>,
-    pub agent_id: Option<String>,
-}
-
-/// What an agent is to be. What is not said stays as it is.
-#[derive(Default, Deserialize)]
-pub(super) struct AgentWishes {
-    pub name: Option<String>,
-    pub llm_provider: Option<String>,
-    pub llm_model: Option<String>,
-    pub base_url: Option<String>,
-    pub api_key: Option<String>,
-    pub system_prompt: Option<String>,
-    pub thinking: Option<ThinkingLevel>,
-    pub enable_reasoning: Option<bool>,
-    pub temperature: Option<f64>,
-    pub max_tokens: Option<u64>,
-    pub scope: Option<Vec<String>>,
-    pub pinned: Option<Vec<String>>,
-    pub tools: Option<Vec<String>>,
-}
-
-impl std::fmt::Debug for AgentWishes {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("AgentWishes")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A command without its input: what is to be done, and with what, where the command names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
@@ -111,12 +83,15 @@ enum Verb {
     CreateAgent,
     UpdateAgent,
     DeleteAgent,
+    ListEvents,
+    GetEvent,
+    CreateEvent,
+    UpdateEvent,
+    CancelEvent,
     GetRun,
     CancelRun,
     GetConfig,
     Help,
-    /// Prompts by the clock, which this agent does not have.
-    Event,
 }
 
 fn verb(command: &str) -> Option<(Verb, Option<String>)> {
@@ -150,11 +125,18 @@ fn verb(command: &str) -> Option<(Verb, Option<String>)> {
         ["agents", id, "get"] => of(Verb::GetAgent, id),
         ["agents", id, "update"] => of(Verb::UpdateAgent, id),
         ["agents", id, "delete"] => of(Verb::DeleteAgent, id),
+        ["event" | "events", "list"] => plain(Verb::ListEvents),
+        ["event" | "events", "create"] => plain(Verb::CreateEvent),
+        ["event", "get"] => plain(Verb::GetEvent),
+        ["event", "update"] => plain(Verb::UpdateEvent),
+        ["event", "cancel"] | ["cancel-event"] => plain(Verb::CancelEvent),
+        ["events", id, "get"] => of(Verb::GetEvent, id),
+        ["events", id, "update"] => of(Verb::UpdateEvent, id),
+        ["events", id, "cancel"] => of(Verb::CancelEvent, id),
         ["run", "get"] | ["get-run"] => plain(Verb::GetRun),
         ["run", "cancel"] | ["cancel-run"] => plain(Verb::CancelRun),
         ["config", "get"] => plain(Verb::GetConfig),
         ["help" | "--help"] => plain(Verb::Help),
-        ["event", ..] | ["events", ..] | ["cancel-event"] => plain(Verb::Event),
         _ => None,
     }
 }
@@ -188,6 +170,7 @@ impl Request {
         const TOPIC: [&str; 2] = ["topic_id", "id"];
         const ITSELF: [&str; 2] = ["id", "topic_id"];
         const AGENT: [&str; 2] = ["id", "agent_id"];
+        const EVENT: [&str; 2] = ["id", "event_id"];
         const RUN: [&str; 2] = ["id", "run_id"];
         Ok(match verb {
             Verb::Chat => Self::Chat(chat(&members)?),
@@ -214,16 +197,17 @@ impl Request {
             Verb::CreateAgent => Self::CreateAgent(Box::new(parsed(&members)?)),
             Verb::UpdateAgent => Self::UpdateAgent(id(&AGENT)?, Box::new(parsed(&members)?)),
             Verb::DeleteAgent => Self::DeleteAgent(id(&AGENT)?),
+            Verb::ListEvents => Self::ListEvents {
+                agent_id: text("agent_id").ok(),
+            },
+            Verb::GetEvent => Self::GetEvent(id(&EVENT)?),
+            Verb::CreateEvent => Self::CreateEvent(Box::new(parsed(&members)?)),
+            Verb::UpdateEvent => Self::UpdateEvent(id(&EVENT)?, Box::new(parsed(&members)?)),
+            Verb::CancelEvent => Self::CancelEvent(id(&EVENT)?),
             Verb::GetRun => Self::GetRun(id(&RUN)?),
             Verb::CancelRun => Self::CancelRun(id(&RUN)?),
             Verb::GetConfig => Self::GetConfig,
             Verb::Help => Self::Help,
-            Verb::Event => {
-                return Err(Failure::new(
-                    Code::Unimplemented,
-                    "this agent has no events: have something else call `chat` by the clock",
-                ));
-            }
         })
     }
 }
@@ -285,7 +269,7 @@ fn limit(members: &Map<String, Value>) -> Result<usize, Failure> {
 }
 
 /// Ids are names of files, too.
-fn checked(id: &str) -> Result<String, Failure> {
+pub(super) fn checked(id: &str) -> Result<String, Failure> {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
     match !id.is_empty() && id.len() <= LONGEST_ID && id.chars().all(fits) {
         true => Ok(id.to_owned()),
@@ -317,8 +301,12 @@ mod tests {
             ("get-run", (Verb::GetRun, None)),
             ("run cancel", (Verb::CancelRun, None)),
             ("--help", (Verb::Help, None)),
-            ("/events list", (Verb::Event, None)),
-            ("cancel-event", (Verb::Event, None)),
+            ("/events list", (Verb::ListEvents, None)),
+            ("event create", (Verb::CreateEvent, None)),
+            ("/events/e-1 get", (Verb::GetEvent, Some("e-1"))),
+            ("/events/e-1 update", (Verb::UpdateEvent, Some("e-1"))),
+            ("event cancel", (Verb::CancelEvent, None)),
+            ("cancel-event", (Verb::CancelEvent, None)),
             ("sessions", (Verb::ListSessions, None)),
         ] {
             let (wanted, id) = verb_and_id;
@@ -366,7 +354,8 @@ mod tests {
             ("/topics/a.b get", "{}", "is no id"),
             ("steer", r#"{"message":"x"}"#, "topic_id"),
             ("agent create", r#"{"thinking":"hard"}"#, "`hard`"),
-            ("event create", "{}", "no events"),
+            ("event create", r#"{"type":"weekly"}"#, "`once` or `daily`"),
+            ("cancel-event", "{}", "id is required"),
         ] {
             let failure = Request::read(command, input.as_bytes()).unwrap_err();
             assert!(

@@ -13,6 +13,8 @@ use super::topics::Run;
 
 /// How many runs there may be at a time.
 pub(super) const MOST: usize = 16;
+/// How many more by the clock, so that an event does not depend on how busy callers keep the hub.
+pub(super) const MOST_BY_THE_CLOCK: usize = 4;
 /// How long a run that was stopped may take to end.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -32,6 +34,34 @@ pub(super) struct Live {
     pub session: watch::Sender<Option<Handle>>,
     /// Held while something is said into it; true when it listens no more.
     pub closed: tokio::sync::Mutex<bool>,
+}
+
+/// A run that is to begin.
+#[derive(Debug)]
+pub(super) struct Turn {
+    run: Run,
+    stop: CancellationToken,
+    /// How many runs there may be with it.
+    most: usize,
+}
+
+impl Turn {
+    /// One that a caller begins; `stop` ends it.
+    pub fn new(run: Run, stop: CancellationToken) -> Self {
+        Self {
+            run,
+            stop,
+            most: MOST,
+        }
+    }
+
+    /// One that begins by the clock.
+    pub fn by_the_clock(run: Run, stop: CancellationToken) -> Self {
+        Self {
+            most: MOST + MOST_BY_THE_CLOCK,
+            ..Self::new(run, stop)
+        }
+    }
 }
 
 /// That a topic has a run. Ends when it is dropped.
@@ -66,7 +96,8 @@ impl Runs {
     }
 
     /// Begins a run, once what went on in its topic has been stopped.
-    pub async fn begin(&self, run: Run, stop: CancellationToken) -> Result<Claim, Failure> {
+    pub async fn begin(&self, turn: Turn) -> Result<Claim, Failure> {
+        let Turn { run, stop, most } = turn;
         let live = Arc::new(Live {
             run,
             stop,
@@ -75,7 +106,7 @@ impl Runs {
             closed: tokio::sync::Mutex::new(false),
         });
         loop {
-            let Some(before) = self.claim(&live)? else {
+            let Some(before) = self.claim(&live, most)? else {
                 return Ok(Claim {
                     runs: Arc::clone(&self.0),
                     live,
@@ -86,16 +117,16 @@ impl Runs {
     }
 
     /// Takes the topic's place; gives whoever has it.
-    fn claim(&self, live: &Arc<Live>) -> Result<Option<Arc<Live>>, Failure> {
+    fn claim(&self, live: &Arc<Live>, most: usize) -> Result<Option<Arc<Live>>, Failure> {
         let mut runs = locked(&self.0);
         let topic = &live.run.topic_id;
         if let Some(before) = runs.get(topic) {
             return Ok(Some(Arc::clone(before)));
         }
-        if runs.len() >= MOST {
+        if runs.len() >= most {
             return Err(Failure::new(
                 Code::ResourceExhausted,
-                format!("{MOST} runs are going on already; wait for one to end or abort it"),
+                format!("{most} runs are going on already; wait for one to end or abort it"),
             ));
         }
         runs.insert(topic.clone(), Arc::clone(live));

@@ -41,6 +41,20 @@ pub(super) struct Run {
     pub finished_at: Option<String>,
 }
 
+impl Run {
+    /// One that begins now.
+    pub fn in_topic(topic: &str) -> Self {
+        Self {
+            id: uuid::Uuid::new_v4().to_string(),
+            topic_id: topic.to_owned(),
+            status: Status::Running,
+            error: None,
+            started_at: now(),
+            finished_at: None,
+        }
+    }
+}
+
 /// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -94,7 +108,7 @@ impl Topics {
                 continue;
             }
             if let Ok(Some(topic)) = read::<Topic>(&path)
-                && sees(caller, &topic)
+                && sees(caller, &topic.owner)
             {
                 topics.push(topic);
             }
@@ -109,7 +123,7 @@ impl Topics {
     /// The one of this id, if `caller` may see it.
     pub fn get(&self, caller: &Principal, id: &str) -> Result<Topic, Failure> {
         let found: Option<Topic> = read(&self.record(id))?;
-        let seen = found.filter(|topic| sees(caller, topic));
+        let seen = found.filter(|topic| sees(caller, &topic.owner));
         seen.ok_or_else(|| Failure::new(Code::NotFound, format!("there is no topic \"{id}\"")))
     }
 
@@ -184,11 +198,12 @@ impl Topics {
     }
 }
 
-fn sees(caller: &Principal, topic: &Topic) -> bool {
+/// Whether `caller` may see what belongs to `owner`.
+pub(super) fn sees(caller: &Principal, owner: &str) -> bool {
     match caller {
         Principal::Super => true,
         Principal::Guest | Principal::Anonymous => false,
-        other => topic.owner == other.to_string(),
+        other => owner == other.to_string(),
     }
 }
 

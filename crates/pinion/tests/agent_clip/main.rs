@@ -9,6 +9,7 @@
 
 #[path = "../../../hub/tests/common/mod.rs"]
 mod common;
+mod events;
 mod records;
 mod runs;
 mod stage;

@@ -39,10 +39,6 @@ fn the_agent_is_listed_with_its_commands() {
     let unknown = stage.try_ask(&stage.token, "format disk", &json!({}));
     assert_eq!(code(unknown), "not_found");
     assert_eq!(
-        code(stage.try_ask(&stage.token, "event create", &json!({}))),
-        "unimplemented"
-    );
-    assert_eq!(
         code(stage.try_ask(&stage.token, "chat", &json!({}))),
         "invalid_argument"
     );

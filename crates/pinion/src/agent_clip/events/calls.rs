@@ -1,0 +1,261 @@
+//! Events made, changed and ended by callers, and run by the clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{Timestamp, Zoned};
+use pinion_access::Principal;
+use pinion_scheduler::Timed;
+use pinion_status::{Code, Failure};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{Event, Status, Taken};
+use crate::agent_clip::AgentClip;
+use crate::agent_clip::chat::blocking;
+use crate::agent_clip::feed::Feed;
+use crate::agent_clip::keep;
+use crate::agent_clip::runs::Turn;
+use crate::agent_clip::topics::{Run, title_of};
+use crate::agent_clip::wishes::EventWishes;
+
+/// The longest prompt.
+const LONGEST_PROMPT: usize = 64 * 1024;
+/// How long a run may take that nobody waits for.
+const LIMIT: Duration = Duration::from_secs(3600);
+
+impl AgentClip {
+    /// Makes an event.
+    pub(in crate::agent_clip) fn create_event(
+        &self,
+        caller: &Principal,
+        wishes: EventWishes,
+    ) -> Result<Event, Failure> {
+        let kind = wishes
+            .kind
+            .ok_or_else(|| Failure::invalid("type is required: once or daily"))?;
+        for (name, text) in [("schedule", &wishes.schedule), ("prompt", &wishes.prompt)] {
+            if text.is_none() {
+                return Err(Failure::invalid(format!("{name} is required")));
+            }
+        }
+        let time = keep::now();
+        let mut event = Event {
+            id: uuid::Uuid::new_v4().to_string(),
+            agent_id: self.agents.get(filled(wishes.agent_id.as_deref()))?.id,
+            topic_id: None,
+            kind,
+            schedule: String::new(),
+            timezone: String::new(),
+            prompt: String::new(),
+            status: Status::Active,
+            last_run_at: None,
+            next_run_at: None,
+            last_topic_id: None,
+            last_run_id: None,
+            last_error: None,
+            owner: caller.to_string(),
+            scope: match caller {
+                Principal::Clip { owner, .. } => owner.clone(),
+                _ => None,
+            },
+            created_at: time.clone(),
+            updated_at: time,
+        };
+        self.take(caller, &mut event, wishes)?;
+        event.plan(Timestamp::now())?;
+        self.events.add(event)
+    }
+
+    /// Changes an event. Its next time changes only if something about its time does: a form sends back what it was shown.
+    pub(in crate::agent_clip) fn update_event(
+        &self,
+        caller: &Principal,
+        id: &str,
+        wishes: EventWishes,
+    ) -> Result<Event, Failure> {
+        self.events.change(caller, id, |event| {
+            let before = event.clone();
+            self.take(caller, event, wishes)?;
+            let time = |event: &Event| {
+                let Event {
+                    kind,
+                    schedule,
+                    timezone,
+                    status,
+                    ..
+                } = event;
+                (*kind, schedule.clone(), timezone.clone(), *status)
+            };
+            match time(event) == time(&before) {
+                true => Ok(()),
+                false => event.plan(Timestamp::now()),
+            }
+        })
+    }
+
+    /// Ends an event. A run of it that goes on is not stopped.
+    pub(in crate::agent_clip) fn cancel_event(
+        &self,
+        caller: &Principal,
+        id: &str,
+    ) -> Result<Event, Failure> {
+        self.events.change(caller, id, |event| {
+            event.status = Status::Cancelled;
+            event.next_run_at = None;
+            Ok(())
+        })
+    }
+
+    fn take(
+        &self,
+        caller: &Principal,
+        event: &mut Event,
+        wishes: EventWishes,
+    ) -> Result<(), Failure> {
+        let EventWishes {
+            agent_id,
+            topic_id,
+            kind,
+            schedule,
+            timezone,
+            prompt,
+            status,
+        } = wishes;
+        let set = |place: &mut String, text: Option<String>| {
+            if let Some(text) = text {
+                *place = text.trim().to_owned();
+            }
+        };
+        set(&mut event.schedule, schedule);
+        set(&mut event.timezone, timezone);
+        if let Some(prompt) = prompt {
+            sayable(&prompt)?;
+            event.prompt = prompt;
+        }
+        event.kind = kind.unwrap_or(event.kind);
+        if let Some(status) = status
+            && status != event.status
+        {
+            if status == Status::Done {
+                let message =
+                    "status is \"done\", which comes by itself: use active, paused or cancelled";
+                return Err(Failure::invalid(message));
+            }
+            event.status = status;
+        }
+        if let Some(id) = filled(agent_id.as_deref())
+            && id != event.agent_id
+        {
+            event.agent_id = self.agents.get(Some(id))?.id;
+        }
+        if let Some(id) = topic_id {
+            event.topic_id = filled(Some(&id)).map(str::to_owned);
+        }
+        if let Some(id) = &event.topic_id {
+            // Ids are names of files, too.
+            let id = crate::agent_clip::request::checked(id)?;
+            // A topic keeps the agent it was begun with.
+            event.agent_id = self.topics.get(caller, &id)?.agent_id;
+        }
+        Ok(())
+    }
+
+    /// Runs an event that is due, and notes what came of it.
+    async fn call(self: Arc<Self>, taken: Taken) {
+        let Taken { event, mark } = taken;
+        let Some(mark) = mark else {
+            let why = event.last_error.as_deref().unwrap_or_default();
+            self.complain(&format!("event {}: {why}", event.id));
+            self.note(&event.id, |_| ()).await;
+            return;
+        };
+        let end = self.say(&event).await;
+        if let Err(failure) = &end {
+            self.complain(&format!("event {}: {failure}", event.id));
+        }
+        let error = end.err().map(|failure| failure.message.to_string());
+        self.note(&event.id, move |event| event.end(error)).await;
+        drop(mark);
+        self.events.woken.notify_one();
+    }
+
+    async fn note(self: &Arc<Self>, id: &str, note: impl FnOnce(&mut Event) + Send + 'static) {
+        let (clip, name) = (Arc::clone(self), id.to_owned());
+        if let Err(failure) = blocking(move || clip.events.note(&name, note)).await {
+            self.complain(&format!("event {id}: not written down: {failure}"));
+        }
+    }
+
+    /// Says its prompt in its topic, as `chat` does.
+    async fn say(self: &Arc<Self>, event: &Event) -> Result<(), Failure> {
+        let caller = event.caller();
+        let (clip, asker, wanted) = (Arc::clone(self), caller.clone(), event.clone());
+        let topic = blocking(move || match &wanted.topic_id {
+            Some(id) => clip.topics.get(&asker, id),
+            None => {
+                let title = title_of(&wanted.prompt);
+                clip.topics.create(&asker, &wanted.agent_id, Some(&title))
+            }
+        });
+        let topic = topic.await?;
+        let run = Run::in_topic(&topic.id);
+        let (topic_id, run_id) = (run.topic_id.clone(), run.id.clone());
+        // That its time was taken is written down before anything is said.
+        self.note(&event.id, move |event| {
+            event.last_topic_id = Some(topic_id);
+            event.last_run_id = Some(run_id);
+        })
+        .await;
+        let stop = CancellationToken::new();
+        // Nobody reads along.
+        let (feed, answers) = Feed::new(None, stop.clone(), true);
+        drop(answers);
+        let turn = Turn::by_the_clock(run, stop.clone());
+        let prompt = event.prompt.clone();
+        let run = self.run_in(&caller, &topic, prompt, turn, &feed);
+        tokio::pin!(run);
+        tokio::select! {
+            end = &mut run => end.map(drop),
+            () = tokio::time::sleep(LIMIT) => {
+                stop.cancel();
+                // It ends because it is told to.
+                let _ = run.await;
+                let message = format!("the run was not over after {} minutes", LIMIT.as_secs() / 60);
+                Err(Failure::new(Code::DeadlineExceeded, message))
+            }
+        }
+    }
+}
+
+impl Timed for AgentClip {
+    /// Runs the events that are due.
+    fn tick(self: &Arc<Self>, now: &Zoned) -> Option<Timestamp> {
+        let (taken, next) = self.events.take_due(now.timestamp());
+        for taken in taken {
+            tokio::spawn(Arc::clone(self).call(taken));
+        }
+        next
+    }
+
+    fn woken(&self) -> &Arc<Notify> {
+        &self.events.woken
+    }
+}
+
+/// What was filled in; a form that was left empty means nothing.
+fn filled(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty())
+}
+
+fn sayable(prompt: &str) -> Result<(), Failure> {
+    if prompt.trim().is_empty() {
+        return Err(Failure::invalid("prompt is required"));
+    }
+    if prompt.len() > LONGEST_PROMPT {
+        return Err(Failure::invalid(format!(
+            "prompt has at most {LONGEST_PROMPT} bytes"
+        )));
+    }
+    Ok(())
+}

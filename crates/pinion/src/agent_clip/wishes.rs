@@ -1,0 +1,63 @@
+//! What records are to be, as callers say it. What is not said stays as it is.
+
+use pinion_message::ThinkingLevel;
+use pinion_scheduler::Kind;
+use serde::Deserialize;
+
+use super::events::Status;
+
+/// What a new topic is to be.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct TopicWishes {
+    pub title: Option<String>,
+    pub agent_id: Option<String>,
+}
+
+/// What an agent is to be.
+#[derive(Default, Deserialize)]
+pub(super) struct AgentWishes {
+    pub name: Option<String>,
+    pub llm_provider: Option<String>,
+    pub llm_model: Option<String>,
+    pub base_url: Option<String>,
+    pub api_key: Option<String>,
+    pub system_prompt: Option<String>,
+    pub thinking: Option<ThinkingLevel>,
+    pub enable_reasoning: Option<bool>,
+    pub temperature: Option<f64>,
+    pub max_tokens: Option<u64>,
+    pub scope: Option<Vec<String>>,
+    pub pinned: Option<Vec<String>>,
+    pub tools: Option<Vec<String>>,
+}
+
+impl std::fmt::Debug for AgentWishes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("AgentWishes")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What an event is to be.
+#[derive(Default, Deserialize)]
+pub(super) struct EventWishes {
+    pub agent_id: Option<String>,
+    pub topic_id: Option<String>,
+    #[serde(rename = "type")]
+    pub kind: Option<Kind>,
+    pub schedule: Option<String>,
+    pub timezone: Option<String>,
+    pub prompt: Option<String>,
+    pub status: Option<Status>,
+}
+
+impl std::fmt::Debug for EventWishes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("EventWishes")
+            .field("schedule", &self.schedule)
+            .finish_non_exhaustive()
+    }
+}

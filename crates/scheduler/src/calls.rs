@@ -1,0 +1,141 @@
+//! The calls that are due, and what comes of them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use croner::Cron;
+use jiff::{Timestamp, Zoned};
+use pinion_clip::logs::Level;
+use pinion_hub::Call;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::clip::Scheduler;
+use crate::clock::{Mark, Timed};
+use crate::cron;
+use crate::history::Execution;
+use crate::schedule::Schedule;
+
+/// How long a call may take.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// When each schedule is due; `None` where its line cannot be read.
+#[derive(Debug, Default)]
+pub(crate) struct Plan(HashMap<String, Planned>);
+
+#[derive(Debug)]
+struct Planned {
+    line: String,
+    due: Option<(Cron, Timestamp)>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Timed for Scheduler {
+    /// Makes the calls that are due.
+    fn tick(self: &Arc<Self>, now: &Zoned) -> Option<Timestamp> {
+        let schedules: Vec<Schedule> = self.all().into_iter().filter(|it| it.enabled).collect();
+        let mut plan = locked(&self.plan);
+        let known: HashSet<&str> = schedules.iter().map(|it| it.id.as_str()).collect();
+        plan.0.retain(|id, _| known.contains(id.as_str()));
+        let mut first = None;
+        for schedule in &schedules {
+            let planned = plan.0.entry(schedule.id.clone());
+            let planned = planned.or_insert_with(|| self.plan(schedule, now));
+            if planned.line != schedule.cron {
+                *planned = self.plan(schedule, now);
+            }
+            if let Some((cron, at)) = &planned.due
+                && *at <= now.timestamp()
+            {
+                self.start(schedule);
+                planned.due = cron::next(cron, now).map(|next| (cron.clone(), next));
+            }
+            if let Some((_, at)) = planned.due {
+                first = first.map_or(Some(at), |first: Timestamp| Some(first.min(at)));
+            }
+        }
+        first
+    }
+
+    fn woken(&self) -> &Arc<Notify> {
+        &self.woken
+    }
+}
+
+impl Scheduler {
+    fn plan(&self, schedule: &Schedule, now: &Zoned) -> Planned {
+        let due = match cron::parse(&schedule.cron) {
+            Ok(cron) => cron::next(&cron, now).map(|next| (cron, next)),
+            Err(failure) => {
+                self.say(Level::Warn, &format!("schedule {}: {failure}", schedule.id));
+                None
+            }
+        };
+        Planned {
+            line: schedule.cron.clone(),
+            due,
+        }
+    }
+
+    /// When a schedule is due next.
+    pub fn next_run(&self, schedule: &Schedule) -> Option<Timestamp> {
+        if !schedule.enabled {
+            return None;
+        }
+        let cron = cron::parse(&schedule.cron).ok()?;
+        cron::next(&cron, &pinion_zones::now())
+    }
+
+    /// Makes a call in the background; `false` if the one before still goes on.
+    pub fn start(self: &Arc<Self>, schedule: &Schedule) -> bool {
+        let id = &schedule.id;
+        let Some(mark) = self.going.begin(id) else {
+            let message = format!("schedule {id}: left out, because the call before still goes on");
+            self.say(Level::Warn, &message);
+            return false;
+        };
+        tokio::spawn(Arc::clone(self).call(schedule.clone(), mark));
+        true
+    }
+
+    async fn call(self: Arc<Self>, schedule: Schedule, mark: Mark) {
+        let Some(hub) = self.hub.upgrade() else {
+            return;
+        };
+        let id = schedule.id.clone();
+        let input = match schedule.input.as_str() {
+            "" => "{}",
+            text => text,
+        };
+        let mut call = Call::new(
+            schedule.caller(),
+            schedule.command.clone(),
+            input.to_owned(),
+        );
+        call.deadline = Some(Instant::now() + LIMIT);
+        let started = Timestamp::now();
+        let answer = hub.ask(&schedule.clip, call).await;
+        if let Err(failure) = &answer {
+            self.say(Level::Warn, &format!("schedule {id}: {failure}"));
+        }
+        let result = match answer {
+            Ok(output) => Ok(String::from_utf8_lossy(&output).into_owned()),
+            Err(failure) => Err(failure.to_string()),
+        };
+        let execution = Execution::ended(started, result);
+        let kept = tokio::task::spawn_blocking(move || {
+            let kept = self.history.add(&id, &execution);
+            if let Err(failure) = kept {
+                let message = format!("schedule {id}: not written down: {failure}");
+                self.say(Level::Warn, &message);
+            }
+            drop(mark);
+        });
+        // A thread that cannot be had is the end of the program.
+        let _ = kept.await;
+    }
+}
