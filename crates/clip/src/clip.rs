@@ -83,6 +83,14 @@ impl ClipConfig {
     }
 }
 
+/// How calls end that a clip did not begin with before it made way for another version.
+const REPLACED: &str = "is being replaced by another version; try again";
+
+/// Whether a call failed for the only reason that its clip made way: then it was not begun with.
+pub fn made_way(failure: &ClipError) -> bool {
+    failure.code == Code::Unavailable && failure.message.ends_with(REPLACED)
+}
+
 /// A token that does not show itself.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
@@ -338,10 +346,7 @@ impl Clip {
 
     /// The same for a clip that will be there again in a moment: what waits is told so.
     pub async fn make_way(&self) {
-        let message = format!(
-            "clip \"{}\" is being replaced by another version; try again",
-            self.alias()
-        );
+        let message = format!("clip \"{}\" {REPLACED}", self.alias());
         self.leave(ClipError::new(Code::Unavailable, message)).await;
     }
 

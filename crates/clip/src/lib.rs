@@ -43,7 +43,9 @@ pub mod watch;
 pub mod web;
 
 pub use call::{CallError, ChunkStream, Invocation};
-pub use clip::{Clip, ClipConfig, DEFAULT_HUB, Issued, Snapshot, State, Status, Token, Tokens};
+pub use clip::{
+    Clip, ClipConfig, DEFAULT_HUB, Issued, Snapshot, State, Status, Token, Tokens, made_way,
+};
 pub use codec::CrossCall;
 pub use limits::Limits;
 pub use output::{Aggregate, MAX_OUTPUT};

@@ -1,5 +1,7 @@
 //! The clips installed here, as endpoints. It starts them, installs and removes them; who may call them is not its business.
 
+mod replaced;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,10 +14,11 @@ use pinion_clip::data::{DataAnswer, DataOperation};
 use pinion_clip::install::{Install, Library, Purge, Record};
 use pinion_clip::logs::ClipLog;
 use pinion_clip::web::{WebAnswer, WebFiles, WebRequest};
-use pinion_clip::{CallError, Clip, ClipConfig, Invocation, Outward, Snapshot};
+use pinion_clip::{CallError, Clip, ClipConfig, Invocation, Outward, Snapshot, made_way};
 use pinion_status::{Code, Failure};
 use tokio::sync::watch;
 
+use self::replaced::{Answer, Successor};
 use crate::endpoint::{Answers, Call, Endpoint, Input, failed};
 
 /// The longest input of a call whose parts are put together before the clip sees it.
@@ -210,19 +213,6 @@ pub struct Installed {
     successor: watch::Sender<Successor>,
 }
 
-/// Who has taken the place of a clip that was replaced.
-#[derive(Debug, Clone)]
-enum Successor {
-    /// It was not replaced.
-    None,
-    /// It is being replaced.
-    Coming,
-    /// It was replaced by this one.
-    Here(Arc<Installed>),
-    /// There is none: neither the new version nor the one before can be run.
-    Never,
-}
-
 impl Installed {
     /// What is known about its installation.
     pub fn record(&self) -> &Record {
@@ -260,13 +250,26 @@ impl Installed {
         }
     }
 
-    fn call(clip: &Clip, call: &Call, input: Bytes) -> Answers {
-        let mut invocation = Invocation::new(call.command.as_str(), input);
+    /// Makes a call whose input is complete.
+    fn call(self: Arc<Self>, call: Call) -> Answers {
+        let mut invocation = Invocation::new(call.command.as_str(), call.input.clone());
         invocation.deadline = call.deadline;
-        match clip.invoke(invocation) {
-            Ok(answer) => Box::pin(answer),
+        match self.clip.invoke(invocation) {
+            Ok(answer) => Box::pin(Answer::new(answer, self, call)),
+            Err(failure) if made_way(&failure) => self.pass_on(call),
             Err(failure) => failed(CallError::Unanswered(failure)),
         }
+    }
+
+    /// Has the call made by whoever takes this place.
+    fn pass_on(self: Arc<Self>, call: Call) -> Answers {
+        let passed_on = async move {
+            match self.succeeded().await {
+                Ok(next) => next.invoke(call),
+                Err(failure) => failed(CallError::Unanswered(failure)),
+            }
+        };
+        Box::pin(stream::once(passed_on).flatten())
     }
 }
 
@@ -285,25 +288,18 @@ impl Endpoint for Installed {
 
     fn invoke(self: Arc<Self>, mut call: Call) -> Answers {
         if !matches!(*self.successor.borrow(), Successor::None) {
-            let passed_on = async move {
-                match self.succeeded().await {
-                    Ok(next) => next.invoke(call),
-                    Err(failure) => failed(CallError::Unanswered(failure)),
-                }
-            };
-            return Box::pin(stream::once(passed_on).flatten());
+            return self.pass_on(call);
         }
         if let Err(failure) = self.admits(&call) {
             return failed(CallError::Answered(failure));
         }
         let Some(more) = call.more.take() else {
-            let input = std::mem::take(&mut call.input);
-            return Self::call(&self.clip, &call, input);
+            return self.call(call);
         };
         let first = std::mem::take(&mut call.input);
         let gathered = async move {
             match gather(first, more).await {
-                Ok(input) => Self::call(&self.clip, &call, input),
+                Ok(input) => self.call(Call { input, ..call }),
                 Err(failure) => failed(CallError::Unanswered(failure)),
             }
         };

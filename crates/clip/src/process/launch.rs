@@ -250,7 +250,7 @@ mod tests {
             ("PINIX_URL", "kept"),
         ];
         let ours = ours.map(|(name, value)| (name.into(), value.into()));
-        let seen = variables(&config, ours.into_iter());
+        let seen = variables(&config, None, ours.into_iter());
         assert!(!seen.iter().any(|(_, value)| value == "kept"), "{seen:?}");
         let names: Vec<_> = seen.iter().filter_map(|(name, _)| name.to_str()).collect();
         assert_eq!(

@@ -159,9 +159,7 @@ impl Watch {
         self.silent = true;
         if self.exit.is_none() && self.step == Step::Living && self.shared.state().doom.is_none() {
             let message = format!("clip \"{}\" closed its output", self.shared.alias());
-            let error = ClipError::new(Code::Unavailable, message);
-            self.shared.fail_all(&error);
-            self.closed_early = Some(error);
+            self.closed_early = Some(ClipError::new(Code::Unavailable, message));
             self.begin_end(Instant::now());
         }
     }

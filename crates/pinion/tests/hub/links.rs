@@ -204,10 +204,10 @@ fn what_is_not_here_says_so_in_one_sentence() {
         &["login"][..],
         &["whoami"],
         &["org", "list"],
-        &["chat"],
         &["upgrade"],
         &["schedule", "list"],
         &["hub", "login"],
+        &["hub", "whoami"],
         &["registry", "whoami"],
     ] {
         let said = home.run_as("pinix", words).failed(1);
