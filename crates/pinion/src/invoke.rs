@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use bytes::Bytes;
 use pinion_connect::{Code, Failure as Refusal};
+use pinion_filter::{Filter, Flow, Form, Layout, Problem, Texts};
 use pinion_proto::hub::{HubError, InvokeRequest, InvokeResponse};
 
 use self::arguments::{Input, Words};
@@ -18,7 +19,11 @@ use crate::hub::show::harmless;
 use crate::verb::{Flag, Line, Verb};
 
 /// The flags that stand before the alias.
-pub(crate) const FLAGS: &[Flag] = &[Flag::valued("--clip-token"), Flag::bare("--stream")];
+pub(crate) const FLAGS: &[Flag] = &[
+    Flag::valued("--clip-token"),
+    Flag::bare("--stream"),
+    Flag::valued("--jq"),
+];
 
 const VERB: Verb = Verb {
     name: "invoke",
@@ -43,11 +48,13 @@ What follows the command is its input:
   word                       fills the members that the command needs, in their order
   '{…}' or '[…]' alone       the whole input
   -                          the whole input from standard input; text that is no JSON becomes the member stdin
-  --                         after it, --json, --stream and --help are members too
+  --                         after it, --json, --stream, --jq and --help are members too
 
 Flags, before the alias:
   --stream             print parts of the answer as they come, one per line
-  --json               print texts in quotes too (--stream and --json may also stand at the end)
+  --json               print texts in quotes too
+  --jq FILTER          print what a filter in the language of jq makes of the answer, or of each part of it: each
+                       output on a line (--stream, --json and --jq may also stand at the end)
   --clip-token TOKEN   the secret of a guarded clip
   --timeout TIME       how long to wait: 30s, 5m
   --server URL         the hub: PINIX_URL, else client.json's, else the one that runs here, else http://127.0.0.1:9000
@@ -55,12 +62,12 @@ Flags, before the alias:
   --root DIR           where the hub's files are
   --ca FILE            a hub with TLS: whose certificates to believe
 
-A text is printed without quotes, everything else as JSON. The exit code is 1 if the call fails, and the message is
-on stderr. Ctrl-C takes the call back.
+A text is printed without quotes, everything else as JSON. The exit code is 1 if the call or the filter fails, and the
+message is on stderr. Ctrl-C takes the call back.
 
 Examples:
   pinion invoke todo add --title \"Buy milk\" --tags home --tags shop
-  pinion invoke todo list --json | jq '.[0]'
+  pinion invoke todo list --jq '.[] | select(.done | not) | .title'
   pinion invoke --stream counter count --to 3
   cat page.html | pinion invoke reader summary -
 ";
@@ -108,7 +115,16 @@ fn describe(line: &Line, caller: &Caller, alias: &str, words: &Words) -> Result<
 /// Makes the call.
 fn call(line: &Line, caller: &Caller, alias: &str, words: Words) -> Result<ExitCode, Failure> {
     let stream = line.has("--stream") || words.stream;
-    let json = line.has("--json") || words.json;
+    let mut printer = Printer {
+        json: line.has("--json") || words.json,
+        filter: None,
+    };
+    // Before the call, which may do something that cannot be taken back.
+    if let Some(code) = words.filter.as_deref().or(line.value("--jq")) {
+        let filter = Filter::compile(code, printer.form(), std::io::stdout());
+        let wrong = |problem| line.wrong(&format!("--jq is not a filter: {problem}"));
+        printer.filter = Some(filter.map_err(wrong)?);
+    }
     caller::wait(async {
         let Input { command, input } = match words.needs_manifest() {
             true => {
@@ -130,27 +146,70 @@ fn call(line: &Line, caller: &Caller, alias: &str, words: Words) -> Result<ExitC
         };
         if !stream {
             let answer: InvokeResponse = caller.ask("Invoke", &request).await?;
-            return print(caller, answer, json);
+            let end = printer.print(caller, answer).await?;
+            return Ok(end.unwrap_or(ExitCode::SUCCESS));
         }
         let mut answers = caller.follow("Invoke", &request).await?;
         while let Some(answer) = answers.next().await.map_err(|it| caller.explain(it))? {
-            print(caller, answer, json)?;
+            if let Some(end) = printer.print(caller, answer).await? {
+                return Ok(end);
+            }
         }
         Ok(ExitCode::SUCCESS)
     })
 }
 
-/// Prints one output. A reader that has gone away does not want the rest.
-fn print(caller: &Caller, answer: InvokeResponse, json: bool) -> Result<ExitCode, Failure> {
-    if let Some(error) = &answer.error {
-        return Err(caller.explain(refusal(error)));
+/// What becomes of outputs.
+struct Printer {
+    /// Texts in quotes too.
+    json: bool,
+    filter: Option<Filter>,
+}
+
+impl Printer {
+    /// How a filter writes what it makes.
+    fn form(&self) -> Form {
+        Form {
+            layout: match std::io::stdout().is_terminal() {
+                true => Layout::Indented,
+                false => Layout::Compact,
+            },
+            texts: match self.json {
+                true => Texts::Quoted,
+                false => Texts::Plain,
+            },
+        }
     }
-    let mut text = shown(&answer.output, json);
-    text.push(b'\n');
-    match std::io::stdout().write_all(&text) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::quiet()),
-        Err(error) => Err(error.into()),
-        Ok(()) => Ok(ExitCode::SUCCESS),
+
+    /// Prints one output. There is an exit code if the rest is not wanted.
+    async fn print(
+        &self,
+        caller: &Caller,
+        answer: InvokeResponse,
+    ) -> Result<Option<ExitCode>, Failure> {
+        if let Some(error) = &answer.error {
+            return Err(caller.explain(refusal(error)));
+        }
+        let Some(filter) = &self.filter else {
+            let mut text = shown(&answer.output, self.json);
+            text.push(b'\n');
+            std::io::stdout().write_all(&text).map_err(unwritten)?;
+            return Ok(None);
+        };
+        match filter.apply(answer.output.to_vec()).await {
+            Ok(Flow::Next) => Ok(None),
+            Ok(Flow::Halt(code)) => Ok(Some(ExitCode::from(u8::try_from(code).unwrap_or(1)))),
+            Err(Problem::Failed(why)) => Err(Failure::failed(format!("Error: --jq: {why}"))),
+            Err(Problem::Output(error)) => Err(unwritten(error)),
+        }
+    }
+}
+
+/// A reader that has gone away does not want the rest.
+fn unwritten(error: std::io::Error) -> Failure {
+    match error.kind() {
+        std::io::ErrorKind::BrokenPipe => Failure::quiet(),
+        _ => error.into(),
     }
 }
 

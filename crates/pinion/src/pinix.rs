@@ -188,12 +188,6 @@ fn grouped(words: &Words<'_>, word: &str, skip: usize) -> Option<Result<ExitCode
 
 /// `<clip> <command> …`, with what is on standard input as one more member.
 fn call(words: &Words<'_>, skip: usize) -> Result<ExitCode, Failure> {
-    let mut flags = words.rest.iter().take_while(|word| *word != "--");
-    if flags.any(|word| word == "--jq" || word.starts_with("--jq=")) {
-        return Err(Failure::failed(
-            "Error: --jq is not there: pipe the answer into jq. Behind -- it is a member of the input.",
-        ));
-    }
     let mut line = words.global.clone();
     line.extend(words.secret.iter().cloned());
     line.extend(words.rest.iter().skip(skip).cloned());
@@ -244,7 +238,7 @@ Usage:
   hub add SOURCE, hub remove CLIP, hub update CLIP
   hub bind CLIP SLOT [TARGET], hub unbind CLIP SLOT, hub bindings CLIP
   hub logs [CLIP] [--tail 50] [-f], hub mcp [CLIP]
-  [--clip-token T] invoke CLIP COMMAND [--key value…]   a call (also: CLIP COMMAND …)
+  [--clip-token T] invoke CLIP COMMAND [--key value…]   a call (also: CLIP COMMAND …); --stream, --json, --jq FILTER
   data CLIP read|write|list|delete|stat [PATH]
   schedule add ID CLIP COMMAND --cron '*/5 * * * *' [--input JSON] [--desc TEXT]
   schedule list, schedule remove|pause|resume|run|history ID
@@ -260,4 +254,5 @@ Examples:
   pinix start
   pinix hub add ./todo
   pinix todo add --title \"Buy milk\"
+  pinix todo list --jq '.[].title'
 ";

@@ -21,6 +21,8 @@ pub(crate) struct Words {
     pub stream: bool,
     /// `--json` was.
     pub json: bool,
+    /// What `--jq` said.
+    pub filter: Option<String>,
     members: Vec<(String, Value)>,
     positional: Vec<String>,
     whole: Option<String>,
@@ -52,6 +54,14 @@ impl Words {
                 "--" if !literal => literal = true,
                 "--stream" if !literal => read.stream = true,
                 "--json" if !literal => read.json = true,
+                "--jq" if !literal => {
+                    let filter = rest.next_if(|next| !is_key(next));
+                    let filter = filter.ok_or("--jq needs a filter after it")?;
+                    read.filter = Some(filter.clone());
+                }
+                word if !literal && word.starts_with("--jq=") => {
+                    read.filter = Some(word["--jq=".len()..].to_owned());
+                }
                 word if !literal && super::is_help(word) => read.wants_help = true,
                 "-" => read.stdin = true,
                 word if word.len() > 2 && word.starts_with("--") => {
@@ -284,8 +294,8 @@ mod tests {
             (&["add", "{\"a\":1}"], json!({"a": 1})),
             (&["add", "[1,2]"], json!([1, 2])),
             (
-                &["add", "--", "--json", "yes", "--stream"],
-                json!({"json": "yes", "stream": true}),
+                &["add", "--", "--json", "yes", "--stream", "--jq", "."],
+                json!({"json": "yes", "stream": true, "jq": "."}),
             ),
             (&["add", "--json=x"], json!({"json": "x"})),
         ] {
@@ -297,6 +307,13 @@ mod tests {
     fn flags_of_ours_may_stand_at_the_end() {
         let read = words(&["add", "--title", "x", "--stream", "--json"]);
         assert!(read.stream && read.json && !read.wants_help);
+        for typed in [&["add", "--jq", "-1", "x"][..], &["add", "--jq=-1", "x"]] {
+            let read = words(typed);
+            assert_eq!(read.filter.as_deref(), Some("-1"));
+            assert_eq!(read.positional, ["x"]);
+        }
+        let alone = ["add".to_owned(), "--jq".to_owned()];
+        assert!(Words::read(&alone).unwrap_err().contains("--jq needs"));
         assert!(words(&["add", "-h"]).wants_help);
         assert!(words(&["--help"]).wants_help);
         assert!(words(&[]).command.is_none());

@@ -126,16 +126,6 @@ fn hints_name_the_command_that_was_typed() {
 }
 
 #[test]
-fn what_is_not_there_is_not_passed_to_a_clip() {
-    let home = Home::new();
-    let _hub = home.serve_probe();
-    let line = ["probe", "echo", "--title", "x", "--jq", ".title"];
-    assert!(home.run_as("pinix", &line).failed(1).contains("jq"));
-    let line = ["invoke", "probe", "echo", "--", "--jq", ".title"];
-    assert_eq!(home.run_as("pinix", &line).json()["jq"], ".title");
-}
-
-#[test]
 fn a_secret_is_not_on_the_command_line_of_a_hub_in_the_background() {
     let home = Home::new();
     let token = "a-token-of-24-characters";

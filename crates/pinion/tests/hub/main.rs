@@ -9,6 +9,7 @@
 mod accounts;
 mod calls;
 mod clips;
+mod filters;
 mod gateway;
 mod joining;
 mod links;
