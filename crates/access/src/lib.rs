@@ -3,6 +3,7 @@
 //! [`TokenStore`] keeps tokens, hashed, in a file that a daemon and command lines may change at the same time. A [`Gate`] makes a
 //! [`Caller`] of what a request presents: a bearer token, a session cookie, or nothing. The caller's [`Principal`] knows which
 //! [`Method`]s it may call and which clips it sees, from one table. A [`Lease`] ends what is still open when its token goes.
+//! A [`Signed`] token was made by somebody the hub trusts, and is recognised once the store was told so.
 //! [`client`] is the other side: where programs find the token they present.
 //!
 //! Left to others: sockets, headers other than `Authorization` and `Cookie`, which origins and hosts are served, what a clip is,
@@ -39,6 +40,7 @@ mod record;
 mod rights;
 mod scope;
 mod sessions;
+mod signed;
 mod store;
 mod token;
 
@@ -56,5 +58,6 @@ pub use record::Record;
 pub use rights::Right;
 pub use scope::Scope;
 pub use sessions::Sessions;
+pub use signed::{KeySet, Signed, Trust, Vouched};
 pub use store::{Minted, PassingToken, TOKENS, TokenStore};
 pub use token::{Kind, Token, TokenId};

@@ -1,14 +1,16 @@
 //! Tokens: made, listed, revoked, recognised.
 //!
 //! Those that last are in `tokens.json`, hashed. The file may be changed by several processes at once; each keeps what it read in
-//! memory and looks before an answer, at most fifty times a second, whether the file is another, and at once when it is shown a token it does not know.
-//! Those of running clips are in memory only and go with their [`PassingToken`].
+//! memory and looks before an answer, at most fifty times a second, whether the file is another, and at once when it is shown a token it
+//! does not know. Those of running clips are in memory only and go with their [`PassingToken`]; so are those that somebody else signed, until
+//! they end.
 //!
 //! Making and revoking write and sync a file: in asynchronous code they belong on a thread for that. Recognising does not.
 
 mod document;
 mod index;
 mod passing;
+mod vouched;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -57,9 +59,18 @@ struct Shared {
 struct State {
     kept: Index,
     passing: Index,
+    /// Those that somebody else signed.
+    vouched: Index,
     stamp: Option<Stamp>,
     /// Why the file, as it is now, cannot be read.
     trouble: Option<Failure>,
+}
+
+impl State {
+    fn by_id(&self, id: &TokenId) -> Option<Arc<Entry>> {
+        let mut all = [&self.passing, &self.vouched, &self.kept].into_iter();
+        all.find_map(|index| index.by_id(id))
+    }
 }
 
 /// A token that was just made: the only time its plain text is there.
@@ -183,7 +194,7 @@ impl TokenStore {
     pub(crate) fn by_id(&self, id: &TokenId) -> Result<Arc<Entry>, Failure> {
         let now = self.clock().now();
         self.look(now);
-        let entry = self.read(|state| state.passing.by_id(id).or_else(|| state.kept.by_id(id)));
+        let entry = self.read(|state| state.by_id(id));
         let entry = entry.ok_or_else(|| Failure::new(Code::Unauthenticated, "token revoked"))?;
         self.still_good(&entry, now)?;
         Ok(entry)
@@ -206,7 +217,8 @@ impl TokenStore {
         Ok(outcome)
     }
 
-    pub(crate) fn clock(&self) -> &Clock {
+    /// The clock that says when tokens end.
+    pub fn clock(&self) -> &Clock {
         &self.shared.clock
     }
 
@@ -223,6 +235,7 @@ impl TokenStore {
     fn find(&self, fingerprint: &Fingerprint) -> Result<Option<Arc<Entry>>, Failure> {
         self.read(|state| {
             let entry = state.passing.find(fingerprint);
+            let entry = entry.or_else(|| state.vouched.find(fingerprint));
             if entry.is_none() && state.trouble.is_some() {
                 return Err(unreadable());
             }

@@ -14,6 +14,7 @@ use pinion_status::{Code, Failure};
 use tokio::time::{Instant, Sleep};
 
 use crate::endpoint::{Answers, Call, Endpoint, Patience, failed};
+use crate::issuer::{Issuer, Keys};
 use crate::limits::Limits;
 use crate::provider::Sessions;
 use crate::runtime::{Installed, Runtime};
@@ -60,6 +61,8 @@ pub struct Settings {
     pub any_origin: bool,
     /// Whether web pages of remote providers may act for whoever looks at them, as those of clips installed here may.
     pub trusts_provider_pages: bool,
+    /// Whose signed tokens are good here, besides those of the hub itself.
+    pub issuer: Option<Issuer>,
     /// How much and how long providers may.
     pub limits: Limits,
 }
@@ -74,6 +77,7 @@ impl Default for Settings {
             silence: Some(Duration::from_secs(300)),
             any_origin: false,
             trusts_provider_pages: false,
+            issuer: None,
             limits: Limits::default(),
         }
     }
@@ -86,6 +90,8 @@ pub struct Hub {
     started: Timestamp,
     table: Arc<Table>,
     gate: Gate,
+    /// The keys of whoever signs tokens that are good here.
+    keys: Option<Keys>,
     log: Arc<ClipLog>,
     runtime: OnceLock<Arc<Runtime>>,
     limits: Arc<Limits>,
@@ -98,6 +104,10 @@ impl Hub {
         Arc::new(Self {
             limits: Arc::new(settings.limits.clone()),
             sessions: Sessions::default(),
+            keys: settings
+                .issuer
+                .clone()
+                .map(|issuer| Keys::new(issuer, log.clone())),
             settings,
             started: Timestamp::now(),
             table: Arc::default(),
@@ -125,6 +135,14 @@ impl Hub {
     /// Who may come in.
     pub fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    /// Makes the gate know a token that somebody signed whom the hub trusts. Others it knows already, or never will.
+    pub(crate) async fn recognise(&self, token: Option<&str>) -> Result<(), Failure> {
+        match (&self.keys, token) {
+            (Some(keys), Some(token)) => keys.recognise(self.gate.store(), token).await,
+            _ => Ok(()),
+        }
     }
 
     /// What happens in it.

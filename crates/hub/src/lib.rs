@@ -9,6 +9,7 @@ mod convert;
 mod endpoint;
 mod hub;
 mod inside;
+mod issuer;
 mod join;
 mod limits;
 mod open;
@@ -23,6 +24,7 @@ mod table;
 pub use endpoint::{Answers, Call, Endpoint, Input, Part, Patience, Rank, answered, failed};
 pub use hub::{Hub, Mode, Settings};
 pub use inside::Inside;
+pub use issuer::Issuer;
 pub use join::{
     Abroad, Accepts, JoinOptions, JoinState, Joined, Offer, Shown, host_name, join, open_runtime,
     provider_name,

@@ -42,7 +42,7 @@ pub(crate) async fn answer(hub: &Hub, request: Request<Arriving>, peer: Peer) ->
         return answer.unwrap_or_else(|failure| refusal(failure.into()));
     }
     let (parts, _) = request.into_parts();
-    if let Some(response) = other_spelling(hub, &parts, peer) {
+    if let Some(response) = other_spelling(hub, &parts, peer).await {
         return response;
     }
     portal::page(&parts).unwrap_or_else(|| {
@@ -72,6 +72,7 @@ async fn access_route(
         },
     };
     let request = Request::from_parts(parts, body.to_bytes());
+    hub.recognise(portal::token_in(&request).as_deref()).await?;
     portal::answer(hub.gate(), &request, visitor)
 }
 
@@ -153,7 +154,7 @@ async fn clip_page(
     let (alias, file) = rest
         .split_once('/')
         .map_or((rest, None), |(alias, file)| (alias, Some(file)));
-    let caller = hub.admit(&parts.headers, peer)?;
+    let caller = hub.admit(&parts.headers, peer).await?;
     let route = hub.find(&caller, access::Method::GetClipWeb, alias)?;
     let file = match file {
         None | Some(SAME_TREE) => return Ok(moved(parts, alias, "")),
@@ -213,14 +214,18 @@ pub(crate) async fn web_file(route: &Route, request: WebRequest) -> Result<WebAn
 }
 
 /// `/<alias>/web/…` is where some look for pages. Who may not see the clip is told what everybody is told of any address.
-fn other_spelling(hub: &Hub, parts: &http::request::Parts, peer: Peer) -> Option<Response<Body>> {
+async fn other_spelling(
+    hub: &Hub,
+    parts: &http::request::Parts,
+    peer: Peer,
+) -> Option<Response<Body>> {
     let (alias, rest) = parts.uri.path().strip_prefix('/')?.split_once('/')?;
     let rest = rest.strip_prefix(SAME_TREE)?;
     let file = match rest {
         "" => "",
         rest => rest.strip_prefix('/')?,
     };
-    let caller = hub.admit(&parts.headers, peer).ok()?;
+    let caller = hub.admit(&parts.headers, peer).await.ok()?;
     let route = hub.find(&caller, access::Method::GetClipWeb, alias).ok()?;
     Some(moved(parts, &route.alias, file))
 }

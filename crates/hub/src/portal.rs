@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use hyper::body::Body as _;
 use pinion_connect::Body;
 
-pub(crate) use access::{Visitor, answer, is_access};
+pub(crate) use access::{Visitor, answer, is_access, token_in};
 use assets::Asset;
 
 /// What pages may load and do: their own scripts and styles, pictures in results, and the hub. No markup from data, not even

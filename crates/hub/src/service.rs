@@ -10,7 +10,7 @@ mod manage;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Request, Response, header};
-use pinion_access::{Caller, Lease, Method, Origin, Principal, Via};
+use pinion_access::{Caller, Lease, Method, Origin, Principal, Via, bearer};
 use pinion_connect::{Arriving, Body, Call, Kind, Peer, Service};
 use pinion_status::{Code, Failure};
 
@@ -35,7 +35,7 @@ impl Service for Hub {
     async fn serve(self: Arc<Self>, mut call: Call) -> Result<(), Failure> {
         let method = Method::from_name(call.context.method())
             .ok_or_else(|| Failure::new(Code::Unimplemented, "there is no such method"))?;
-        let caller = match self.admit(&call.context.headers, call.context.peer) {
+        let caller = match self.admit(&call.context.headers, call.context.peer).await {
             // Whoever asks what this is may have a token that is good elsewhere.
             Err(failure) if method == Method::HubInfo => nobody(failure)?,
             caller => match caller.and_then(|caller| caller.may(method).map(|()| caller)) {
@@ -101,8 +101,9 @@ impl Hub {
     }
 
     /// Who sends these headers.
-    pub(crate) fn admit(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, Failure> {
+    pub(crate) async fn admit(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, Failure> {
         let authorization = text_of(headers, header::AUTHORIZATION);
+        self.recognise(authorization.and_then(bearer)).await?;
         let cookie = text_of(headers, header::COOKIE);
         self.gate()
             .admit(authorization, cookie, self.visitor(headers, peer))

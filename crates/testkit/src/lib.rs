@@ -16,6 +16,7 @@ pub mod browser;
 pub mod fault;
 pub mod frames;
 pub mod golden;
+pub mod issuer;
 pub mod model;
 pub mod sandbox;
 pub mod schema;

@@ -65,10 +65,15 @@ impl Index {
     }
 
     pub(super) fn remove(&mut self, id: &TokenId) {
+        self.take(id);
+        self.order.retain(|other| other != id);
+    }
+
+    /// Removes an entry, but not its place in the order.
+    fn take(&mut self, id: &TokenId) {
         let Some(entry) = self.by_id.remove(id) else {
             return;
         };
-        self.order.retain(|other| other != id);
         let place = entry.record.fingerprint.bucket();
         if let Some(bucket) = self.buckets.get_mut(&place) {
             bucket.retain(|other| other.record.id != *id);
@@ -76,6 +81,30 @@ impl Index {
                 self.buckets.remove(&place);
             }
         }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Forgets those that have ended by `now`, and if there are still `most`, the one that was not used for longest.
+    pub(super) fn make_room(&mut self, now: Millis, most: usize) {
+        let entries = self.by_id.values();
+        let ended = entries.filter(|entry| entry.record.is_expired(now));
+        let mut gone: Vec<TokenId> = ended.map(|entry| entry.record.id.clone()).collect();
+        if gone.is_empty() && self.len() >= most {
+            let idle = self.by_id.values().min_by_key(|entry| entry.last_used());
+            gone.extend(idle.map(|entry| entry.record.id.clone()));
+        }
+        if gone.is_empty() {
+            return;
+        }
+        for id in &gone {
+            self.take(id);
+        }
+        let Self { order, by_id, .. } = self;
+        order.retain(|id| by_id.contains_key(id));
     }
 
     /// Holds these records instead of those before, and remembers what only memory knew about them.

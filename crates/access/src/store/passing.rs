@@ -34,7 +34,7 @@ impl TokenStore {
         let id = self.write(|state| {
             let id = loop {
                 let id = TokenId::random()?;
-                if state.passing.by_id(&id).or(state.kept.by_id(&id)).is_none() {
+                if state.by_id(&id).is_none() {
                     break id;
                 }
             };

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use jiff::Timestamp;
 use pinion_access::{
-    Caller, Gate, Grant, Kind, NewToken, Peer, Principal, Record, TokenId, Transport,
+    Caller, Gate, Grant, Kind, NewToken, Peer, Principal, Record, TokenId, Transport, bearer,
 };
 use pinion_connect::Body;
 use pinion_status::{Code, Failure};
@@ -45,6 +45,20 @@ pub(crate) struct Visitor {
 /// Whether a path is one of these routes.
 pub(crate) fn is_access(path: &str) -> bool {
     path.starts_with("/auth/")
+}
+
+/// The token that a request to one of these routes shows: in its body if it signs in, else in its header.
+pub(crate) fn token_in(request: &Request<Bytes>) -> Option<String> {
+    match (request.method(), request.uri().path()) {
+        (&Method::POST, SESSION) => {
+            let SignIn { token } = read(request.body()).ok()?;
+            Some(token.trim().to_owned())
+        }
+        _ => {
+            let header = text_of(request.headers(), header::AUTHORIZATION)?;
+            bearer(header).map(str::to_owned)
+        }
+    }
 }
 
 /// Answers a request to one of these routes.

@@ -40,6 +40,9 @@ Who may call:
   --auth none            everybody on this machine may do everything; loopback only
   --super-token TOKEN    one more token that may do everything, of 16 letters at least; other users of the
                          machine see it: prefer --super-token-file FILE or PINION_SUPER_TOKEN
+  --jwt-issuer URL       also take JWTs that this issuer signed, as hub tokens of the user they name
+  --jwt-audience NAME    only those that are meant for NAME
+  --jwt-manage           let their bearers install, remove and bind what they own
   --origin URL           web pages of others that may call; may be repeated; * is all of them
   --trust-provider-pages web pages of remote providers may act for whoever looks at them
 
@@ -63,6 +66,7 @@ Examples:
   pinion hub serve
   pinion hub serve --port 0 --root ./hub --log-level warn
   pinion hub serve --bind 0.0.0.0 --tls-cert hub.pem --tls-key hub.key
+  pinion hub serve --jwt-issuer https://login.example --jwt-audience hub
 ";
 
 pub(super) const STATUS: &str = "\

@@ -39,6 +39,9 @@ const VERB: Verb = Verb {
         Flag::valued("--root"),
         Flag::valued("--bind"),
         Flag::valued("--auth"),
+        Flag::valued("--jwt-issuer"),
+        Flag::valued("--jwt-audience"),
+        Flag::bare("--jwt-manage"),
     ]],
     raw_after: usize::MAX,
     help: HELP,
@@ -58,6 +61,7 @@ Usage:
   --hub URL                offer the clips here to that hub instead of being one; with --hub-token TOKEN
   --hub-only               run no clips of its own
   --super-token TOKEN      one more token that may do everything
+  --jwt-issuer URL         also take JWTs that this issuer signed; with --jwt-audience NAME, --jwt-manage
   --config FILE            a config.json; its directory is that of the hub
   --root DIR               that directory: ~/.pinion/hub, or PINION_HUB_DIR
   --pid FILE, --bun FILE, --bind ADDRESS, --auth MODE, --log-level LEVEL
@@ -97,7 +101,14 @@ fn ours(line: &Line) -> Result<Vec<String>, Failure> {
             url.to_owned(),
             "--accept-installs".to_owned(),
         ];
-        let no_use = ["--super-token", "--bind", "--auth"];
+        let no_use = [
+            "--super-token",
+            "--bind",
+            "--auth",
+            "--jwt-issuer",
+            "--jwt-audience",
+            "--jwt-manage",
+        ];
         if let Some(flag) = no_use.into_iter().find(|flag| line.has(flag)) {
             return Err(Failure::failed(format!(
                 "Error: with --hub there is no hub here that {flag} could be for."
@@ -117,11 +128,16 @@ fn ours(line: &Line) -> Result<Vec<String>, Failure> {
         "--log-level",
         "--bind",
         "--auth",
+        "--jwt-issuer",
+        "--jwt-audience",
     ];
     words.extend(given(line, &same));
-    if line.has("--hub-only") {
-        words.push("--hub-only".to_owned());
-    }
+    let bare = ["--hub-only", "--jwt-manage"];
+    words.extend(
+        bare.iter()
+            .filter(|flag| line.has(flag))
+            .map(ToString::to_string),
+    );
     words.extend(rooted(line)?);
     Ok(words)
 }

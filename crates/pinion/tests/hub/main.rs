@@ -11,6 +11,7 @@ mod calls;
 mod clips;
 mod filters;
 mod gateway;
+mod issuers;
 mod joining;
 mod links;
 mod schedules;

@@ -8,7 +8,7 @@ use pinion_access::{Mode as Auth, Token};
 use pinion_clip::Programs;
 use pinion_clip::logs::Level;
 use pinion_connect::{Origins, Tls};
-use pinion_hub::{JoinOptions, Mode, Settings, Shown};
+use pinion_hub::{Issuer, JoinOptions, Mode, Settings, Shown};
 
 use crate::agent_clip::{self, AgentOptions};
 use crate::cli::Flags;
@@ -27,6 +27,9 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::valued("--auth"),
     Flag::valued("--super-token"),
     Flag::valued("--super-token-file"),
+    Flag::valued("--jwt-issuer"),
+    Flag::valued("--jwt-audience"),
+    Flag::bare("--jwt-manage"),
     Flag::valued("--root"),
     Flag::valued("--origin"),
     Flag::valued("--call-timeout"),
@@ -99,6 +102,7 @@ impl Options {
             silence: patience(line, "--silence", defaults.silence)?,
             any_origin: origins == Origins::Any,
             trusts_provider_pages: line.has("--trust-provider-pages"),
+            issuer: issuer(line)?,
             ..defaults
         };
         let options = Self {
@@ -265,6 +269,22 @@ fn super_token(line: &Line) -> Result<Option<Token>, Failure> {
     };
     let chosen = given.map(|token| Token::chosen(&token)).transpose();
     chosen.map_err(crate::hub::failed)
+}
+
+/// Whose signed tokens are good here.
+fn issuer(line: &Line) -> Result<Option<Issuer>, Failure> {
+    let Some(address) = line.value("--jwt-issuer") else {
+        let alone = ["--jwt-audience", "--jwt-manage"];
+        return match alone.iter().find(|flag| line.has(flag)) {
+            Some(flag) => Err(line.wrong(&format!("{flag} needs --jwt-issuer"))),
+            None => Ok(None),
+        };
+    };
+    let audience = line.value("--jwt-audience").map(str::to_owned);
+    let issuer = Issuer::new(address, audience, line.has("--jwt-manage"));
+    issuer
+        .map(Some)
+        .map_err(|failure| line.wrong(&format!("--jwt-issuer: {}", failure.message)))
 }
 
 fn patience(
