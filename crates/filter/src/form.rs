@@ -28,6 +28,8 @@ pub enum Layout {
 pub enum Texts {
     /// As it is.
     Plain,
+    /// The same without what a terminal would obey.
+    Shown,
     /// As JSON, in quotes.
     Quoted,
 }
@@ -38,6 +40,15 @@ impl Form {
         let mut line = Vec::new();
         match value {
             Val::TStr(text) if self.texts == Texts::Plain => line.extend_from_slice(text),
+            Val::TStr(text) if self.texts == Texts::Shown => {
+                let shown = |letter: char| match letter {
+                    '\n' | '\t' => letter,
+                    letter if letter.is_control() => '\u{fffd}',
+                    letter => letter,
+                };
+                let text: String = String::from_utf8_lossy(text).chars().map(shown).collect();
+                line.extend_from_slice(text.as_bytes());
+            }
             value => write(&mut line, &self.printer(), 0, value)?,
         }
         line.push(b'\n');

@@ -169,14 +169,16 @@ struct Printer {
 impl Printer {
     /// How a filter writes what it makes.
     fn form(&self) -> Form {
+        let is_terminal = std::io::stdout().is_terminal();
         Form {
-            layout: match std::io::stdout().is_terminal() {
+            layout: match is_terminal {
                 true => Layout::Indented,
                 false => Layout::Compact,
             },
-            texts: match self.json {
-                true => Texts::Quoted,
-                false => Texts::Plain,
+            texts: match (self.json, is_terminal) {
+                (true, _) => Texts::Quoted,
+                (false, true) => Texts::Shown,
+                (false, false) => Texts::Plain,
             },
         }
     }
