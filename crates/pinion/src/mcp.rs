@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -15,11 +16,15 @@ use pinion_proto::hub::{
     ClipInfo, GetManifestRequest, GetManifestResponse, InvokeRequest, InvokeResponse,
     ListClipsRequest, ListClipsResponse,
 };
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, path_of};
 use crate::verb::{Flag, Line, Verb};
+
+/// How often to look whether the clip whose commands are tools has changed.
+const LOOK: Duration = Duration::from_secs(2);
 
 const VERB: Verb = Verb {
     name: "mcp",
@@ -45,7 +50,7 @@ An MCP server whose tools are the clips of a hub, on standard input and output o
 
 Usage:
   pinion mcp [--all]                     tools list, info, invoke and invoke_stream, for all clips
-  pinion mcp CLIP                        a tool for each command of one clip
+  pinion mcp CLIP, pinion mcp --clip CLIP   a tool for each command of one clip
 
   --tool-prefix TEXT       put this in front of every tool's name
   --clip-token SECRET      the secret of a guarded clip
@@ -75,12 +80,13 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         return Err(line.wrong("--all and a clip exclude each other"));
     }
     let caller = Caller::of(line)?;
-    let far = Far {
+    let far = Arc::new(Far {
         client: caller.client().clone(),
         secret: line.value("--clip-token").unwrap_or_default().to_owned(),
-    };
-    let exposes = clip.map_or(Exposes::Hub, Exposes::Clip);
-    let mut gateway = Gateway::new(Arc::new(far), exposes);
+        changes: watch::Sender::new(0),
+    });
+    let exposes = clip.clone().map_or(Exposes::Hub, Exposes::Clip);
+    let mut gateway = Gateway::new(far.clone(), exposes);
     if let Some(prefix) = line.value("--tool-prefix") {
         gateway = gateway.with_prefix(prefix);
     }
@@ -90,6 +96,9 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
             .check()
             .await
             .map_err(|refusal| caller.explain(refusal))?;
+        if let Some(clip) = clip {
+            tokio::spawn(far.watch(clip));
+        }
         match line.value("--http") {
             None => {
                 let output = pinion_jsonl::stdio::claim_stdout()?;
@@ -148,6 +157,39 @@ async fn over_http(
 struct Far {
     client: Client,
     secret: String,
+    changes: watch::Sender<u64>,
+}
+
+impl Far {
+    /// Looks from time to time whether a clip has changed: hubs tell nobody.
+    async fn watch(self: Arc<Self>, alias: String) {
+        let mut known = self.listed(&alias).await;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let now = self.listed(&alias).await;
+            if let Ok(now) = &now
+                && known.as_ref().is_ok_and(|known| known != now)
+            {
+                self.changes.send_modify(|version| *version += 1);
+            }
+            // While the hub is away nothing is known.
+            known = now.or(known);
+        }
+    }
+
+    /// A clip as lists have it, whether it is at work or not.
+    async fn listed(&self, alias: &str) -> Result<Option<ClipInfo>, Refusal> {
+        let method = path_of("ListClips");
+        let request = ListClipsRequest::default();
+        let listed = self.client.unary(&method, &request, Some(LOOK)).await?;
+        let ListClipsResponse { clips } = listed;
+        let found = clips.into_iter().find(|clip| *clip.name == *alias);
+        Ok(found.map(|clip| ClipInfo {
+            status: Default::default(),
+            status_message: Default::default(),
+            ..clip
+        }))
+    }
 }
 
 impl Clips for Far {
@@ -174,6 +216,10 @@ impl Clips for Far {
                 .map_err(|error| Refusal::new(Code::Internal, error.to_string()))?;
             Ok(Manifest::read(&manifest))
         })
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.changes.subscribe())
     }
 
     fn invoke(&self, clip: &str, command: &str, input: Bytes) -> Outputs {

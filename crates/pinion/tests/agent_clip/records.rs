@@ -175,3 +175,26 @@ fn who_does_not_own_the_hub_has_topics_of_its_own_and_no_tools_of_the_machine() 
     let all = stage.ask("topic list", &json!({}))["topics"].clone();
     assert_eq!(all.as_array().unwrap().len(), 2);
 }
+
+#[test]
+fn the_topics_of_a_deleted_agent_are_not_given_to_another() {
+    let stage = Stage::new();
+    let made = stage.ask(
+        "agent create",
+        &json!({"name": "reader", "tools": ["read"]}),
+    );
+    let begun = stage.chat(&json!({"message": "hello", "agent_id": made["id"]}));
+    let topic = begun.rest()[0]["topic_id"].clone();
+    stage.ask("agent delete", &json!({"id": made["id"]}));
+    let said = script(&json!({"turns": [{"tool": "bash", "args": {"command": "id"}}]}));
+    let events = stage
+        .chat(&json!({"message": said, "topic_id": topic}))
+        .rest();
+    let said = events.iter().map(ToString::to_string).collect::<String>();
+    assert!(
+        said.contains("was deleted") && !said.contains("uid="),
+        "{said}"
+    );
+    // What was said can still be read.
+    assert_eq!(stage.ask("topic get", &json!({"id": topic}))["id"], topic);
+}

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::Home;
+use crate::stage::{HANG, Home};
 
 /// Says these requests to `pinion mcp …` and gives the answers by id.
 fn conversation(home: &Home, words: &[&str], requests: &[Value]) -> Vec<Value> {
@@ -102,6 +102,47 @@ fn mcp_servers_are_clips() {
     let hub = home.serve();
     assert!(!home.run(&["clip", "list"]).fine().contains("adder"));
     home.until("the complaint", || hub.said().contains("mcp.json"));
+}
+
+#[test]
+fn whoever_uses_the_commands_of_a_clip_is_told_that_they_have_changed() {
+    let home = Home::new();
+    let _hub = home.serve_probe();
+    let mut child = home
+        .command("pinion", &["mcp", "probe"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let begin = json!({
+        "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+    });
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    std::io::Write::write_all(&mut stdin, format!("{begin}\n{ready}\n").as_bytes()).unwrap();
+    let reader = std::io::BufReader::new(child.stdout.take().unwrap());
+    let (sender, lines) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for line in std::io::BufRead::lines(reader).map_while(Result::ok) {
+            let _ = sender.send(serde_json::from_str::<Value>(&line).unwrap());
+        }
+    });
+    let next = || lines.recv_timeout(HANG).unwrap();
+    let begun = next();
+    assert_eq!(
+        begun["result"]["capabilities"]["tools"]["listChanged"],
+        true
+    );
+    // It knows what was there once it has looked.
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    let clip = std::fs::read_to_string(home.path("probe/clip.json")).unwrap();
+    home.write("probe/clip.json", &clip.replace("\"wait\"", "\"linger\""));
+    home.run(&["clip", "add", "./probe", "--alias", "probe"])
+        .fine();
+    assert_eq!(next()["method"], "notifications/tools/list_changed");
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
 }
 
 const SERVER: &str = r#"
