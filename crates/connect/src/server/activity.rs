@@ -13,8 +13,10 @@ use super::options::Limits;
 pub(crate) struct Activity {
     start: Instant,
     calls: AtomicUsize,
-    /// When something last happened, in microseconds since the start.
+    /// When a call last ended, in microseconds since the start.
     last: AtomicU64,
+    /// When bytes were last written without a call: the end of an answer, or of a ping.
+    wrote: AtomicU64,
     /// When bytes first came that belong to no call yet; 0 if there are none.
     knock: AtomicU64,
 }
@@ -25,6 +27,7 @@ impl Activity {
             start: Instant::now(),
             calls: AtomicUsize::new(0),
             last: AtomicU64::new(0),
+            wrote: AtomicU64::new(0),
             knock: AtomicU64::new(0),
         }
     }
@@ -39,7 +42,7 @@ impl Activity {
     /// Bytes were written to the socket.
     pub(crate) fn wrote(&self) {
         if self.calls.load(Relaxed) == 0 {
-            self.last.store(self.now(), Relaxed);
+            self.wrote.store(self.now(), Relaxed);
         }
     }
 
@@ -55,15 +58,28 @@ impl Activity {
         if self.calls.load(Relaxed) > 0 {
             return limits.idle_time;
         }
-        let now = self.now();
-        let since = |then: u64, limit: Duration| {
-            limit.saturating_sub(Duration::from_micros(now.saturating_sub(then)))
-        };
-        let idle = since(self.last.load(Relaxed), limits.idle_time);
+        let last = self.last.load(Relaxed);
         match (pings, self.knock.load(Relaxed)) {
-            (Pings::No, knock @ 1..) => idle.min(since(knock, limits.head_time)),
-            _ => idle,
+            // Pings are written too, so that only calls count.
+            (Pings::Yes, _) => self.left_of(limits.idle_time, last),
+            (Pings::No, knock) => {
+                let last = last.max(self.wrote.load(Relaxed));
+                let idle = self.left_of(limits.idle_time, last);
+                match knock {
+                    0 => idle,
+                    knock => idle.min(self.left_of(limits.head_time, knock)),
+                }
+            }
         }
+    }
+
+    /// What is left of `limit` since bytes were last written.
+    pub(crate) fn left_of_silence(&self, limit: Duration) -> Duration {
+        self.left_of(limit, self.wrote.load(Relaxed))
+    }
+
+    fn left_of(&self, limit: Duration, then: u64) -> Duration {
+        limit.saturating_sub(Duration::from_micros(self.now().saturating_sub(then)))
     }
 
     fn now(&self) -> u64 {
@@ -115,5 +131,18 @@ mod tests {
         assert_eq!(left(&activity, Pings::No), 120.0);
         drop(guard);
         assert_eq!(left(&activity, Pings::No), 120.0);
+    }
+
+    #[test]
+    fn what_is_written_without_a_call_is_the_end_of_an_answer_or_a_ping() {
+        let limits = Limits::default();
+        let mut activity = Activity::new();
+        activity.start = activity.start.checked_sub(Duration::from_secs(60)).unwrap();
+        activity.wrote();
+        let left = |pings| activity.left(&limits, pings).as_secs_f64().round();
+        assert_eq!(left(Pings::No), 120.0);
+        assert_eq!(left(Pings::Yes), 60.0);
+        let silence = activity.left_of_silence(Duration::from_secs(5));
+        assert_eq!(silence.as_secs_f64().round(), 5.0);
     }
 }

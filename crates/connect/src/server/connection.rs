@@ -25,7 +25,7 @@ const STREAM_WINDOW: u32 = 1024 * 1024;
 /// The same for all streams of a connection, so that a few that are not read do not stop the others.
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 const FRAME: u32 = 64 * 1024;
-/// How long calls may go on after their connection was idle for too long, which is to say: none should.
+/// How long nothing may be written of what is left of answers after a connection was idle for too long.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// What all connections share.
@@ -151,7 +151,11 @@ impl Watch<'_> {
                         close(connection.as_mut());
                         timer.as_mut().reset(now + LAST_WORDS);
                     } else {
-                        return;
+                        let left = self.activity.left_of_silence(LAST_WORDS);
+                        if pings == Pings::No || left.is_zero() {
+                            return;
+                        }
+                        timer.as_mut().reset(now + left);
                     }
                 }
             }

@@ -10,6 +10,7 @@
 mod calls;
 mod doors;
 mod hostile;
+mod http2;
 mod hub;
 mod lives;
 mod raw;
