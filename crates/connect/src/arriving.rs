@@ -1,8 +1,8 @@
 //! The body of a message while it arrives, and what becomes of the part nobody reads.
 //!
 //! A server that answers before it has read the whole request may not simply close: a client that still sends over HTTP/1 would
-//! find its connection broken and never see the answer. So the rest is read and forgotten, within limits, while the answer is
-//! on its way.
+//! find its connection broken and never see the answer, and some take it for a failure if HTTP/2 tells them to stop. So the rest
+//! is read and forgotten, within limits, while the answer is on its way.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -11,7 +11,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Version;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Instant;
@@ -38,14 +37,10 @@ pub(crate) enum Unread {
 
 impl Arriving {
     /// The body of a request.
-    pub(crate) fn request(body: Incoming, version: Version, most: usize) -> Self {
-        let unread = match version < Version::HTTP_2 {
-            true => Unread::Forget(most),
-            false => Unread::Refuse,
-        };
+    pub(crate) fn request(body: Incoming, most: usize) -> Self {
         Self {
             body: Some(body),
-            unread,
+            unread: Unread::Forget(most),
         }
     }
 
@@ -71,7 +66,7 @@ impl Drop for Arriving {
     }
 }
 
-/// Reads what nobody wants. Where it is too much or too slow, the connection ends with `body`.
+/// Reads what nobody wants. Where it is too much or too slow, `body` is refused.
 async fn forget(mut body: Incoming, most: usize) {
     let mut read = 0;
     let end = Instant::now() + LONGEST;

@@ -38,7 +38,7 @@ pub(crate) async fn answer<S: Service>(
     peer: Peer,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    let body = Arriving::request(body, parts.version, options.limits.message);
+    let body = Arriving::request(body, options.limits.message);
     if let Err(failure) = cross::check_host(options, &parts) {
         return refusal(&failure);
     }
