@@ -25,6 +25,8 @@ use crate::outbox::{Framing, Outbox, Rest};
 use crate::protocol::{ACCEPTED, Protocol, Speech};
 use crate::{failures, timeout};
 
+/// Headers that a request may have; HTTP/1.1 has the same limit where it is parsed.
+const MOST_HEADERS: usize = 100;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("identity,gzip");
 static GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
@@ -39,6 +41,9 @@ pub(crate) async fn answer<S: Service>(
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = Arriving::request(body, options.limits.message);
+    if parts.headers.len() > MOST_HEADERS {
+        return bare(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+    }
     if let Err(failure) = cross::check_host(options, &parts) {
         return refusal(&failure);
     }

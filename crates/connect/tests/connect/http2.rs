@@ -41,6 +41,21 @@ async fn a_connection_without_a_call_is_closed_although_it_answers_pings() {
 }
 
 #[tokio::test]
+async fn more_than_a_hundred_headers_are_refused() {
+    let server = hub::start(hub::options()).await;
+    let (mut asking, connection) = connect(&server).await;
+    tokio::spawn(connection);
+    for (count, status) in [(100, 200), (101, 431), (1200, 431)] {
+        let headers = (0..count).map(|number| (format!("x-{number}"), "y"));
+        let asked = headers.fold(get(&server, "/"), |asked, (name, value)| {
+            asked.header(name, value)
+        });
+        let (answer, _) = asking.send_request(asked.body(()).unwrap(), true).unwrap();
+        assert_eq!(answer.await.unwrap().status(), status, "{count} headers");
+    }
+}
+
+#[tokio::test]
 async fn who_is_refused_early_may_send_the_rest() {
     let server = hub::start(hub::options()).await;
     let (mut asking, connection) = connect(&server).await;
