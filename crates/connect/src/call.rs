@@ -62,6 +62,11 @@ impl Context {
         self.uri.path().get(self.method_at..).unwrap_or_default()
     }
 
+    /// The name and port under which the call came.
+    pub fn authority(&self) -> Option<&str> {
+        crate::authority(&self.uri, &self.headers)
+    }
+
     /// The token of the `Authorization` header, if there is one.
     pub fn bearer(&self) -> Option<&str> {
         bearer(&self.headers)

@@ -55,5 +55,5 @@ pub use call::{Answers, Call, Context, Peer, Requests};
 pub use client::{Client, ClientOptions, HttpVersion, Receiver, Roots, Sender};
 pub use pinion_status::{Code, Failure};
 pub use protocol::{Codec, Protocol};
-pub use server::{Kind, Limits, Origins, Server, ServerOptions, Service, Tls};
+pub use server::{Kind, Limits, Origins, Server, ServerOptions, Service, Tls, authority};
 pub use timeout::timed_out;

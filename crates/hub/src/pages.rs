@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use http_body_util::{BodyExt as _, Limited};
 use pinion_access as access;
 use pinion_clip::web::{ByteRange, WebAnswer, WebRequest, content_range, decode_path, parse_range};
-use pinion_connect::{Arriving, Body, Peer};
+use pinion_connect::{Arriving, Body, Peer, authority};
 use pinion_status::{Code, Failure};
 
 use crate::table::{Owner, Route};
@@ -65,7 +65,7 @@ async fn access_route(
         .map_err(|_| Failure::new(Code::DeadlineExceeded, "the request does not end"))?
         .map_err(|error| Failure::invalid(format!("the request cannot be read: {error}")))?;
     let visitor = portal::Visitor {
-        peer: hub.visitor(&parts.headers, peer),
+        peer: hub.visitor(&parts.headers, authority(&parts.uri, &parts.headers), peer),
         transport: match peer.secure {
             true => access::Transport::Tls,
             false => access::Transport::Plain,
@@ -154,7 +154,8 @@ async fn clip_page(
     let (alias, file) = rest
         .split_once('/')
         .map_or((rest, None), |(alias, file)| (alias, Some(file)));
-    let caller = hub.admit(&parts.headers, peer).await?;
+    let own = authority(&parts.uri, &parts.headers);
+    let caller = hub.admit(&parts.headers, own, peer).await?;
     let route = hub.find(&caller, access::Method::GetClipWeb, alias)?;
     let file = match file {
         None | Some(SAME_TREE) => return Ok(moved(parts, alias, "")),
@@ -225,7 +226,8 @@ async fn other_spelling(
         "" => "",
         rest => rest.strip_prefix('/')?,
     };
-    let caller = hub.admit(&parts.headers, peer).await.ok()?;
+    let own = authority(&parts.uri, &parts.headers);
+    let caller = hub.admit(&parts.headers, own, peer).await.ok()?;
     let route = hub.find(&caller, access::Method::GetClipWeb, alias).ok()?;
     Some(moved(parts, &route.alias, file))
 }

@@ -35,7 +35,9 @@ impl Service for Hub {
     async fn serve(self: Arc<Self>, mut call: Call) -> Result<(), Failure> {
         let method = Method::from_name(call.context.method())
             .ok_or_else(|| Failure::new(Code::Unimplemented, "there is no such method"))?;
-        let caller = match self.admit(&call.context.headers, call.context.peer).await {
+        let context = &call.context;
+        let admitted = self.admit(&context.headers, context.authority(), context.peer);
+        let caller = match admitted.await {
             // Whoever asks what this is may have a token that is good elsewhere.
             Err(failure) if method == Method::HubInfo => nobody(failure)?,
             caller => match caller.and_then(|caller| caller.may(method).map(|()| caller)) {
@@ -100,22 +102,34 @@ impl Hub {
         }
     }
 
-    /// Who sends these headers.
-    pub(crate) async fn admit(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, Failure> {
+    /// Who sends these headers; `own` is the name and port under which they came.
+    pub(crate) async fn admit(
+        &self,
+        headers: &HeaderMap,
+        own: Option<&str>,
+        peer: Peer,
+    ) -> Result<Caller, Failure> {
         let authorization = text_of(headers, header::AUTHORIZATION);
         self.recognise(authorization.and_then(bearer)).await?;
         let cookie = text_of(headers, header::COOKIE);
         self.gate()
-            .admit(authorization, cookie, self.visitor(headers, peer))
+            .admit(authorization, cookie, self.visitor(headers, own, peer))
     }
 
     /// Where these headers come from, as far as rights depend on it.
-    pub(crate) fn visitor(&self, headers: &HeaderMap, peer: Peer) -> pinion_access::Peer {
-        let own = text_of(headers, header::HOST);
+    pub(crate) fn visitor(
+        &self,
+        headers: &HeaderMap,
+        own: Option<&str>,
+        peer: Peer,
+    ) -> pinion_access::Peer {
         // Unless all origins are let in, pages of others were turned away on the way here.
         let is_served = |origin: &str| {
             let page = origin.split_once("://").map(|(_, authority)| authority);
-            !self.settings().any_origin || (page.is_some() && page == own)
+            let is_own = page
+                .zip(own)
+                .is_some_and(|(page, own)| page.eq_ignore_ascii_case(own));
+            !self.settings().any_origin || is_own
         };
         let origin = text_of(headers, header::ORIGIN);
         let site = text_of(headers, SEC_FETCH_SITE);

@@ -6,6 +6,9 @@ mod common;
 
 use common::{Answer, Running, request};
 use pinion_access::Mode;
+use pinion_connect::{Client, ClientOptions, Code, HttpVersion};
+use pinion_hub::Settings;
+use pinion_proto::hub::{ListClipsRequest, ListClipsResponse};
 use serde_json::{Value, json};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -187,6 +190,40 @@ fn a_session_calls_methods_from_our_own_pages_only() {
     );
     assert_eq!(over.status, 204);
     assert_eq!(with(&[]), 401);
+}
+
+#[test]
+fn a_session_is_good_over_both_versions_of_http_where_all_origins_may_call() {
+    let settings = Settings {
+        any_origin: true,
+        ..Settings::default()
+    };
+    let hub = Running::with(Mode::Secured, settings);
+    let cookie = sign_in(&hub);
+    let own = format!("http://{}", hub.address);
+    for http in [HttpVersion::One, HttpVersion::Two] {
+        let code = |origin: &str| {
+            let mut options = ClientOptions {
+                http,
+                ..ClientOptions::default()
+            };
+            options.headers.insert("cookie", cookie.parse().unwrap());
+            options.headers.insert("origin", origin.parse().unwrap());
+            let client = Client::new(&own, options).unwrap();
+            let (name, question) = (LIST.trim_start_matches('/'), ListClipsRequest::default());
+            let asking = client.unary::<_, ListClipsResponse>(name, &question, None);
+            hub.runtime
+                .block_on(asking)
+                .map_err(|failure| failure.code)
+                .err()
+        };
+        assert_eq!(code(&own), None, "{http:?}");
+        assert_eq!(
+            code("http://evil.example"),
+            Some(Code::Unauthenticated),
+            "{http:?}"
+        );
+    }
 }
 
 #[test]

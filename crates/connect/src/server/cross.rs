@@ -5,7 +5,7 @@ use http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HOST, ORIGIN, VARY,
 };
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use pinion_status::{Code, Failure};
 
 use super::bare;
@@ -23,7 +23,7 @@ pub(crate) fn check_host(options: &ServerOptions, parts: &Parts) -> Result<(), F
     let Some(hosts) = &options.hosts else {
         return Ok(());
     };
-    let asked = authority(parts).unwrap_or_default();
+    let asked = authority(&parts.uri, &parts.headers).unwrap_or_default();
     let name = without_port(asked);
     if hosts.iter().any(|host| host.eq_ignore_ascii_case(name)) {
         return Ok(());
@@ -50,7 +50,8 @@ pub(crate) fn check_origin(
         Origins::Listed(_) => {}
     }
     let page = text.split_once("://").map(|(_, authority)| authority);
-    let own = authority(parts).is_some_and(|own| page.is_some_and(|p| p.eq_ignore_ascii_case(own)));
+    let own = authority(&parts.uri, &parts.headers)
+        .is_some_and(|own| page.is_some_and(|p| p.eq_ignore_ascii_case(own)));
     if own {
         return Ok(Some(origin.clone()));
     }
@@ -81,11 +82,11 @@ pub(crate) fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.append(VARY, HeaderValue::from_static("Origin"));
 }
 
-/// The name and port under which the request came.
-fn authority(parts: &Parts) -> Option<&str> {
-    match parts.uri.authority() {
+/// The name and port under which a request came, which HTTP/2 has no header for.
+pub fn authority<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
+    match uri.authority() {
         Some(authority) => Some(authority.as_str()),
-        None => parts.headers.get(HOST)?.to_str().ok(),
+        None => headers.get(HOST)?.to_str().ok(),
     }
 }
 

@@ -17,6 +17,7 @@ use http::{Request, Response, StatusCode};
 use pinion_status::Failure;
 
 pub(crate) use activity::Guard;
+pub use cross::authority;
 pub use listen::Server;
 pub use options::{Limits, Origins, ServerOptions};
 pub(crate) use stream::Streaming;
