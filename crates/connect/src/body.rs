@@ -31,7 +31,7 @@ enum Kind {
     Empty,
     Full(Piece),
     /// The answer of a streaming call: polling it runs the call.
-    Call(Box<Streaming>),
+    Call(Streaming),
     /// What a client sends into a stream.
     Outbox(OutboxBody),
     File(Box<FileBody>),
@@ -76,7 +76,7 @@ impl Body {
         Self::of(Kind::Stream(Box::pin(pieces)))
     }
 
-    pub(crate) fn call(call: Box<Streaming>) -> Self {
+    pub(crate) fn call(call: Streaming) -> Self {
         Self::of(Kind::Call(call))
     }
 

@@ -197,6 +197,11 @@ impl Outbox {
         state.finished && state.is_empty() && !state.broken_off
     }
 
+    /// Whether something waits to be taken.
+    pub(crate) fn holds_any(&self) -> bool {
+        !self.lock().is_empty()
+    }
+
     /// Whether there was a message.
     pub(crate) fn has_sent(&self) -> bool {
         self.lock().messages > 0

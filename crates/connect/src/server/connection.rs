@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::Service;
 use super::activity::{Activity, Pings};
 use super::dispatch;
+use super::going::Going;
 use super::io::{Socket, Spoken, Stream};
 use super::options::{Limits, ServerOptions};
 use crate::call::Peer;
@@ -41,6 +42,7 @@ pub(crate) async fn serve<S: Service>(
     stream: TcpStream,
     address: SocketAddr,
     stop: CancellationToken,
+    going: Arc<Going>,
 ) {
     let limits = &shared.options.limits;
     let activity = Arc::new(Activity::new());
@@ -59,11 +61,12 @@ pub(crate) async fn serve<S: Service>(
     let service = {
         let (shared, activity) = (Arc::clone(&shared), Arc::clone(&activity));
         service_fn(move |request| {
-            let shared = Arc::clone(&shared);
+            let (shared, going) = (Arc::clone(&shared), Arc::clone(&going));
             let guard = activity.call();
             async move {
                 let service = Arc::clone(&shared.service);
-                let response = dispatch::answer(service, &shared.options, request, peer).await;
+                let options = &shared.options;
+                let response = dispatch::answer(service, options, request, peer, &going).await;
                 Ok::<_, Infallible>(response.map(|body| body.guarded(guard)))
             }
         })

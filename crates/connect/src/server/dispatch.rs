@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Versio
 use hyper::body::Incoming;
 use pinion_status::{Code, Failure};
 
+use super::going::Going;
 use super::options::ServerOptions;
 use super::stream::Streaming;
 use super::{Kind, Service, bare, cross};
@@ -38,6 +39,7 @@ pub(crate) async fn answer<S: Service>(
     options: &ServerOptions,
     request: Request<Incoming>,
     peer: Peer,
+    going: &Arc<Going>,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = Arriving::request(body, options.limits.message);
@@ -58,7 +60,7 @@ pub(crate) async fn answer<S: Service>(
     let path = parts.uri.path();
     let under = |prefix: &String| path.starts_with(prefix.as_str()).then_some(prefix.len());
     let mut response = match options.prefixes.iter().find_map(under) {
-        Some(method_at) => call(service, options, parts, body, method_at, peer).await,
+        Some(method_at) => call(service, options, parts, body, method_at, peer, going).await,
         None => {
             let request = Request::from_parts(parts, body);
             let answer = AssertUnwindSafe(service.plain(request, peer)).catch_unwind();
@@ -81,6 +83,7 @@ async fn call<S: Service>(
     body: Arriving,
     method_at: usize,
     peer: Peer,
+    going: &Arc<Going>,
 ) -> Response<Body> {
     let content_type = parts.headers.get(CONTENT_TYPE).cloned();
     let speech = content_type.as_ref().and_then(Speech::parse);
@@ -168,20 +171,20 @@ async fn call<S: Service>(
     }
     let handler = Box::pin(unharmed(service, call));
     let streaming = Streaming::new(handler, outbox.clone(), speech.protocol, deadline);
-    stream(streaming, outbox, speech, content_type).await
+    stream(streaming, outbox, speech, content_type, going).await
 }
 
 /// Starts a stream: its handler gets one chance to fail or to set headers before they go out. Where the request must be complete
 /// first, they wait for that.
 async fn stream(
-    streaming: Streaming,
+    mut streaming: Streaming,
     outbox: Outbox,
     speech: Speech,
     content_type: Option<HeaderValue>,
+    going: &Arc<Going>,
 ) -> Response<Body> {
-    let mut streaming = Box::new(streaming);
     poll_fn(|context| {
-        streaming.advance(context);
+        streaming.advance(context, going);
         match streaming.is_running() {
             true => outbox.poll_open(context),
             false => Poll::Ready(()),
@@ -263,7 +266,7 @@ fn fail(
     let handler = Box::pin(std::future::ready(Err(failure)));
     let outbox = Outbox::new(Framing::Stream);
     let streaming = Streaming::new(handler, outbox, speech.protocol, None);
-    let mut response = Response::new(Body::call(Box::new(streaming)));
+    let mut response = Response::new(Body::call(streaming));
     open(&mut response, speech, content_type, HeaderMap::new());
     response
 }

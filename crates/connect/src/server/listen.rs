@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Service;
 use super::connection::{self, Shared};
+use super::going::Going;
 use super::options::ServerOptions;
 
 /// How long to wait when there are no descriptors or no memory for a connection.
@@ -53,6 +54,12 @@ impl<S: Service> Server<S> {
         let mut stop = std::pin::pin!(stop);
         let stopping = CancellationToken::new();
         let mut connections = JoinSet::new();
+        let going = Arc::new(Going::default());
+        let mut watch = JoinSet::new();
+        watch.spawn({
+            let going = Arc::clone(&going);
+            async move { going.look_after().await }
+        });
         loop {
             tokio::select! {
                 biased;
@@ -61,9 +68,9 @@ impl<S: Service> Server<S> {
                 accepted = self.accept(&listener) => {
                     let Some((stream, address, room)) = accepted else { continue };
                     let shared = Arc::clone(&self.shared);
-                    let stopping = stopping.clone();
+                    let (stopping, going) = (stopping.clone(), Arc::clone(&going));
                     connections.spawn(async move {
-                        connection::serve(shared, stream, address, stopping).await;
+                        connection::serve(shared, stream, address, stopping, going).await;
                         drop(room);
                     });
                 }

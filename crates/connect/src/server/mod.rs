@@ -4,6 +4,7 @@ mod activity;
 mod connection;
 mod cross;
 mod dispatch;
+mod going;
 mod io;
 mod listen;
 mod options;
@@ -52,8 +53,8 @@ pub trait Service: Send + Sync + 'static {
     /// limits, so that the caller sees the answer.
     ///
     /// The future is dropped when the caller leaves or its time is up. While the caller does not read what was sent, the future
-    /// of a stream is not polled; what must go on regardless belongs into a task of its own, [`Call::requests`] and
-    /// [`Call::answers`] may be moved there.
+    /// of a stream is polled once a second only, which is enough to see that it should end; what must go on regardless belongs
+    /// into a task of its own, [`Call::requests`] and [`Call::answers`] may be moved there.
     fn serve(self: Arc<Self>, call: Call) -> impl Future<Output = Result<(), Failure>> + Send;
 
     /// Answers a request that is no call. Nothing is found unless this is implemented.

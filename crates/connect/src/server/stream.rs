@@ -1,8 +1,10 @@
-//! The answer of a streaming call: a body that runs its handler while it is polled.
+//! The answer of a streaming call: a body that runs its handler while it is polled, and when it is nudged.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Buf;
@@ -11,6 +13,7 @@ use http_body::Frame;
 use pinion_status::Failure;
 use tokio::time::Sleep;
 
+use super::going::{Going, Listed};
 use crate::body::Piece;
 use crate::envelope::{END, TRAILERS};
 use crate::failures;
@@ -22,19 +25,9 @@ type Handler = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
 
 /// A streaming call. The connection polls it when it can take more, and drops it when the caller is gone.
 pub(crate) struct Streaming {
-    phase: Phase,
-    outbox: Outbox,
-    protocol: Protocol,
-    deadline: Option<(Pin<Box<Sleep>>, Duration)>,
-}
-
-enum Phase {
-    Running(Handler),
-    /// The handler is done; what it left must go out, then the end.
-    Ended(Result<(), Failure>),
-    /// Only the trailers are left.
-    Trailers(HeaderMap),
-    Over,
+    work: Arc<Mutex<Work>>,
+    /// Set once it is on the list of those that go on.
+    listed: Option<Listed>,
 }
 
 impl Streaming {
@@ -46,19 +39,87 @@ impl Streaming {
     ) -> Self {
         let sleep =
             |(at, limit): (Instant, _)| (Box::pin(tokio::time::sleep_until(at.into())), limit);
-        Self {
+        let work = Work {
             phase: Phase::Running(handler),
             outbox,
             protocol,
             deadline: deadline.map(sleep),
+            waker: None,
+        };
+        Self {
+            work: Arc::new(Mutex::new(work)),
+            listed: None,
         }
     }
 
+    fn lock(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the handler go on. One that is not done then is looked after from now on.
+    pub(crate) fn advance(&mut self, context: &mut Context<'_>, going: &Arc<Going>) {
+        self.lock().advance(context);
+        if self.listed.is_none() && self.is_running() {
+            self.listed = Some(going.add(&self.work));
+        }
+    }
+
+    /// The failure of a call that ended before it sent anything; the call is over then.
+    pub(crate) fn early_failure(&mut self) -> Option<(Failure, HeaderMap)> {
+        self.lock().early_failure()
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.lock().is_running()
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.lock().phase, Phase::Over)
+    }
+
+    pub(crate) fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame<Piece>>> {
+        self.lock().poll_frame(context)
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        let mut work = self.lock();
+        // The handler first: it may want to say something on its way out.
+        work.phase = Phase::Over;
+        work.outbox.abandon();
+    }
+}
+
+/// What there is to do for a call.
+pub(crate) struct Work {
+    phase: Phase,
+    outbox: Outbox,
+    protocol: Protocol,
+    deadline: Option<(Pin<Box<Sleep>>, Duration)>,
+    /// Wakes the connection; `None` before it first polled.
+    waker: Option<Waker>,
+}
+
+enum Phase {
+    Running(Handler),
+    /// The handler is done; what it left must go out, then the end.
+    Ended(Result<(), Failure>),
+    /// Only the trailers are left.
+    Trailers(HeaderMap),
+    Over,
+}
+
+impl Work {
     /// Lets the handler go on.
-    pub(crate) fn advance(&mut self, context: &mut Context<'_>) {
+    fn advance(&mut self, context: &mut Context<'_>) {
         let Phase::Running(handler) = &mut self.phase else {
             return;
         };
+        match &mut self.waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
         if let Poll::Ready(result) = handler.as_mut().poll(context) {
             self.phase = Phase::Ended(result);
         } else if let Some((sleep, limit)) = &mut self.deadline
@@ -68,8 +129,20 @@ impl Streaming {
         }
     }
 
+    /// Lets the handler go on although the connection does not ask for more.
+    pub(crate) fn nudge(&mut self) {
+        let Some(waker) = self.waker.clone().filter(|_| self.is_running()) else {
+            return;
+        };
+        // With the connection's own waker, so that whatever happens next still wakes that.
+        self.advance(&mut Context::from_waker(&waker));
+        if !self.is_running() || self.outbox.holds_any() {
+            waker.wake();
+        }
+    }
+
     /// The failure of a call that ended before it sent anything; the call is over then.
-    pub(crate) fn early_failure(&mut self) -> Option<(Failure, HeaderMap)> {
+    fn early_failure(&mut self) -> Option<(Failure, HeaderMap)> {
         let Phase::Ended(Err(_)) = &self.phase else {
             return None;
         };
@@ -82,15 +155,11 @@ impl Streaming {
         }
     }
 
-    pub(crate) fn is_running(&self) -> bool {
+    fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Running(_))
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over)
-    }
-
-    pub(crate) fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame<Piece>>> {
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame<Piece>>> {
         self.advance(context);
         if let Phase::Running(_) = self.phase {
             let taken = self.outbox.poll_take(context);
@@ -125,10 +194,11 @@ impl Streaming {
     }
 }
 
-impl Drop for Streaming {
-    fn drop(&mut self) {
-        // The handler first: it may want to say something on its way out.
-        self.phase = Phase::Over;
-        self.outbox.abandon();
+impl fmt::Debug for Work {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Work")
+            .field("protocol", &self.protocol)
+            .finish_non_exhaustive()
     }
 }

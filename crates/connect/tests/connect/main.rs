@@ -15,4 +15,5 @@ mod hub;
 mod lives;
 mod raw;
 mod secure;
+mod stalled;
 mod vectors;
