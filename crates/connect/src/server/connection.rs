@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Service;
 use super::activity::{Activity, Pings};
-use super::dispatch;
+use super::dispatch::{self, Line};
 use super::going::Going;
 use super::io::{Socket, Spoken, Stream};
 use super::options::{Limits, ServerOptions};
@@ -54,19 +54,22 @@ pub(crate) async fn serve<S: Service>(
     let Ok(Some((socket, spoken))) = opened else {
         return;
     };
-    let peer = Peer {
-        address,
-        secure: shared.options.tls.is_some(),
-    };
+    let line = Arc::new(Line {
+        peer: Peer {
+            address,
+            secure: shared.options.tls.is_some(),
+        },
+        cut: going.cut(),
+        going,
+    });
     let service = {
         let (shared, activity) = (Arc::clone(&shared), Arc::clone(&activity));
         service_fn(move |request| {
-            let (shared, going) = (Arc::clone(&shared), Arc::clone(&going));
+            let (shared, line) = (Arc::clone(&shared), Arc::clone(&line));
             let guard = activity.call();
             async move {
                 let service = Arc::clone(&shared.service);
-                let options = &shared.options;
-                let response = dispatch::answer(service, options, request, peer, &going).await;
+                let response = dispatch::answer(service, &shared.options, request, &line).await;
                 Ok::<_, Infallible>(response.map(|body| body.guarded(guard)))
             }
         })

@@ -12,8 +12,9 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use pinion_status::{Code, Failure};
+use tokio_util::sync::CancellationToken;
 
-use super::going::Going;
+use super::going::{Going, shutting_down};
 use super::options::ServerOptions;
 use super::stream::Streaming;
 use super::{Kind, Service, bare, cross};
@@ -33,13 +34,21 @@ const ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("identity,gzip");
 static GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 static ACCEPT_POST: HeaderName = HeaderName::from_static("accept-post");
 
+/// What a call needs to know of its connection.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) peer: Peer,
+    pub(crate) going: Arc<Going>,
+    /// Cancelled when calls are to end.
+    pub(crate) cut: CancellationToken,
+}
+
 /// Answers one request.
 pub(crate) async fn answer<S: Service>(
     service: Arc<S>,
     options: &ServerOptions,
     request: Request<Incoming>,
-    peer: Peer,
-    going: &Arc<Going>,
+    line: &Line,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = Arriving::request(body, options.limits.message);
@@ -60,13 +69,17 @@ pub(crate) async fn answer<S: Service>(
     let path = parts.uri.path();
     let under = |prefix: &String| path.starts_with(prefix.as_str()).then_some(prefix.len());
     let mut response = match options.prefixes.iter().find_map(under) {
-        Some(method_at) => call(service, options, parts, body, method_at, peer, going).await,
+        Some(method_at) => call(service, options, parts, body, method_at, line).await,
         None => {
             let request = Request::from_parts(parts, body);
-            let answer = AssertUnwindSafe(service.plain(request, peer)).catch_unwind();
-            answer
-                .await
-                .unwrap_or_else(|_| bare(StatusCode::INTERNAL_SERVER_ERROR))
+            let answer = AssertUnwindSafe(service.plain(request, line.peer)).catch_unwind();
+            tokio::select! {
+                biased;
+                answer = answer => {
+                    answer.unwrap_or_else(|_| bare(StatusCode::INTERNAL_SERVER_ERROR))
+                }
+                () = line.cut.cancelled() => refusal(&shutting_down()),
+            }
         }
     };
     if let Some(origin) = origin {
@@ -82,8 +95,7 @@ async fn call<S: Service>(
     mut parts: Parts,
     body: Arriving,
     method_at: usize,
-    peer: Peer,
-    going: &Arc<Going>,
+    line: &Line,
 ) -> Response<Body> {
     let content_type = parts.headers.get(CONTENT_TYPE).cloned();
     let speech = content_type.as_ref().and_then(Speech::parse);
@@ -147,7 +159,7 @@ async fn call<S: Service>(
             unary,
             headers: std::mem::take(&mut parts.headers),
             version: parts.version,
-            peer,
+            peer: line.peer,
             deadline: deadline.map(|(at, _)| at),
             timeout,
             uri: parts.uri,
@@ -166,12 +178,17 @@ async fn call<S: Service>(
         },
     };
     if unary {
-        let result = bounded(unharmed(service, call), deadline).await;
+        let work = bounded(unharmed(service, call), deadline);
+        let result = tokio::select! {
+            biased;
+            result = work => result,
+            () = line.cut.cancelled() => Err(shutting_down()),
+        };
         return respond(speech, content_type, result, outbox.close());
     }
     let handler = Box::pin(unharmed(service, call));
     let streaming = Streaming::new(handler, outbox.clone(), speech.protocol, deadline);
-    stream(streaming, outbox, speech, content_type, going).await
+    stream(streaming, outbox, speech, content_type, &line.going).await
 }
 
 /// Starts a stream: its handler gets one chance to fail or to set headers before they go out. Where the request must be complete

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
+use pinion_status::{Code, Failure};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use super::stream::Work;
 
@@ -19,6 +21,8 @@ const EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(crate) struct Going {
     list: Mutex<List>,
+    /// Cancelled when all calls are to end, also those that are no streams.
+    cut: CancellationToken,
     /// Wakes who looks after them when there was nothing to look after.
     begun: Notify,
 }
@@ -29,6 +33,8 @@ struct List {
     next: u64,
     /// Who looks after the calls sleeps until there is one.
     asleep: bool,
+    /// All were ended; there are to be no more.
+    over: bool,
 }
 
 impl Going {
@@ -36,16 +42,19 @@ impl Going {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a call on the list.
+    /// Puts a call on the list; where none may go on, it fails.
     pub(crate) fn add(self: &Arc<Self>, call: &Arc<Mutex<Work>>) -> Listed {
         let mut list = self.lock();
         let number = list.next;
         list.next += 1;
         list.calls.insert(number, Arc::downgrade(call));
-        let wake = std::mem::take(&mut list.asleep);
+        let (wake, over) = (std::mem::take(&mut list.asleep), list.over);
         drop(list);
         if wake {
             self.begun.notify_one();
+        }
+        if over {
+            end(call);
         }
         Listed {
             going: Arc::clone(self),
@@ -80,6 +89,30 @@ impl Going {
         list.asleep = list.calls.is_empty();
         list.calls.values().filter_map(Weak::upgrade).collect()
     }
+
+    /// Says to one connection when its calls are to end; one for all would be in everybody's way.
+    pub(crate) fn cut(&self) -> CancellationToken {
+        self.cut.child_token()
+    }
+
+    /// Ends all calls, and those that come too late; their callers are told why.
+    pub(crate) fn end_all(&self) {
+        self.cut.cancel();
+        self.lock().over = true;
+        for call in self.calls() {
+            end(&call);
+        }
+    }
+}
+
+fn end(call: &Mutex<Work>) {
+    let mut work = call.lock().unwrap_or_else(PoisonError::into_inner);
+    work.fail(shutting_down());
+}
+
+/// Why a call ends that its server does not wait for.
+pub(crate) fn shutting_down() -> Failure {
+    Failure::new(Code::Unavailable, "the hub is shutting down")
 }
 
 /// A place on the list.

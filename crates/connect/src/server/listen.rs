@@ -19,6 +19,9 @@ use super::options::ServerOptions;
 /// How long to wait when there are no descriptors or no memory for a connection.
 const BREATH: Duration = Duration::from_millis(50);
 
+/// How long callers may take to read why their calls end with the server.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// A server of one service. Clones are the same server.
 #[derive(Debug)]
 pub struct Server<S> {
@@ -43,13 +46,25 @@ impl<S: Service> Server<S> {
         Self { shared, room }
     }
 
-    /// Serves what comes in until `stop` is done; calls that go on then have `grace` to end before they are dropped.
+    /// Serves what comes in until `stop` is done; calls that go on then have `grace` to end before they fail.
     /// Dropping the future drops them at once. May be called for several listeners.
     pub async fn run(
         &self,
         listener: TcpListener,
         stop: impl Future<Output = ()>,
         grace: Duration,
+    ) {
+        let cut = async { tokio::time::sleep(grace).await };
+        self.run_until(listener, stop, cut).await;
+    }
+
+    /// As [`Server::run`], but calls that go on when `stop` is done have until `cut` is, which is not polled before. Those that go
+    /// on then fail with `unavailable`, and their callers have a moment to be told before their connections are closed.
+    pub async fn run_until(
+        &self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()>,
+        cut: impl Future<Output = ()>,
     ) {
         let mut stop = std::pin::pin!(stop);
         let stopping = CancellationToken::new();
@@ -78,8 +93,13 @@ impl<S: Service> Server<S> {
         }
         drop(listener);
         stopping.cancel();
-        let ended = async { while connections.join_next().await.is_some() {} };
-        if tokio::time::timeout(grace, ended).await.is_err() {
+        tokio::select! {
+            biased;
+            () = ended(&mut connections) => return,
+            () = cut => going.end_all(),
+        }
+        let told = tokio::time::timeout(LAST_WORDS, ended(&mut connections)).await;
+        if told.is_err() {
             connections.shutdown().await;
         }
     }
@@ -100,6 +120,10 @@ impl<S: Service> Server<S> {
             }
         }
     }
+}
+
+async fn ended(connections: &mut JoinSet<()>) {
+    while connections.join_next().await.is_some() {}
 }
 
 /// Whether the failure is that of the connection, not of the machine.

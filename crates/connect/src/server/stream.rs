@@ -141,6 +141,16 @@ impl Work {
         }
     }
 
+    /// Drops the handler; the call ends with this failure once the connection asks for more.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        if self.is_running() {
+            self.phase = Phase::Ended(Err(failure));
+            if let Some(waker) = self.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+
     /// The failure of a call that ended before it sent anything; the call is over then.
     fn early_failure(&mut self) -> Option<(Failure, HeaderMap)> {
         let Phase::Ended(Err(_)) = &self.phase else {

@@ -1,14 +1,12 @@
 //! How calls end: by themselves, by the caller, by the clock, by the server.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-use pinion_connect::{ClientOptions, Code, HttpVersion, Protocol, Receiver, Server};
+use pinion_connect::{ClientOptions, Code, HttpVersion, Protocol, Receiver};
 use pinion_proto::hub::InvokeResponse;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::CancellationToken;
 
 use crate::calls::{client, invoke, method};
 use crate::hub::{self, Hub};
@@ -307,79 +305,6 @@ async fn a_thousand_calls_at_a_time_are_answered() {
     }
     assert_eq!(server.hub.begun.load(SeqCst), 1100);
     server.hub.until(|hub| hub.running() == 0).await;
-}
-
-/// A server that can be told to stop.
-async fn stoppable(
-    grace: Duration,
-) -> (
-    Arc<Hub>,
-    String,
-    CancellationToken,
-    tokio::task::JoinHandle<()>,
-) {
-    let hub = Arc::new(Hub::default());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let server = Server::new(Arc::clone(&hub), hub::options());
-    let stop = CancellationToken::new();
-    let stopped = stop.clone();
-    let task = tokio::spawn(async move { server.run(listener, stopped.cancelled(), grace).await });
-    (hub, url, stop, task)
-}
-
-#[tokio::test]
-async fn a_server_that_stops_lets_calls_end_and_takes_no_more() {
-    for http in [HttpVersion::One, HttpVersion::Two] {
-        let (hub, url, stop, task) = stoppable(Duration::from_secs(20)).await;
-        let client = pinion_connect::Client::new(&url, options(http)).unwrap();
-        let mut patient = options(http);
-        let limit = http::HeaderValue::from_static("300");
-        patient.headers.insert("connect-timeout-ms", limit);
-        let patient = pinion_connect::Client::new(&url, patient).unwrap();
-        let going = tokio::spawn(async move {
-            let request = invoke("feed", "slow", "");
-            patient
-                .unary::<_, InvokeResponse>(&method("Invoke"), &request, None)
-                .await
-        });
-        hub.until(|hub| hub.running() == 1).await;
-        stop.cancel();
-        // The call goes on to its own end, here the one its caller asked for.
-        assert_eq!(
-            going.await.unwrap().unwrap_err().code,
-            Code::DeadlineExceeded
-        );
-        task.await.unwrap();
-        let late = client
-            .unary::<_, InvokeResponse>(&method("Invoke"), &invoke("echo", "", ""), None)
-            .await;
-        assert_eq!(late.unwrap_err().code, Code::Unavailable);
-    }
-}
-
-#[tokio::test]
-async fn a_server_that_stops_drops_calls_that_do_not_end() {
-    for http in [HttpVersion::One, HttpVersion::Two] {
-        let (hub, url, stop, task) = stoppable(Duration::from_millis(20)).await;
-        let client = pinion_connect::Client::new(&url, options(http)).unwrap();
-        let request = invoke("feed", "slow", "");
-        let mut receiver: Receiver<InvokeResponse> = client
-            .server_stream(&method("Invoke"), &request, None)
-            .await
-            .unwrap();
-        let unary = tokio::spawn(async move {
-            client
-                .unary::<_, InvokeResponse>(&method("Invoke"), &request, None)
-                .await
-        });
-        hub.until(|hub| hub.running() == 2).await;
-        stop.cancel();
-        task.await.unwrap();
-        hub.until(|hub| hub.running() == 0).await;
-        assert_eq!(receiver.next().await.unwrap_err().code, Code::Unavailable);
-        assert_eq!(unary.await.unwrap().unwrap_err().code, Code::Unavailable);
-    }
 }
 
 #[tokio::test]

@@ -16,4 +16,5 @@ mod lives;
 mod raw;
 mod secure;
 mod stalled;
+mod stopping;
 mod vectors;
