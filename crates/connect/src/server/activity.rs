@@ -53,6 +53,11 @@ impl Activity {
         Guard(Arc::clone(self))
     }
 
+    /// Whether a call is going on.
+    pub(crate) fn has_call(&self) -> bool {
+        self.calls.load(Relaxed) > 0
+    }
+
     /// How long the connection may go on as it is. Zero: it has been idle too long.
     pub(crate) fn left(&self, limits: &Limits, pings: Pings) -> Duration {
         if self.calls.load(Relaxed) > 0 {

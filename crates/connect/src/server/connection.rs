@@ -118,7 +118,8 @@ async fn open<S>(
         None => Stream::Plain(stream),
         Some(tls) => Stream::Tls(Box::new(tls.acceptor.accept(stream).await.ok()?)),
     };
-    let mut socket = Socket::new(stream, Arc::clone(activity));
+    let patience = shared.options.limits.farewell_time;
+    let mut socket = Socket::new(stream, Arc::clone(activity), patience);
     let spoken = socket.listen().await.ok()?;
     Some((socket, spoken))
 }

@@ -1,12 +1,15 @@
 //! The socket of a connection: plain or TLS, with bytes already read put back in front.
 
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep};
 use tokio_rustls::server::TlsStream;
 
 use super::activity::Activity;
@@ -23,6 +26,19 @@ pub(crate) struct Socket {
     from: usize,
     to: usize,
     activity: Arc<Activity>,
+    /// How long a client that has sent its last byte may hear nothing of its call.
+    patience: Duration,
+    farewell: Option<Farewell>,
+    /// The client has not yet taken all that was to be written.
+    unsent: bool,
+}
+
+/// The last byte of a client over HTTP/1.1. It may have left, or just have nothing more to say and wait for its answer: nobody can
+/// tell before something is written. So for a while nobody is told that it was the last one, and as long as something is written.
+#[derive(Debug)]
+struct Farewell {
+    timer: Pin<Box<Sleep>>,
+    wrote: bool,
 }
 
 #[derive(Debug)]
@@ -39,13 +55,16 @@ pub(crate) enum Spoken {
 }
 
 impl Socket {
-    pub(crate) fn new(stream: Stream, activity: Arc<Activity>) -> Self {
+    pub(crate) fn new(stream: Stream, activity: Arc<Activity>, patience: Duration) -> Self {
         Self {
             stream,
             put_back: [0; PREFACE.len()],
             from: 0,
             to: 0,
             activity,
+            patience,
+            farewell: None,
+            unsent: false,
         }
     }
 
@@ -66,7 +85,48 @@ impl Socket {
                 return Ok(Spoken::Http1);
             }
         }
+        // Its calls all end with the connection.
+        self.patience = Duration::ZERO;
         Ok(Spoken::Http2)
+    }
+
+    /// Waits until it is time to know that the client has sent its last byte.
+    fn poll_farewell(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.patience.is_zero() || !(self.unsent || self.activity.has_call()) {
+            return Poll::Ready(());
+        }
+        let patience = self.patience;
+        let farewell = self.farewell.get_or_insert_with(|| Farewell {
+            timer: Box::pin(tokio::time::sleep(patience)),
+            wrote: false,
+        });
+        loop {
+            ready!(farewell.timer.as_mut().poll(context));
+            if !std::mem::take(&mut farewell.wrote) {
+                return Poll::Ready(());
+            }
+            farewell.timer.as_mut().reset(Instant::now() + patience);
+        }
+    }
+
+    /// Notes how a write went.
+    fn written(
+        &mut self,
+        context: &Context<'_>,
+        count: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let waited = std::mem::replace(&mut self.unsent, count.is_pending());
+        if count.is_ready() {
+            self.activity.wrote();
+            if let Some(farewell) = &mut self.farewell {
+                farewell.wrote = true;
+                if waited {
+                    // It may have been the last of the answer, with which the connection ends.
+                    context.waker().wake_by_ref();
+                }
+            }
+        }
+        count
     }
 }
 
@@ -97,12 +157,16 @@ impl AsyncRead for Socket {
             self.from += count;
             return Poll::Ready(Ok(()));
         }
+        if self.farewell.is_some() {
+            return self.poll_farewell(context).map(Ok);
+        }
         let before = buffer.filled().len();
         ready!(on_stream!(self, stream => stream.poll_read(context, buffer)))?;
         if buffer.filled().len() > before {
             self.activity.read();
+            return Poll::Ready(Ok(()));
         }
-        Poll::Ready(Ok(()))
+        self.poll_farewell(context).map(Ok)
     }
 }
 
@@ -112,9 +176,8 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let count = ready!(on_stream!(self, stream => stream.poll_write(context, bytes)));
-        self.activity.wrote();
-        Poll::Ready(count)
+        let count = on_stream!(self, stream => stream.poll_write(context, bytes));
+        self.written(context, count)
     }
 
     fn poll_write_vectored(
@@ -122,9 +185,8 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let count = ready!(on_stream!(self, stream => stream.poll_write_vectored(context, slices)));
-        self.activity.wrote();
-        Poll::Ready(count)
+        let count = on_stream!(self, stream => stream.poll_write_vectored(context, slices));
+        self.written(context, count)
     }
 
     fn is_write_vectored(&self) -> bool {

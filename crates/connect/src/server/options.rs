@@ -74,6 +74,8 @@ pub struct Limits {
     pub idle_time: Duration,
     /// How long the next bytes of a request with one message may take.
     pub body_time: Duration,
+    /// How long a client over HTTP/1.1 that has closed its side may hear nothing before it is taken to have left.
+    pub farewell_time: Duration,
     /// How often an HTTP/2 peer is asked whether it is there.
     pub ping_every: Duration,
     /// How long it may take to say so.
@@ -92,6 +94,7 @@ impl Default for Limits {
             head_time: Duration::from_secs(10),
             idle_time: Duration::from_secs(120),
             body_time: Duration::from_secs(30),
+            farewell_time: Duration::from_secs(2),
             ping_every: Duration::from_secs(30),
             ping_time: Duration::from_secs(20),
             unary_time: None,

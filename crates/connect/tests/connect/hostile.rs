@@ -24,6 +24,7 @@ fn strict() -> ServerOptions {
     let mut options = hub::options();
     options.limits.head_time = Duration::from_millis(150);
     options.limits.body_time = Duration::from_millis(150);
+    options.limits.farewell_time = Duration::from_millis(50);
     options.limits.message = 100_000;
     options.limits.head = 16 * 1024;
     options

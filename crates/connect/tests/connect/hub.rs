@@ -157,6 +157,13 @@ impl Hub {
                 call.answers.send(&output(r#"{"tick":1}"#)).await?;
                 call.answers.send(&output(r#"{"tick":2}"#)).await
             }
+            ("feed", "ticks") => {
+                for _ in 0..10 {
+                    call.answers.send(&output("{}")).await?;
+                    tokio::time::sleep(Duration::from_millis(60)).await;
+                }
+                Ok(())
+            }
             ("feed", "status") => Err(Failure::new(Code::Unavailable, "provider disconnected")),
             ("feed", "slow") => pending().await,
             ("echo", "twice") => {

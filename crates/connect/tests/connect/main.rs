@@ -9,6 +9,7 @@
 
 mod calls;
 mod doors;
+mod farewells;
 mod hostile;
 mod http2;
 mod hub;
