@@ -16,6 +16,8 @@ mod calls;
 mod hostile;
 #[path = "providers/runtimes.rs"]
 mod runtimes;
+#[path = "providers/takeover.rs"]
+mod takeover;
 #[path = "providers/vectors.rs"]
 mod vectors;
 

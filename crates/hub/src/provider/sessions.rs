@@ -116,21 +116,19 @@ impl Hub {
             return Err(name_taken(name));
         }
         let earlier = connected.providers.get(name).cloned();
+        if let Some(earlier) = &earlier
+            && !may_replace(&earlier.caller, &session.caller)
+        {
+            return Err(name_taken(name));
+        }
+        // The earlier one stays as it is until this one is in its place.
+        let granted = self.place(session, dialect, clips, earlier.as_deref(), answer)?;
+        connected.providers.insert(session.name(), session.clone());
         if let Some(earlier) = &earlier {
-            if !may_replace(&earlier.caller, &session.caller) {
-                return Err(name_taken(name));
-            }
-            // From here on it adds nothing that would be in the way.
             let message = format!("the provider {ANEW}");
             earlier.end(Err(Failure::new(Code::Unavailable, message)));
-        }
-        let granted = self.place(session, dialect, clips, earlier.as_deref(), answer);
-        if let Some(earlier) = &earlier {
-            connected.providers.remove(name);
             self.table().forget(&earlier.owner, Departure::Lost);
         }
-        let granted = granted?;
-        connected.providers.insert(session.name(), session.clone());
         drop(connected);
         let verb = match earlier {
             Some(_) => ANEW,
