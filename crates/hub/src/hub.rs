@@ -233,7 +233,17 @@ impl Hub {
     }
 
     /// Calls a clip and waits for its whole answer, as one output.
-    pub async fn ask(&self, target: &str, mut call: Call) -> Result<bytes::Bytes, Failure> {
+    pub async fn ask(&self, target: &str, call: Call) -> Result<bytes::Bytes, Failure> {
+        let answer = self.answer(target, call).await;
+        answer.map_err(CallError::into_failure)
+    }
+
+    /// The same, for those who want to know whether it was the clip that failed.
+    pub(crate) async fn answer(
+        &self,
+        target: &str,
+        mut call: Call,
+    ) -> Result<bytes::Bytes, CallError> {
         if let (None, Some(patience)) = (call.deadline, self.settings.patience) {
             call.deadline = Some(Instant::now() + patience);
             call.patience = Patience::Ours;
@@ -241,7 +251,7 @@ impl Hub {
         let mut answers = self.invoke(target, call);
         let mut whole = Aggregate::default();
         while let Some(output) = answers.next().await {
-            whole.push(output.map_err(CallError::into_failure)?)?;
+            whole.push(output?).map_err(CallError::Unanswered)?;
         }
         Ok(whole.finish())
     }

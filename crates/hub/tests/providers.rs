@@ -18,6 +18,8 @@ mod hostile;
 mod runtimes;
 #[path = "providers/takeover.rs"]
 mod takeover;
+#[path = "providers/times.rs"]
+mod times;
 #[path = "providers/vectors.rs"]
 mod vectors;
 

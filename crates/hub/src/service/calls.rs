@@ -1,6 +1,6 @@
 //! `Invoke` and `InvokeStream`: one call, in parts or as a whole.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -32,9 +32,11 @@ impl Hub {
     ) -> Result<(), Failure> {
         let request: InvokeRequest = call.requests.message().await?;
         let (target, wanted) = prepare(caller, request, &call.context)?;
-        let limit = call.context.timeout;
-        let output = self.ask(&target, wanted).await;
-        let output = output.map_err(|failure| in_time(failure, limit))?;
+        let output = match self.answer(&target, wanted).await {
+            Ok(output) => output,
+            Err(CallError::Answered(failure)) => return Err(failure),
+            Err(CallError::Unanswered(failure)) => return Err(in_time(failure, &call.context)),
+        };
         let output = presentable(output, call.context.codec);
         call.answers
             .send(&InvokeResponse {
@@ -58,7 +60,7 @@ impl Hub {
         let (target, wanted) = prepare(caller, request, &call.context)?;
         let outputs = self.invoke(&target, wanted);
         let relayed = relay(outputs, call.answers, call.context.codec).await;
-        relayed.map_err(|failure| in_time(failure, call.context.timeout))
+        relayed.map_err(|failure| in_time(failure, &call.context))
     }
 
     /// `InvokeStream`: the caller may go on sending input.
@@ -87,14 +89,20 @@ impl Hub {
         wanted.more = more;
         let outputs = self.invoke(&target, wanted);
         let relayed = relay(outputs, call.answers, call.context.codec).await;
-        relayed.map_err(|failure| in_time(failure, call.context.timeout))
+        relayed.map_err(|failure| in_time(failure, &call.context))
     }
 }
 
-/// A caller that set a limit is told of that limit, whoever noticed first that it was passed.
-fn in_time(failure: Failure, limit: Option<Duration>) -> Failure {
-    match limit {
-        Some(limit) if failure.code == Code::DeadlineExceeded => connect::timed_out(limit),
+/// A caller that set a limit is told of that limit once it has passed, whoever noticed first. Limits of others are not its own.
+fn in_time(failure: Failure, context: &Context) -> Failure {
+    let has_passed = |deadline: Instant| deadline <= Instant::now();
+    match context.timeout {
+        Some(limit)
+            if failure.code == Code::DeadlineExceeded
+                && context.deadline.is_some_and(has_passed) =>
+        {
+            connect::timed_out(limit)
+        }
         _ => failure,
     }
 }

@@ -1,0 +1,51 @@
+//! Time limits: whose they are, what counts as a sign of life, and who is not waited for.
+
+use std::time::Duration;
+
+use pinion_access::Mode;
+use pinion_hub::Settings;
+use serde_json::json;
+
+use super::common::{self, Running};
+use super::provider::{Stream, Wire};
+
+fn hub_with_silence(silence: Duration) -> Running {
+    let settings = Settings {
+        silence: Some(silence),
+        ..Settings::default()
+    };
+    Running::with(Mode::OpenLocal, settings)
+}
+
+/// A call whose caller waits so many milliseconds.
+fn call(hub: &Running, limit: &'static str) -> std::thread::JoinHandle<(u16, serde_json::Value)> {
+    let (address, token) = (hub.address, hub.token.clone());
+    let body = json!({"clipName": "todo", "command": "go"}).to_string();
+    std::thread::spawn(move || {
+        let limit = [("connect-timeout-ms", limit)];
+        common::post(address, &token, "Invoke", &limit, &body)
+    })
+}
+
+#[test]
+fn a_caller_is_told_of_its_own_limit_and_only_of_that() {
+    let hub = hub_with_silence(Duration::from_millis(500));
+    let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "todo"}]));
+    // The clip's own.
+    for code in ["timeout", "deadline_exceeded"] {
+        let asked = call(&hub, "60000");
+        let id = stream.message_with("invokeCommand")["invokeCommand"]["requestId"].clone();
+        let error = json!({"code": code, "message": "the page took too long"});
+        stream.send(json!({"invokeResult": {"requestId": id, "error": error}}));
+        let (status, body) = asked.join().unwrap();
+        assert_eq!(status, 504);
+        assert_eq!(body["message"], "the page took too long");
+    }
+    // The hub's.
+    let (_, body) = call(&hub, "60000").join().unwrap();
+    let message = body["message"].as_str().unwrap();
+    assert!(message.starts_with("nothing came for"), "{message}");
+    // The caller's.
+    let (_, body) = call(&hub, "200").join().unwrap();
+    assert_eq!(body["message"], "invocation timed out after 200 ms");
+}
