@@ -1,7 +1,7 @@
 //! The hub itself: who is there, who may see whom, and how a call finds its way.
 
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use pinion_clip::{Aggregate, CallError};
 use pinion_status::{Code, Failure};
 use tokio::time::{Instant, Sleep};
 
-use crate::endpoint::{Answers, Call, Endpoint, Patience, failed};
+use crate::endpoint::{Answers, Call, Endpoint, Input, Patience, failed};
 use crate::issuer::{Issuer, Keys};
 use crate::limits::Limits;
 use crate::provider::Sessions;
@@ -212,7 +212,7 @@ impl Hub {
     }
 
     /// Calls a clip. Returns at once; all that can go wrong is an item of the answer.
-    pub fn invoke(&self, target: &str, call: Call) -> Answers {
+    pub fn invoke(&self, target: &str, mut call: Call) -> Answers {
         let route = match self.find(&call.caller, Method::Invoke, target) {
             Ok(route) => route,
             Err(failure) => return failed(CallError::Unanswered(failure)),
@@ -225,11 +225,15 @@ impl Hub {
             let failure = Failure::new(Code::NotFound, message);
             return failed(CallError::Unanswered(failure));
         }
+        let Some(silence) = self.settings.silence else {
+            return route.endpoint.clone().invoke(call);
+        };
+        let life = Arc::new(Life::default());
+        let felt = life.clone();
+        let alive = |more: Input| -> Input { Box::pin(more.inspect(move |_| felt.sign())) };
+        call.more = call.more.map(alive);
         let answers = route.endpoint.clone().invoke(call);
-        match self.settings.silence {
-            Some(silence) => Box::pin(Patient::new(answers, silence)),
-            None => answers,
-        }
+        Box::pin(Patient::new(answers, silence, life))
     }
 
     /// Calls a clip and waits for its whole answer, as one output.
@@ -287,19 +291,35 @@ pub(crate) fn view(route: &Route) -> ClipView<'_> {
     }
 }
 
-/// An answer that fails when nothing comes for too long.
+/// When the caller last sent something, if it has since its call began.
+#[derive(Debug, Default)]
+struct Life(Mutex<Option<Instant>>);
+
+impl Life {
+    fn sign(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn last(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An answer that fails when nothing comes for too long, from neither side.
 struct Patient {
     answers: Answers,
     silence: Duration,
     alarm: Pin<Box<Sleep>>,
+    life: Arc<Life>,
     over: bool,
 }
 
 impl Patient {
-    fn new(answers: Answers, silence: Duration) -> Self {
+    fn new(answers: Answers, silence: Duration, life: Arc<Life>) -> Self {
         Self {
             answers,
             silence,
+            life,
             alarm: Box::pin(tokio::time::sleep(silence)),
             over: false,
         }
@@ -318,8 +338,15 @@ impl Stream for Patient {
             self.alarm.as_mut().reset(next);
             return Poll::Ready(item);
         }
-        if self.alarm.as_mut().poll(context).is_pending() {
-            return Poll::Pending;
+        loop {
+            if self.alarm.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            let heard = self.life.last().map(|last| last + self.silence);
+            match heard {
+                Some(until) if until > Instant::now() => self.alarm.as_mut().reset(until),
+                _ => break,
+            }
         }
         self.over = true;
         self.answers = Box::pin(futures_util::stream::empty());

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::common::{self, Running};
 use super::provider::{Stream, Wire};
+use super::{base64, output};
 
 fn hub_with_silence(silence: Duration) -> Running {
     let settings = Settings {
@@ -48,4 +49,29 @@ fn a_caller_is_told_of_its_own_limit_and_only_of_that() {
     // The caller's.
     let (_, body) = call(&hub, "200").join().unwrap();
     assert_eq!(body["message"], "invocation timed out after 200 ms");
+}
+
+#[test]
+fn a_caller_that_sends_is_not_silent() {
+    let hub = hub_with_silence(Duration::from_millis(600));
+    for wire in Wire::ALL {
+        let stream = Stream::provider(&hub, wire, "one", json!([{"alias": "todo"}]));
+        let caller = Stream::open(&hub, "InvokeStream", wire);
+        caller.send(json!({"start": {"clipName": "todo", "command": "upload"}}));
+        let command = stream.message_with("invokeCommand")["invokeCommand"].clone();
+        for _ in 0..8 {
+            std::thread::sleep(Duration::from_millis(150));
+            caller.send(json!({"chunk": {"data": base64("1")}}));
+            stream.message_with("invokeInput");
+        }
+        let id = &command["requestId"];
+        let result = json!({"requestId": id, "output": base64("7"), "done": true});
+        stream.send(json!({ "invokeResult": result }));
+        assert_eq!(output(&caller.message()), 7);
+        // Who stops is.
+        let caller = Stream::open(&hub, "InvokeStream", wire);
+        caller.send(json!({"start": {"clipName": "todo", "command": "upload"}}));
+        caller.send(json!({"chunk": {"data": base64("1")}}));
+        assert_eq!(caller.end().unwrap_err().0, "deadline_exceeded");
+    }
 }
