@@ -141,6 +141,16 @@ impl<T> Queue<T> {
         self.room.notify_one();
     }
 
+    /// Waits until nobody has taken anything for so long although something waits.
+    pub(crate) async fn abandoned(&self, limit: Duration) {
+        loop {
+            match limit.saturating_sub(self.stalled()) {
+                Duration::ZERO => return,
+                left => tokio::time::sleep(left).await,
+            }
+        }
+    }
+
     /// For how long nobody has taken what waits.
     pub(crate) fn stalled(&self) -> Duration {
         let state = self.state();
@@ -205,6 +215,23 @@ mod tests {
         assert_eq!(queue.offer(4, 50), Ok(true));
         queue.take().await;
         assert!(!queue.has_room_to_spare());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_line_is_abandoned_when_it_does_not_move() {
+        let queue = queue(4, 100);
+        let limit = Duration::from_secs(90);
+        let late = Duration::from_secs(1000);
+        // Where nothing waits nobody is missed.
+        let waiting = tokio::time::timeout(late, queue.abandoned(limit));
+        assert!(waiting.await.is_err());
+        queue.push(0);
+        queue.push(1);
+        tokio::time::sleep(limit / 2).await;
+        queue.take().await;
+        let since = Instant::now();
+        queue.abandoned(limit).await;
+        assert_eq!(since.elapsed().as_secs(), limit.as_secs());
     }
 
     #[tokio::test]

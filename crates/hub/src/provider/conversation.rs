@@ -132,6 +132,11 @@ fn fits(length: usize, session: &Session) -> Result<(), Failure> {
     Err(Failure::new(Code::ResourceExhausted, message))
 }
 
+fn timed_out() -> End {
+    let failure = Failure::new(Code::Unavailable, "heartbeat timeout");
+    (Err(failure), Departure::Lost)
+}
+
 async fn next(requests: &mut Requests) -> Result<Bytes, End> {
     match requests.next_raw().await {
         Ok(Some(message)) => Ok(message),
@@ -156,37 +161,42 @@ struct Listening<'a> {
 
 impl Listening<'_> {
     async fn run(&mut self, requests: &mut Requests) -> Result<Never, End> {
-        let limits = self.session.limits.clone();
-        let look = limits.silence.min(limits.heartbeat) / 2;
-        let alarm = tokio::time::sleep(look);
+        let alarm = tokio::time::sleep(Duration::ZERO);
         tokio::pin!(alarm);
         loop {
-            tokio::select! {
-                biased;
-                message = next(requests) => {
-                    self.hear(message?).await?;
-                    // The time it was not listened to is not its silence.
-                    self.last = Instant::now();
+            alarm.as_mut().reset(self.look()?);
+            loop {
+                tokio::select! {
+                    biased;
+                    message = next(requests) => self.hear(message?).await?,
+                    () = &mut alarm => break,
                 }
-                () = &mut alarm => {
-                    let now = Instant::now();
-                    let silent = self.last + limits.silence;
-                    if self.judged && silent <= now || self.session.queue.stalled() >= limits.silence {
-                        let failure = Failure::new(Code::Unavailable, "heartbeat timeout");
-                        return Err((Err(failure), Departure::Lost));
-                    }
-                    if self.greet.is_some_and(|at| at <= now) {
-                        self.session.push(Payload::Pong(Heartbeat {
-                            sent_at_unix_ms: Timestamp::now().as_millisecond(),
-                        }));
-                        self.greet = Some(now + limits.heartbeat);
-                    }
-                    let next = [Some(now + look), self.greet, self.judged.then_some(silent)];
-                    let next = next.into_iter().flatten().min().unwrap_or(now + look);
-                    alarm.as_mut().reset(next);
+                // The time it was not listened to is not its silence.
+                self.last = Instant::now();
+                // Who speaks all the time is looked at all the same.
+                if alarm.deadline() <= self.last {
+                    break;
                 }
             }
         }
+    }
+
+    /// Looks whether it is still there, greets it when it is time, and tells when to look again.
+    fn look(&mut self) -> Result<Instant, End> {
+        let (limits, now) = (&self.session.limits, Instant::now());
+        let silent = self.last + limits.silence;
+        if self.judged && silent <= now || self.session.queue.stalled() >= limits.silence {
+            return Err(timed_out());
+        }
+        if self.greet.is_some_and(|at| at <= now) {
+            self.session.push(Payload::Pong(Heartbeat {
+                sent_at_unix_ms: Timestamp::now().as_millisecond(),
+            }));
+            self.greet = Some(now + limits.heartbeat);
+        }
+        let soon = now + limits.silence.min(limits.heartbeat) / 2;
+        let next = [self.greet, self.judged.then_some(silent)];
+        Ok(next.into_iter().flatten().fold(soon, Instant::min))
     }
 
     async fn hear(&mut self, message: Bytes) -> Result<(), End> {
@@ -196,9 +206,13 @@ impl Listening<'_> {
             Heard::Part(part) => self.part(part).await,
             Heard::Ping(sent_at_unix_ms) => {
                 self.judged = true;
-                session
-                    .send(Payload::Pong(Heartbeat { sent_at_unix_ms }), 0)
-                    .await;
+                // One that does not read is not waited for, however much it says.
+                tokio::select! {
+                    _ = session.send(Payload::Pong(Heartbeat { sent_at_unix_ms }), 0) => {}
+                    () = session.queue.abandoned(session.limits.silence) => {
+                        return Err(timed_out());
+                    }
+                }
             }
             Heard::Register { .. } => {
                 let message = "register message is only allowed once";

@@ -290,15 +290,19 @@ async fn converse(
     // Those who never greet are asked by HTTP/2 whether they are there.
     let mut judged = codec == Codec::Json;
     let mut last = Instant::now();
+    let timed_out = || Failure::new(Code::Unavailable, "heartbeat timeout");
     loop {
+        if session.queue.stalled() >= silence {
+            return Err(timed_out());
+        }
         let left = match judged {
             true => (last + silence).saturating_duration_since(Instant::now()),
             false => silence / 2,
         };
         let left = left.max(Duration::from_millis(1));
         let Ok(next) = tokio::time::timeout(left, requests.next::<RuntimeMessage>()).await else {
-            if judged && last.elapsed() >= silence || session.queue.stalled() >= silence {
-                return Err(Failure::new(Code::Unavailable, "heartbeat timeout"));
+            if judged && last.elapsed() >= silence {
+                return Err(timed_out());
             }
             continue;
         };
@@ -312,7 +316,10 @@ async fn converse(
                 let pong = HubRuntimeMessage {
                     payload: Some(Said::Pong(Heartbeat { sent_at_unix_ms })),
                 };
-                session.queue.put(pong, 0).await;
+                tokio::select! {
+                    _ = session.queue.put(pong, 0) => {}
+                    () = session.queue.abandoned(silence) => return Err(timed_out()),
+                }
             }
             Some(Heard::InstallResult(result)) => {
                 let end = match &result.error {

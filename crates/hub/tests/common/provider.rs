@@ -58,6 +58,13 @@ pub enum Came {
     Broken,
 }
 
+/// Whether an answer is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ears {
+    Open,
+    Shut,
+}
+
 /// A stream that a test holds the far end of.
 pub struct Stream {
     wire: Wire,
@@ -108,6 +115,15 @@ impl Stream {
     }
 
     pub fn open_as(hub: &Running, method: &str, wire: Wire, token: Option<&str>) -> Self {
+        Self::begin(hub, method, wire, token, Ears::Open)
+    }
+
+    /// Opens a stream whose answer is never read.
+    pub fn deaf(hub: &Running, method: &str, wire: Wire) -> Self {
+        Self::begin(hub, method, wire, Some(&hub.token), Ears::Shut)
+    }
+
+    fn begin(hub: &Running, method: &str, wire: Wire, token: Option<&str>, ears: Ears) -> Self {
         let (sending, outgoing) = channel::unbounded_channel();
         let (came, receiving) = mpsc::channel();
         let address = hub.address;
@@ -122,8 +138,11 @@ impl Stream {
         let other = socket.try_clone().unwrap();
         let connecting = async move {
             let io = TokioIo::new(TcpStream::from_std(other).unwrap());
-            let opened = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
-            let (sender, connection) = opened.unwrap();
+            let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+            if ears == Ears::Shut {
+                builder.initial_stream_window_size(4096);
+            }
+            let (sender, connection) = builder.handshake(io).await.unwrap();
             tokio::spawn(connection);
             sender
         };
@@ -131,6 +150,7 @@ impl Stream {
         let name = method.to_owned();
         hub.runtime.spawn(async move {
             let end = match sender.send_request(request).await {
+                Ok(_response) if ears == Ears::Shut => std::future::pending().await,
                 Ok(response) => receive(response, wire, &name, &came).await,
                 Err(_) => Came::Broken,
             };

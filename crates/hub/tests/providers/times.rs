@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::common::{self, Running};
 use super::provider::{Stream, Wire};
-use super::{base64, output};
+use super::{aliases, base64, eventually, hub_with, output};
 
 fn hub_with_silence(silence: Duration) -> Running {
     let settings = Settings {
@@ -74,4 +74,38 @@ fn a_caller_that_sends_is_not_silent() {
         caller.send(json!({"chunk": {"data": base64("1")}}));
         assert_eq!(caller.end().unwrap_err().0, "deadline_exceeded");
     }
+}
+
+#[test]
+fn one_who_greets_without_end_and_reads_nothing_is_not_waited_for() {
+    let hub = hub_with(|limits| {
+        limits.silence = Duration::from_millis(500);
+        limits.heartbeat = Duration::from_millis(200);
+        limits.outgoing = 16;
+    });
+    for wire in Wire::ALL {
+        let stream = Stream::deaf(&hub, "ProviderStream", wire);
+        stream.send(json!({"register": {"providerName": "one", "clips": [{"alias": "a"}]}}));
+        eventually("it is there", || aliases(&hub) == ["a"]);
+        let ping = stream.encode(&json!({"ping": {"sentAtUnixMs": "1"}}));
+        for _ in 0..50_000 {
+            stream.send_raw(&ping);
+        }
+        eventually("it is gone", || aliases(&hub).is_empty());
+        let runtime = Stream::deaf(&hub, "RuntimeStream", wire);
+        runtime.send(json!({"register": {"name": "one"}}));
+        eventually("the runtime is there", || is_there(&hub));
+        let ping = runtime.encode(&json!({"ping": {"sentAtUnixMs": "1"}}));
+        for _ in 0..50_000 {
+            runtime.send_raw(&ping);
+        }
+        eventually("the runtime is gone", || !is_there(&hub));
+    }
+}
+
+fn is_there(hub: &Running) -> bool {
+    let (_, answer) = hub.call("ListProviders", "{}");
+    let providers = answer["providers"].as_array().cloned();
+    let mut providers = providers.unwrap_or_default().into_iter();
+    providers.any(|it| it["name"] == "one")
 }
