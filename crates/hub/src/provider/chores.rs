@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use pinion_clip::alias;
 use pinion_proto::Text;
 use pinion_status::{Code, Failure};
 use tokio::sync::oneshot;
@@ -33,8 +34,8 @@ impl Chore {
 
     fn is_meant_by(&self, log: &Log) -> bool {
         let named = match &self.task {
-            Task::Install { package, alias } => log.clip == *package || log.clip == *alias,
-            Task::Remove { name } => log.clip == *name,
+            Task::Install { package, alias } => log.clip == *package || is_same(&log.clip, alias),
+            Task::Remove { name } => is_same(&log.clip, name),
         };
         match log.request.as_str() {
             "" => named,
@@ -130,7 +131,9 @@ impl Session {
     /// These clips have gone.
     pub(super) fn note_removed(&self, names: &[String]) {
         self.finish_chores(|chore| match &chore.task {
-            Task::Remove { name } if names.contains(name) => Some(Ok(name.clone())),
+            Task::Remove { name } if names.iter().any(|it| is_same(it, name)) => {
+                Some(Ok(name.clone()))
+            }
             _ => None,
         });
     }
@@ -142,6 +145,12 @@ impl Session {
             chore.is_meant_by(log).then_some(Err(failure))
         });
     }
+}
+
+/// Whether two names mean the same clip: as it was registered, and as the hub tells it.
+fn is_same(one: &str, other: &str) -> bool {
+    let name = alias::normalise(one);
+    name.is_some() && name == alias::normalise(other)
 }
 
 /// That a runtime has not done in time what it was asked for.

@@ -253,3 +253,27 @@ fn a_full_hub_installs_itself_unless_told_otherwise() {
     assert_ne!(status, 200, "{body}");
     assert!(peer.runtime.is_quiet(Duration::from_millis(50)));
 }
+
+#[test]
+fn a_typed_runtime_may_name_a_clip_as_it_was_told_to() {
+    let hub = hub_only();
+    let runtime = Stream::open(&hub, "ProviderStream", Wire::ConnectJson);
+    runtime.message();
+    let clips = json!([{"alias": "My Todo", "package": "@acme/todo"}]);
+    runtime.send(
+        json!({"type": "RegisterClips", "providerName": "one", "runtime": true, "clips": clips}),
+    );
+    for spelling in ["suggested", "asked"] {
+        let suggested = runtime.message_with("ClipsRegistered")["clips"][0]["suggested"].clone();
+        let removing = ask(&hub, "RemoveClip", json!({"clipName": suggested}));
+        let asked = runtime.message_with("RuntimeUninstall")["alias"].clone();
+        assert_eq!(asked, "My Todo");
+        let name = match spelling {
+            "suggested" => suggested,
+            _ => asked,
+        };
+        runtime.send(json!({"type": "UnregisterClips", "aliases": [name]}));
+        assert_eq!(removing.join().unwrap().0, 200);
+        runtime.send(json!({"type": "RegisterClips", "clips": clips}));
+    }
+}
