@@ -1,9 +1,12 @@
 //! What a clip says beside its answers: lines of its error output, log messages, stray lines, and what we say about it.
 //!
-//! The last lines are kept in memory, for those who ask and those who follow; all go to a file that is rotated once.
+//! The last lines are kept in memory, for those who ask and those who follow; all go to a file that is rotated once and read
+//! again for those who ask for more.
 //! Nobody who follows can hold up the clip or make it cost memory: who falls behind is told how much was missed.
 
 mod file;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -49,11 +52,12 @@ impl Level {
 
     /// Reads a level in any case; what is unknown is information.
     pub fn parse(name: &str) -> Self {
-        Self::named(name.trim()).unwrap_or(Self::Info)
+        Self::named(name).unwrap_or(Self::Info)
     }
 
-    fn named(name: &str) -> Option<Self> {
-        match name.to_ascii_lowercase().as_str() {
+    /// The level of this name, in any case.
+    pub fn named(name: &str) -> Option<Self> {
+        match name.trim().to_ascii_lowercase().as_str() {
             "trace" | "debug" => Some(Self::Debug),
             "info" | "notice" => Some(Self::Info),
             "warn" | "warning" => Some(Self::Warn),
@@ -111,7 +115,7 @@ impl Origin {
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEntry {
-    /// Its place among all lines of this log since we started.
+    /// Its place among all lines of this log since we started; 0 for those before.
     pub sequence: u64,
     /// When it came.
     pub time: Timestamp,
@@ -199,7 +203,7 @@ impl ClipLog {
         self.push(level, Origin::System, message);
     }
 
-    /// The last `count` lines, oldest first.
+    /// The last `count` lines of those in memory, oldest first.
     pub fn tail(&self, count: usize) -> Vec<LogEntry> {
         let mut inner = self.inner();
         inner.open();
@@ -219,10 +223,52 @@ impl ClipLog {
         }
     }
 
+    /// The last `count` lines that are `wanted`, oldest first, and who reads along from there. Files are read if there are not
+    /// enough in memory.
+    pub fn recall(
+        self: &Arc<Self>,
+        count: usize,
+        wanted: impl Fn(&LogEntry) -> bool,
+    ) -> (Vec<LogEntry>, Follower) {
+        let mut inner = self.inner();
+        inner.open();
+        let follower = Follower {
+            log: self.clone(),
+            next: inner.next,
+        };
+        let kept = inner.lines.iter().rev().filter(|line| wanted(line));
+        let mut found: Vec<LogEntry> = kept.take(count).cloned().collect();
+        if found.len() < count {
+            let known = inner.lines.len();
+            let texts = inner.file.texts();
+            // Nobody who has something to say waits while it is understood.
+            drop(inner);
+            let older = texts.iter().rev().flat_map(|text| text.lines().rev());
+            let older = older.filter_map(parse).skip(known).map(LogEntry::earlier);
+            let missing = count - found.len();
+            found.extend(older.filter(wanted).take(missing));
+        }
+        found.reverse();
+        (found, follower)
+    }
+
     /// Nothing more will come: those who follow are told.
     pub fn close(&self) {
         self.inner().closed = true;
         self.changed.notify_waiters();
+    }
+}
+
+impl LogEntry {
+    /// A line that is no longer in memory.
+    fn earlier((time, level, origin, message): (Timestamp, Level, Origin, &str)) -> Self {
+        Self {
+            sequence: 0,
+            time,
+            level,
+            origin,
+            message: message.into(),
+        }
     }
 }
 
@@ -317,123 +363,4 @@ impl Follower {
 
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_LINE)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::file::MAX_FILE;
-    use super::*;
-    use std::fs;
-
-    fn messages(entries: &[LogEntry]) -> Vec<&str> {
-        entries.iter().map(|entry| &*entry.message).collect()
-    }
-
-    #[test]
-    fn levels_are_read_from_plain_lines() {
-        for (line, level) in [
-            ("all fine", Level::Info),
-            ("ERROR: no", Level::Error),
-            ("[warn] hm", Level::Warn),
-            ("  debug x=1", Level::Debug),
-            ("errors were none", Level::Info),
-            ("", Level::Info),
-        ] {
-            assert_eq!(Level::of_line(line), level, "{line}");
-        }
-        assert_eq!(Level::parse("verbose"), Level::Info);
-    }
-
-    #[test]
-    fn memory_is_bounded_by_lines_and_bytes() {
-        let log = ClipLog::in_memory();
-        for number in 0..KEPT_LINES * 2 {
-            log.push(Level::Info, Origin::Ipc, &number.to_string());
-        }
-        let tail = log.tail(usize::MAX);
-        assert_eq!(tail.len(), KEPT_LINES);
-        assert_eq!(&*tail.last().unwrap().message, "1999");
-        assert_eq!(messages(&log.tail(2)), ["1998", "1999"]);
-        for _ in 0..100 {
-            log.push(Level::Info, Origin::Ipc, &"ä".repeat(MAX_LINE));
-        }
-        let kept: usize = log
-            .tail(usize::MAX)
-            .iter()
-            .map(|entry| entry.message.len())
-            .sum();
-        assert!(kept <= KEPT_BYTES);
-    }
-
-    #[test]
-    fn a_file_is_rotated_once_and_read_back() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("logs/todo.log");
-        let log = ClipLog::at(&path);
-        log.mask("s3cret-token");
-        log.stderr(b"WARN: from s3cret-token");
-        log.push(Level::Error, Origin::Ipc, "two\nlines");
-        let line = "x".repeat(1000);
-        for _ in 0..3000 {
-            log.stderr(line.as_bytes());
-        }
-        log.push(Level::Debug, Origin::Provider, "last");
-        assert!(fs::metadata(&path).unwrap().len() <= MAX_FILE);
-        let rotated = fs::read_to_string(place.path().join("logs/todo.log.1")).unwrap();
-        assert!(rotated.len() as u64 <= MAX_FILE);
-        drop(log);
-
-        let log = ClipLog::at(&path);
-        let tail = log.tail(2);
-        assert_eq!(tail[0].message.len(), 1000);
-        let last = &tail[1];
-        assert_eq!(
-            (last.level, last.origin, &*last.message),
-            (Level::Debug, Origin::Provider, "last")
-        );
-    }
-
-    #[test]
-    fn secrets_and_line_ends_stay_out_of_the_file() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("todo.log");
-        let log = ClipLog::at(&path);
-        log.mask("s3cret-token");
-        log.stderr(b"WARN: from s3cret-token");
-        log.push(Level::Error, Origin::Ipc, "two\nlines");
-        let text = fs::read_to_string(&path).unwrap();
-        assert!(!text.contains("s3cret"), "{text}");
-        assert_eq!(text.lines().count(), 2);
-        assert!(text.contains("] WARN: from ***\n"));
-        assert!(text.contains("] [ipc error] two\\nlines\n"));
-        assert_eq!(&*log.tail(1)[0].message, "two\nlines");
-    }
-
-    #[tokio::test]
-    async fn followers_get_every_line_or_the_number_they_missed() {
-        let log = Arc::new(ClipLog::in_memory());
-        for number in 0..3 {
-            log.push(Level::Info, Origin::Ipc, &number.to_string());
-        }
-        let mut follower = log.follow(1);
-        assert!(
-            matches!(follower.next().await, Some(Followed::Line(line)) if &*line.message == "2")
-        );
-        let writer = log.clone();
-        let wrote = tokio::spawn(async move { writer.push(Level::Info, Origin::Ipc, "3") });
-        assert!(
-            matches!(follower.next().await, Some(Followed::Line(line)) if &*line.message == "3")
-        );
-        wrote.await.unwrap();
-        for number in 0..KEPT_LINES + 7 {
-            log.push(Level::Info, Origin::Ipc, &number.to_string());
-        }
-        assert_eq!(follower.next().await, Some(Followed::Missed(7)));
-        let mut lines = 0;
-        log.close();
-        while let Some(Followed::Line(_)) = follower.next().await {
-            lines += 1;
-        }
-        assert_eq!(lines, KEPT_LINES);
-    }
 }

@@ -1,7 +1,7 @@
 //! What the hub knows, as messages of the wire, and back.
 
 use pinion_clip::data::{DataAnswer, DataOperation, Entry, EntryKind, Stat};
-use pinion_clip::logs::{Level, LogEntry};
+use pinion_clip::logs::LogEntry;
 use pinion_clip::manifest::{Command, Dependency, Manifest, Schedule};
 use pinion_clip::{Snapshot, State, Status};
 use pinion_proto::{Text, hub as wire};
@@ -164,16 +164,6 @@ pub(crate) fn log_entry(clip: &str, entry: &LogEntry) -> wire::LogEntry {
         level: entry.level.name().into(),
         message: (&entry.message).into(),
         origin: entry.origin.name().into(),
-    }
-}
-
-/// How much `level` matters, for comparing.
-pub(crate) fn rank(level: Level) -> u8 {
-    match level {
-        Level::Debug => 0,
-        Level::Info => 1,
-        Level::Warn => 2,
-        Level::Error => 3,
     }
 }
 

@@ -14,6 +14,8 @@ mod provider;
 mod calls;
 #[path = "providers/hostile.rs"]
 mod hostile;
+#[path = "providers/logs.rs"]
+mod logs;
 #[path = "providers/runtimes.rs"]
 mod runtimes;
 #[path = "providers/takeover.rs"]

@@ -55,9 +55,7 @@ impl LogFile {
         };
         let line = print(time, level, origin, message);
         if *length > 0 && *length + line.len() as u64 > MAX_FILE {
-            let mut old = path.clone().into_os_string();
-            old.push(".1");
-            let _ = fs::rename(&*path, old);
+            let _ = fs::rename(&*path, rotated(path));
             *self = Self::open(path.clone());
             return self.write(time, level, origin, message);
         }
@@ -65,6 +63,23 @@ impl LogFile {
             *length += line.len() as u64;
         }
     }
+
+    /// All that is in the files, the older one first; of files that somebody else has made longer, the end.
+    pub(super) fn texts(&self) -> Vec<String> {
+        let Self::Open { path, .. } = self else {
+            return Vec::new();
+        };
+        let files = [&rotated(path), path];
+        let texts = files.map(|path| end_of(path, MAX_FILE).unwrap_or_default());
+        texts.into()
+    }
+}
+
+/// Where a file goes that is long enough.
+fn rotated(path: &Path) -> PathBuf {
+    let mut old = path.as_os_str().to_owned();
+    old.push(".1");
+    old.into()
 }
 
 /// `[time] line` for error output, `[time] [origin level] line` for the rest.
@@ -92,12 +107,17 @@ pub(super) fn parse(line: &str) -> Option<(Timestamp, Level, Origin, &str)> {
     Some(said.unwrap_or((time, Level::of_line(message), Origin::Stderr, message)))
 }
 
-/// The end of a file.
+/// What is remembered of an earlier file.
 pub(super) fn read_back(path: &Path) -> io::Result<String> {
+    end_of(path, READ_BACK)
+}
+
+/// The last bytes of a file.
+fn end_of(path: &Path, most: u64) -> io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(READ_BACK)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
     let mut bytes = Vec::new();
-    file.take(READ_BACK).read_to_end(&mut bytes)?;
+    file.take(most).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

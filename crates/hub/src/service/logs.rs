@@ -11,7 +11,7 @@ use pinion_status::{Code, Failure};
 
 use super::catalogue::named;
 use crate::Hub;
-use crate::convert::{log_entry, rank};
+use crate::convert::log_entry;
 
 const DEFAULT_TAIL: i32 = 50;
 const LONGEST_TAIL: i32 = 10_000;
@@ -25,20 +25,22 @@ impl Hub {
             tail => tail.min(LONGEST_TAIL),
         };
         let tail = usize::try_from(tail).unwrap_or_default();
-        let least = match request.min_level.trim() {
-            "" => Level::Debug,
-            level => Level::parse(level),
-        };
-        let wanted = |entry: &LogEntry| {
-            rank(entry.level) >= rank(least) && entry.time.as_millisecond() >= request.since_unix_ms
-        };
+        let least = least_of(&request)?;
+        let since = request.since_unix_ms;
+        let wanted =
+            move |entry: &LogEntry| entry.level >= least && entry.time.as_millisecond() >= since;
+        // Files may have to be read for it.
+        let recalling = tokio::task::spawn_blocking(move || log.recall(tail, wanted));
+        let recalled = recalling.await;
+        let (past, mut follower) =
+            recalled.map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+        for entry in &past {
+            call.answers.send(&log_entry(&name, entry)).await?;
+        }
+        drop(past);
         if !request.follow {
-            for entry in log.tail(tail).iter().filter(|entry| wanted(entry)) {
-                call.answers.send(&log_entry(&name, entry)).await?;
-            }
             return Ok(());
         }
-        let mut follower = log.follow(tail);
         while let Some(followed) = follower.next().await {
             match followed {
                 Followed::Line(entry) if wanted(&entry) => {
@@ -66,6 +68,17 @@ impl Hub {
             Failure::new(Code::Unimplemented, message)
         })?;
         Ok((route.alias.clone(), log))
+    }
+}
+
+/// From which level on lines are wanted.
+fn least_of(request: &GetLogsRequest) -> Result<Level, Failure> {
+    match request.min_level.trim() {
+        "" => Ok(Level::Debug),
+        level => Level::named(level).ok_or_else(|| {
+            let message = format!("min_level \"{level}\" is none of debug, info, warn and error");
+            Failure::invalid(message)
+        }),
     }
 }
 

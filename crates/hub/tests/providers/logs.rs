@@ -1,0 +1,81 @@
+//! `GetLogs`: how much of the past there is, and what is left out of it.
+
+use jiff::Timestamp;
+use pinion_clip::logs::{Level, Origin};
+use serde_json::{Value, json};
+
+use super::common::Running;
+use super::provider::{Came, Stream, Wire};
+use super::hub;
+
+/// Asks for a log: the lines, and how it ended.
+fn logs(hub: &Running, request: Value) -> (Vec<Value>, Result<(), (String, String)>) {
+    let mut stream = Stream::open(hub, "GetLogs", Wire::ConnectJson);
+    stream.send(request);
+    stream.finish();
+    let mut lines = Vec::new();
+    loop {
+        match stream.came() {
+            Came::Message(line) => lines.push(line),
+            Came::End(end) => return (lines, end),
+            Came::Broken => panic!("the connection broke"),
+        }
+    }
+}
+
+fn texts(lines: &[Value]) -> Vec<&str> {
+    let texts = lines.iter();
+    texts.map(|it| it["message"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn more_of_the_past_is_there_than_is_kept_in_memory() {
+    let hub = hub();
+    let log = hub.hub.log();
+    for number in 0..4000 {
+        log.push(Level::Info, Origin::System, &format!("line {number}"));
+    }
+    let (lines, end) = logs(&hub, json!({"system": true, "tail": 10_000}));
+    assert_eq!(end, Ok(()));
+    let wanted: Vec<String> = (0..4000).map(|number| format!("line {number}")).collect();
+    let lines = texts(&lines);
+    assert_eq!(lines[lines.len() - 4000..], wanted);
+    let (lines, _) = logs(&hub, json!({"system": true, "tail": 2500}));
+    assert_eq!(texts(&lines), wanted[1500..]);
+    let (lines, _) = logs(&hub, json!({"system": true}));
+    assert_eq!(texts(&lines), wanted[3950..]);
+}
+
+#[test]
+fn lines_are_counted_after_those_that_are_not_wanted_are_left_out() {
+    let hub = hub();
+    let log = hub.hub.log();
+    for number in 0..3 {
+        log.push(Level::Error, Origin::System, &format!("error {number}"));
+    }
+    for _ in 0..2000 {
+        log.push(Level::Info, Origin::System, "fine");
+    }
+    let (lines, _) = logs(
+        &hub,
+        json!({"system": true, "tail": 2, "minLevel": "ERROR"}),
+    );
+    assert_eq!(texts(&lines), ["error 1", "error 2"]);
+    let now = Timestamp::now().as_millisecond() + 1;
+    let later = json!({"system": true, "sinceUnixMs": now.to_string()});
+    assert_eq!(logs(&hub, later).0, Vec::<Value>::new());
+    // The same for who reads along.
+    let mut reader = Stream::open(&hub, "GetLogs", Wire::ConnectJson);
+    reader.send(json!({"system": true, "tail": 2, "minLevel": "error", "follow": true}));
+    reader.finish();
+    assert_eq!(reader.message()["message"], "error 1");
+    assert_eq!(reader.message()["message"], "error 2");
+    log.push(Level::Warn, Origin::System, "hm");
+    log.push(Level::Error, Origin::System, "error 3");
+    assert_eq!(reader.message()["message"], "error 3");
+    let (lines, end) = logs(&hub, json!({"system": true, "minLevel": "loud"}));
+    assert!(lines.is_empty());
+    let (code, message) = end.unwrap_err();
+    assert_eq!(code, "invalid_argument");
+    assert!(message.contains("loud"), "{message}");
+}
