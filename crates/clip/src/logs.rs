@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 
 use file::{LogFile, parse, read_back};
@@ -23,6 +23,8 @@ const KEPT_LINES: usize = 1000;
 const KEPT_BYTES: usize = 1024 * 1024;
 /// So many texts are kept out of a log.
 const MASKED: usize = 16;
+/// How long after it was said a line may come.
+const LATEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// A longer line is cut.
 pub const MAX_LINE: usize = 64 * 1024;
 
@@ -192,6 +194,15 @@ impl ClipLog {
         self.changed.notify_waiters();
     }
 
+    /// Adds a line that was said at another time, if that can be true: not later than now, and in the last seven days.
+    pub fn push_said(&self, time: Timestamp, level: Level, origin: Origin, message: &str) {
+        let now = Timestamp::now();
+        let known = time <= now && now.duration_since(time) <= LATEST;
+        let time = if known { time } else { now };
+        self.inner().push_at(time, level, origin, message);
+        self.changed.notify_waiters();
+    }
+
     /// Adds a line of the clip's error output.
     pub fn stderr(&self, line: &[u8]) {
         let line = String::from_utf8_lossy(line);
@@ -274,6 +285,10 @@ impl LogEntry {
 
 impl Inner {
     fn push(&mut self, level: Level, origin: Origin, message: &str) {
+        self.push_at(Timestamp::now(), level, origin, message);
+    }
+
+    fn push_at(&mut self, time: Timestamp, level: Level, origin: Origin, message: &str) {
         self.open();
         let mut message = cut(message).to_owned();
         for secret in &self.secrets {
@@ -281,7 +296,6 @@ impl Inner {
                 message = message.replace(secret.as_str(), "***");
             }
         }
-        let time = Timestamp::now();
         self.file.write(time, level, origin, &message);
         self.keep(time, level, origin, message.into());
     }

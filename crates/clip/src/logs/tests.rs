@@ -124,6 +124,21 @@ async fn who_recalls_the_past_reads_along_from_there() {
 }
 
 #[test]
+fn a_line_has_the_time_it_was_said_if_that_can_be() {
+    let log = ClipLog::in_memory();
+    let now = Timestamp::now();
+    let hour = SignedDuration::from_hours(1);
+    for time in [now - hour, now + hour, Timestamp::UNIX_EPOCH] {
+        log.push_said(time, Level::Info, Origin::Provider, "x");
+    }
+    let times: Vec<Timestamp> = log.tail(3).iter().map(|line| line.time).collect();
+    assert_eq!(times[0], now - hour);
+    for time in &times[1..] {
+        assert!(*time >= now && *time < now + hour);
+    }
+}
+
+#[test]
 fn secrets_and_line_ends_stay_out_of_the_file() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("todo.log");

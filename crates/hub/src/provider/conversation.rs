@@ -267,7 +267,10 @@ impl Listening<'_> {
         let level = Level::parse(&log.level);
         if let Some(clip) = self.session.offered(&log.clip) {
             let lines = clip.own_log();
-            lines.push(level, Origin::Provider, &log.message);
+            match log.time {
+                Some(time) => lines.push_said(time, level, Origin::Provider, &log.message),
+                None => lines.push(level, Origin::Provider, &log.message),
+            }
         } else if log.clip.is_empty() {
             let line = format!("provider \"{}\": {}", self.session.name(), log.message);
             self.hub.log().push(level, Origin::Provider, &line);

@@ -1,6 +1,7 @@
 //! What providers say, whichever way they say it.
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use pinion_clip::{State, Status};
 use pinion_connect::Codec;
 use pinion_proto::hub::provider_message::Payload;
@@ -9,6 +10,7 @@ use pinion_proto::hub::{
 };
 use pinion_proto::{Binary, Message, Strictness, Text};
 use pinion_status::Failure;
+use serde_json::Value;
 
 use super::registration::Registration;
 use super::typed;
@@ -68,6 +70,8 @@ pub(super) struct Log {
     pub(super) message: String,
     /// The request that failed, if the line says so.
     pub(super) request: String,
+    /// When it was said, if the line says so.
+    pub(super) time: Option<Timestamp>,
 }
 
 /// How the first message of a stream is spelled.
@@ -126,8 +130,21 @@ pub(super) fn read(message: Bytes, codec: Codec, dialect: Dialect) -> Result<Hea
             level: log.level.to_string(),
             message: log.message.to_string(),
             request: String::new(),
+            time: time(log.timestamp_unix_ms),
         }),
     })
+}
+
+/// A time in milliseconds; 0 is none.
+fn time(millis: i64) -> Option<Timestamp> {
+    let time = Timestamp::from_millisecond(millis).ok();
+    time.filter(|_| millis != 0)
+}
+
+/// The same, written as a number or as a text.
+pub(super) fn time_of(millis: &Value) -> Option<Timestamp> {
+    let text = millis.as_str();
+    time(millis.as_i64().or_else(|| text?.parse().ok())?)
 }
 
 fn registrations(

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::heard::{Heard, Log, Part};
+use super::heard::{self, Heard, Log, Part};
 use super::registration::Registration;
 
 /// A clip and the alias it got.
@@ -99,6 +99,7 @@ pub(super) fn read(message: &Bytes) -> Result<Heard, Failure> {
             level: text("level"),
             message: text("message"),
             request: text("requestId"),
+            time: heard::time_of(&value("timestampUnixMs")),
         }),
         _ => Heard::Nothing,
     })

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::common::Running;
 use super::provider::{Came, Stream, Wire};
-use super::hub;
+use super::{eventually, hub};
 
 /// Asks for a log: the lines, and how it ended.
 fn logs(hub: &Running, request: Value) -> (Vec<Value>, Result<(), (String, String)>) {
@@ -78,4 +78,34 @@ fn lines_are_counted_after_those_that_are_not_wanted_are_left_out() {
     let (code, message) = end.unwrap_err();
     assert_eq!(code, "invalid_argument");
     assert!(message.contains("loud"), "{message}");
+}
+
+#[test]
+fn lines_of_a_provider_keep_their_time() {
+    let hub = hub();
+    let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "a"}]));
+    let typed = Stream::typed(&hub, "two", json!([{"alias": "b"}]));
+    let now = Timestamp::now().as_millisecond();
+    let hour = 3_600_000;
+    for time in [now - hour, now + hour, 1, -1, i64::MAX, 0] {
+        let log = json!({"alias": "a", "message": "x", "timestampUnixMs": time.to_string()});
+        stream.send(json!({ "log": log }));
+        typed.send(json!({"type": "Log", "alias": "b", "message": "x", "timestampUnixMs": time}));
+    }
+    for clip in ["a", "b"] {
+        let mut lines = Vec::new();
+        eventually("all lines are there", || {
+            lines = logs(&hub, json!({"clipName": clip})).0;
+            lines.len() == 6
+        });
+        let time = |line: &Value| -> i64 {
+            let time = line["timestampUnixMs"].as_str().unwrap();
+            time.parse().unwrap()
+        };
+        assert_eq!(time(&lines[0]), now - hour);
+        // What cannot be is the time it came.
+        for line in &lines[1..] {
+            assert!((now..now + hour / 2).contains(&time(line)), "{line}");
+        }
+    }
 }
