@@ -268,6 +268,11 @@ impl ClipLog {
         self.inner().closed = true;
         self.changed.notify_waiters();
     }
+
+    /// More will come after all.
+    pub fn reopen(&self) {
+        self.inner().closed = false;
+    }
 }
 
 impl LogEntry {

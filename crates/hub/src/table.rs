@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::endpoint::Endpoint;
 
 /// How long callers of a lost provider are told that it may come back.
-const RETURNING: Duration = Duration::from_secs(30);
+pub(crate) const RETURNING: Duration = Duration::from_secs(30);
 
 /// To whom a route belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -53,6 +53,7 @@ impl RemoteClip {
         manifest: Manifest,
         guarded: bool,
         earlier: Option<&Self>,
+        log: Option<Arc<ClipLog>>,
     ) -> Self {
         let status = earlier.map_or_else(
             || Status {
@@ -61,7 +62,7 @@ impl RemoteClip {
             },
             |it| it.snapshot.borrow().status.clone(),
         );
-        let log = earlier.and_then(|it| it.log.get().cloned());
+        let log = earlier.and_then(Self::log_so_far).or(log);
         Self {
             session,
             name,
@@ -80,6 +81,18 @@ impl RemoteClip {
 
     pub(super) fn own_log(&self) -> &Arc<ClipLog> {
         self.log.get_or_init(|| Arc::new(ClipLog::in_memory()))
+    }
+
+    /// What it has logged, if anybody ever asked or said something.
+    pub(super) fn log_so_far(&self) -> Option<Arc<ClipLog>> {
+        self.log.get().cloned()
+    }
+
+    /// It can be called: a log that was closed when it was lost goes on.
+    pub(super) fn arrive(&self) {
+        if let Some(log) = self.log.get() {
+            log.reopen();
+        }
     }
 
     /// Its provider is gone; those who follow its log are told.

@@ -9,6 +9,7 @@ mod clip;
 mod conversation;
 mod flow;
 pub(crate) mod heard;
+mod legacy;
 mod manage;
 mod registration;
 mod runtimes;

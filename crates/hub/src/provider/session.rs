@@ -285,13 +285,14 @@ impl Session {
 
     // ── The end ──
 
-    /// Ends the session: nothing is added any more, and all that waits fails. Whether this was the end that counts.
+    /// Ends the session: nothing is added any more, and all that waits fails. Gives the clips it had, if this is the end that
+    /// counts.
     ///
-    /// Its place in the table is left to the caller.
-    pub(super) fn end(&self, outcome: Result<(), Failure>) -> bool {
+    /// Their place in the table, and their logs, are left to the caller.
+    pub(super) fn end(&self, outcome: Result<(), Failure>) -> Option<BTreeMap<String, Offered>> {
         let mut state = self.state();
         if state.outcome.is_some() {
-            return false;
+            return None;
         }
         let rest = match outcome {
             Ok(()) => Rest::Send,
@@ -317,10 +318,7 @@ impl Session {
         for chore in chores {
             chore.finish(Err(disconnected()));
         }
-        for offered in clips.into_values() {
-            offered.clip.leave();
-        }
-        true
+        Some(clips)
     }
 
     /// How it ended.

@@ -10,6 +10,7 @@ use pinion_status::{Code, Failure};
 use super::ANEW;
 use super::clip::RemoteClip;
 use super::heard::Dialect;
+use super::legacy::{Legacy, Lost};
 use super::registration::{self, Registration};
 use super::runtimes::RuntimeSession;
 use super::session::{Offered, Session};
@@ -30,6 +31,7 @@ pub(crate) struct Sessions {
 pub(super) struct Connected {
     pub(super) providers: BTreeMap<Arc<str>, Arc<Session>>,
     pub(super) runtimes: BTreeMap<Arc<str>, Arc<RuntimeSession>>,
+    lost: Lost,
 }
 
 impl Sessions {
@@ -121,13 +123,23 @@ impl Hub {
         {
             return Err(name_taken(name));
         }
+        let legacy = match &earlier {
+            Some(earlier) => Legacy::of(earlier),
+            None => connected.lost.find(name, &session.caller),
+        };
         // The earlier one stays as it is until this one is in its place.
-        let granted = self.place(session, dialect, clips, earlier.as_deref(), answer)?;
+        let granted = self.place(session, dialect, clips, legacy, answer)?;
         connected.providers.insert(session.name(), session.clone());
+        connected.lost.forget(name);
         if let Some(earlier) = &earlier {
             let message = format!("the provider {ANEW}");
-            earlier.end(Err(Failure::new(Code::Unavailable, message)));
+            let left = earlier.end(Err(Failure::new(Code::Unavailable, message)));
             self.table().forget(&earlier.owner, Departure::Lost);
+            for (name, offered) in left.unwrap_or_default() {
+                if session.offered(&name).is_none() {
+                    offered.clip.leave();
+                }
+            }
         }
         drop(connected);
         let verb = match earlier {
@@ -159,7 +171,7 @@ impl Hub {
             state.clips.len() - known.count()
         };
         registration::check(&clips, present, &session.limits)?;
-        self.place(session, dialect, clips, None, answer)
+        self.place(session, dialect, clips, Legacy::default(), answer)
     }
 
     fn place(
@@ -167,7 +179,7 @@ impl Hub {
         session: &Arc<Session>,
         dialect: Dialect,
         clips: Vec<Registration>,
-        earlier: Option<&Session>,
+        mut legacy: Legacy,
         answer: impl FnOnce(&[Granted]),
     ) -> Result<Vec<Granted>, Failure> {
         let conflict = match dialect {
@@ -193,6 +205,7 @@ impl Hub {
                 clip.manifest,
                 clip.guarded,
                 earlier,
+                legacy.logs.remove(&name),
             ));
             routes.push(Route {
                 alias: known.map_or_else(|| name.clone(), |known| known.alias.clone()),
@@ -208,10 +221,11 @@ impl Hub {
             });
             offered.push(remote);
         }
-        let instead_of = earlier.map(|earlier| &earlier.owner);
+        let instead_of = legacy.owner.as_ref();
         let aliases = self.table().insert_instead(routes, conflict, instead_of)?;
         for ((clip, alias), granted) in offered.into_iter().zip(aliases).zip(&mut granted) {
             granted.alias.clone_from(&alias);
+            clip.arrive();
             let name = granted.suggested.clone();
             state.clips.insert(name, Offered { alias, clip });
         }
@@ -242,9 +256,9 @@ impl Hub {
             Ok(()) => "has left".to_owned(),
             Err(failure) => format!("is gone: {failure}"),
         };
-        if !session.end(outcome) {
+        let Some(left) = session.end(outcome) else {
             return;
-        }
+        };
         let name = session.name();
         let mut connected = self.sessions().state();
         let is_known = connected
@@ -254,8 +268,14 @@ impl Hub {
         if is_known {
             connected.providers.remove(&name);
         }
+        if is_known && departure == Departure::Lost {
+            connected.lost.remember(session, &left);
+        }
         self.table().forget(&session.owner, departure);
         drop(connected);
+        for offered in left.into_values() {
+            offered.clip.leave();
+        }
         if is_known {
             self.say(Level::Info, &format!("provider \"{name}\" {why}"));
         }

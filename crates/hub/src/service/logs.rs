@@ -50,7 +50,11 @@ impl Hub {
                 Followed::Missed(count) => call.answers.send(&missed(&name, count)).await?,
             }
         }
-        Ok(())
+        match self.log_of(caller, &request) {
+            // Its provider was lost, and more may come when it is back.
+            Err(failure) if failure.code == Code::Unavailable => Err(failure),
+            _ => Ok(()),
+        }
     }
 
     fn log_of(

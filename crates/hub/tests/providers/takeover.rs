@@ -1,5 +1,7 @@
 //! Who may have a name, and what becomes of the one who had it.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::provider::{Came, Stream, Wire};
@@ -36,4 +38,59 @@ fn one_who_is_refused_takes_nobodys_place() {
     assert_eq!(answer["accepted"], true);
     assert_eq!(old.end().unwrap_err().0, "unavailable");
     assert_eq!(aliases(&hub), ["a", "b"]);
+}
+
+/// Reads the log of a clip.
+fn follow(hub: &super::Running, clip: &str) -> Stream {
+    let mut stream = Stream::open(hub, "GetLogs", Wire::ConnectJson);
+    stream.send(json!({"clipName": clip, "follow": true}));
+    stream.finish();
+    stream
+}
+
+fn log(stream: &Stream, message: &str) {
+    stream.send(json!({"log": {"alias": "a", "level": "info", "message": message}}));
+}
+
+#[test]
+fn a_log_goes_on_when_its_provider_takes_its_own_place() {
+    let hub = hub();
+    let clips = json!([{"alias": "a"}]);
+    let old = Stream::provider(&hub, Wire::Grpc, "one", clips.clone());
+    log(&old, "before");
+    let reader = follow(&hub, "a");
+    assert_eq!(reader.message()["message"], "before");
+    let new = Stream::provider(&hub, Wire::Grpc, "one", clips);
+    log(&new, "after");
+    assert_eq!(reader.message()["message"], "after");
+    let late = follow(&hub, "a");
+    assert_eq!(late.message()["message"], "before");
+    assert_eq!(late.message()["message"], "after");
+    // Who takes its clip away ends the log of it.
+    new.send(json!({"clipRemoved": {"name": "a"}}));
+    assert_eq!(reader.came(), Came::End(Ok(())));
+}
+
+#[test]
+fn a_log_is_there_again_when_a_lost_provider_is() {
+    let hub = hub();
+    let clips = json!([{"alias": "a"}]);
+    let mut old = Stream::provider(&hub, Wire::Grpc, "one", clips.clone());
+    log(&old, "before");
+    let reader = follow(&hub, "a");
+    assert_eq!(reader.message()["message"], "before");
+    old.kill();
+    assert_eq!(reader.end().unwrap_err().0, "unavailable");
+    let new = Stream::provider(&hub, Wire::Grpc, "one", clips.clone());
+    let reader = follow(&hub, "a");
+    assert_eq!(reader.message()["message"], "before");
+    log(&new, "after");
+    assert_eq!(reader.message()["message"], "after");
+    // It is nobody else's.
+    drop(new);
+    reader.end().unwrap_err();
+    let other = Stream::provider(&hub, Wire::Grpc, "two", clips);
+    let reader = follow(&hub, "a");
+    assert!(reader.is_quiet(Duration::from_millis(100)));
+    drop(other);
 }
