@@ -24,6 +24,8 @@ use crate::table::{Conflict, Owner, Route, Table};
 const BUILTIN: &str = "builtin";
 /// The name under which the clips installed here are listed.
 pub(crate) const LOCAL: &str = "pinixd";
+/// The names that nobody else may go by.
+pub(crate) const OWN_NAMES: [&str; 2] = [BUILTIN, LOCAL];
 
 /// What a hub runs besides routing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

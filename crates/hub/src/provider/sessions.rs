@@ -16,6 +16,7 @@ use super::runtimes::RuntimeSession;
 use super::session::{Offered, Session};
 use super::typed::Granted;
 use crate::Hub;
+use crate::hub::OWN_NAMES;
 use crate::table::{Conflict, Departure, Owner, Route};
 
 /// The longest name of a provider.
@@ -76,6 +77,10 @@ pub(super) fn checked_name<'a>(name: &'a str, what: &str) -> Result<&'a str, Fai
     }
     if name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
         let message = format!("{what} has more than {LONGEST_NAME} bytes, or control characters");
+        return Err(Failure::invalid(message));
+    }
+    if OWN_NAMES.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+        let message = format!("{what} \"{name}\" is the hub's own; choose another");
         return Err(Failure::invalid(message));
     }
     Ok(name)

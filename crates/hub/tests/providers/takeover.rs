@@ -40,6 +40,28 @@ fn one_who_is_refused_takes_nobodys_place() {
     assert_eq!(aliases(&hub), ["a", "b"]);
 }
 
+#[test]
+fn names_of_the_hub_itself_are_nobody_elses() {
+    let hub = hub();
+    for name in ["pinixd", " PinixD ", "builtin", "BUILTIN"] {
+        let (stream, answer) = register(&hub, name, json!([{"alias": "a"}]));
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.contains("the hub's own"), "{name}: {message}");
+        assert_eq!(stream.came(), Came::End(Ok(())));
+        let runtime = Stream::open(&hub, "RuntimeStream", Wire::Grpc);
+        runtime.send(json!({"register": {"name": name}}));
+        let answer = runtime.message()["registerResponse"].clone();
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.contains("the hub's own"), "{name}: {message}");
+    }
+    assert!(aliases(&hub).is_empty());
+    // What begins like one is another.
+    for name in ["pinixd-box-9000", "builtins"] {
+        let (_stream, answer) = register(&hub, name, json!([]));
+        assert_eq!(answer["accepted"], true, "{name}");
+    }
+}
+
 /// Reads the log of a clip.
 fn follow(hub: &super::Running, clip: &str) -> Stream {
     let mut stream = Stream::open(hub, "GetLogs", Wire::ConnectJson);
