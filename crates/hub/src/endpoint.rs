@@ -142,6 +142,16 @@ pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
         Box::pin(async { Err(missing("data")) })
     }
 
+    /// The same, for those who want to know whether somebody has looked at the files.
+    fn ask_for_data(
+        &self,
+        path: String,
+        operation: DataOperation,
+    ) -> BoxFuture<'_, Result<DataAnswer, CallError>> {
+        let answer = self.data(path, operation);
+        Box::pin(async { answer.await.map_err(CallError::Answered) })
+    }
+
     /// Reads one of its web files.
     fn web(&self, request: WebRequest) -> BoxFuture<'_, Result<WebAnswer, Failure>> {
         let _ = request;

@@ -211,8 +211,17 @@ impl Endpoint for RemoteClip {
         path: String,
         operation: DataOperation,
     ) -> BoxFuture<'_, Result<DataAnswer, Failure>> {
+        let answer = self.ask_for_data(path, operation);
+        Box::pin(async { answer.await.map_err(CallError::into_failure) })
+    }
+
+    fn ask_for_data(
+        &self,
+        path: String,
+        operation: DataOperation,
+    ) -> BoxFuture<'_, Result<DataAnswer, CallError>> {
         Box::pin(async move {
-            self.knows_files()?;
+            self.knows_files().map_err(CallError::Unanswered)?;
             let name = operation_name(&operation);
             let (content, mime) = match operation {
                 DataOperation::Write { content, mime } => (content, mime),
@@ -230,10 +239,9 @@ impl Endpoint for RemoteClip {
                 };
                 (Payload::DataCommand(command), size)
             };
-            let result = self
-                .ask(command, Asked::Data, self.session.limits.data)
-                .await?;
-            data_answer(name, result)
+            let result = self.ask(command, Asked::Data, self.session.limits.data);
+            let result = result.await.map_err(CallError::Unanswered)?;
+            data_answer(name, result).map_err(CallError::Answered)
         })
     }
 

@@ -1,6 +1,7 @@
 //! The files of clips. What is wrong with a file is said inside the answer; who may not, or is not there, outside.
 
 use pinion_access::{Caller, Method};
+use pinion_clip::CallError;
 use pinion_clip::data::DataOperation;
 use pinion_proto::hub::{DataRequest, DataResponse};
 use pinion_status::{Code, Failure};
@@ -38,16 +39,20 @@ impl Hub {
             "stat" => DataOperation::Stat,
             _ => DataOperation::Read,
         };
-        let answer = route
-            .endpoint
-            .data(request.path.to_string(), operation)
-            .await;
-        match answer {
-            // Nobody has looked at the file.
-            Err(failure) if matches!(failure.code, Code::Unavailable | Code::DeadlineExceeded) => {
-                Err(failure)
-            }
-            answer => Ok(data_response(answer)),
+        let path = request.path.to_string();
+        match route.endpoint.ask_for_data(path, operation).await {
+            Ok(answer) => Ok(data_response(Ok(answer))),
+            Err(CallError::Unanswered(failure)) => Err(failure),
+            Err(CallError::Answered(failure)) if is_unseen(failure.code) => Err(failure),
+            Err(CallError::Answered(failure)) => Ok(data_response(Err(failure))),
         }
     }
+}
+
+/// Whether a failure says that nobody has looked at the file.
+fn is_unseen(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unavailable | Code::DeadlineExceeded | Code::Unimplemented
+    )
 }

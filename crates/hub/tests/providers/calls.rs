@@ -349,3 +349,33 @@ fn files_that_nobody_gives_out_run_into_the_limit() {
     assert_eq!(status, 404);
     assert!(stream.is_quiet(Duration::from_millis(50)));
 }
+
+#[test]
+fn what_the_hub_refuses_to_do_with_files_is_no_answer_about_a_file() {
+    let hub = hub_with(|limits| limits.calls = 1);
+    let _typed = Stream::typed(&hub, "typed", json!([{"alias": "a"}]));
+    let stream = Stream::provider(&hub, Wire::Grpc, "one", json!([{"alias": "b"}]));
+    for method in ["DataRead", "DataWrite", "Data"] {
+        let (status, body) = hub.call(method, r#"{"clipName":"a","path":"x"}"#);
+        assert_eq!((status, &body["code"]), (501, &json!("unimplemented")));
+    }
+    // One call is all it may have.
+    let call = invoke(&hub, "b", "go");
+    let (_, id) = command(&stream);
+    let (status, body) = hub.call("DataRead", r#"{"clipName":"b","path":"x"}"#);
+    assert_eq!((status, &body["code"]), (429, &json!("resource_exhausted")));
+    stream.send(result(&id, "1", true));
+    assert_eq!(call.join().unwrap().0, 200);
+    // What the provider says about a file stays inside.
+    let (address, token) = (hub.address, hub.token.clone());
+    let reading = std::thread::spawn(move || {
+        let body = r#"{"clipName":"b","path":"x"}"#;
+        super::common::post(address, &token, "DataRead", &[], body)
+    });
+    let id = stream.message_with("dataCommand")["dataCommand"]["requestId"].clone();
+    let error = json!({"code": "resource_exhausted", "message": "the file is too long"});
+    stream.send(json!({"dataResult": {"requestId": id, "error": error}}));
+    let (status, body) = reading.join().unwrap();
+    assert_eq!(status, 200);
+    assert_eq!(body["error"]["message"], "the file is too long");
+}
