@@ -44,6 +44,15 @@ impl Chore {
     }
 }
 
+/// Forgets a chore when nobody waits for it any more.
+struct Forget<'a>(&'a Session, Text);
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.0.state().chores.retain(|chore| chore.id != self.1);
+    }
+}
+
 impl Session {
     /// Has a package installed; tells the alias it got.
     pub(super) async fn have_installed(
@@ -93,9 +102,8 @@ impl Session {
             state.chores.push(Chore { id, task, done });
         }
         self.queue.push(Outgoing::Raw(message(&id)));
-        let end = tokio::time::timeout(limit, end).await;
-        self.state().chores.retain(|chore| chore.id != id);
-        match end {
+        let _forgotten = Forget(self, id);
+        match tokio::time::timeout(limit, end).await {
             Ok(end) => end.unwrap_or_else(|_| Err(disconnected())),
             Err(_) => Err(overdue(&self.name())),
         }
@@ -157,4 +165,30 @@ fn is_same(one: &str, other: &str) -> bool {
 pub(super) fn overdue(name: &str) -> Failure {
     let message = format!("runtime \"{name}\" has not finished in time");
     Failure::new(Code::DeadlineExceeded, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use pinion_access::{Caller, Principal, Via};
+    use pinion_connect::Codec;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_forgotten() {
+        let caller = Caller {
+            principal: Principal::Super,
+            token: None,
+            via: Via::Nothing,
+        };
+        let session = Session::new(caller, Codec::Json, false, std::sync::Arc::default());
+        for _ in 0..3 {
+            let mut removing = Box::pin(session.have_removed("todo", false, Duration::MAX));
+            assert!(removing.as_mut().now_or_never().is_none());
+            assert_eq!(session.state().chores.len(), 1);
+            drop(removing);
+            assert!(session.state().chores.is_empty());
+        }
+    }
 }

@@ -11,7 +11,7 @@ use super::heard::Dialect;
 use super::runtimes::RuntimeSession;
 use super::session::Session;
 use crate::Hub;
-use crate::convert::{clip_info, text};
+use crate::convert::clip_info;
 use crate::table::{Owner, Route, Table};
 
 /// Somebody who installs clips at another place.
@@ -74,37 +74,37 @@ impl Hub {
         let reservation = self.table().reserve(requested, source, &session.owner)?;
         let alias = reservation.alias();
         let before = self.table().get(alias);
-        let (granted, told) = match manager {
+        let granted = match manager {
             Manager::Stream(runtime) => {
                 let clip = runtime.install(source, alias, secret).await?;
                 let name = pinion_clip::alias::normalise(&clip.name);
-                (name.unwrap_or_else(|| alias.to_owned()), Some(clip))
+                name.unwrap_or_else(|| alias.to_owned())
             }
             Manager::Typed(session) => {
                 let limit = session.limits.install;
-                let granted = session.have_installed(source, alias, secret, limit).await?;
-                (granted, None)
+                session.have_installed(source, alias, secret, limit).await?
             }
         };
-        let is_new = |route: &Arc<Route>| {
-            let same = before.as_ref().is_some_and(|it| Arc::ptr_eq(it, route));
-            !same && matches!(route.owner, Owner::Session(_)) && route.provider == session.name()
+        let name = session.name();
+        let offered = |table: &Table| {
+            let is_theirs = |route: &Arc<Route>| {
+                matches!(route.owner, Owner::Session(_)) && route.provider == name
+            };
+            table.get(&granted).filter(is_theirs)
         };
+        let is_new = |route: &Arc<Route>| !before.as_ref().is_some_and(|it| Arc::ptr_eq(it, route));
         let route = settled(self.table(), session.limits.settling, |table| {
-            table.get(&granted).filter(is_new)
+            offered(table).filter(is_new)
         });
-        match (route.await.or_else(|| self.table().get(&granted)), told) {
-            (Some(route), _) => Ok(clip_info(&route)),
-            (None, Some(mut clip)) => {
-                let name = session.name();
-                let message =
-                    format!("runtime \"{name}\" has installed \"{granted}\" but does not offer it");
-                self.say(Level::Warn, &message);
-                clip.provider = text(&name);
-                Ok(clip)
-            }
-            (None, None) => Err(super::flow::disconnected()),
-        }
+        // One that was there before may have been good enough.
+        let route = route.await.or_else(|| offered(self.table()));
+        let route = route.ok_or_else(|| {
+            let message =
+                format!("runtime \"{name}\" has installed \"{granted}\" but does not offer it");
+            self.say(Level::Warn, &message);
+            Failure::new(Code::Unavailable, message)
+        })?;
+        Ok(clip_info(&route))
     }
 
     /// Has a clip removed at another place. Done when it can no longer be called.

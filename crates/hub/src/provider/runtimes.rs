@@ -50,6 +50,18 @@ struct State {
 }
 
 impl RuntimeSession {
+    fn new(caller: Caller, limits: Arc<Limits>) -> Self {
+        Self {
+            caller,
+            connected: Timestamp::now(),
+            name: OnceLock::new(),
+            queue: Queue::new(&limits),
+            limits,
+            closed: CancellationToken::new(),
+            state: Mutex::default(),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -104,8 +116,9 @@ impl RuntimeSession {
             }
             state.pending.insert(id.clone(), done);
         }
+        let _forgotten = Forget(self, id.clone());
         let command = HubRuntimeMessage {
-            payload: Some(command(id.clone())),
+            payload: Some(command(id)),
         };
         let asking = async {
             if !self.queue.put(command, 1024).await {
@@ -114,7 +127,6 @@ impl RuntimeSession {
             end.await.unwrap_or_else(|_| Err(gone()))
         };
         let end = tokio::time::timeout(self.limits.install, asking).await;
-        self.state().pending.remove(&id);
         end.unwrap_or_else(|_| Err(overdue(&self.name())))
     }
 
@@ -159,6 +171,15 @@ impl RuntimeSession {
     }
 }
 
+/// Forgets a request when nobody waits for it any more.
+struct Forget<'a>(&'a RuntimeSession, Text);
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.0.state().pending.remove(&self.1);
+    }
+}
+
 /// That a runtime is no longer there.
 fn gone() -> Failure {
     Failure::new(Code::Unavailable, "runtime disconnected")
@@ -181,16 +202,7 @@ impl Hub {
         call: connect::Call,
     ) -> Result<(), Failure> {
         let lease = self.gate().watch(&caller);
-        let limits = self.limits().clone();
-        let session = Arc::new(RuntimeSession {
-            caller,
-            connected: Timestamp::now(),
-            name: OnceLock::new(),
-            queue: Queue::new(&limits),
-            limits,
-            closed: CancellationToken::new(),
-            state: Mutex::default(),
-        });
+        let session = Arc::new(RuntimeSession::new(caller, self.limits().clone()));
         let _served = Served(&self, &session);
         let (hub, listened) = (self.clone(), session.clone());
         let codec = call.context.codec;
@@ -336,6 +348,31 @@ async fn converse(
                 return Err(Failure::invalid("register message is only allowed once"));
             }
             None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use pinion_access::{Principal, Via};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_forgotten() {
+        let caller = Caller {
+            principal: Principal::Super,
+            token: None,
+            via: Via::Nothing,
+        };
+        let session = RuntimeSession::new(caller, Arc::default());
+        for _ in 0..3 {
+            let mut asking = Box::pin(session.install("@acme/todo", "todo", ""));
+            assert!(asking.as_mut().now_or_never().is_none());
+            assert_eq!(session.state().pending.len(), 1);
+            drop(asking);
+            assert!(session.state().pending.is_empty());
         }
     }
 }

@@ -255,6 +255,24 @@ fn a_full_hub_installs_itself_unless_told_otherwise() {
 }
 
 #[test]
+fn a_clip_that_is_installed_but_not_offered_is_a_failure() {
+    let hub = super::hub_with(|limits| limits.settling = Duration::from_millis(150));
+    let peer = Peer::join(&hub, "one");
+    let _other = Stream::provider(&hub, Wire::Grpc, "other", json!([{"alias": "theirs"}]));
+    for name in ["x", "theirs"] {
+        let wanted = json!({"source": "@acme/x", "provider": "one"});
+        let adding = ask(&hub, "AddClip", wanted);
+        let id = peer.runtime.message()["installCommand"]["requestId"].clone();
+        let result = json!({"requestId": id, "clip": {"name": name}});
+        peer.runtime.send(json!({ "installResult": result }));
+        let (status, body) = adding.join().unwrap();
+        assert_eq!(status, 503, "{body}");
+        let message = body["message"].as_str().unwrap();
+        assert!(message.contains("does not offer it"), "{message}");
+    }
+}
+
+#[test]
 fn a_typed_runtime_may_name_a_clip_as_it_was_told_to() {
     let hub = hub_only();
     let runtime = Stream::open(&hub, "ProviderStream", Wire::ConnectJson);
