@@ -94,7 +94,7 @@ impl Default for Limits {
             head_time: Duration::from_secs(10),
             idle_time: Duration::from_secs(120),
             body_time: Duration::from_secs(30),
-            farewell_time: Duration::from_secs(2),
+            farewell_time: Duration::from_millis(250),
             ping_every: Duration::from_secs(30),
             ping_time: Duration::from_secs(20),
             unary_time: None,

@@ -107,8 +107,18 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
         // Streams without an end of their own would use up the time that calls have.
         hub.dismiss_all();
     };
+    // Polled once the hub is to stop: it hears the second signal and not the first.
+    let cut = async {
+        match Signals::listen() {
+            Ok(mut again) => tokio::select! {
+                () = tokio::time::sleep(GRACE) => {}
+                () = again.end() => {}
+            },
+            Err(_) => tokio::time::sleep(GRACE).await,
+        }
+    };
     tokio::select! {
-        () = server.run(listener, stop, GRACE) => {}
+        () = server.run_until(listener, stop, cut) => {}
         () = importing => {}
     }
     noting.abort();
