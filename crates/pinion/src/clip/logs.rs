@@ -52,7 +52,6 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         follow: line.has("--follow"),
         min_level: line.value("--level").unwrap_or_default().to_owned().into(),
         system: line.has("--system"),
-        ..GetLogsRequest::default()
     };
     let caller = Caller::of(line)?;
     let json = line.has("--json");
