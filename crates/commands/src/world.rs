@@ -33,7 +33,7 @@ impl World {
             directory: directory.into(),
             environment: Arc::new(|_| None),
             stdin: Box::new(std::io::empty()),
-            now: Zoned::now(),
+            now: pinion_zones::now(),
             read: None,
             claimed: None,
         }

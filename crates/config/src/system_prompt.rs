@@ -33,7 +33,7 @@ pub struct PromptParts<'a> {
 
 /// The current date where the user is, as `YYYY-MM-DD`.
 pub fn today() -> String {
-    jiff::Zoned::now().date().to_string()
+    pinion_zones::now().date().to_string()
 }
 
 /// Puts the parts together.

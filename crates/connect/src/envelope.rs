@@ -54,12 +54,12 @@ impl Deframer {
         }
     }
 
-    /// Takes the next piece; the one before must have been used up.
     /// From now on takes no payload longer than this.
     pub(crate) fn shorten(&mut self, most: usize) {
         self.limit = self.limit.min(most);
     }
 
+    /// Takes the next piece; the one before must have been used up.
     pub(crate) fn feed(&mut self, piece: Bytes) {
         debug_assert!(self.pending.is_empty());
         self.pending = piece;

@@ -24,12 +24,12 @@ pub enum Layout {
 }
 
 /// How an output is written that is a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Texts {
     /// As it is.
     Plain,
-    /// The same without what a terminal would obey.
-    Shown,
+    /// The same as this makes of it, without what a terminal would obey, say.
+    Shown(fn(&str) -> String),
     /// As JSON, in quotes.
     Quoted,
 }
@@ -38,18 +38,12 @@ impl Form {
     /// Writes one output and the end of its line, at once.
     pub(crate) fn write(self, value: &Val, output: &mut impl Write) -> io::Result<()> {
         let mut line = Vec::new();
-        match value {
-            Val::TStr(text) if self.texts == Texts::Plain => line.extend_from_slice(text),
-            Val::TStr(text) if self.texts == Texts::Shown => {
-                let shown = |letter: char| match letter {
-                    '\n' | '\t' => letter,
-                    letter if letter.is_control() => '\u{fffd}',
-                    letter => letter,
-                };
-                let text: String = String::from_utf8_lossy(text).chars().map(shown).collect();
-                line.extend_from_slice(text.as_bytes());
+        match (value, self.texts) {
+            (Val::TStr(text), Texts::Plain) => line.extend_from_slice(text),
+            (Val::TStr(text), Texts::Shown(shown)) => {
+                line.extend_from_slice(shown(&String::from_utf8_lossy(text)).as_bytes());
             }
-            value => write(&mut line, &self.printer(), 0, value)?,
+            (value, _) => write(&mut line, &self.printer(), 0, value)?,
         }
         line.push(b'\n');
         output.write_all(&line)

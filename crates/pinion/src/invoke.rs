@@ -177,7 +177,7 @@ impl Printer {
             },
             texts: match (self.json, is_terminal) {
                 (true, _) => Texts::Quoted,
-                (false, true) => Texts::Shown,
+                (false, true) => Texts::Shown(harmless),
                 (false, false) => Texts::Plain,
             },
         }

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller, path_of};
+use crate::invoke::refusal;
 use crate::verb::{Flag, Line, Verb};
 
 /// How often to look whether the clip whose commands are tools has changed.
@@ -263,12 +264,7 @@ impl Calling {
             Err(refusal) => Some((Err(refusal), Self::Over)),
             Ok(Some(InvokeResponse {
                 error: Some(error), ..
-            })) => {
-                let code = Code::all().find(|code| *error.code == *code.as_str());
-                let refusal =
-                    Refusal::new(code.unwrap_or(Code::Unknown), error.message.to_string());
-                Some((Err(refusal), Self::Over))
-            }
+            })) => Some((Err(refusal(&error)), Self::Over)),
             Ok(Some(answer)) => Some((Ok(answer.output), Self::Under(answers))),
         }
     }

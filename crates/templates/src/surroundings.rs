@@ -45,7 +45,7 @@ impl Default for Limits {
 impl Default for Surroundings {
     fn default() -> Self {
         Self {
-            now: Zoned::now(),
+            now: pinion_zones::now(),
             environment: Arc::new(|_| None),
             seed: None,
             limits: Limits::default(),

@@ -7,6 +7,8 @@ use jiff::{Timestamp, Zoned};
 
 /// Where machines keep the rules of time zones.
 const RULES: &str = "/usr/share/zoneinfo";
+/// What leads to those of the machine's own zone.
+const MACHINE: &str = "/etc/localtime";
 
 /// The zone of this name, if the machine knows it. `UTC` is known to every machine.
 ///
@@ -28,7 +30,17 @@ pub fn named(name: &str) -> Option<TimeZone> {
 
 /// The zone of the machine, or the one that `TZ` says.
 pub fn local() -> TimeZone {
-    said(std::env::var("TZ").ok().as_deref()).unwrap_or_else(TimeZone::system)
+    match std::env::var("TZ") {
+        // Whatever else it may say is known to the library.
+        Ok(variable) => said(&variable).unwrap_or_else(TimeZone::system),
+        Err(_) => of_machine().unwrap_or_else(TimeZone::system),
+    }
+}
+
+/// The zone whose rules the machine goes by, from that one file.
+fn of_machine() -> Option<TimeZone> {
+    let name = std::fs::read_link(MACHINE).ok()?;
+    named(name.strip_prefix(RULES).ok()?.to_str()?)
 }
 
 /// The time in that zone.
@@ -36,10 +48,9 @@ pub fn now() -> Zoned {
     Timestamp::now().to_zoned(local())
 }
 
-/// The zone that `TZ` names. Whatever else it may say is known to the library.
-fn said(variable: Option<&str>) -> Option<TimeZone> {
-    let name = variable?;
-    named(name.strip_prefix(':').unwrap_or(name))
+/// The zone that `TZ` names.
+fn said(variable: &str) -> Option<TimeZone> {
+    named(variable.strip_prefix(':').unwrap_or(variable))
 }
 
 #[cfg(test)]
@@ -49,14 +60,14 @@ mod tests {
     #[test]
     fn a_zone_is_known_by_its_name() {
         for name in ["utc", ":UTC"] {
-            assert_eq!(said(Some(name)), Some(TimeZone::UTC));
+            assert_eq!(said(name), Some(TimeZone::UTC));
         }
-        for other in [None, Some(""), Some("CET-1CEST,M3.5.0,M10.5.0/3")] {
+        for other in ["", "CET-1CEST,M3.5.0,M10.5.0/3"] {
             assert_eq!(said(other), None);
         }
         // Not every machine has the rules.
         if Path::new(RULES).join("Asia/Tokyo").exists() {
-            let tokyo = said(Some("Asia/Tokyo")).unwrap();
+            let tokyo = said("Asia/Tokyo").unwrap();
             assert_eq!(tokyo.to_offset(Timestamp::UNIX_EPOCH).seconds(), 9 * 3600);
         }
     }

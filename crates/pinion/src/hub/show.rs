@@ -30,12 +30,7 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
 
 /// Text of others without anything a terminal would obey.
 pub(crate) fn plain(text: &str) -> String {
-    let shown = |letter: char| match letter {
-        '\t' => ' ',
-        letter if letter.is_control() => '\u{fffd}',
-        letter => letter,
-    };
-    text.chars().map(shown).collect()
+    harmless(text).replace('\t', " ").replace('\n', "\u{fffd}")
 }
 
 /// The same for text of several lines.
