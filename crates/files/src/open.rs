@@ -1,0 +1,80 @@
+//! Opens regular files.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use nix::fcntl::OFlag;
+
+use crate::place::{self, FileKind};
+
+/// Opens a regular file for reading.
+pub fn open(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path)
+}
+
+/// Opens a regular file with `options`. `O_NONBLOCK` and `O_NOCTTY` are added, which regular files ignore.
+///
+/// Do not pass `truncate(true)`: the content would be lost before the type is known. Use [`crate::replace`], or open
+/// without it and call `set_len(0)`.
+pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    match place::locate(path) {
+        Ok(target) => drop(target.require_regular()?),
+        // With `create(true)` the file comes into being; without it the open below reports the error.
+        Err(error) if error.kind() == ErrorKind::NotFound => place::refuse(path)?,
+        Err(error) => return Err(error),
+    }
+    let file = options
+        .custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits())
+        .open(path)?;
+    match FileKind::of(&file.metadata()?).refusal() {
+        Some(error) => Err(error),
+        None => Ok(file),
+    }
+}
+
+/// Creates a file that must not exist yet and opens it for writing. `mode` is subject to the umask.
+pub fn create_new(path: &Path, mode: u32) -> io::Result<File> {
+    place::refuse(path)?;
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifo_does_not_block_and_a_device_is_not_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let error = open(&fifo).unwrap_err();
+        assert_eq!(error.to_string(), "is a FIFO, not a regular file");
+        let error = open_with(OpenOptions::new().write(true), &fifo).unwrap_err();
+        assert_eq!(error.to_string(), "is a FIFO, not a regular file");
+        let error = open(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(error.to_string(), "is a device, not a regular file");
+        assert_eq!(
+            open(dir.path()).unwrap_err().kind(),
+            ErrorKind::IsADirectory
+        );
+    }
+
+    #[test]
+    fn a_missing_file_is_created_on_request() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("new");
+        assert_eq!(open(&path).unwrap_err().kind(), ErrorKind::NotFound);
+        open_with(OpenOptions::new().append(true).create(true), &path).unwrap();
+        assert!(path.is_file());
+        assert_eq!(
+            create_new(&path, 0o600).unwrap_err().kind(),
+            ErrorKind::AlreadyExists
+        );
+    }
+}

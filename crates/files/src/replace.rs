@@ -1,0 +1,233 @@
+//! Replaces the content of a file: all of it or none of it.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::place::{self, Target};
+
+/// Options of [`replace`].
+#[derive(Debug, Clone, Copy)]
+pub struct Replace {
+    /// The mode of a new file, subject to the umask. An existing file keeps its mode unless `force_mode` is set.
+    pub mode: u32,
+    /// Gives an existing file `mode` as well: for files with secrets.
+    pub force_mode: bool,
+    /// Waits until the content and the directory entry are on the disk.
+    pub sync: bool,
+    /// Writes into the old file where a rename would lose its other hard links, its owner or its directory's rules.
+    /// Without it such a file is replaced by a new one.
+    pub in_place: bool,
+}
+
+impl Replace {
+    /// For files of the program itself that only their owner may read: mode 0600, on the disk when the call returns.
+    pub const PRIVATE: Self = Self {
+        mode: 0o600,
+        force_mode: true,
+        sync: true,
+        in_place: false,
+    };
+    /// For files that belong to the user: new ones get the usual mode, existing ones keep everything but their content.
+    pub const USER: Self = Self {
+        mode: 0o666,
+        force_mode: false,
+        sync: false,
+        in_place: true,
+    };
+}
+
+/// Makes `content` the whole content of the regular file at `path`, which need not exist. Its directory must.
+///
+/// A symbolic link stays and its target is replaced. Anything that exists and is not a regular file is left alone and is
+/// an error. After a crash the file holds the old content or the new one, and perhaps a copy named
+/// `.NAME.PID-N.unfinished` stays beside it.
+pub fn replace(path: &Path, content: &[u8], options: Replace) -> io::Result<()> {
+    let existing = match place::locate(path) {
+        Ok(target) => Some(target.require_regular()?),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            place::refuse(path)?;
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    let Some(existing) = existing else {
+        return match fs::read_link(path) {
+            // A dangling link: the file it names comes into being. A loop of links failed above.
+            Ok(link) => replace(&parent(path).join(link), content, options),
+            Err(_) => replace_by_rename(path, content, options.mode, None, options.sync),
+        };
+    };
+    if options.in_place && !renames_losslessly(&existing) {
+        return write_in_place(path, content, options.sync);
+    }
+    let mode = if options.force_mode {
+        options.mode
+    } else {
+        existing.metadata.mode() & 0o7777
+    };
+    let replaced = replace_by_rename(&existing.path, content, mode, Some(mode), options.sync);
+    match replaced {
+        // The directory may be one in which this user cannot create files.
+        Err(error) if options.in_place && error.kind() != ErrorKind::StorageFull => {
+            write_in_place(path, content, options.sync)
+        }
+        replaced => replaced,
+    }
+}
+
+/// The file has one name, belongs to this user and may be written.
+fn renames_losslessly(existing: &Target) -> bool {
+    let metadata = &existing.metadata;
+    metadata.nlink() == 1
+        && metadata.uid() == nix::unistd::geteuid().as_raw()
+        && metadata.gid() == nix::unistd::getegid().as_raw()
+        && metadata.mode() & 0o200 != 0
+}
+
+fn replace_by_rename(
+    target: &Path,
+    content: &[u8],
+    mode: u32,
+    exact_mode: Option<u32>,
+    sync: bool,
+) -> io::Result<()> {
+    let copy = copy_beside(target)?;
+    let written = (|| {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode & 0o777)
+            .open(&copy)?;
+        if let Some(mode) = exact_mode {
+            file.set_permissions(Permissions::from_mode(mode))?;
+        }
+        file.write_all(content)?;
+        if sync {
+            file.sync_all()?;
+        }
+        fs::rename(&copy, target)
+    })();
+    if let Err(error) = written {
+        // The copy may not exist; there is nothing else to do about it.
+        let _ = fs::remove_file(&copy);
+        return Err(error);
+    }
+    if sync {
+        File::open(parent(target))?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn write_in_place(path: &Path, content: &[u8], sync: bool) -> io::Result<()> {
+    let mut file = crate::open_with(OpenOptions::new().write(true).create(true), path)?;
+    file.set_len(0)?;
+    file.write_all(content)?;
+    if sync {
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+/// A name beside `target` that no other call of this or another process uses.
+fn copy_beside(target: &Path) -> io::Result<PathBuf> {
+    static COPIES: AtomicU32 = AtomicU32::new(0);
+    let name = target.file_name().ok_or(ErrorKind::InvalidInput)?;
+    let number = COPIES.fetch_add(1, Ordering::Relaxed);
+    let mut copy = OsString::from(".");
+    copy.push(name);
+    copy.push(format!(".{}-{number}.unfinished", std::process::id()));
+    let copy = target.with_file_name(copy);
+    // A process with the same id died here earlier.
+    match fs::remove_file(&copy) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(copy),
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn mode_links_and_neighbours_survive() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("script");
+        let link = dir.path().join("link");
+        let twin = dir.path().join("twin");
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o754)).unwrap();
+        symlink("script", &link).unwrap();
+        replace(&link, b"new", Replace::USER).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o754);
+
+        fs::hard_link(&file, &twin).unwrap();
+        replace(&file, b"shared", Replace::USER).unwrap();
+        assert_eq!(fs::read(&twin).unwrap(), b"shared");
+        replace(&file, b"secret", Replace::PRIVATE).unwrap();
+        assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::read(&twin).unwrap(), b"shared");
+        assert_eq!(names(dir.path()), ["link", "script", "twin"]);
+    }
+
+    #[test]
+    fn a_dangling_link_creates_its_target() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("link");
+        symlink("target", &link).unwrap();
+        replace(&link, b"x", Replace::PRIVATE).unwrap();
+        assert_eq!(fs::read(dir.path().join("target")).unwrap(), b"x");
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+    }
+
+    #[test]
+    fn only_regular_files_are_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let device = dir.path().join("null");
+        symlink("/dev/null", &device).unwrap();
+        for options in [Replace::USER, Replace::PRIVATE] {
+            for path in [&fifo, &device, &dir.path().to_owned()] {
+                replace(path, b"x", options).unwrap_err();
+            }
+            replace(Path::new("/dev/stdin"), b"x", options).unwrap_err();
+        }
+        assert_eq!(names(dir.path()), ["fifo", "null"]);
+        assert_eq!(
+            crate::FileKind::of(&fs::metadata("/dev/null").unwrap()),
+            crate::FileKind::Device
+        );
+    }
+
+    #[test]
+    fn a_failed_write_keeps_the_old_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = replace(&dir.path().join("none/file"), b"x", Replace::PRIVATE).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert_eq!(names(dir.path()), [""; 0]);
+    }
+}
