@@ -9,6 +9,7 @@
 //! - Paths that pass through `/proc/<pid>/fd` and the other magic links of procfs, and files below the `/proc` directory
 //!   of this process, are refused. `/dev/stdin`, `/dev/stdout`, `/dev/stderr` and `/dev/fd/N` are such paths.
 //! - Reading takes a limit in bytes. The limit counts bytes read, not the size the file system reports.
+//! - Only [`open_named`], for a path that the user typed, also opens a FIFO: `<(command)` of a shell is one.
 //! - Replacing writes a complete copy and renames it over the old file; a symbolic link stays, its target is replaced.
 //!
 //! The functions block, so asynchronous code calls them on a blocking thread. Nothing here starts a thread.
@@ -18,12 +19,14 @@
     reason = "the names of file types and fields say what they are"
 )]
 
+mod lock;
 mod open;
 mod place;
 mod read;
 mod replace;
 
-pub use open::{create_new, open, open_with};
+pub use lock::{LockDirectory, lock};
+pub use open::{create_new, open, open_named, open_with};
 pub use place::{FileKind, Target, locate, refuse};
-pub use read::{read, read_if_present, read_text};
+pub use read::{read, read_if_present, read_named, read_text};
 pub use replace::{Replace, replace};

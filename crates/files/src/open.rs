@@ -2,7 +2,8 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use nix::fcntl::OFlag;
@@ -31,6 +32,35 @@ pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     match FileKind::of(&file.metadata()?).refusal() {
         Some(error) => Err(error),
         None => Ok(file),
+    }
+}
+
+/// Opens a file that the user named on the command line for reading: a regular file, or a FIFO such as `<(command)`.
+///
+/// A FIFO blocks until its writer opens it, as the user asked for. The program's own standard input and output are refused.
+pub fn open_named(path: &Path) -> io::Result<File> {
+    if FileKind::of(&std::fs::metadata(path)?) != FileKind::Fifo {
+        return open(path);
+    }
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlag::O_NOCTTY.bits())
+        .open(path)?;
+    let metadata = file.metadata()?;
+    let is_own = |standard: std::os::fd::BorrowedFd<'_>| {
+        nix::sys::stat::fstat(standard).is_ok_and(|own| {
+            (own.st_dev, own.st_ino) == (MetadataExt::dev(&metadata), MetadataExt::ino(&metadata))
+        })
+    };
+    if is_own(io::stdin().as_fd()) || is_own(io::stdout().as_fd()) {
+        return Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            "is the standard input or output of this program",
+        ));
+    }
+    match FileKind::of(&metadata) {
+        FileKind::Fifo => Ok(file),
+        kind => kind.refusal().map_or(Ok(file), Err),
     }
 }
 
@@ -63,6 +93,19 @@ mod tests {
             open(dir.path()).unwrap_err().kind(),
             ErrorKind::IsADirectory
         );
+    }
+
+    #[test]
+    fn a_named_fifo_is_read_and_a_device_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let writer = fifo.clone();
+        let writer = std::thread::spawn(move || std::fs::write(writer, "text"));
+        assert_eq!(crate::read_named(&fifo, 4).unwrap(), b"text");
+        writer.join().unwrap().unwrap();
+        let error = open_named(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(error.to_string(), "is a device, not a regular file");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Reads regular files up to a limit.
 
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
@@ -7,14 +8,22 @@ use std::path::Path;
 ///
 /// A larger file is an error of kind `FileTooLarge`, and at most `limit` + 1 bytes of it were read.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = crate::open(path)?;
+    read_file(crate::open(path)?, limit)
+}
+
+/// Like [`read`], for a file that the user named on the command line: it may be a FIFO, see [`crate::open_named`].
+pub fn read_named(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_file(crate::open_named(path)?, limit)
+}
+
+fn read_file(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let size = file.metadata()?.len();
     if size > limit {
         return Err(too_large(limit));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    // Files of procfs report a size of 0, and any file may grow while it is read.
+    // FIFOs and files of procfs report a size of 0, and any file may grow while it is read.
     if bytes.len() as u64 > limit {
         return Err(too_large(limit));
     }

@@ -1,11 +1,15 @@
 //! Replaces the content of a file: all of it or none of it.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
 
 use crate::place::{self, Target};
 
@@ -43,8 +47,8 @@ impl Replace {
 /// Makes `content` the whole content of the regular file at `path`, which need not exist. Its directory must.
 ///
 /// A symbolic link stays and its target is replaced. Anything that exists and is not a regular file is left alone and is
-/// an error. After a crash the file holds the old content or the new one, and perhaps a copy named
-/// `.NAME.PID-N.unfinished` stays beside it.
+/// an error. After a crash the file holds the old content or the new one, and perhaps a copy named `.NAME.unfinished`
+/// stays beside it until the next call.
 pub fn replace(path: &Path, content: &[u8], options: Replace) -> io::Result<()> {
     let existing = match place::locate(path) {
         Ok(target) => Some(target.require_regular()?),
@@ -71,8 +75,8 @@ pub fn replace(path: &Path, content: &[u8], options: Replace) -> io::Result<()> 
     };
     let replaced = replace_by_rename(&existing.path, content, mode, Some(mode), options.sync);
     match replaced {
-        // The directory may be one in which this user cannot create files.
-        Err(error) if options.in_place && error.kind() != ErrorKind::StorageFull => {
+        // The directory is one in which this user cannot create files.
+        Err(error) if options.in_place && error.kind() == ErrorKind::PermissionDenied => {
             write_in_place(path, content, options.sync)
         }
         replaced => replaced,
@@ -95,13 +99,8 @@ fn replace_by_rename(
     exact_mode: Option<u32>,
     sync: bool,
 ) -> io::Result<()> {
-    let copy = copy_beside(target)?;
+    let (copy, mut file) = create_copy(target, mode & 0o777)?;
     let written = (|| {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode & 0o777)
-            .open(&copy)?;
         if let Some(mode) = exact_mode {
             file.set_permissions(Permissions::from_mode(mode))?;
         }
@@ -112,10 +111,12 @@ fn replace_by_rename(
         fs::rename(&copy, target)
     })();
     if let Err(error) = written {
-        // The copy may not exist; there is nothing else to do about it.
+        // The first error is the one to report.
         let _ = fs::remove_file(&copy);
         return Err(error);
     }
+    // Closing it ends the lock on what is now the target.
+    drop(file);
     if sync {
         File::open(parent(target))?.sync_all()?;
     }
@@ -124,28 +125,93 @@ fn replace_by_rename(
 
 fn write_in_place(path: &Path, content: &[u8], sync: bool) -> io::Result<()> {
     let mut file = crate::open_with(OpenOptions::new().write(true).create(true), path)?;
-    file.set_len(0)?;
+    let (before, after) = (file.metadata()?.len(), content.len() as u64);
+    if after > before {
+        // A full disk and a size limit are found before the old content is overwritten.
+        if let Err(error) = allocate(&file, before, after - before) {
+            let _ = file.set_len(before);
+            return Err(error);
+        }
+    }
     file.write_all(content)?;
+    file.set_len(after)?;
     if sync {
         file.sync_all()?;
     }
     Ok(())
 }
 
-/// A name beside `target` that no other call of this or another process uses.
-fn copy_beside(target: &Path) -> io::Result<PathBuf> {
+fn allocate(file: &File, offset: u64, length: u64) -> io::Result<()> {
+    let signed = |number: u64| i64::try_from(number).map_err(|_| ErrorKind::FileTooLarge);
+    match nix::fcntl::posix_fallocate(file, signed(offset)?, signed(length)?) {
+        // The file system cannot reserve space; writing reports what is wrong.
+        Err(Errno::EOPNOTSUPP | Errno::EINVAL | Errno::ENOSYS) => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// Creates the copy that replaces `target`, and locks it as the sign that its process lives.
+///
+/// The copy is named `.NAME.unfinished`, so that the next call finds and removes one that a killed process left. While
+/// another call replaces the same file, the copy gets a name of its own.
+fn create_copy(target: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     static COPIES: AtomicU32 = AtomicU32::new(0);
     let name = target.file_name().ok_or(ErrorKind::InvalidInput)?;
-    let number = COPIES.fetch_add(1, Ordering::Relaxed);
-    let mut copy = OsString::from(".");
-    copy.push(name);
-    copy.push(format!(".{}-{number}.unfinished", std::process::id()));
-    let copy = target.with_file_name(copy);
-    // A process with the same id died here earlier.
-    match fs::remove_file(&copy) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(copy),
+    let named = |ending: &str| {
+        let mut copy = OsString::from(".");
+        // File names have at most 255 bytes.
+        copy.push(OsStr::from_bytes(&name.as_bytes()[..name.len().min(200)]));
+        copy.push(ending);
+        target.with_file_name(copy)
+    };
+    let copy = named(".unfinished");
+    remove_abandoned(&copy);
+    match create_locked(&copy, mode) {
+        Ok(Some(file)) => return Ok((copy, file)),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
     }
+    let number = COPIES.fetch_add(1, Ordering::Relaxed);
+    let copy = named(&format!(".{}-{number}.unfinished", std::process::id()));
+    remove_abandoned(&copy);
+    let file = crate::create_new(&copy, mode)?;
+    Ok((copy, file))
+}
+
+/// Creates and locks a file. `None` if another call took it for an abandoned one before it was locked, and removes it.
+fn create_locked(copy: &Path, mode: u32) -> io::Result<Option<File>> {
+    let file = crate::create_new(copy, mode)?;
+    match file.try_lock() {
+        Ok(()) => Ok(is_at(&file, copy).then_some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(_)) => {
+            // A file system without locks.
+            fs::remove_file(copy)?;
+            Ok(None)
+        }
+    }
+}
+
+/// Removes a copy whose process was killed. Living processes hold a lock on theirs until it is renamed.
+fn remove_abandoned(copy: &Path) {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits());
+    let Ok(file) = options.open(copy) else {
+        return;
+    };
+    if file.try_lock().is_ok() && is_at(&file, copy) {
+        let _ = fs::remove_file(copy);
+    }
+}
+
+/// Whether `path` names the open regular `file` and not one that replaced it.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(named)) = (file.metadata(), fs::symlink_metadata(path)) else {
+        return false;
+    };
+    open.is_file() && (open.dev(), open.ino()) == (named.dev(), named.ino())
 }
 
 fn parent(path: &Path) -> &Path {
@@ -221,6 +287,52 @@ mod tests {
             crate::FileKind::of(&fs::metadata("/dev/null").unwrap()),
             crate::FileKind::Device
         );
+    }
+
+    #[test]
+    fn a_copy_that_a_killed_process_left_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.json");
+        let copy = dir.path().join(".settings.json.unfinished");
+        fs::write(&copy, "half").unwrap();
+        replace(&path, b"whole", Replace::PRIVATE).unwrap();
+        assert_eq!(names(dir.path()), ["settings.json"]);
+
+        // The copy of a living process stays, and does not stop others.
+        let held = create_locked(&copy, 0o600).unwrap().unwrap();
+        replace(&path, b"again", Replace::PRIVATE).unwrap();
+        assert!(is_at(&held, &copy));
+        drop(held);
+        replace(&path, b"third", Replace::PRIVATE).unwrap();
+        assert_eq!(names(dir.path()), ["settings.json"]);
+        assert_eq!(fs::read(&path).unwrap(), b"third");
+
+        // What is not a regular file is not a copy.
+        nix::unistd::mkfifo(&copy, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        replace(&path, b"last", Replace::PRIVATE).unwrap();
+        assert_eq!(
+            names(dir.path()),
+            [".settings.json.unfinished", "settings.json"]
+        );
+    }
+
+    #[test]
+    fn many_writers_leave_one_whole_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("n".repeat(255));
+        std::thread::scope(|scope| {
+            for writer in 0..4_u8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        replace(path, &[b'a' + writer; 4096], Replace::USER).unwrap();
+                    }
+                });
+            }
+        });
+        let content = fs::read(&path).unwrap();
+        assert!(content.len() == 4096 && content.iter().all(|byte| *byte == content[0]));
+        assert_eq!(names(dir.path()).len(), 1);
     }
 
     #[test]
