@@ -1,5 +1,7 @@
 //! Go's `fmt.Sprintf`.
 
+use std::fmt::Write;
+
 use crate::number;
 use crate::print::{self, quoted};
 use crate::value::Value;
@@ -49,6 +51,9 @@ pub(crate) fn sprintf(format: &str, values: &[Value], limit: usize) -> Result<St
             out.push_str(&format!("%!{verb}(BADINDEX)"));
         } else if let Some(value) = values.get(next) {
             next += 1;
+            if least_size(value, flags) > limit.saturating_sub(out.len()) {
+                return Err("the result is too large".to_owned());
+            }
             out.push_str(&formatted(value, verb, flags));
         } else {
             out.push_str(&format!("%!{verb}(MISSING)"));
@@ -179,6 +184,20 @@ fn bounded(number: u64) -> Result<usize, String> {
     }
 }
 
+/// Bytes that the fields of a value take at least: each item of a list has a field of its own.
+fn least_size(value: &Value, flags: Flags) -> usize {
+    let sum = |total: usize, size| total.saturating_add(size);
+    match value {
+        Value::List(list) => list.iter().map(|item| least_size(item, flags)).fold(0, sum),
+        Value::Map(map) => map
+            .values()
+            .map(|item| least_size(item, flags))
+            .fold(map.len().saturating_mul(flags.width.unwrap_or(0)), sum),
+        Value::Int(_) | Value::Float(_) => flags.width.max(flags.precision).unwrap_or(0),
+        _ => flags.width.unwrap_or(0),
+    }
+}
+
 fn formatted(value: &Value, verb: char, flags: Flags) -> String {
     match (verb, value) {
         ('T', value) => padded(value.type_name(), flags),
@@ -243,17 +262,18 @@ fn formatted(value: &Value, verb: char, flags: Flags) -> String {
         }
         ('x' | 'X', Value::String(text)) => {
             let bytes = text.bytes().take(flags.precision.unwrap_or(usize::MAX));
-            let separator = if flags.space { " " } else { "" };
-            let digits: Vec<String> = bytes
-                .map(|byte| {
-                    if verb == 'x' {
-                        format!("{byte:02x}")
-                    } else {
-                        format!("{byte:02X}")
-                    }
-                })
-                .collect();
-            padded(&digits.join(separator), flags)
+            let mut digits = String::with_capacity(text.len().saturating_mul(2));
+            for byte in bytes {
+                if flags.space && !digits.is_empty() {
+                    digits.push(' ');
+                }
+                let _ = if verb == 'x' {
+                    write!(digits, "{byte:02x}")
+                } else {
+                    write!(digits, "{byte:02X}")
+                };
+            }
+            padded(&digits, flags)
         }
         // A value of another kind is shown all the same, as wide as it was asked for.
         (verb, value) => format!(
@@ -378,7 +398,7 @@ fn float(number: f64, verb: char, flags: Flags) -> String {
     }
     let size = number.abs();
     let digits = match verb {
-        'f' | 'F' => format!("{size:.*}", flags.precision.unwrap_or(6)),
+        'f' | 'F' => number::fixed(size, flags.precision.unwrap_or(6)),
         'e' => number::scientific(size, Some(flags.precision.unwrap_or(6))),
         'E' => number::scientific(size, Some(flags.precision.unwrap_or(6))).to_uppercase(),
         _ => {

@@ -117,21 +117,34 @@ pub(crate) fn special(number: f64) -> Option<&'static str> {
 
 /// A float with an exponent of at least two digits, as `%e` prints it; no precision means the shortest.
 pub(crate) fn scientific(number: f64, precision: Option<usize>) -> String {
-    let text = match precision {
+    let digits = precision.map(|digits| digits.min(LAST_DIGIT));
+    let text = match digits {
         Some(digits) => format!("{number:.digits$e}"),
         None => format!("{number:e}"),
     };
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
+    let zeros = "0".repeat(precision.unwrap_or(0).saturating_sub(LAST_DIGIT));
+    format!("{mantissa}{zeros}e{sign}{:02}", exponent.abs())
 }
+
+/// A float with so many digits after the point, as `%.3f` prints it.
+pub(crate) fn fixed(number: f64, precision: usize) -> String {
+    let digits = precision.min(LAST_DIGIT);
+    let zeros = "0".repeat(precision - digits);
+    format!("{number:.digits$}{zeros}")
+}
+
+/// Digits after the point that can be other than zero. The formatter of the standard library panics from 65,536 on.
+const LAST_DIGIT: usize = 1_100;
 
 /// A float with so many digits that count, as `%.3g` prints it.
 pub(crate) fn general_with(number: f64, digits: usize) -> String {
     if number == 0.0 {
         return "0".to_owned();
     }
+    let digits = digits.min(LAST_DIGIT);
     let rounded = format!("{number:.*e}", digits - 1);
     let exponent: i32 = rounded
         .rsplit_once('e')

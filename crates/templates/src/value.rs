@@ -74,7 +74,9 @@ impl Value {
 
     /// A map of values.
     pub fn map(entries: BTreeMap<String, Value>) -> Self {
-        let extent = around(entries.values());
+        let mut extent = around(entries.values());
+        let keys = entries.keys().map(|key| key.len() as u64 / 32);
+        extent.weight = keys.fold(extent.weight, u64::saturating_add);
         Self::Map(Map(Arc::new(Sized {
             content: entries,
             extent,

@@ -49,20 +49,92 @@ fn too_much_of_anything_is_stopped() {
 
 #[test]
 fn too_large_results_are_refused_before_they_are_made() {
+    let surroundings = Surroundings {
+        environment: std::sync::Arc::new(|_| Some("x".repeat(100_000))),
+        ..Surroundings::default()
+    };
     for text in [
         r#"{{repeat 1000000000000 "abc"}}"#,
         r#"{{printf "%1000000000d" 1}}"#,
         r#"{{printf "%*d" 1000000000 1}}"#,
         "{{until 1000000000}}",
+        "{{until -9223372036854775808}}",
         "{{seq 1 1000000000}}",
+        r#"{{seq 1e308 "x"}}"#,
+        "{{seq 9223372036854775807 0}}",
+        "{{seq -9223372036854775808 9223372036854775807}}",
         "{{untilStep 0 9223372036854775807 1}}",
+        "{{untilStep 0 -9223372036854775808 -1}}",
+        "{{untilStep -9223372036854775808 9223372036854775807 1}}",
+        "{{untilStep 9223372036854775807 -9223372036854775808 -1}}",
+        r#"{{printf "%1000000d" (until 1000000)}}"#,
+        r#"{{printf "%.1000000d" (until 1000000)}}"#,
+        r#"{{splitList "" (repeat 33000000 "x")}}"#,
+        r#"{{splitList "x" (repeat 33000000 "x")}}"#,
+        r#"{{split "" (repeat 33000000 "x")}}"#,
+        r#"{{splitn "x" 100000000 (repeat 33000000 "x")}}"#,
+        r#"{{regexFindAll "x" (repeat 16000000 "x") -1}}"#,
+        r#"{{regexSplit "x" (repeat 16000000 "x") -1}}"#,
+        r#"{{printf "%x" (repeat 33000000 "x")}}"#,
+        r#"{{expandenv (repeat 1000000 "$LONG")}}"#,
+        r#"{{fromJson (print "[" (repeat 8000000 "[],") "0]")}}"#,
+        r#"{{mustFromJson (print "[" (repeat 8000000 "[],") "0]")}}"#,
+        r#"{{$k := dict (repeat 1000000 "k") 1}}{{$x := list $k}}{{range 16}}{{$x = concat $x $x}}{{end}}{{print $x}}"#,
+        r#"{{$x := until 900000}}{{range 60}}{{$x = list $x}}{{end}}{{toYaml $x}}"#,
+        r#"{{$x := until 900000}}{{range 60}}{{$x = list $x}}{{end}}{{toPrettyJson $x}}"#,
         "{{randAlpha 100000000000}}",
         "{{randomStringList 1000000 1000000 1000000}}",
         r#"{{indent 1000000000 "a\nb"}}"#,
         r#"{{padLeft "a" 1000000000}}"#,
         r#"{{regexMatch "((a{1000}){1000}){1000}" "a"}}"#,
     ] {
-        assert!(rendered(text, &Value::Nil).is_err(), "{text}");
+        let result = Template::parse("t", text)
+            .unwrap()
+            .render(&Value::Nil, &surroundings);
+        assert!(result.is_err(), "{text}");
+        assert!(peak_memory() < MOST_MEMORY, "{text}");
+    }
+}
+
+/// Bytes that a template may make the process hold, whatever it is.
+const MOST_MEMORY: u64 = 1 << 30;
+
+/// The most memory that this process held so far; 0 where the system does not tell.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = peak.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
+    kilobytes.unwrap_or(0_u64) * 1024
+}
+
+#[test]
+fn work_that_grows_faster_than_its_texts_ends() {
+    for text in [
+        // Each character of one text is looked for in another.
+        r#"{{trimAll (print (repeat 10000000 "b") "a") (repeat 10000000 "a")}}"#,
+        // Items that are compared with each other.
+        r#"{{$x := until 500}}{{$y := list $x}}{{range 11}}{{$y = concat $y $y}}{{end}}{{len (uniq $y)}}"#,
+        // Each match begins with a search to the end of the text.
+        r#"{{len (regexFindAll ".*[^A-Z]|[A-Z]" (repeat 1000000 "A") -1)}}"#,
+    ] {
+        let _ = rendered(text, &Value::Nil);
+    }
+}
+
+#[test]
+fn long_fractions_are_filled_with_zeros() {
+    for (text, expected) in [
+        (
+            r#"{{printf "%.70000f" 0.5}}"#,
+            format!("0.5{}", "0".repeat(69_999)),
+        ),
+        (
+            r#"{{printf "%.70000e" 0.5}}"#,
+            format!("5.{}e-01", "0".repeat(70_000)),
+        ),
+        (r#"{{printf "%.70000g" 0.5}}"#, "0.5".to_owned()),
+    ] {
+        assert_eq!(rendered(text, &Value::Nil).unwrap(), expected, "{text}");
     }
 }
 
@@ -129,6 +201,23 @@ fn limits_can_be_set() {
     );
 }
 
+/// Whole numbers, the ends of their range more often than by chance.
+fn hostile_number() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        any::<i64>(),
+        -20_i64..20,
+        prop::sample::select(vec![
+            i64::MIN,
+            i64::MIN + 1,
+            i64::MAX,
+            i64::MAX - 1,
+            0,
+            1_000_000,
+            -1_000_000
+        ]),
+    ]
+}
+
 proptest! {
     #[test]
     fn text_without_actions_is_itself(text in "[^{]{0,200}") {
@@ -177,6 +266,38 @@ proptest! {
             ("f", Value::text(format)), ("n", Value::Int(number)), ("x", Value::Float(float)),
         ]);
         let _ = rendered("{{printf .f .n .x \"s\" true nil}}", &data);
+    }
+
+    #[test]
+    fn lists_of_numbers_are_right_or_refused(
+        start in hostile_number(), end in hostile_number(), step in hostile_number()
+    ) {
+        let (distance, step) = (i128::from(end) - i128::from(start), i128::from(step));
+        let expected = if step == 0 || (distance > 0) != (step > 0) {
+            0
+        } else {
+            distance.unsigned_abs().div_ceil(step.unsigned_abs())
+        };
+        let result = rendered(&format!("{{{{len (untilStep {start} {end} {step})}}}}"), &Value::Nil);
+        if expected > 1_000_000 {
+            prop_assert!(result.is_err());
+        } else {
+            prop_assert_eq!(result, Ok(expected.to_string()));
+        }
+    }
+
+    #[test]
+    fn no_function_takes_more_than_its_share(
+        name in prop::sample::select(pinion_templates::function_names()),
+        arguments in prop::collection::vec(prop::sample::select(vec![
+            "0", "1", "-1", "3", "99999999999", "9223372036854775807", "-9223372036854775808", "1.5", "1e308", "nil",
+            "true", "\"\"", "\"x\"", "\"aé🥊\"", "\"%9999d\"", "\"%999999999v\"", "\"(a*)*b\"", "(list 1 2 3)",
+            "(dict \"a\" 1)", "now", "(until 5000)", "(repeat 100000 \"x\")", "(list)", "\"-1.5h\"", "(dict)",
+        ]), 0..5),
+    ) {
+        let text = format!("{{{{ {name} {} }}}}", arguments.join(" "));
+        let _ = rendered(&text, &Value::Nil);
+        prop_assert!(peak_memory() < MOST_MEMORY, "{}", text);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! JSON, YAML, base 64 and 32, checksums.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::Digest;
 
-use super::{Arguments, Function, Outcome, Scope, exactly, given};
+use super::{Arguments, Function, Outcome, Scope, countable, exactly, given};
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
@@ -23,15 +25,21 @@ pub(super) const TABLE: &[Function] = &[
     exactly("toPrettyJson", 1, pretty),
     exactly("mustToPrettyJson", 1, pretty),
     exactly("fromJson", 1, |_, args| {
-        Ok(serde_json::from_str(args.text(0)?).map_or(Value::Nil, |json| Value::from_json(&json)))
+        let text = args.text(0)?;
+        countable(values_in(text))?;
+        Ok(serde_json::from_str(text).map_or(Value::Nil, |json| Value::from_json(&json)))
     }),
     exactly("mustFromJson", 1, |_, args| {
-        match serde_json::from_str(args.text(0)?) {
+        let text = args.text(0)?;
+        countable(values_in(text))?;
+        match serde_json::from_str(text) {
             Ok(json) => Ok(Value::from_json(&json)),
             Err(error) => Err(format!("the text is not JSON: {error}")),
         }
     }),
-    exactly("toYaml", 1, |_, args| given(yaml(&args.get(0).to_json()))),
+    exactly("toYaml", 1, |scope, args| {
+        yaml(scope, &args.get(0).to_json()).and_then(given)
+    }),
     exactly("b64enc", 1, |_, args| given(STANDARD.encode(args.text(0)?))),
     exactly("b64dec", 1, |_, args| {
         match STANDARD.decode(args.text(0)?) {
@@ -79,26 +87,75 @@ fn escaped(json: &str) -> String {
     out
 }
 
-fn pretty(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
-    match serde_json::to_string_pretty(&args.get(0).to_json()) {
-        Ok(json) => given(escaped(&json)),
-        Err(error) => Err(error.to_string()),
+/// An upper limit of the values that JSON holds: what separates and opens them, outside of texts.
+fn values_in(json: &str) -> usize {
+    let (mut count, mut in_text, mut is_escaped) = (1, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_text => is_escaped = true,
+            b'"' => in_text = !in_text,
+            b',' | b':' | b'[' | b'{' if !in_text => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+/// Text that is written to the end or refused where it becomes too large: each line may begin with many blanks.
+struct Growing {
+    text: String,
+    limit: usize,
+}
+
+impl Growing {
+    fn new(scope: &Scope<'_>) -> Self {
+        Self {
+            text: String::new(),
+            limit: scope.surroundings.limits.output,
+        }
+    }
+
+    fn too_large(&self) -> String {
+        format!("the result would be larger than {} bytes", self.limit)
+    }
+}
+
+impl std::fmt::Write for Growing {
+    fn write_str(&mut self, part: &str) -> std::fmt::Result {
+        if self.text.len().saturating_add(part.len()) > self.limit {
+            return Err(std::fmt::Error);
+        }
+        self.text.push_str(part);
+        Ok(())
+    }
+}
+
+fn pretty(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    let mut out = Growing::new(scope);
+    // `#` is the form with a line for each value.
+    match write!(out, "{:#}", args.get(0).to_json()) {
+        Ok(()) => given(escaped(&out.text)),
+        Err(_) => Err(out.too_large()),
     }
 }
 
 /// YAML, with four blanks for each level.
-fn yaml(json: &serde_json::Value) -> String {
+fn yaml(scope: &Scope<'_>, json: &serde_json::Value) -> Result<String, String> {
     let options = serde_saphyr::ser_options! {
         indent_step: 4,
         compact_list_indent: false,
         prefer_block_scalars: true,
         folded_wrap_chars: 1_000_000,
     };
-    let mut text = serde_saphyr::to_string_with_options(json, options).unwrap_or_default();
+    let mut out = Growing::new(scope);
+    serde_saphyr::to_fmt_writer_with_options(&mut out, json, options)
+        .map_err(|_| out.too_large())?;
+    let mut text = out.text;
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    text
+    Ok(text)
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

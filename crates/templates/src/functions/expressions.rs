@@ -1,10 +1,11 @@
 //! Regular expressions, in Go's dialect.
 
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use regex::Regex;
 
-use super::{Arguments, Function, Outcome, Scope, bounded, exactly, given};
+use super::{Arguments, Function, LONGEST, Outcome, Scope, bounded, countable, exactly, given};
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
@@ -43,6 +44,10 @@ pub(super) const TABLE: &[Function] = &[
 
 /// The memory one compiled expression may take.
 const SIZE: usize = 1 << 20;
+
+/// How long all matches of one expression in one text may take. One match is found in linear time; to find all of them
+/// can take quadratic time.
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How many compiled expressions are kept.
 const KEPT: usize = 32;
@@ -129,12 +134,29 @@ fn count(number: i64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
+/// The same items, and an error instead of the next one when they take too long.
+fn within_time<T>(items: impl Iterator<Item = T>) -> impl Iterator<Item = Result<T, String>> {
+    let started = Instant::now();
+    items.map(move |item| {
+        if started.elapsed() > SEARCH_TIMEOUT {
+            return Err(format!(
+                "the search takes longer than {} seconds",
+                SEARCH_TIMEOUT.as_secs()
+            ));
+        }
+        Ok(item)
+    })
+}
+
 fn find_all(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let expression = compiled(scope, args.text(0)?, args.text(1)?)?;
-    let found = expression
-        .find_iter(args.text(1)?)
-        .take(count(args.int(2)?));
-    Ok(Value::texts(found.map(|found| found.as_str())))
+    let text = args.text(1)?;
+    let wanted = count(args.int(2)?).min(LONGEST + 1);
+    let found = within_time(expression.find_iter(text).take(wanted))
+        .map(|found| found.map(|found| found.as_str()))
+        .collect::<Result<Vec<_>, _>>()?;
+    countable(found.len())?;
+    Ok(Value::texts(found))
 }
 
 fn split(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
@@ -142,8 +164,12 @@ fn split(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let text = args.text(1)?;
     let parts: Vec<&str> = match args.int(2)? {
         0 => Vec::new(),
-        number => expression.splitn(text, count(number)).collect(),
+        number => {
+            let wanted = count(number).min(LONGEST + 1);
+            within_time(expression.splitn(text, wanted)).collect::<Result<_, _>>()?
+        }
     };
+    countable(parts.len())?;
     Ok(Value::texts(parts))
 }
 
@@ -161,7 +187,11 @@ fn replace_all(
 ) -> Outcome {
     // A match may be put in as often as the replacement names a group.
     let groups = 1 + with.matches('$').count();
-    let matches = expression.find_iter(text).count();
+    let mut matches = 0_usize;
+    for found in within_time(expression.find_iter(text)) {
+        found?;
+        matches += 1;
+    }
     bounded(
         scope,
         text.len()

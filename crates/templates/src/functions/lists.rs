@@ -1,6 +1,6 @@
 //! Sprig's functions on lists.
 
-use super::{Arguments, Function, Outcome, Scope, exactly, from};
+use super::{Arguments, Function, Outcome, Scope, comparable, exactly, from};
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
@@ -51,8 +51,8 @@ pub(super) const TABLE: &[Function] = &[
         Ok(Value::list(args.items(0)?.iter().rev().cloned().collect()))
     })
     .shallow(),
-    exactly("uniq", 1, |_, args| uniq(args)),
-    exactly("mustUniq", 1, |_, args| uniq(args)),
+    exactly("uniq", 1, uniq),
+    exactly("mustUniq", 1, uniq),
     from("without", 1, without),
     from("mustWithout", 1, without),
     exactly("has", 2, has),
@@ -89,14 +89,9 @@ fn concat(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     Ok(Value::list(items))
 }
 
-/// The largest list whose items are compared with each other.
-const COMPARED: usize = 4_000;
-
-fn uniq(args: &Arguments<'_>) -> Outcome {
+fn uniq(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let items = args.items(0)?;
-    if items.len() > COMPARED {
-        return Err(format!("the list has more than {COMPARED} items"));
-    }
+    comparable(scope, args.get(0).extent().weight, items.len())?;
     let mut kept: Vec<Value> = Vec::new();
     for item in items {
         if !kept.contains(item) {
@@ -106,9 +101,10 @@ fn uniq(args: &Arguments<'_>) -> Outcome {
     Ok(Value::list(kept))
 }
 
-fn without(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+fn without(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let items = args.items(0)?.iter();
     let dropped = args.from(1);
+    comparable(scope, args.get(0).extent().weight, dropped.len())?;
     Ok(Value::list(
         items
             .filter(|item| !dropped.contains(item))

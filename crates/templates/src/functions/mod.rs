@@ -270,6 +270,30 @@ fn bounded(scope: &Scope<'_>, bytes: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// The most items of a list that a function makes.
+const LONGEST: usize = 1_000_000;
+
+/// Refuses lists that would be longer than any list may be, before they are made.
+fn countable(items: usize) -> Result<usize, String> {
+    if items > LONGEST {
+        return Err(format!("the list would have more than {LONGEST} items"));
+    }
+    Ok(items)
+}
+
+/// Steps that one comparison of all items with each other may take.
+const COMPARED: u64 = 100_000_000;
+
+/// Refuses to compare so many values of this weight, all in all, with so many others.
+fn comparable(scope: &mut Scope<'_>, weight: u64, others: usize) -> Result<(), String> {
+    let steps = weight.saturating_mul(others as u64);
+    if steps > COMPARED {
+        return Err("there is too much to compare".to_owned());
+    }
+    scope.work += steps / 64;
+    Ok(())
+}
+
 fn given(text: impl Into<std::sync::Arc<str>>) -> Outcome {
     Ok(Value::text(text))
 }

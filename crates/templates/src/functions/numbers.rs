@@ -1,11 +1,8 @@
 //! Sprig's functions on numbers.
 
 use super::conversion::{to_float, to_int};
-use super::{Arguments, Function, Outcome, Scope, between, exactly, from, given};
+use super::{Arguments, Function, Outcome, Scope, between, countable, exactly, from, given};
 use crate::value::Value;
-
-/// The longest list of numbers.
-const LONGEST: i64 = 1_000_000;
 
 pub(super) const TABLE: &[Function] = &[
     exactly("abs", 1, |_, args| {
@@ -94,20 +91,19 @@ fn stepped(start: i64, end: i64, step: i64) -> Outcome {
     if step == 0 {
         return Ok(Value::list(Vec::new()));
     }
-    let count = end.saturating_sub(start).checked_div(step).unwrap_or(0);
-    if count > LONGEST {
-        return Err(format!("the list would have more than {LONGEST} numbers"));
-    }
-    let mut numbers = Vec::new();
-    let mut number = start;
-    while if step > 0 { number < end } else { number > end } {
-        numbers.push(Value::Int(number));
-        match number.checked_add(step) {
-            Some(next) => number = next,
-            None => break,
-        }
-    }
-    Ok(Value::list(numbers))
+    // The distance of two numbers can be twice as far as a number reaches.
+    let distance = i128::from(end) - i128::from(start);
+    let step = i128::from(step);
+    let count = if (distance > 0) == (step > 0) {
+        distance.unsigned_abs().div_ceil(step.unsigned_abs())
+    } else {
+        0
+    };
+    let count = countable(usize::try_from(count).unwrap_or(usize::MAX))?;
+    let number = |index| i64::try_from(i128::from(start) + index as i128 * step).unwrap_or(end);
+    Ok(Value::list(
+        (0..count).map(|index| number(index).into()).collect(),
+    ))
 }
 
 /// `seq 3` is `1 2 3`, `seq 2 4` is `2 3 4`, `seq 0 2 6` is `0 2 4 6`.

@@ -1,24 +1,18 @@
 //! Sprig's functions on text.
 
-use super::{Arguments, Function, Outcome, Scope, between, bounded, exactly, from, given};
+use std::collections::HashSet;
+
+use super::{
+    Arguments, Function, Outcome, Scope, between, bounded, countable, exactly, from, given,
+};
 use crate::print;
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
     exactly("upper", 1, |_, args| given(args.text(0)?.to_uppercase())),
     exactly("lower", 1, |_, args| given(args.text(0)?.to_lowercase())),
-    exactly("trimAll", 2, |_, args| {
-        given(
-            args.text(1)?
-                .trim_matches(|c| args.text(0).is_ok_and(|set| set.contains(c))),
-        )
-    }),
-    exactly("trimall", 2, |_, args| {
-        given(
-            args.text(1)?
-                .trim_matches(|c| args.text(0).is_ok_and(|set| set.contains(c))),
-        )
-    }),
+    exactly("trimAll", 2, trim_all),
+    exactly("trimall", 2, trim_all),
     exactly("trimPrefix", 2, |_, args| {
         let text = args.text(1)?;
         given(text.strip_prefix(args.text(0)?).unwrap_or(text))
@@ -64,7 +58,7 @@ pub(super) const TABLE: &[Function] = &[
     exactly("join", 2, join),
     exactly("split", 2, split),
     exactly("splitList", 2, |_, args| {
-        Ok(Value::texts(parts(args.text(1)?, args.text(0)?)))
+        parts(args.text(1)?, args.text(0)?).map(Value::texts)
     }),
     exactly("splitn", 3, splitn),
     exactly("sortAlpha", 1, |_, args| {
@@ -180,12 +174,20 @@ fn indent(scope: &Scope<'_>, args: &Arguments<'_>) -> Result<String, String> {
     ))
 }
 
+fn trim_all(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
+    // A text of many characters is searched for each character of another.
+    let set: HashSet<char> = args.text(0)?.chars().collect();
+    given(args.text(1)?.trim_matches(|c| set.contains(&c)))
+}
+
 /// Parts between separators; without one, the characters.
-fn parts(text: &str, separator: &str) -> Vec<String> {
+fn parts(text: &str, separator: &str) -> Result<Vec<String>, String> {
     if separator.is_empty() {
-        return text.chars().map(String::from).collect();
+        countable(text.chars().count())?;
+        return Ok(text.chars().map(String::from).collect());
     }
-    text.split(separator).map(str::to_owned).collect()
+    countable(text.matches(separator).count() + 1)?;
+    Ok(text.split(separator).map(str::to_owned).collect())
 }
 
 fn numbered(parts: Vec<String>) -> Value {
@@ -198,14 +200,15 @@ fn numbered(parts: Vec<String>) -> Value {
 }
 
 fn split(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
-    Ok(numbered(parts(args.text(1)?, args.text(0)?)))
+    parts(args.text(1)?, args.text(0)?).map(numbered)
 }
 
 fn splitn(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let (separator, count, text) = (args.text(0)?, args.count(1)?, args.text(2)?);
     if separator.is_empty() {
-        return Ok(numbered(parts(text, separator)));
+        return parts(text, separator).map(numbered);
     }
+    countable(count.min(text.matches(separator).count() + 1))?;
     Ok(numbered(
         text.splitn(count, separator).map(str::to_owned).collect(),
     ))
@@ -232,7 +235,9 @@ fn expand(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
         if name.is_empty() {
             out.push('$');
         } else {
-            out.push_str(&(scope.surroundings.environment)(name).unwrap_or_default());
+            let value = (scope.surroundings.environment)(name).unwrap_or_default();
+            bounded(scope, out.len().saturating_add(value.len()))?;
+            out.push_str(&value);
         }
         rest = tail;
     }
