@@ -1,5 +1,6 @@
 //! One command file.
 
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 use crate::built_in::BuiltIn;
@@ -131,26 +132,27 @@ fn read(directory: &Path, path: &Path) -> Result<(String, String), CommandError>
             path: path.to_owned(),
         });
     }
-    let text = read_file(&directory.join(path)).map_err(|reason| CommandError::Unreadable {
+    let text = pinion_files::read_named(&directory.join(path), LARGEST);
+    let text = as_text(text).map_err(|reason| CommandError::Unreadable {
         path: path.to_owned(),
         reason,
     })?;
     Ok((path.display().to_string(), text))
 }
 
-/// The text of a command file.
+/// The text of a file in a repository.
 pub(crate) fn read_file(path: &Path) -> Result<String, String> {
-    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+    as_text(pinion_files::read(path, LARGEST))
+}
+
+fn as_text(bytes: io::Result<Vec<u8>>) -> Result<String, String> {
+    let bytes = bytes.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::IsADirectory => "it is a directory, expected a YAML file".to_owned(),
+        ErrorKind::FileTooLarge => format!("it is larger than {} MiB", LARGEST >> 20),
+        ErrorKind::InvalidInput => format!("it {error}"),
         _ => error.to_string(),
     })?;
-    if metadata.is_dir() {
-        return Err("it is a directory, expected a YAML file".to_owned());
-    }
-    if metadata.len() > LARGEST {
-        return Err(format!("it is larger than {} MiB", LARGEST >> 20));
-    }
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 

@@ -1,7 +1,7 @@
 //! What a command line is read in: a directory, an environment, standard input, a clock.
 
 use std::fmt;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -78,11 +78,11 @@ impl World {
             return self.input();
         }
         let path = self.path(name);
-        let file =
-            std::fs::File::open(&path).map_err(|error| format!("cannot open {name}: {error}"))?;
-        if path.is_dir() {
-            return Err(format!("{name} is a directory, expected a file"));
-        }
+        let file = pinion_files::open_named(&path).map_err(|error| match error.kind() {
+            ErrorKind::IsADirectory => format!("{name} is a directory, expected a file"),
+            ErrorKind::InvalidInput => format!("{name} {error}"),
+            _ => format!("cannot open {name}: {error}"),
+        })?;
         limited(file, name)
     }
 

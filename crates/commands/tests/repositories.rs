@@ -311,6 +311,18 @@ fn hostile_files_are_refused() {
             assert_eq!(result.unwrap_err().code(), "command_malformed");
         }
     }
+    let odd = directory(&[("good.yaml", "name: good\nshort: G\nprompt: hi\n")]);
+    nix::unistd::mkfifo(&odd.path().join("x.yaml"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let repository = Repository::load(&[odd.path().to_owned()], BUILT_INS);
+    let [failure] = repository.failures() else {
+        panic!("{:?}", repository.failures())
+    };
+    let reason = failure.reason.to_string();
+    assert!(
+        reason.ends_with("it is a FIFO, not a regular file"),
+        "{reason}"
+    );
+
     let large = tempfile::tempdir().unwrap();
     std::fs::write(
         large.path().join("x.yaml"),

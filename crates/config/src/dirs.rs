@@ -27,7 +27,16 @@ pub struct Dirs {
 impl Dirs {
     /// The directories of this process.
     pub fn from_env() -> io::Result<Self> {
-        Ok(Self::new(env::current_dir()?, |name| env::var_os(name)))
+        let cwd = env::current_dir().map_err(|error| {
+            let message = match error.kind() {
+                io::ErrorKind::NotFound => {
+                    "the current directory does not exist any more; change to another one".into()
+                }
+                _ => format!("the current directory cannot be used: {error}"),
+            };
+            io::Error::new(error.kind(), message)
+        })?;
+        Ok(Self::new(cwd, |name| env::var_os(name)))
     }
 
     /// The directories for a working directory and a set of environment variables.

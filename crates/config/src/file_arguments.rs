@@ -83,7 +83,7 @@ impl FileArguments {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, ConfigError> {
-    text_file::read_bytes(path, FILE_LIMIT).map_err(|error| {
+    pinion_files::read_named(path, FILE_LIMIT).map_err(|error| {
         let path = path.to_owned();
         if text_file::is_absent(&error) {
             ConfigError::FileNotFound { path }

@@ -3,21 +3,31 @@
 //! A change happens under a lock that pi respects too (a directory next to the file), re-reads the
 //! file, and replaces it in one rename. A file that does not parse is never written.
 
-use std::fs::{self, DirBuilder, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::thread;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 use std::time::Duration;
 
+use pinion_files::{LockDirectory, Replace};
 use serde_json::{Map, Value};
 
 use crate::{ConfigError, Notice, text_file};
 
-const LOCK_TRIES: u32 = 10;
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
+/// How long a change waits for another process, as in pi.
+const LOCK_WAIT: Duration = Duration::from_millis(200);
 /// A lock this old was left behind by a process that died.
 const LOCK_STALE: Duration = Duration::from_secs(10);
+
+/// Takes the lock that pi uses for `path`.
+pub(crate) fn lock(path: &Path) -> Result<LockDirectory, ConfigError> {
+    LockDirectory::take(path, LOCK_WAIT, LOCK_STALE).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => ConfigError::Locked {
+            path: path.to_owned(),
+        },
+        _ => ConfigError::io("lock", path)(error),
+    })
+}
 
 /// A JSON object, or what is wrong with the file.
 enum Parsed {
@@ -94,7 +104,7 @@ pub(crate) fn update(
         .create(parent)
         .map_err(ConfigError::io("create", parent))?;
 
-    let _lock = Lock::take(path)?;
+    let _lock = lock(path)?;
     let text = text_file::read_text_if_present(path).map_err(ConfigError::io("read", path))?;
     let mut object = match parse(text.as_deref().unwrap_or_default()) {
         Parsed::Object(object) => object,
@@ -121,67 +131,19 @@ pub(crate) fn update(
     if text.is_some_and(|text| text.ends_with('\n')) {
         out.push('\n');
     }
-    replace(path, parent, out.as_bytes()).map_err(ConfigError::io("write", path))
-}
-
-/// Puts `bytes` into `path` in one step, keeping its permissions (0600 for a new file).
-fn replace(path: &Path, parent: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mode = fs::metadata(path).map_or(0o600, |metadata| metadata.permissions().mode());
-    let mut file = tempfile::Builder::new()
-        .prefix(".write-")
-        .tempfile_in(parent)?;
-    file.as_file()
-        .set_permissions(Permissions::from_mode(mode & 0o7777))?;
-    file.write_all(bytes)?;
-    file.as_file().sync_data()?;
-    file.persist(path)?;
-    Ok(())
-}
-
-/// The directory `<file>.lock`, removed when dropped.
-struct Lock(PathBuf);
-
-impl Lock {
-    fn take(path: &Path) -> Result<Self, ConfigError> {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".lock");
-        let lock = PathBuf::from(name);
-        for attempt in 0..LOCK_TRIES {
-            if attempt > 0 {
-                thread::sleep(LOCK_PAUSE);
-            }
-            match fs::create_dir(&lock) {
-                Ok(()) => return Ok(Self(lock)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    if is_stale(&lock) {
-                        // Whoever removes it first wins; everybody then competes again.
-                        let _ = fs::remove_dir(&lock);
-                    }
-                }
-                Err(error) => return Err(ConfigError::io("lock", path)(error)),
-            }
-        }
-        Err(ConfigError::Locked {
-            path: path.to_owned(),
-        })
-    }
-}
-
-fn is_stale(lock: &Path) -> bool {
-    fs::metadata(lock)
-        .and_then(|metadata| metadata.modified())
-        .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > LOCK_STALE))
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
+    let options = Replace {
+        mode: 0o600,
+        sync: true,
+        ..Replace::USER
+    };
+    pinion_files::replace(path, out.as_bytes(), options).map_err(ConfigError::io("write", path))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::thread;
 
     use serde_json::json;
 
@@ -254,6 +216,19 @@ mod tests {
         fs::File::open(&lock).unwrap().set_modified(old).unwrap();
         set(&file, "a", json!(1)).unwrap();
         assert!(!lock.exists());
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("s.json");
+        symlink("/dev/null", &file).unwrap();
+        let mut notices = Vec::new();
+        assert!(read(&file, &mut notices).is_empty());
+        assert_eq!(notices[0].code, "unreadable_file");
+        assert!(set(&file, "a", json!(1)).is_err());
+        assert!(fs::symlink_metadata(&file).unwrap().is_symlink());
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }
 
     #[test]

@@ -4,10 +4,11 @@
 //! look-ups and nothing else.
 
 use std::fs::{self, DirBuilder};
-use std::io::Write;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
+use pinion_files::Replace;
 use serde_json::{Map, Value, json};
 
 use crate::{ConfigError, Dirs, Notice, Settings, SettingsFile, json_file};
@@ -59,6 +60,8 @@ fn move_credentials(dirs: &Dirs, settings: &Settings) -> Option<Notice> {
     let outcome = write_private(&auth, &credentials).and_then(|()| {
         if oauth.is_file() {
             let done = dirs.agent_dir.join("oauth.json.migrated");
+            // What is not a regular file is not replaced.
+            pinion_files::is_regular(&done).map_err(ConfigError::io("replace", &done))?;
             fs::rename(&oauth, done).map_err(ConfigError::io("rename", &oauth))?;
         }
         if keys.is_some() {
@@ -102,22 +105,18 @@ fn credentials(
     credentials
 }
 
-/// Writes a new file that only the user can read; never replaces one.
+/// Writes a new file that only the user can read, under the lock that pi uses; never replaces one.
 fn write_private(path: &Path, object: &Map<String, Value>) -> Result<(), ConfigError> {
     let parent = path.parent().unwrap_or(Path::new("/"));
-    let write = || -> std::io::Result<()> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(parent)?;
-        // Temporary files are made with mode 0600.
-        let mut file = tempfile::Builder::new()
-            .prefix(".write-")
-            .tempfile_in(parent)?;
-        file.write_all(serde_json::to_string_pretty(object)?.as_bytes())?;
-        file.as_file().sync_data()?;
-        file.persist_noclobber(path)?;
-        Ok(())
-    };
-    write().map_err(ConfigError::io("write", path))
+    let failed = ConfigError::io("write", path);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
+    made.map_err(ConfigError::io("create", parent))?;
+    let _lock = json_file::lock(path)?;
+    if fs::symlink_metadata(path).is_ok() {
+        return Err(failed(ErrorKind::AlreadyExists.into()));
+    }
+    let written = serde_json::to_string_pretty(object)
+        .map_err(io::Error::from)
+        .and_then(|text| pinion_files::replace(path, text.as_bytes(), Replace::PRIVATE));
+    written.map_err(failed)
 }

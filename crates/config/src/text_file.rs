@@ -1,38 +1,14 @@
-//! Reading text files that others wrote: bounded, regular files only, never a panic on bad bytes.
-//!
-//! A pipe or a device in place of a file would hang or flood a start-up, so it is refused.
+//! Reads text files that others wrote: bounded, regular files only, never a panic on bad bytes.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 /// More than any prompt, skill or settings file needs; a larger file is a mistake or an attack.
 pub(crate) const TEXT_LIMIT: u64 = 8 * 1024 * 1024;
 
-/// Reads a regular file of at most `limit` bytes.
-pub(crate) fn read_bytes(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    // Looked at before opening: opening a named pipe for reading would already block.
-    let metadata = fs::metadata(path)?;
-    if metadata.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    if !metadata.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let mut bytes = Vec::with_capacity(metadata.len().min(limit) as usize + 1);
-    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(io::Error::other(format!(
-            "larger than {} MiB",
-            limit / (1024 * 1024)
-        )));
-    }
-    Ok(bytes)
-}
-
 /// Reads a text file; invalid UTF-8 becomes U+FFFD and a byte order mark is dropped.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
-    let mut bytes = read_bytes(path, TEXT_LIMIT)?;
+    let mut bytes = pinion_files::read(path, TEXT_LIMIT)?;
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         bytes.drain(..3);
     }
@@ -64,6 +40,8 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
+
     use super::*;
 
     #[test]

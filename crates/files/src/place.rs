@@ -96,6 +96,17 @@ pub fn locate(path: &Path) -> io::Result<Target> {
     Ok(Target { path, metadata })
 }
 
+/// Returns whether a regular file exists at `path`, without opening it. Anything else that exists is an error.
+///
+/// For paths that a library such as SQLite opens by itself.
+pub fn is_regular(path: &Path) -> io::Result<bool> {
+    match locate(path) {
+        Ok(target) => target.require_regular().map(|_| true),
+        Err(error) if error.kind() == ErrorKind::NotFound => refuse(path).map(|()| false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Fails if `path` leads to a descriptor of a process, or to a file of this process below `/proc`.
 ///
 /// Says nothing about the type of the file, and nothing about a path that does not exist or cannot be reached.
@@ -264,7 +275,11 @@ mod tests {
             locate(&ring).unwrap_err().raw_os_error(),
             Some(Errno::ELOOP as i32)
         );
-        let none = locate(&dir.path().join("none")).unwrap_err();
-        assert_eq!(none.kind(), ErrorKind::NotFound);
+        let none = dir.path().join("none");
+        assert_eq!(locate(&none).unwrap_err().kind(), ErrorKind::NotFound);
+        assert!(!is_regular(&none).unwrap());
+        assert!(is_regular(&link).unwrap());
+        is_regular(dir.path()).unwrap_err();
+        is_regular(Path::new("/dev/null")).unwrap_err();
     }
 }

@@ -280,6 +280,37 @@ fn what_is_no_database_is_left_alone() {
     drop(timeline(&path));
 }
 
+#[test]
+fn devices_pipes_and_descriptors_are_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name);
+    nix::unistd::mkfifo(&at("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::os::unix::fs::symlink("/dev/null", at("device")).unwrap();
+    std::os::unix::fs::symlink("/proc/self/fd/0", at("descriptor")).unwrap();
+    fs::create_dir(at("directory")).unwrap();
+    for name in ["fifo", "device", "descriptor", "directory"] {
+        let path = at(name);
+        for error in [
+            open_timeline(&file(&path)).err().unwrap(),
+            open_turns(&file(&path)).err().unwrap(),
+            read_timeline(&file(&path)).err().unwrap(),
+        ] {
+            assert_eq!(error.code(), "history_io", "{error}");
+        }
+    }
+    // A pipe where SQLite keeps its journal.
+    filled(&at("turns.db"));
+    nix::unistd::mkfifo(&at("turns.db-journal"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let error = open_timeline(&file(&at("turns.db"))).err().unwrap();
+    assert!(
+        error
+            .to_string()
+            .ends_with("turns.db-journal: is a FIFO, not a regular file"),
+        "{error}"
+    );
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 6);
+}
+
 /// A database of several pages, closed.
 fn filled(path: &Path) {
     let mut store = timeline(path);

@@ -8,6 +8,7 @@ use crate::error::{Notice, ProfileError};
 use crate::places::{Place, PlaceKind, Surroundings, expand, git_root, places};
 use crate::profile::Profile;
 use crate::slug::Slug;
+use crate::source::LARGEST;
 
 /// A name that documents had long ago.
 const REFUSED: &str = ".pinocchio-profile.yml";
@@ -112,7 +113,17 @@ impl Config {
                 path: place.path.clone(),
             });
         }
-        let text = match std::fs::read_to_string(&place.path) {
+        // The user may name `<(command)`; other places are looked at without being asked for.
+        let bytes = if explicit {
+            pinion_files::read_named(&place.path, LARGEST)
+        } else {
+            pinion_files::read(&place.path, LARGEST)
+        };
+        let text = bytes.and_then(|bytes| {
+            String::from_utf8(bytes)
+                .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "is not UTF-8"))
+        });
+        let text = match text {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return match explicit {

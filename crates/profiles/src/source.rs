@@ -1,7 +1,6 @@
 //! Where registries come from: YAML files and SQLite databases, named in one line of text.
 
 use std::fmt;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,9 @@ use crate::error::{Notice, ProfileError};
 use crate::places::Surroundings;
 use crate::registry::{self, Registry};
 use crate::sqlite;
+
+/// The largest document in bytes. Registries have a few kilobytes.
+pub(crate) const LARGEST: u64 = 8 << 20;
 
 /// Something that holds registries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,12 +58,13 @@ impl Source {
     pub(crate) fn open(&self, notices: &mut Vec<Notice>) -> Result<Vec<Registry>, ProfileError> {
         match self {
             Self::Yaml(path) => {
-                let text =
-                    std::fs::read_to_string(path).map_err(|error| ProfileError::Unreadable {
+                let text = pinion_files::read_text(path, LARGEST).map_err(|error| {
+                    ProfileError::Unreadable {
                         what: "registry",
                         path: path.clone(),
                         reason: error.to_string(),
-                    })?;
+                    }
+                })?;
                 registry::read_yaml(&text, self, notices).map(|registry| vec![registry])
             }
             Self::Sqlite(path) => sqlite::read(path, path, self, notices),
@@ -89,9 +92,7 @@ fn looks_like_a_database(path: &Path) -> bool {
         return true;
     }
     let mut start = [0; 16];
-    // Only plain files: opening a pipe would wait for a writer.
-    path.is_file()
-        && File::open(path).is_ok_and(|mut file| file.read_exact(&mut start).is_ok())
+    pinion_files::open(path).is_ok_and(|mut file| file.read_exact(&mut start).is_ok())
         && start == *b"SQLite format 3\0"
 }
 

@@ -23,11 +23,15 @@ pub(crate) fn read(
     source: &Source,
     notices: &mut Vec<Notice>,
 ) -> Result<Vec<Registry>, ProfileError> {
-    let rows = rows(file, source).map_err(|error| ProfileError::Unreadable {
+    let unreadable = |reason: String| ProfileError::Unreadable {
         what: "registry database",
         path: shown.to_owned(),
-        reason: error.to_string(),
-    })?;
+        reason,
+    };
+    if matches!(source, Source::Sqlite(_)) {
+        pinion_files::is_regular(file).map_err(|error| unreadable(error.to_string()))?;
+    }
+    let rows = rows(file, source).map_err(|error| unreadable(error.to_string()))?;
     let mut registries = Vec::with_capacity(rows.len());
     for (slug, payload) in rows {
         registries.push(row(&slug, &payload, source, notices)?);

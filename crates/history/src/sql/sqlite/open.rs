@@ -1,6 +1,6 @@
 //! The way to an open SQLite database: what is there is looked at before anything is changed.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -96,7 +96,7 @@ enum Found {
     WithLog,
 }
 
-/// Looks at a file without SQLite, which would make one or make one out of it.
+/// Looks at a file without SQLite, which would create one, or write a journal beside a device.
 fn look(location: &SqliteLocation) -> Result<Found, HistoryError> {
     let Some(path) = &location.file else {
         return Ok(Found::Plain);
@@ -106,19 +106,24 @@ fn look(location: &SqliteLocation) -> Result<Found, HistoryError> {
         path: path.clone(),
         source,
     };
-    let mut file = match File::open(path) {
+    // SQLite opens these without looking what they are.
+    for beside in ["-wal", "-shm", "-journal"]
+        .iter()
+        .filter_map(|suffix| location.beside(suffix))
+    {
+        pinion_files::is_regular(&beside).map_err(|source| HistoryError::Io {
+            action: "read",
+            path: beside,
+            source,
+        })?;
+    }
+    let file = match pinion_files::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(error) => return Err(failed(error)),
     };
-    if file.metadata().map_err(failed)?.is_dir() {
-        return Err(failed(ErrorKind::IsADirectory.into()));
-    }
     let mut header = Vec::with_capacity(20);
-    file.by_ref()
-        .take(20)
-        .read_to_end(&mut header)
-        .map_err(failed)?;
+    file.take(20).read_to_end(&mut header).map_err(failed)?;
     match header.as_slice() {
         [] => Ok(Found::Plain),
         [magic @ .., _, _, _, 2] if magic == MAGIC => Ok(Found::WithLog),
