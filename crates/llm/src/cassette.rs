@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use crate::answer::blank;
 use crate::decoder::ResponseDecoder;
+use crate::waits::{Interruption, Waits};
 use crate::{EventStream, Provider, Request, StreamEvent};
 pub use recorder::Recorder;
 pub(crate) use recorder::Recording;
@@ -31,7 +32,7 @@ pub(crate) const PROVIDER: &str = "cassette";
 pub(crate) const PREFIX: &str = "cassette:";
 /// Names the file to record to.
 const RECORD_VARIABLE: &str = "PINION_CASSETTE_RECORD";
-/// Set, answers come at the pace they were recorded with; otherwise as fast as they are read.
+/// Set, answers come at the pace they were recorded with.
 const PACE_VARIABLE: &str = "PINION_CASSETTE_PACE";
 
 /// The answers left on each cassette that is being replayed in this process.
@@ -96,7 +97,18 @@ fn next_exchange(file: &str, key: &str) -> Result<Exchange, String> {
 
 /// Answers from cassettes; the model's id is the file.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct CassetteProvider;
+pub struct CassetteProvider {
+    /// Whether answers come at the pace they were recorded with; otherwise as fast as they are read.
+    pub paced: bool,
+}
+
+impl CassetteProvider {
+    /// At the pace that `PINION_CASSETTE_PACE` asks for.
+    pub(crate) fn from_environment() -> Self {
+        let paced = std::env::var_os(PACE_VARIABLE).is_some_and(|value| !value.is_empty());
+        Self { paced }
+    }
+}
 
 impl Provider for CassetteProvider {
     fn stream(&self, request: Request) -> EventStream {
@@ -108,11 +120,12 @@ impl Provider for CassetteProvider {
             return Box::pin(stream::iter([StreamEvent::End(message)]));
         };
         let replay = Replay {
+            waits: Waits::new(&request),
             request,
             decoder,
             state: State::Waiting,
             started: Instant::now(),
-            paced: std::env::var_os(PACE_VARIABLE).is_some_and(|value| !value.is_empty()),
+            paced: self.paced,
         };
         Box::pin(stream::unfold(Box::new(replay), |mut replay| async move {
             replay.next().await.map(|event| (event, replay))
@@ -123,6 +136,7 @@ impl Provider for CassetteProvider {
 /// One answer being replayed.
 struct Replay {
     request: Request,
+    waits: Waits,
     decoder: ResponseDecoder,
     state: State,
     started: Instant,
@@ -136,6 +150,8 @@ enum State {
         body: Bytes,
         chunks: std::vec::IntoIter<(u64, usize)>,
         error: Option<String>,
+        /// Whether a piece was read already.
+        begun: bool,
     },
     Over,
 }
@@ -158,7 +174,12 @@ impl Replay {
                     body,
                     chunks,
                     error,
-                } => self.read(body, chunks, error).await,
+                    begun,
+                } => {
+                    // Others get their turn between pieces.
+                    tokio::task::yield_now().await;
+                    self.read(body, chunks, error, begun).await;
+                }
             }
         }
     }
@@ -177,6 +198,7 @@ impl Replay {
                         body: body.into(),
                         chunks,
                         error: exchange.error,
+                        begun: false,
                     };
                 }
                 status => {
@@ -193,9 +215,11 @@ impl Replay {
         mut body: Bytes,
         mut chunks: std::vec::IntoIter<(u64, usize)>,
         error: Option<String>,
+        begun: bool,
     ) {
-        // Others get their turn between pieces.
-        tokio::task::yield_now().await;
+        if self.waits.is_overdue() {
+            return self.decoder.fail(self.waits.overdue_text());
+        }
         let Some((at, length)) = chunks.next() else {
             // What no piece covers comes last; a cassette may be edited by hand.
             self.decoder.push(&body);
@@ -206,9 +230,25 @@ impl Replay {
             return;
         };
         if self.paced {
-            tokio::select! {
-                () = tokio::time::sleep_until(self.started + Duration::from_millis(at)) => {}
-                () = self.request.cancel.cancelled() => return,
+            let passed = self.started.elapsed();
+            let pause = tokio::time::sleep(Duration::from_millis(at).saturating_sub(passed));
+            let timeouts = self.waits.timeouts();
+            let limit = if begun {
+                timeouts.idle
+            } else {
+                timeouts.first_byte
+            };
+            match self.waits.within(limit, pause).await {
+                Ok(()) => {}
+                // The caller of this function sees it too.
+                Err(Interruption::Cancelled) => return,
+                Err(Interruption::Overdue) => return self.decoder.fail(self.waits.overdue_text()),
+                Err(Interruption::Slow) if begun => {
+                    return self.decoder.fail(self.waits.idle_text());
+                }
+                Err(Interruption::Slow) => {
+                    return self.decoder.fail("Request timed out.".to_owned());
+                }
             }
         }
         self.decoder.push(&body.split_to(length.min(body.len())));
@@ -217,6 +257,7 @@ impl Replay {
                 body,
                 chunks,
                 error,
+                begun: true,
             };
         }
     }

@@ -2,14 +2,12 @@
 //! piece of the body into events as it arrives. Every wait can be cancelled and has an end.
 //! Nothing runs unless the stream is polled, and dropping it closes the connection.
 
-use std::future::Future;
 use std::time::Duration;
 
 use futures_util::stream;
 use pinion_message::StopReason;
 use reqwest::{Response, Url};
 use secrecy::ExposeSecret;
-use tokio::time::{Instant, sleep_until};
 
 use crate::answer::blank;
 use crate::cassette::{Recorder, Recording};
@@ -18,6 +16,7 @@ use crate::http::Clients;
 use crate::outgoing::HttpRequest;
 use crate::request::{EventStream, Request, StreamEvent};
 use crate::transport::{Failure, backoff, send, status_failure};
+use crate::waits::{Interruption, Waits};
 use crate::wire::build_request;
 
 /// Said when the caller gives up before the answer begins; over Anthropic's protocol, always.
@@ -42,15 +41,14 @@ pub(crate) fn exchange(
         message.error_message = Some(format!("No API provider registered for api: {api}"));
         return Box::pin(stream::iter([StreamEvent::End(message)]));
     };
-    let total = request.options.timeouts.total;
-    let deadline = total.and_then(|total| Instant::now().checked_add(total));
+    let waits = Waits::new(&request);
     let recording = recorder.map(|recorder| recorder.begin(&request));
     let exchange = Box::new(Exchange {
         request,
         clients,
         decoder,
         recording,
-        deadline,
+        waits,
         phase: Phase::Ask,
     });
     Box::pin(stream::unfold(exchange, |mut exchange| async move {
@@ -65,8 +63,7 @@ struct Exchange {
     decoder: ResponseDecoder,
     /// Present while the answer is written to a cassette.
     recording: Option<Recording>,
-    /// When the whole request must be over.
-    deadline: Option<Instant>,
+    waits: Waits,
     phase: Phase,
 }
 
@@ -74,15 +71,6 @@ enum Phase {
     Ask,
     Read(Response),
     Over,
-}
-
-/// Why a wait ended without what it waited for.
-enum Interruption {
-    Cancelled,
-    /// The wait itself took too long.
-    Slow,
-    /// The whole request took too long.
-    Overdue,
 }
 
 impl Exchange {
@@ -110,27 +98,6 @@ impl Exchange {
                 }
                 Phase::Read(response) => self.read(response).await,
             }
-        }
-    }
-
-    /// Waits for `future`, but not longer than `limit` (zero is no limit).
-    async fn within<T>(
-        &self,
-        limit: Duration,
-        future: impl Future<Output = T>,
-    ) -> Result<T, Interruption> {
-        let limit = Some(limit).filter(|limit| !limit.is_zero());
-        let slow = limit.and_then(|limit| Instant::now().checked_add(limit));
-        let sleep = async |until: Option<Instant>| match until {
-            Some(until) => sleep_until(until).await,
-            None => std::future::pending().await,
-        };
-        tokio::select! {
-            biased;
-            () = self.request.cancel.cancelled() => Err(Interruption::Cancelled),
-            value = future => Ok(value),
-            () = sleep(slow) => Err(Interruption::Slow),
-            () = sleep(self.deadline) => Err(Interruption::Overdue),
         }
     }
 
@@ -180,7 +147,7 @@ impl Exchange {
             }
             retry += 1;
             let pause = tokio::time::sleep(delay);
-            if let Err(interruption) = self.within(Duration::ZERO, pause).await {
+            if let Err(interruption) = self.waits.within(Duration::ZERO, pause).await {
                 return self.interrupted(&interruption);
             }
         }
@@ -195,7 +162,10 @@ impl Exchange {
         let Ok(payload) = serde_json::from_slice(&outgoing.body) else {
             return outgoing;
         };
-        if let Ok(payload) = self.within(Duration::ZERO, tap.payload(payload)).await
+        if let Ok(payload) = self
+            .waits
+            .within(Duration::ZERO, tap.payload(payload))
+            .await
             && let Ok(body) = serde_json::to_vec(&payload)
         {
             outgoing.body = body.into();
@@ -213,7 +183,7 @@ impl Exchange {
         });
         let told = tap.response(response.status().as_u16(), headers.collect());
         // An abort is noticed when the body is read.
-        let _ = self.within(Duration::ZERO, told).await;
+        let _ = self.waits.within(Duration::ZERO, told).await;
     }
 
     /// One attempt: a response that succeeds, a failure, or an interruption.
@@ -230,7 +200,7 @@ impl Exchange {
             }
             Err(status_failure(&self.request.model.api, response).await)
         };
-        match self.within(wait, asked).await {
+        match self.waits.within(wait, asked).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(failure)) => Err(Ok(failure)),
             Err(Interruption::Slow) => Err(Ok(Failure {
@@ -263,7 +233,7 @@ impl Exchange {
 
     async fn read(&mut self, mut response: Response) {
         let idle = self.request.options.timeouts.idle;
-        match self.within(idle, response.chunk()).await {
+        match self.waits.within(idle, response.chunk()).await {
             Ok(Ok(Some(bytes))) => {
                 if let Some(recording) = &mut self.recording {
                     recording.chunk(&bytes);
@@ -290,12 +260,7 @@ impl Exchange {
                 };
                 self.decoder.abort(text);
             }
-            Err(Interruption::Slow) => {
-                let seconds = idle.as_secs_f64();
-                self.decoder.fail(format!(
-                    "Stream idle timeout: no data for {seconds} s (timed out)"
-                ));
-            }
+            Err(Interruption::Slow) => self.decoder.fail(self.waits.idle_text()),
             Err(interruption @ Interruption::Overdue) => {
                 self.interrupted(&interruption);
             }
@@ -311,11 +276,7 @@ impl Exchange {
         match interruption {
             Interruption::Cancelled => self.decoder.abort(ABORTED_EARLY),
             Interruption::Slow | Interruption::Overdue => {
-                let total = self.request.options.timeouts.total.unwrap_or_default();
-                let seconds = total.as_secs_f64();
-                self.decoder.fail(format!(
-                    "Request not finished after {seconds} s (timed out)"
-                ));
+                self.decoder.fail(self.waits.overdue_text());
             }
         }
         None

@@ -35,6 +35,7 @@ mod thinking;
 mod tool_ids;
 mod transform;
 mod transport;
+mod waits;
 mod wire;
 mod wire_json;
 

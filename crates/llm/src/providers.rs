@@ -12,6 +12,7 @@ use crate::{EventStream, HttpProvider, Notice, Provider, Request};
 #[derive(Debug, Clone, Default)]
 pub struct Providers {
     http: HttpProvider,
+    cassettes: CassetteProvider,
 }
 
 impl Providers {
@@ -25,7 +26,8 @@ impl Providers {
                 (HttpProvider::new(), Some(Notice::new(words)))
             }
         };
-        (Self { http }, notice)
+        let cassettes = CassetteProvider::from_environment();
+        (Self { http, cassettes }, notice)
     }
 
     /// The one that reaches servers.
@@ -36,7 +38,7 @@ impl Providers {
     fn answering(&self, model: &Model) -> &dyn Provider {
         match model.provider.as_str() {
             offline::PROVIDER if model.api == offline::API => &OfflineProvider,
-            cassette::PROVIDER => &CassetteProvider,
+            cassette::PROVIDER => &self.cassettes,
             _ => &self.http,
         }
     }

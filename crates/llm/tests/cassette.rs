@@ -5,11 +5,12 @@ mod support;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use pinion_llm::{
-    HttpProvider, Provider, Providers, Recorder, Registry, RegistryOptions, Request, StreamEvent,
-    resolve_model,
+    CassetteProvider, HttpProvider, Provider, Providers, Recorder, Registry, RegistryOptions,
+    Request, StreamEvent, resolve_model,
 };
 use pinion_message::{AssistantMessage, Block, Message, Secret, StopReason, UserMessage};
 use serde_json::Value;
@@ -247,10 +248,10 @@ fn a_file_that_is_no_cassette_says_so() {
     assert_eq!(error.code(), "unreadable_cassette");
     let file = tempfile::NamedTempFile::new().unwrap();
     for (text, words) in [
-        ("", "no header"),
-        ("{}", "line 1"),
-        ("{\"type\":\"exchange\"}", "no header"),
-        ("not json", "line 1"),
+        ("", "not the header"),
+        ("{}", "line 1 is neither"),
+        ("{\"type\":\"exchange\"}", "not the header"),
+        ("not json", "line 1 is not JSON"),
     ] {
         std::fs::write(file.path(), text).unwrap();
         let name = format!("cassette:{}", file.path().display());
@@ -274,4 +275,60 @@ async fn a_replay_can_be_cancelled() {
         end(&Providers::default(), request).await.stop_reason,
         StopReason::Aborted
     );
+}
+
+#[tokio::test]
+async fn a_paced_replay_keeps_to_the_limits_of_the_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tape.jsonl");
+    let server = Server::start(vec![Reply::stream(&[ANSWER])]);
+    let recording = HttpProvider::recording(Recorder::open(&path).unwrap());
+    end(&recording, claude(&server.base, "one")).await;
+    let recorded = std::fs::read_to_string(&path).unwrap();
+    let at = regex::Regex::new(r#""chunks":\[.*?\]\]"#).unwrap();
+    let begins = 200;
+    for (name, chunks) in [
+        (
+            "late",
+            format!("[[0,{begins}],[18446744073709551615,9999]]"),
+        ),
+        ("silent", "[[18446744073709551615,9999]]".to_owned()),
+    ] {
+        let path = directory.path().join(name);
+        let edited = at.replace(&recorded, format!("\"chunks\":{chunks}"));
+        assert_ne!(edited, recorded);
+        for limit in ["total", "wait", "abort"] {
+            // Each cassette plays once in a process.
+            let path = path.with_extension(limit);
+            std::fs::write(&path, edited.as_bytes()).unwrap();
+            let mut request = replayed(claude("http://nowhere", "one"), &path);
+            let cancel = request.cancel.clone();
+            let timeouts = &mut request.options.timeouts;
+            let expected = match limit {
+                "total" => {
+                    timeouts.total = Some(Duration::from_millis(50));
+                    "Request not finished after 0.05 s (timed out)"
+                }
+                "wait" => {
+                    timeouts.first_byte = Duration::from_millis(50);
+                    timeouts.idle = Duration::from_millis(50);
+                    match name {
+                        "late" => "Stream idle timeout: no data for 0.05 s (timed out)",
+                        _ => "Request timed out.",
+                    }
+                }
+                _ => {
+                    tokio::spawn(async move {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        cancel.cancel();
+                    });
+                    "Request was aborted"
+                }
+            };
+            let paced = CassetteProvider { paced: true };
+            let message = tokio::time::timeout(Duration::from_secs(30), end(&paced, request)).await;
+            let message = message.unwrap_or_else(|_| panic!("{name} {limit}: no end"));
+            assert_eq!(message.error_message.as_deref(), Some(expected), "{name}");
+        }
+    }
 }

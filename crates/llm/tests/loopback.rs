@@ -307,6 +307,8 @@ async fn the_whole_request_may_have_a_limit() {
     for reply in [
         Reply::default().ending(Ending::Silent),
         Reply::stream(&[&beginning]).ending(Ending::KeepOpen),
+        Reply::stream(&[&beginning, b"event: ping\ndata: {\"type\":\"ping\"}\n\n"])
+            .ending(Ending::Endless),
         Reply::new(503, "").header("retry-after", "50"),
     ] {
         let server = Server::start(vec![reply]);

@@ -332,6 +332,25 @@ async fn a_stall_longer_than_the_idle_limit_fails() {
     assert_eq!(message.joined_text(""), "a");
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_offline_model_keeps_to_the_time_of_a_whole_request() {
+    for script in [
+        r#"[{"text":"a"},{"stall":60000},{"text":"b"}]"#,
+        r#"{"deltas":1000,"size":1,"paceMs":100}"#,
+        r#"[{"text":"a"},{"stall":18446744073709551615}]"#,
+    ] {
+        let mut request = request(vec![user(&format!("offline: {script}"))]);
+        request.options.timeouts.total = Some(Duration::from_secs(2));
+        request.options.timeouts.idle = Duration::ZERO;
+        let message = answer(request).await;
+        assert_eq!(
+            message.error_message.as_deref(),
+            Some("Request not finished after 2 s (timed out)"),
+            "{script}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn cancelling_ends_the_stream_at_once() {
     for script in [

@@ -35,7 +35,7 @@ impl Recorder {
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path)?;
+        let file = pinion_files::open_with(&mut options, path)?;
         let empty = file.metadata()?.len() == 0;
         Ok(Self {
             file: Arc::new(Mutex::new(file)),

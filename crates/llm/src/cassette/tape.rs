@@ -10,7 +10,6 @@
 //! request headers are kept, and of the response's only those that cannot hold a secret.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -20,6 +19,9 @@ use serde::{Deserialize, Serialize};
 
 /// The format this program writes; it reads no other.
 const VERSION: u32 = 1;
+
+/// The largest cassette that is read, in bytes.
+const LARGEST: u64 = 256 << 20;
 
 /// One line of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -93,7 +95,7 @@ pub(super) struct Tape {
 impl Tape {
     /// Reads a cassette; an error is a sentence without its end.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
-        let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let text = pinion_files::read_text(path, LARGEST).map_err(|error| error.to_string())?;
         let mut lines = text
             .lines()
             .enumerate()
@@ -110,9 +112,9 @@ impl Tape {
                 ));
             }
             Some(Ok(Line::Exchange(_))) | None => {
-                return Err("the first line is no header".to_owned());
+                return Err("its first line is not the header of a cassette".to_owned());
             }
-            Some(Err(error)) => return Err(format!("line 1: {error}")),
+            Some(Err(error)) => return Err(unreadable(1, &error)),
         };
         let mut exchanges = Vec::new();
         for (number, line) in lines {
@@ -120,10 +122,22 @@ impl Tape {
                 Ok(Line::Exchange(exchange)) => exchanges.push(exchange),
                 // Two recordings into one file: the second begins with its own header.
                 Ok(Line::Cassette { .. }) => {}
-                Err(error) => return Err(format!("line {}: {error}", number + 1)),
+                Err(error) => return Err(unreadable(number + 1, &error)),
             }
         }
         Ok(Self { model, exchanges })
+    }
+}
+
+/// What is wrong with a line, in words for people who edit cassettes.
+fn unreadable(line: usize, error: &serde_json::Error) -> String {
+    if error.is_data() {
+        format!("line {line} is neither a header nor an exchange of a cassette")
+    } else {
+        format!(
+            "line {line} is not JSON, from character {} on",
+            error.column()
+        )
     }
 }
 

@@ -20,6 +20,7 @@ use super::pieces::{Pieces, prompt_tokens};
 use super::script::{Call, Paced, Step, Tokens, Turn};
 use crate::answer::blank;
 use crate::partial_json::read_arguments;
+use crate::waits::{Interruption, Waits};
 use crate::{EventStream, Request, StreamEvent};
 
 /// After so many events in a row others get their turn.
@@ -38,7 +39,7 @@ static OVERLOADS: LazyLock<Mutex<HashMap<u64, u32>>> = LazyLock::new(Mutex::defa
 pub(super) struct Playback {
     model: Arc<Model>,
     cancel: CancellationToken,
-    idle_limit: Duration,
+    waits: Waits,
     /// Names the turn within the session.
     key: u64,
     steps: std::vec::IntoIter<Step>,
@@ -87,7 +88,7 @@ impl Playback {
         (&request.options.session_id, turn.key).hash(&mut hasher);
         Self {
             cancel: request.cancel.clone(),
-            idle_limit: request.options.timeouts.idle,
+            waits: Waits::new(request),
             key: hasher.finish(),
             steps: turn.steps.into_iter(),
             ready: VecDeque::new(),
@@ -121,6 +122,8 @@ impl Playback {
         loop {
             if self.state != State::Over && self.cancel.is_cancelled() {
                 self.abort();
+            } else if self.state != State::Over && self.waits.is_overdue() {
+                self.interrupted(Interruption::Overdue);
             }
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
@@ -144,10 +147,12 @@ impl Playback {
     async fn next_piece(&mut self) -> Option<StreamEvent> {
         let arriving = self.arriving.as_mut()?;
         if !arriving.pace.is_zero() {
-            let due = arriving.due.unwrap_or_else(Instant::now) + arriving.pace;
-            arriving.due = Some(due);
-            self.wait_until(due).await;
-            if self.cancel.is_cancelled() {
+            let (now, pace) = (Instant::now(), arriving.pace);
+            // Pieces come at their pace, also when the one before was late.
+            let due = arriving.due.unwrap_or(now).checked_add(pace);
+            arriving.due = due;
+            let pause = due.map_or(pace, |due| due.saturating_duration_since(now));
+            if !self.pause(pause).await {
                 return None;
             }
         }
@@ -289,22 +294,27 @@ impl Playback {
 
     async fn stall(&mut self, time: Duration) {
         self.start();
-        let limit = self.idle_limit;
-        self.wait_until(Instant::now() + time.min(limit)).await;
-        if time > limit && !self.cancel.is_cancelled() {
-            let message = format!(
-                "Stream idle timeout: no data for {} s (timed out)",
-                limit.as_secs_f64()
-            );
-            self.end(StopReason::Error, Some(message));
-        }
+        self.pause(time).await;
     }
 
-    async fn wait_until(&self, due: Instant) {
-        tokio::select! {
-            () = tokio::time::sleep_until(due) => {}
-            () = self.cancel.cancelled() => {}
+    /// Waits, and ends the answer if the request does not allow that long a wait. True when the time has passed.
+    async fn pause(&mut self, time: Duration) -> bool {
+        let idle = self.waits.timeouts().idle;
+        let waited = self.waits.within(idle, tokio::time::sleep(time)).await;
+        if let Err(interruption) = waited {
+            self.interrupted(interruption);
         }
+        waited.is_ok()
+    }
+
+    fn interrupted(&mut self, interruption: Interruption) {
+        let message = match interruption {
+            // `next` sees it before anything else.
+            Interruption::Cancelled => return,
+            Interruption::Slow => self.waits.idle_text(),
+            Interruption::Overdue => self.waits.overdue_text(),
+        };
+        self.end(StopReason::Error, Some(message));
     }
 
     fn overload(&mut self, times: u32) {

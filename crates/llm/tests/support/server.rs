@@ -29,6 +29,8 @@ pub enum Ending {
     Broken,
     /// The connection closes before any header.
     CloseBeforeHeaders,
+    /// The last piece comes again and again, as fast as it is read.
+    Endless,
     /// Not even headers come, until the client hangs up.
     Silent,
 }
@@ -197,6 +199,13 @@ fn answer(
     }
     match reply.ending {
         Ending::Complete => stream.write_all(b"0\r\n\r\n").ok(),
+        Ending::Endless => {
+            let piece = reply.pieces.last()?;
+            let head = format!("{:x}\r\n", piece.len());
+            let chunk = [head.as_bytes(), piece, b"\r\n"].concat().repeat(100);
+            while stream.write_all(&chunk).is_ok() {}
+            None
+        }
         Ending::KeepOpen => {
             wait_for_hang_up();
             None

@@ -1,0 +1,89 @@
+//! The waits of one request. Each can be cancelled and has an end, whoever answers: a server, a cassette or the
+//! offline model.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::Request;
+use crate::request::Timeouts;
+
+/// Why a wait ended without what it waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interruption {
+    Cancelled,
+    /// The wait itself took too long.
+    Slow,
+    /// The whole request took too long.
+    Overdue,
+}
+
+/// The limits of one request, counted from its beginning.
+#[derive(Debug)]
+pub(crate) struct Waits {
+    cancel: CancellationToken,
+    timeouts: Timeouts,
+    /// When the whole request must be over.
+    deadline: Option<Instant>,
+}
+
+impl Waits {
+    /// The request begins now.
+    pub(crate) fn new(request: &Request) -> Self {
+        let timeouts = request.options.timeouts;
+        let total = timeouts.total.filter(|total| !total.is_zero());
+        Self {
+            cancel: request.cancel.clone(),
+            timeouts,
+            deadline: total.and_then(|total| Instant::now().checked_add(total)),
+        }
+    }
+
+    pub(crate) fn timeouts(&self) -> &Timeouts {
+        &self.timeouts
+    }
+
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| deadline <= Instant::now())
+    }
+
+    /// Waits for `future`, but not longer than `limit` (zero is no limit).
+    pub(crate) async fn within<T>(
+        &self,
+        limit: Duration,
+        future: impl Future<Output = T>,
+    ) -> Result<T, Interruption> {
+        // A future that is always ready, such as a stream that keeps coming, must not hide the clock.
+        if self.is_overdue() {
+            return Err(Interruption::Overdue);
+        }
+        let limit = Some(limit).filter(|limit| !limit.is_zero());
+        let slow = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let sleep = async |until: Option<Instant>| match until {
+            Some(until) => sleep_until(until).await,
+            None => std::future::pending().await,
+        };
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(Interruption::Cancelled),
+            () = sleep(self.deadline) => Err(Interruption::Overdue),
+            value = future => Ok(value),
+            () = sleep(slow) => Err(Interruption::Slow),
+        }
+    }
+
+    /// Says that nothing came for too long in the middle of an answer.
+    pub(crate) fn idle_text(&self) -> String {
+        let seconds = self.timeouts.idle.as_secs_f64();
+        format!("Stream idle timeout: no data for {seconds} s (timed out)")
+    }
+
+    /// Says that the whole request took too long.
+    pub(crate) fn overdue_text(&self) -> String {
+        let seconds = self.timeouts.total.unwrap_or_default().as_secs_f64();
+        format!("Request not finished after {seconds} s (timed out)")
+    }
+}
