@@ -25,8 +25,12 @@ pub struct Limits {
     pub outgoing: usize,
     /// Lines in a row that make no sense before the process is killed.
     pub junk: usize,
-    /// Calls that passed their deadline and were never answered before the process is killed.
-    pub zombies: usize,
+    /// Calls that are unanswered `late_time` after their deadline before the process is killed.
+    pub late_calls: usize,
+    /// How long after its deadline a call counts as late, and how long the process must have done nothing for others.
+    pub late_time: Duration,
+    /// How long a process with late calls may do nothing while other calls, whose time is not over, wait for it.
+    pub hung_time: Duration,
     /// Requests of a clip that are served at once; more wait.
     pub requests: usize,
     /// Requests of a clip that may wait, and the bytes in them; with more the process is killed.
@@ -63,7 +67,9 @@ impl Default for Limits {
             line_out: 8 * MIB,
             outgoing: 16 * MIB,
             junk: 100,
-            zombies: 3,
+            late_calls: 3,
+            late_time: Duration::from_secs(60),
+            hung_time: Duration::from_secs(300),
             requests: 256,
             waiting_requests: (4096, 64 * MIB),
             request_time: Duration::from_secs(600),

@@ -3,6 +3,7 @@
 //! A call waits until a process can take it, is pending once its line is on its way, and ends once: with an answer, by its
 //! deadline, because nobody wants it any more, or with its process. Nothing here waits or reads; `process` does.
 
+mod deadlines;
 mod departed;
 mod ending;
 
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::call::{Call, CallError, Push};
 use crate::clip::{ClipConfig, Snapshot, State as ClipState, Status};
-use crate::codec::{self, Failure, Verdict};
+use crate::codec::{Failure, Verdict};
 use crate::limits::Limits;
 use crate::logs::ClipLog;
 use crate::manifest::{Identity, Manifest};
@@ -81,6 +82,8 @@ pub(crate) struct State {
     pub(crate) waiting: VecDeque<Arc<Call>>,
     pub(crate) pending: HashMap<Box<str>, Arc<Call>>,
     departed: Departed,
+    /// When the process last did something for a call that is wanted, or asked for something itself.
+    pub(crate) progress: Instant,
     pub(crate) outbox: Option<Arc<Outbox>>,
     /// The process has ended; its output may still be read.
     pub(crate) exited: bool,
@@ -132,6 +135,7 @@ impl Shared {
             waiting: VecDeque::new(),
             pending: HashMap::new(),
             departed: Departed::default(),
+            progress: Instant::now(),
             outbox: None,
             exited: false,
             verdict: config.verdict,
@@ -276,7 +280,7 @@ impl Shared {
     /// Nobody wants this call any more.
     pub(crate) fn abandon(&self, call: &Call, error: ClipError) {
         if !call.is_over() {
-            self.give_up(&mut self.state(), call, false, error);
+            self.give_up(&mut self.state(), call, None, error);
             self.work.notify_one();
             self.room.notify_one();
         }
@@ -291,68 +295,14 @@ impl Shared {
             self.limits.chunk_bytes
         );
         let error = ClipError::new(Code::ResourceExhausted, message);
-        self.give_up(&mut self.state(), call, false, error);
-    }
-
-    fn give_up(&self, state: &mut State, call: &Call, expired: bool, error: ClipError) {
-        if state.pending.remove(&call.id).is_some() {
-            state.departed.add(&call.id, expired);
-            if state.verdict == Some(Verdict::Direct)
-                && let Some(outbox) = &state.outbox
-                && outbox.bytes() < self.limits.outgoing
-            {
-                // Words that a program can tell apart, as peers further away get them.
-                let reason = match expired {
-                    true => Code::DeadlineExceeded,
-                    false => Code::Canceled,
-                };
-                outbox.push(codec::cancel(&call.id, reason.as_str()).into());
-            }
-            state.idle_since = Instant::now();
-        } else {
-            state.waiting.retain(|waiting| waiting.id != call.id);
-        }
-        call.finish(Err(CallError::Unanswered(error)));
-        self.pump(state);
-    }
-
-    /// Ends every call whose time is over; when the next one's will be.
-    pub(crate) fn expire(&self, now: Instant) -> Option<Instant> {
-        let mut state = self.state();
-        let calls = || state.pending.values().chain(&state.waiting);
-        let late: Vec<Arc<Call>> = calls()
-            .filter(|call| call.deadline.is_some_and(|deadline| deadline <= now))
-            .cloned()
-            .collect();
-        for call in &late {
-            let message = format!("clip \"{}\" did not answer in time", self.alias());
-            let error = ClipError::new(Code::DeadlineExceeded, message);
-            self.give_up(&mut state, call, true, error);
-        }
-        if !late.is_empty() {
-            self.room.notify_one();
-        }
-        if state.departed.zombies >= self.limits.zombies && state.doom.is_none() {
-            let message = format!(
-                "clip \"{}\" was stopped: {} calls passed their deadline and were never answered",
-                self.alias(),
-                state.departed.zombies
-            );
-            state.doom = Some(Doom {
-                error: ClipError::new(Code::Unavailable, message),
-                manner: Wish::AtOnce,
-            });
-            state.departed.zombies = 0;
-        }
-        let calls = state.pending.values().chain(&state.waiting);
-        state.armed = calls.filter_map(|call| call.deadline).min();
-        state.armed
+        self.give_up(&mut self.state(), call, None, error);
     }
 
     /// A part of an answer has come. Given back if there is no room for it.
     pub(crate) fn chunk(&self, id: &str, chunk: Bytes) -> Option<(Arc<Call>, Bytes)> {
-        let state = self.state();
+        let mut state = self.state();
         let call = state.pending.get(id).cloned()?;
+        state.progress = Instant::now();
         let is_alone = state.is_alone(&call);
         drop(state);
         match call.push(chunk, is_alone) {
@@ -373,6 +323,7 @@ impl Shared {
             state.departed.answered(id);
             return;
         };
+        state.progress = Instant::now();
         match ending {
             Ending::Result(Some(output)) => call.push_last(output),
             Ending::Result(None) => call.finish(Ok(())),

@@ -17,7 +17,7 @@ use futures_util::future::{BoxFuture, join_all};
 use pinion_clip::codec::Verdict;
 use pinion_clip::data::{DataAnswer, DataRequest};
 use pinion_clip::{
-    CallError, ClipError, Code, CrossCall, Invocation, Listing, Outward, State, Token,
+    CallError, Clip, ClipError, Code, CrossCall, Invocation, Listing, Outward, State, Token,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -254,38 +254,71 @@ async fn a_deadline_ends_the_call_and_late_lines_are_dropped() {
         600
     );
     assert_eq!(clip.status().state, State::Running);
-    // Answered late, the first is no zombie: two more do not make three.
-    for _ in 0..2 {
-        let late = clip.invoke(within(
-            Duration::from_millis(1),
-            "sleep",
-            &json!({"ms": 60_000}),
-        ));
+}
+
+/// Makes a call of which the probe is done after a minute, with a deadline of a millisecond.
+async fn too_short(clip: &Clip) {
+    let input = json!({"ms": 60_000});
+    let late = clip.invoke(within(Duration::from_millis(1), "sleep", &input));
+    let error = late.unwrap().output().await.unwrap_err();
+    assert_eq!(error.failure().code, Code::DeadlineExceeded);
+}
+
+#[tokio::test]
+async fn short_deadlines_of_one_caller_do_not_end_the_calls_of_others() {
+    let mut place = Place::probe();
+    place.limits.late_time = Duration::from_millis(300);
+    let clip = place.clip();
+    let patient = call(&clip, "sleep", &json!({"ms": 2500}));
+    for _ in 0..4 {
+        too_short(&clip).await;
+    }
+    // Long after the deadlines of those, the process has still not said anything.
+    assert_eq!(patient.output().await.unwrap(), r#"{"ms":2500}"#);
+    // Progress of others protects the process too.
+    for _ in 0..20 {
         assert_eq!(
-            late.unwrap().output().await.unwrap_err().failure().code,
-            Code::DeadlineExceeded
+            ask(&clip, "sleep", &json!({"ms": 50})).await.unwrap()["ms"],
+            50
         );
     }
+    assert_eq!(clip.status().state, State::Running);
+}
+
+#[tokio::test]
+async fn a_process_that_hangs_is_ended_and_the_next_call_starts_another() {
+    let mut place = Place::probe();
+    place.limits.late_time = Duration::from_millis(200);
+    place.limits.hung_time = Duration::from_millis(800);
+    let clip = place.clip();
+    for _ in 0..2 {
+        too_short(&clip).await;
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(
+        clip.status().state,
+        State::Running,
+        "two late calls are not enough"
+    );
+    too_short(&clip).await;
+    eventually("the end of a process that nobody waits for", || {
+        clip.status().state == State::Error
+    })
+    .await;
     assert_eq!(ask(&clip, "echo", &json!(1)).await.unwrap(), 1);
-    let other = call(&clip, "sleep", &json!({"ms": 60_000}));
-    let third = clip.invoke(within(
-        Duration::from_millis(1),
-        "sleep",
-        &json!({"ms": 60_000}),
-    ));
-    assert_eq!(
-        third.unwrap().output().await.unwrap_err().failure().code,
-        Code::DeadlineExceeded
+    for _ in 0..3 {
+        too_short(&clip).await;
+    }
+    let waiting = call(&clip, "sleep", &json!({"ms": 60_000}));
+    let error = waiting.output().await.unwrap_err();
+    assert_eq!(error.failure().code, Code::Unavailable);
+    assert!(
+        error
+            .failure()
+            .message
+            .contains("3 calls passed their deadline")
     );
-    assert_eq!(
-        other.output().await.unwrap_err().failure().code,
-        Code::Unavailable
-    );
-    assert_eq!(
-        ask(&clip, "echo", &json!(2)).await.unwrap(),
-        2,
-        "the next call starts a fresh one"
-    );
+    assert_eq!(ask(&clip, "echo", &json!(2)).await.unwrap(), 2);
 }
 
 #[tokio::test]

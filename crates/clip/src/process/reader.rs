@@ -102,6 +102,12 @@ impl Reader {
 
     async fn message(&mut self, message: Message, length: usize) -> bool {
         let shared = &self.shared;
+        if matches!(
+            message,
+            Message::Call(..) | Message::ListClips(..) | Message::Data(..)
+        ) {
+            shared.progressed();
+        }
         match message {
             Message::Chunk(id, chunk) => self.chunk(&id, chunk).await,
             Message::Result(id, output) => shared.ended(&id, Ending::Result(output)),

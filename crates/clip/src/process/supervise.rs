@@ -97,6 +97,7 @@ impl Watch {
         {
             let mut state = shared.state();
             state.stage = Stage::Starting;
+            state.progress = Instant::now();
             state.outbox = Some(outbox.clone());
         }
         let message = format!("started, process {}", started.running.pid());
