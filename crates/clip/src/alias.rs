@@ -6,6 +6,10 @@ use std::fmt::Write;
 
 use crate::{ClipError, Code};
 
+/// The longest alias, in bytes: it names files and stands in addresses.
+pub const LONGEST: usize = 64;
+/// How much longer a suffix makes an alias.
+const SUFFIX: usize = 5;
 /// How many suffixes are tried before an alias is given up.
 const SUFFIXES: usize = 256;
 
@@ -27,7 +31,7 @@ pub fn normalise(text: &str) -> Option<String> {
 
 /// Whether `text` is an alias as it stands.
 pub fn is_alias(text: &str) -> bool {
-    normalise(text).is_some_and(|alias| alias == text)
+    text.len() <= LONGEST && normalise(text).is_some_and(|alias| alias == text)
 }
 
 /// The alias a source suggests: the last part of its name, `clip` if nothing is left of it.
@@ -46,7 +50,11 @@ pub fn from_source(source: &str) -> String {
     } else {
         package_name(source)
     };
-    normalise(name).unwrap_or_else(|| "clip".into())
+    let mut alias = normalise(name).unwrap_or_else(|| "clip".into());
+    // Room for a suffix is left.
+    alias.truncate(LONGEST - SUFFIX);
+    alias.truncate(alias.trim_end_matches('-').len());
+    alias
 }
 
 fn split_registry(source: &str) -> Option<(&str, &str)> {
@@ -75,6 +83,12 @@ pub fn choose(
                 "\"{requested}\" cannot be an alias: it has no letter a-z and no digit"
             ))
         })?;
+        if alias.len() > LONGEST {
+            return Err(ClipError::invalid(format!(
+                "an alias of {} letters is too long: it may have {LONGEST}",
+                alias.len()
+            )));
+        }
         return if is_taken(&alias) {
             Err(taken(&alias))
         } else {
@@ -171,6 +185,21 @@ mod tests {
         ] {
             assert_eq!(from_source(source), alias, "{source}");
         }
+    }
+
+    #[test]
+    fn an_alias_has_a_length() {
+        let (fits, long) = ("a".repeat(LONGEST), "a".repeat(LONGEST + 1));
+        assert_eq!(choose(Some(&fits), "", |_| false).unwrap(), fits);
+        assert!(is_alias(&fits) && !is_alias(&long));
+        let refused = choose(Some(&long), "", |_| false).unwrap_err();
+        assert_eq!(refused.code, Code::InvalidArgument);
+        let source = format!("@me/{}", "b".repeat(10_000));
+        assert!(is_alias(&from_source(&source)));
+        let first = std::cell::Cell::new(true);
+        assert!(is_alias(
+            &choose(None, &source, |_| first.replace(false)).unwrap()
+        ));
     }
 
     #[test]

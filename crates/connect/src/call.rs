@@ -11,6 +11,7 @@ use pinion_status::{Code, Failure};
 use crate::inbound::{Inbound, Side};
 use crate::outbox::Outbox;
 use crate::protocol::{Codec, Protocol};
+use crate::server::Standing;
 
 /// A call to be served. Dropping the future that serves it is how a call is cancelled.
 #[derive(Debug)]
@@ -24,12 +25,20 @@ pub struct Call {
 }
 
 /// The other end of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Peer {
     /// Its address.
     pub address: SocketAddr,
     /// Whether it came over TLS.
     pub secure: bool,
+    pub(crate) standing: Standing,
+}
+
+impl Peer {
+    /// The service knows who this is: from now on its connection does not have to make room for others.
+    pub fn vouch(&self) {
+        self.standing.vouch();
+    }
 }
 
 /// Who asks for what, and how.

@@ -55,5 +55,7 @@ pub use call::{Answers, Call, Context, Peer, Requests};
 pub use client::{Client, ClientOptions, HttpVersion, Receiver, Roots, Sender};
 pub use pinion_status::{Code, Failure};
 pub use protocol::{Codec, Protocol};
-pub use server::{Kind, Limits, Origins, Server, ServerOptions, Service, Tls, authority};
+pub use server::{
+    Kind, Limits, Origins, Server, ServerOptions, Service, Tls, authority, is_own_origin,
+};
 pub use timeout::timed_out;

@@ -20,7 +20,7 @@ const SAME_TREE: &str = "web";
 const SANDBOX: HeaderValue =
     HeaderValue::from_static("sandbox allow-scripts allow-forms allow-popups allow-downloads");
 
-pub(crate) async fn answer(hub: &Hub, request: Request<Arriving>, peer: Peer) -> Response<Body> {
+pub(crate) async fn answer(hub: &Hub, request: Request<Arriving>, peer: &Peer) -> Response<Body> {
     let path = request.uri().path();
     let is_read = request.method() == Method::GET || request.method() == Method::HEAD;
     if !is_read && !portal::is_access(path) {
@@ -55,7 +55,7 @@ pub(crate) async fn answer(hub: &Hub, request: Request<Arriving>, peer: Peer) ->
 async fn access_route(
     hub: &Hub,
     request: Request<Arriving>,
-    peer: Peer,
+    peer: &Peer,
 ) -> Result<Response<Body>, Failure> {
     const LONGEST: usize = 16 * 1024;
     const SLOWEST: Duration = Duration::from_secs(10);
@@ -146,7 +146,7 @@ fn text(status: StatusCode, kind: &'static str, text: &str) -> Response<Body> {
 async fn clip_page(
     hub: &Hub,
     parts: &http::request::Parts,
-    peer: Peer,
+    peer: &Peer,
 ) -> Result<Response<Body>, Refusal> {
     let path = parts.uri.path();
     let missing = || Failure::new(Code::NotFound, format!("there is nothing at {path}"));
@@ -218,7 +218,7 @@ pub(crate) async fn web_file(route: &Route, request: WebRequest) -> Result<WebAn
 async fn other_spelling(
     hub: &Hub,
     parts: &http::request::Parts,
-    peer: Peer,
+    peer: &Peer,
 ) -> Option<Response<Body>> {
     let (alias, rest) = parts.uri.path().strip_prefix('/')?.split_once('/')?;
     let rest = rest.strip_prefix(SAME_TREE)?;

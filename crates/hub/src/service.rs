@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Request, Response, header};
 use pinion_access::{Caller, Lease, Method, Origin, Principal, Via, bearer};
-use pinion_connect::{Arriving, Body, Call, Kind, Peer, Service};
+use pinion_connect::{Arriving, Body, Call, Kind, Peer, Service, is_own_origin};
 use pinion_status::{Code, Failure};
 
 use crate::Hub;
@@ -36,7 +36,7 @@ impl Service for Hub {
         let method = Method::from_name(call.context.method())
             .ok_or_else(|| Failure::new(Code::Unimplemented, "there is no such method"))?;
         let context = &call.context;
-        let admitted = self.admit(&context.headers, context.authority(), context.peer);
+        let admitted = self.admit(&context.headers, context.authority(), &context.peer);
         let caller = match admitted.await {
             // Whoever asks what this is may have a token that is good elsewhere.
             Err(failure) if method == Method::HubInfo => nobody(failure)?,
@@ -66,7 +66,7 @@ impl Service for Hub {
     }
 
     async fn plain(self: Arc<Self>, request: Request<Arriving>, peer: Peer) -> Response<Body> {
-        Box::pin(crate::pages::answer(&self, request, peer)).await
+        Box::pin(crate::pages::answer(&self, request, &peer)).await
     }
 }
 
@@ -107,13 +107,17 @@ impl Hub {
         &self,
         headers: &HeaderMap,
         own: Option<&str>,
-        peer: Peer,
+        peer: &Peer,
     ) -> Result<Caller, Failure> {
         let authorization = text_of(headers, header::AUTHORIZATION);
         self.recognise(authorization.and_then(bearer)).await?;
         let cookie = text_of(headers, header::COOKIE);
-        self.gate()
-            .admit(authorization, cookie, self.visitor(headers, own, peer))
+        let visitor = self.visitor(headers, own, peer);
+        let caller = self.gate().admit(authorization, cookie, visitor)?;
+        if caller.principal != Principal::Anonymous {
+            peer.vouch();
+        }
+        Ok(caller)
     }
 
     /// Where these headers come from, as far as rights depend on it.
@@ -121,14 +125,11 @@ impl Hub {
         &self,
         headers: &HeaderMap,
         own: Option<&str>,
-        peer: Peer,
+        peer: &Peer,
     ) -> pinion_access::Peer {
         // Unless all origins are let in, pages of others were turned away on the way here.
         let is_served = |origin: &str| {
-            let page = origin.split_once("://").map(|(_, authority)| authority);
-            let is_own = page
-                .zip(own)
-                .is_some_and(|(page, own)| page.eq_ignore_ascii_case(own));
+            let is_own = own.is_some_and(|own| is_own_origin(origin, own, peer.secure));
             !self.settings().any_origin || is_own
         };
         let origin = text_of(headers, header::ORIGIN);

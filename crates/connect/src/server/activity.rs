@@ -13,7 +13,7 @@ use super::options::Limits;
 pub(crate) struct Activity {
     start: Instant,
     calls: AtomicUsize,
-    /// When a call last ended, in microseconds since the start.
+    /// When a call last ended, in microseconds since the start; 0 if none has.
     last: AtomicU64,
     /// When bytes were last written without a call: the end of an answer, or of a ping.
     wrote: AtomicU64,
@@ -58,6 +58,11 @@ impl Activity {
         self.calls.load(Relaxed) > 0
     }
 
+    /// Whether there was never a call.
+    pub(crate) fn is_unused(&self) -> bool {
+        !self.has_call() && self.last.load(Relaxed) == 0
+    }
+
     /// How long the connection may go on as it is. Zero: it has been idle too long.
     pub(crate) fn left(&self, limits: &Limits, pings: Pings) -> Duration {
         if self.calls.load(Relaxed) > 0 {
@@ -66,6 +71,7 @@ impl Activity {
         let last = self.last.load(Relaxed);
         match (pings, self.knock.load(Relaxed)) {
             // Pings are written too, so that only calls count.
+            (Pings::Yes, _) if self.is_unused() => self.left_of(limits.head_time, 0),
             (Pings::Yes, _) => self.left_of(limits.idle_time, last),
             (Pings::No, knock) => {
                 let last = last.max(self.wrote.load(Relaxed));
@@ -107,7 +113,7 @@ pub(crate) struct Guard(Arc<Activity>);
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.0.last.store(self.0.now(), Relaxed);
+        self.0.last.store(self.0.now().max(1), Relaxed);
         self.0.calls.fetch_sub(1, Relaxed);
     }
 }
@@ -129,13 +135,14 @@ mod tests {
         assert_eq!(left(&activity, Pings::No), 60.0);
         activity.read();
         assert_eq!(left(&activity, Pings::No), 10.0);
-        assert_eq!(left(&activity, Pings::Yes), 60.0);
+        assert_eq!(left(&activity, Pings::Yes), 0.0, "the first call is late");
         let activity = Arc::new(activity);
         let guard = activity.call();
         activity.read();
         assert_eq!(left(&activity, Pings::No), 120.0);
         drop(guard);
         assert_eq!(left(&activity, Pings::No), 120.0);
+        assert_eq!(left(&activity, Pings::Yes), 120.0);
     }
 
     #[test]
@@ -143,6 +150,7 @@ mod tests {
         let limits = Limits::default();
         let mut activity = Activity::new();
         activity.start = activity.start.checked_sub(Duration::from_secs(60)).unwrap();
+        activity.last.store(1, Relaxed);
         activity.wrote();
         let left = |pings| activity.left(&limits, pings).as_secs_f64().round();
         assert_eq!(left(Pings::No), 120.0);

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Service;
 use super::activity::{Activity, Pings};
+use super::admission::Standing;
 use super::dispatch::{self, Line};
 use super::going::Going;
 use super::io::{Socket, Spoken, Stream};
@@ -41,6 +42,7 @@ pub(crate) async fn serve<S: Service>(
     shared: Arc<Shared<S>>,
     stream: TcpStream,
     address: SocketAddr,
+    standing: Standing,
     stop: CancellationToken,
     going: Arc<Going>,
 ) {
@@ -58,6 +60,7 @@ pub(crate) async fn serve<S: Service>(
         peer: Peer {
             address,
             secure: shared.options.tls.is_some(),
+            standing,
         },
         cut: going.cut(),
         going,
@@ -136,7 +139,7 @@ impl Watch<'_> {
         let mut connection = std::pin::pin!(connection);
         let left = || self.activity.left(self.limits, pings);
         // Often enough to notice a head that does not end on a connection that was idle before.
-        let nap = |left: Duration| left.min(self.limits.head_time);
+        let nap = |left: Duration| left.min(self.limits.head_time.min(self.limits.idle_time));
         let mut timer = std::pin::pin!(tokio::time::sleep(nap(left())));
         let mut stopped = std::pin::pin!(self.stop.cancelled());
         let mut closing = false;
@@ -153,13 +156,13 @@ impl Watch<'_> {
                     let now = tokio::time::Instant::now();
                     if !left.is_zero() {
                         timer.as_mut().reset(now + nap(left));
-                    } else if pings == Pings::Yes && !closing {
+                    } else if pings == Pings::Yes && !closing && !self.activity.is_unused() {
                         closing = true;
                         close(connection.as_mut());
                         timer.as_mut().reset(now + LAST_WORDS);
                     } else {
                         let left = self.activity.left_of_silence(LAST_WORDS);
-                        if pings == Pings::No || left.is_zero() {
+                        if pings == Pings::No || left.is_zero() || self.activity.is_unused() {
                             return;
                         }
                         timer.as_mut().reset(now + left);

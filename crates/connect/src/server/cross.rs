@@ -18,13 +18,19 @@ const HEADERS: HeaderValue = HeaderValue::from_static(
 );
 const EXPOSED: HeaderValue = HeaderValue::from_static("Grpc-Status, Grpc-Message");
 
-/// Refuses a request that came under a name the server does not go by.
+/// Refuses a request that came under a name the server does not go by, or under a name that others may read differently.
 pub(crate) fn check_host(options: &ServerOptions, parts: &Parts) -> Result<(), Failure> {
+    if parts.headers.get_all(HOST).iter().count() > 1 {
+        return Err(Failure::invalid(
+            "the request has more than one Host header",
+        ));
+    }
+    let asked = authority(&parts.uri, &parts.headers).unwrap_or_default();
+    let name = without_port(asked)
+        .ok_or_else(|| Failure::invalid(format!("{asked:?} is not a host name and a port")))?;
     let Some(hosts) = &options.hosts else {
         return Ok(());
     };
-    let asked = authority(&parts.uri, &parts.headers).unwrap_or_default();
-    let name = without_port(asked);
     if hosts.iter().any(|host| host.eq_ignore_ascii_case(name)) {
         return Ok(());
     }
@@ -49,10 +55,8 @@ pub(crate) fn check_origin(
         }
         Origins::Listed(_) => {}
     }
-    let page = text.split_once("://").map(|(_, authority)| authority);
-    let own = authority(&parts.uri, &parts.headers)
-        .is_some_and(|own| page.is_some_and(|p| p.eq_ignore_ascii_case(own)));
-    if own {
+    let own = authority(&parts.uri, &parts.headers);
+    if own.is_some_and(|own| is_own_origin(text, own, options.tls.is_some())) {
         return Ok(Some(origin.clone()));
     }
     let message = format!("pages of {text:?} may not call this server");
@@ -90,12 +94,26 @@ pub fn authority<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     }
 }
 
-fn without_port(authority: &str) -> &str {
+/// Whether a page of this origin came from the server itself, which is asked under the name and port `own`, over TLS or not.
+pub fn is_own_origin(origin: &str, own: &str, secure: bool) -> bool {
+    let scheme = if secure { "https" } else { "http" };
+    origin.split_once("://").is_some_and(|(its, authority)| {
+        its.eq_ignore_ascii_case(scheme) && authority.eq_ignore_ascii_case(own)
+    })
+}
+
+/// The name without the port. `None` if there is more than both, such as a user.
+fn without_port(authority: &str) -> Option<&str> {
     let bracket = authority.rfind(']').map_or(0, |at| at + 1);
-    match authority[bracket..].find(':') {
-        Some(colon) => &authority[..bracket + colon],
-        None => authority,
-    }
+    let (name, port) = match authority[bracket..].find(':') {
+        Some(colon) => {
+            let (name, port) = authority.split_at(bracket + colon);
+            (name, &port[1..])
+        }
+        None => (authority, ""),
+    };
+    let is_plain = !name.contains(['@', '/', '\\', ' ', ',']);
+    (is_plain && port.bytes().all(|byte| byte.is_ascii_digit())).then_some(name)
 }
 
 #[cfg(test)]
@@ -130,11 +148,32 @@ mod tests {
             "127.0.0.1.nip.io:9000",
             "",
             "user@localhost",
+            "localhost:80@evil.example",
+            "localhost:9000:9000",
+            "localhost, evil.example",
             "[::1].evil",
         ] {
             assert!(!check(other), "{other}");
         }
         assert!(check_host(&ServerOptions::default(), &parts("evil.example", None)).is_ok());
+    }
+
+    #[test]
+    fn a_name_that_can_be_read_in_two_ways_is_refused_by_every_server() {
+        let options = ServerOptions::default();
+        let code = |parts: &Parts| check_host(&options, parts).unwrap_err().code;
+        for unclear in ["user@localhost", "localhost:80@evil.example", "a b"] {
+            assert_eq!(
+                code(&parts(unclear, None)),
+                Code::InvalidArgument,
+                "{unclear}"
+            );
+        }
+        let mut twice = parts("localhost", None);
+        twice
+            .headers
+            .append(HOST, HeaderValue::from_static("localhost"));
+        assert_eq!(code(&twice), Code::InvalidArgument);
     }
 
     #[test]
@@ -158,6 +197,7 @@ mod tests {
             "null",
             "http://127.0.0.1:9001",
             "http://127.0.0.1",
+            "https://127.0.0.1:9000",
             "127.0.0.1:9000",
             "",
         ] {

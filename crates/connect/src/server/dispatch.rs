@@ -72,7 +72,7 @@ pub(crate) async fn answer<S: Service>(
         Some(method_at) => call(service, options, parts, body, method_at, line).await,
         None => {
             let request = Request::from_parts(parts, body);
-            let answer = AssertUnwindSafe(service.plain(request, line.peer)).catch_unwind();
+            let answer = AssertUnwindSafe(service.plain(request, line.peer.clone())).catch_unwind();
             tokio::select! {
                 biased;
                 answer = answer => {
@@ -159,7 +159,7 @@ async fn call<S: Service>(
             unary,
             headers: std::mem::take(&mut parts.headers),
             version: parts.version,
-            peer: line.peer,
+            peer: line.peer.clone(),
             deadline: deadline.map(|(at, _)| at),
             timeout,
             uri: parts.uri,

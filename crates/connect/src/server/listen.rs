@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::Service;
+use super::admission::{Admission, Place, Standing};
 use super::connection::{self, Shared};
 use super::going::Going;
 use super::options::ServerOptions;
@@ -26,14 +26,14 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Server<S> {
     shared: Arc<Shared<S>>,
-    room: Arc<Semaphore>,
+    admission: Arc<Admission>,
 }
 
 impl<S> Clone for Server<S> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
-            room: Arc::clone(&self.room),
+            admission: Arc::clone(&self.admission),
         }
     }
 }
@@ -41,9 +41,9 @@ impl<S> Clone for Server<S> {
 impl<S: Service> Server<S> {
     /// A server of this service; it listens to nothing yet.
     pub fn new(service: Arc<S>, options: ServerOptions) -> Self {
-        let room = Arc::new(Semaphore::new(options.limits.connections));
+        let admission = Admission::new(options.limits.connections);
         let shared = Arc::new(Shared { service, options });
-        Self { shared, room }
+        Self { shared, admission }
     }
 
     /// Serves what comes in until `stop` is done; calls that go on then have `grace` to end before they fail.
@@ -75,20 +75,22 @@ impl<S: Service> Server<S> {
             let going = Arc::clone(&going);
             async move { going.look_after().await }
         });
+        // Accepted, and waiting for room.
+        let mut next = None;
         loop {
             tokio::select! {
                 biased;
                 () = &mut stop => break,
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                accepted = self.accept(&listener) => {
-                    let Some((stream, address, room)) = accepted else { continue };
+                Some(place) = self.admission.place(), if next.is_some() => {
+                    let Some((stream, address)) = next.take() else { continue };
                     let shared = Arc::clone(&self.shared);
                     let (stopping, going) = (stopping.clone(), Arc::clone(&going));
-                    connections.spawn(async move {
-                        connection::serve(shared, stream, address, stopping, going).await;
-                        drop(room);
-                    });
+                    connections.spawn(hold(place, move |standing| {
+                        connection::serve(shared, stream, address, standing, stopping, going)
+                    }));
                 }
+                accepted = accept(&listener), if next.is_none() => next = accepted,
             }
         }
         drop(listener);
@@ -103,22 +105,26 @@ impl<S: Service> Server<S> {
             connections.shutdown().await;
         }
     }
+}
 
-    /// The next connection, once there is room for it. No failure of one ends the server.
-    async fn accept(
-        &self,
-        listener: &TcpListener,
-    ) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-        let room = Arc::clone(&self.room).acquire_owned().await.ok()?;
-        match listener.accept().await {
-            Ok((stream, address)) => Some((stream, address, room)),
-            Err(error) => {
-                if !concerns_one(&error) {
-                    tokio::time::sleep(BREATH).await;
-                }
-                None
+/// The next connection. No failure of one ends the server.
+async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+    match listener.accept().await {
+        Ok(accepted) => Some(accepted),
+        Err(error) => {
+            if !concerns_one(&error) {
+                tokio::time::sleep(BREATH).await;
             }
+            None
         }
+    }
+}
+
+/// Serves a connection until it ends or must make room for another.
+async fn hold<F: Future<Output = ()>>(place: Place, serve: impl FnOnce(Standing) -> F) {
+    tokio::select! {
+        () = serve(place.standing()) => {}
+        () = place.taken() => {}
     }
 }
 

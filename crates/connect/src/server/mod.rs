@@ -1,6 +1,7 @@
 //! The server: connections in, calls to a [`Service`], answers out.
 
 mod activity;
+mod admission;
 mod connection;
 mod cross;
 mod dispatch;
@@ -18,7 +19,8 @@ use http::{Request, Response, StatusCode};
 use pinion_status::Failure;
 
 pub(crate) use activity::Guard;
-pub use cross::authority;
+pub(crate) use admission::Standing;
+pub use cross::{authority, is_own_origin};
 pub use listen::Server;
 pub use options::{Limits, Origins, ServerOptions};
 pub(crate) use stream::Streaming;

@@ -64,11 +64,11 @@ pub struct Limits {
     pub message: usize,
     /// Bytes of the headers of one request.
     pub head: u32,
-    /// Connections at a time; more wait to be accepted.
+    /// Connections at a time. For more, those without a call of a known caller are closed, oldest first; else more wait.
     pub connections: usize,
     /// Calls at a time on one HTTP/2 connection.
     pub streams: u32,
-    /// How long the head of a request, or a TLS handshake, may take.
+    /// How long the head of a request, a TLS handshake, or the first request over HTTP/2 may take.
     pub head_time: Duration,
     /// How long a connection may have no call.
     pub idle_time: Duration,

@@ -301,16 +301,70 @@ async fn a_request_that_is_not_complete_is_not_answered_and_not_needed_to_be_ref
     assert_eq!(failure(&answer).0, "permission_denied");
 }
 
+/// Whether the server closes a connection within a second.
+async fn is_closed(socket: &mut TcpStream) -> bool {
+    let mut byte = [0];
+    let read = tokio::time::timeout(Duration::from_secs(1), socket.read(&mut byte)).await;
+    matches!(read, Ok(Ok(0) | Err(_)))
+}
+
 #[tokio::test]
-async fn connections_beyond_the_limit_wait_for_their_turn() {
-    let mut options = strict();
-    options.limits.connections = 2;
+async fn connections_without_a_known_caller_give_way_to_others() {
+    let mut options = hub::options();
+    options.limits.connections = 3;
     let server = hub::start(options).await;
-    let first = TcpStream::connect(server.address).await.unwrap();
-    let second = TcpStream::connect(server.address).await.unwrap();
-    // Both say nothing and are shown out; then it is the third one's turn.
+    let mut known = TcpStream::connect(server.address).await.unwrap();
+    let request = hub::json(&invoke("todo", "list", ""));
+    let bearer = ("authorization", "Bearer anything");
+    let head = raw::head("POST", INVOKE, &[UNARY, bearer], request.len());
+    let head = String::from_utf8(head).unwrap();
+    let lasting = head.replace("connection: close\r\n", "");
+    let call = [lasting.as_bytes(), &request].concat();
+    let mut buffer = [0; 4096];
+    known.write_all(&call).await.unwrap();
+    assert_ne!(known.read(&mut buffer).await.unwrap(), 0);
+    // Strangers that speak HTTP/2, as far as one can tell, and would hold all the room for as long as they are let.
+    let mut strangers = Vec::new();
+    for _ in 0..6 {
+        let mut stranger = TcpStream::connect(server.address).await.unwrap();
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+        stranger.write_all(preface).await.unwrap();
+        strangers.push(stranger);
+    }
     alive(&server).await;
-    drop((first, second));
+    known.write_all(&call).await.unwrap();
+    let count = known.read(&mut buffer).await.unwrap();
+    assert!(buffer[..count].starts_with(b"HTTP/1.1 200"));
+    // The oldest of them was closed, or this would not end.
+    strangers[0].read_to_end(&mut Vec::new()).await.unwrap();
+}
+
+#[tokio::test]
+async fn where_all_callers_are_known_more_wait_for_their_turn() {
+    let mut options = hub::options();
+    options.limits.connections = 1;
+    let server = hub::start(options).await;
+    let mut known = TcpStream::connect(server.address).await.unwrap();
+    let bearer = ("authorization", "Bearer anything");
+    let head = raw::head("POST", INVOKE, &[UNARY, bearer], 1000);
+    known.write_all(&head).await.unwrap();
+    server.hub.until(|hub| hub.running() == 1).await;
+    let mut next = TcpStream::connect(server.address).await.unwrap();
+    next.write_all(&raw::head("GET", "/", &[], 0))
+        .await
+        .unwrap();
+    assert!(!is_closed(&mut known).await);
+    drop(known);
+    let answer = raw::read(&mut next).await;
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test]
+async fn over_http2_the_first_request_has_the_time_of_a_head() {
+    let server = hub::start(strict()).await;
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    // `send` reads until the server closes; the time for idle connections is two minutes.
+    send(&server, preface).await;
     alive(&server).await;
 }
 

@@ -87,6 +87,9 @@ impl Service for Hub {
 
     async fn serve(self: Arc<Self>, mut call: Call) -> Result<(), Failure> {
         let _running = Running::new(&self);
+        if call.context.bearer().is_some() {
+            call.context.peer.vouch();
+        }
         let method = call.context.method().to_owned();
         let served = match method.as_str() {
             "ListClips" => list(&mut call).await,
