@@ -218,9 +218,14 @@ pub(crate) fn out(text: &str) -> Result<ExitCode, Failure> {
 
 /// Makes an image on the command line fit for a model.
 pub(crate) fn prepare_image(image: FileImage) -> PreparedImage {
-    let (block, note) = pinion_tools::prepare_image(image.bytes).unzip();
-    PreparedImage {
-        block,
-        note: note.flatten(),
+    match pinion_tools::prepare_image(image.bytes) {
+        Ok((block, note)) => PreparedImage {
+            block: Some(block),
+            note,
+        },
+        Err(reason) => PreparedImage {
+            block: None,
+            note: Some(format!("[The image {reason}. It is left out.]")),
+        },
     }
 }

@@ -11,15 +11,15 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use pinion_message::{Block, ToolSpec};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::replacement::{self, Edit, Request};
 use crate::{
-    Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, diff, encoding, fault, path,
-    store,
+    Tool, ToolContext, ToolError, ToolOutput, arguments, diff, encoding, fault, path, store,
 };
 
-/// Larger files are edited on a thread of their own.
-const SMALL_FILE: u64 = 256 * 1024;
+/// The largest file that can be edited, in bytes. An edit takes several times that much memory.
+const MAX_FILE: u64 = 32 << 20;
 
 /// Replaces text that occurs exactly once.
 #[derive(Debug)]
@@ -87,20 +87,14 @@ impl Tool for EditFile {
             let name = arguments::text(&arguments, "path")?;
             let request = request(&arguments, name)?;
             let path = path::resolve(name, &context.cwd);
-            let held = store::lock(&path).await;
-            context.check_cancelled()?;
-            if path
-                .metadata()
-                .is_ok_and(|metadata| metadata.len() > SMALL_FILE)
-            {
-                // The file stays locked until the work is done, even if nobody waits for it any more.
-                let work = move || {
-                    let _held = held;
-                    apply(&path, &request)
-                };
-                return blocking::run(&context.cancel, work).await;
-            }
-            apply(&path, &request)
+            let file = path.clone();
+            // A child, so that dropping the call stops the thread before it changes anything.
+            let cancel = context.cancel.child_token();
+            let _ends_with_call = cancel.clone().drop_guard();
+            store::change(&path, &context.cancel, move || {
+                apply(&file, &request, &cancel)
+            })
+            .await
         }
         .boxed()
     }
@@ -151,10 +145,15 @@ pub fn edit_bytes(bytes: &[u8], arguments: &Value) -> Result<(Vec<u8>, ToolOutpu
     change(&text_of(bytes, &request.path)?, &request)
 }
 
-fn apply(path: &Path, request: &Request) -> Result<ToolOutput, ToolError> {
+fn apply(
+    path: &Path,
+    request: &Request,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
     let raw = read(path, &request.path)?;
     let (content, output) = change(&raw, request)?;
-    store::replace(path, &content)?;
+    drop(raw);
+    store::replace(path, &content, cancel)?;
     Ok(output)
 }
 
@@ -175,21 +174,20 @@ fn change(raw: &str, request: &Request) -> Result<(Vec<u8>, ToolOutput), ToolErr
 
 fn read(path: &Path, name: &str) -> Result<String, ToolError> {
     // Opened for writing too, so that a file that cannot be written fails before anything is done.
-    let bytes = match OpenOptions::new().read(true).append(true).open(path) {
-        Ok(_) => std::fs::read(path).map_err(|error| fault::plain(&error, "read"))?,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(ToolError(format!("File not found: {name}")));
+    let opened = pinion_files::open_with(OpenOptions::new().read(true).append(true), path);
+    let read = opened.and_then(|_| pinion_files::read(path, MAX_FILE));
+    let bytes = read.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => ToolError(format!("File not found: {name}")),
+        ErrorKind::IsADirectory => fault::plain(&error, "read"),
+        ErrorKind::FileTooLarge => {
+            ToolError(format!("{name} {error} for edits. Use bash to change it."))
         }
-        Err(error) if error.kind() == ErrorKind::IsADirectory => {
-            return Err(fault::plain(&error, "read"));
-        }
-        Err(error) => {
+        _ if error.raw_os_error().is_none() => ToolError(format!("{name} {error}")),
+        _ => {
             let code = fault::code(&error);
-            return Err(ToolError(format!(
-                "Could not edit file: {name}. Error code: {code}."
-            )));
+            ToolError(format!("Could not edit file: {name}. Error code: {code}."))
         }
-    };
+    })?;
     text_of(&bytes, name)
 }
 

@@ -7,9 +7,14 @@ use std::path::Path;
 
 use crate::ToolError;
 
-/// What the system said about a file, as Node says it: `CODE: words, syscall 'path'`.
+/// An error of the system about a file, as Node prints it: `CODE: words, syscall 'path'`.
+///
+/// A file that `pinion-files` refuses has no such code; its error follows the path, as in `/x is a FIFO`.
 pub fn in_node_words(error: &io::Error, syscall: &str, path: &Path) -> String {
-    format!("{} '{}'", text(error, syscall), path.display())
+    match known(error) {
+        None if error.get_ref().is_some() => format!("{} {error}", path.display()),
+        _ => format!("{} '{}'", text(error, syscall), path.display()),
+    }
 }
 
 pub(crate) fn at(error: &io::Error, syscall: &str, path: &Path) -> ToolError {
@@ -22,9 +27,16 @@ pub(crate) fn plain(error: &io::Error, syscall: &str) -> ToolError {
 }
 
 fn text(error: &io::Error, syscall: &str) -> String {
-    match error.raw_os_error().and_then(words) {
+    match known(error) {
         Some((code, words)) => format!("{code}: {words}, {syscall}"),
         None => format!("{error}, {syscall}"),
+    }
+}
+
+fn known(error: &io::Error) -> Option<(&'static str, &'static str)> {
+    match error.kind() {
+        io::ErrorKind::IsADirectory => words(libc::EISDIR),
+        _ => error.raw_os_error().and_then(words),
     }
 }
 

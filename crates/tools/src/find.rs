@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use globset::{GlobBuilder, GlobMatcher};
+use ignore::overrides::Override;
 use pinion_message::ToolSpec;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -13,6 +14,8 @@ use crate::listing::Listing;
 use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, path, walk};
 
 const DEFAULT_LIMIT: usize = 1000;
+/// Bytes of paths kept: many times what is shown of them, whatever the limit says.
+const MAX_KEPT: usize = 8 << 20;
 
 /// Finds files by glob.
 #[derive(Debug)]
@@ -117,16 +120,19 @@ fn find(
     limit: usize,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
-    if !root.is_dir() {
+    let place = pinion_files::locate(root).map_err(|error| walk::not_found(&error, root))?;
+    if !place.metadata.is_dir() {
         return Err(ToolError(format!("Path not found: {}", root.display())));
     }
+    let root = &*place.path;
     let mut lines = Vec::new();
+    let mut kept = 0;
     // What cannot be read is left out, as it would be on the command line.
-    for entry in walk::builder(root).build().flatten() {
+    for entry in walk::builder(root, Override::empty()).build().flatten() {
         if cancel.is_cancelled() {
             return Err(ToolError::aborted());
         }
-        if lines.len() >= limit {
+        if lines.len() >= limit || kept >= MAX_KEPT {
             break;
         }
         let relative: PathBuf = match entry.path().strip_prefix(root) {
@@ -135,7 +141,9 @@ fn find(
         };
         if pattern.matches(&relative) {
             let slash = if walk::is_dir(&entry) { "/" } else { "" };
-            lines.push(format!("{}{slash}", relative.to_string_lossy()));
+            let line = format!("{}{slash}", relative.to_string_lossy());
+            kept += line.len();
+            lines.push(line);
         }
     }
     if lines.is_empty() {

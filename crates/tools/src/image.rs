@@ -1,14 +1,18 @@
 //! Images for models: recognised by their bytes, made small enough to be accepted.
 //!
-//! An image that cannot be decoded is passed on as it is; the provider may know better.
+//! An image that cannot be decoded is passed on as it is; the provider may know better. One that is too large to be
+//! decoded is refused by what its head says, before memory is taken for it.
 
 use std::io::Cursor;
+use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Rgb, RgbImage};
+use image::{
+    DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, Rgb, RgbImage,
+};
 use pinion_message::Block;
 
 /// How much of a file is looked at to recognise an image.
@@ -21,6 +25,12 @@ const MAX_ENCODED: usize = 4_718_592;
 const JPEG_QUALITIES: [u8; 4] = [85, 70, 55, 40];
 const SCALES: [f64; 4] = [0.75, 0.5, 0.35, 0.25];
 const MIN_SIDE: u32 = 100;
+/// The most bytes of pixels that are decoded: 66 million pixels in 24 bits, 50 million with transparency. Scaling takes
+/// up to three times as much memory.
+const MAX_DECODED: u64 = 200_000_000;
+
+/// Held while an image is scaled: the calls of one answer run side by side, and each takes that much memory.
+static SCALING: Mutex<()> = Mutex::new(());
 
 /// Image formats that models take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,30 +122,65 @@ impl Fitted {
     }
 }
 
-/// An image block for a model, and what the model should know about it. `None` for what is no
-/// image we know.
-pub fn prepare_image(bytes: Vec<u8>) -> Option<(Block, Option<String>)> {
-    let kind = sniff(&bytes)?;
-    let fitted = fit(bytes, kind);
+/// Why there is no image for a model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoImage {
+    /// The bytes are not an image of a known format.
+    #[error("is not an image that can be read")]
+    Unknown,
+    /// Its pixels do not fit into the memory that is given to images.
+    #[error("has {width}x{height} pixels, more than can be scaled down")]
+    TooManyPixels {
+        /// Pixels from left to right.
+        width: u32,
+        /// Pixels from top to bottom.
+        height: u32,
+    },
+    /// It can only be sent as it is, and models take no image of that size.
+    #[error("is too large for models and cannot be scaled down")]
+    TooLarge,
+}
+
+/// An image block for a model, and what the model should know about it.
+pub fn prepare_image(bytes: Vec<u8>) -> Result<(Block, Option<String>), NoImage> {
+    let kind = sniff(&bytes).ok_or(NoImage::Unknown)?;
+    let fitted = fit(bytes, kind)?;
     let note = fitted.note();
-    Some((fitted.into_block(), note))
+    Ok((fitted.into_block(), note))
 }
 
 /// Scales and recompresses an image that is too large for models.
-pub(crate) fn fit(bytes: Vec<u8>, kind: Kind) -> Fitted {
-    match shrink(&bytes, kind) {
-        Some(fitted) => fitted,
-        None => Fitted::unchanged(bytes, kind),
+pub(crate) fn fit(bytes: Vec<u8>, kind: Kind) -> Result<Fitted, NoImage> {
+    match shrink(&bytes, kind)? {
+        Some(fitted) => Ok(fitted),
+        None if fits(&bytes) => Ok(Fitted::unchanged(bytes, kind)),
+        None => Err(NoImage::TooLarge),
     }
 }
 
-fn shrink(bytes: &[u8], kind: Kind) -> Option<Fitted> {
-    let reader = || ImageReader::with_format(Cursor::new(bytes), kind.format());
-    let (width, height) = reader().into_dimensions().ok()?;
+/// `None` for an image that is small enough or cannot be decoded.
+fn shrink(bytes: &[u8], kind: Kind) -> Result<Option<Fitted>, NoImage> {
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), kind.format());
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MAX_DECODED);
+    reader.limits(limits);
+    let decoder = match reader.into_decoder() {
+        Ok(decoder) => decoder,
+        Err(ImageError::Limits(_)) => return Err(NoImage::TooLarge),
+        Err(_) => return Ok(None),
+    };
+    let (width, height) = decoder.dimensions();
     if width <= MAX_SIDE && height <= MAX_SIDE && fits(bytes) {
-        return None;
+        return Ok(None);
     }
-    let mut decoder = reader().into_decoder().ok()?;
+    if decoder.total_bytes() > MAX_DECODED {
+        return Err(NoImage::TooManyPixels { width, height });
+    }
+    let _one = SCALING.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(scale(decoder))
+}
+
+fn scale(mut decoder: impl ImageDecoder) -> Option<Fitted> {
     let orientation = decoder.orientation().ok()?;
     let mut image = DynamicImage::from_decoder(decoder).ok()?;
     image.apply_orientation(orientation);
@@ -284,13 +329,13 @@ mod tests {
     #[test]
     fn a_small_image_is_not_touched() {
         let bytes = picture(20, 10);
-        let fitted = fit(bytes.clone(), Kind::Png);
+        let fitted = fit(bytes.clone(), Kind::Png).unwrap();
         assert_eq!((fitted.note(), fitted.bytes), (None, bytes));
     }
 
     #[test]
     fn a_wide_image_is_scaled_and_the_model_is_told() {
-        let fitted = fit(picture(2500, 50), Kind::Png);
+        let fitted = fit(picture(2500, 50), Kind::Png).unwrap();
         assert_eq!(
             fitted.note().unwrap(),
             "[Image: original 2500x50, displayed at 2000x40. Multiply coordinates by 1.25 to map to \
@@ -313,7 +358,9 @@ mod tests {
     fn what_cannot_be_decoded_is_passed_on() {
         let mut broken = picture(2500, 50);
         broken.truncate(60);
-        let fitted = fit(broken.clone(), Kind::Png);
+        let fitted = fit(broken.clone(), Kind::Png).unwrap();
         assert_eq!((fitted.note(), fitted.bytes), (None, broken));
+        let large = [b"\xff\xd8\xff".as_slice(), &vec![0; MAX_ENCODED]].concat();
+        assert_eq!(fit(large, Kind::Jpeg).unwrap_err(), NoImage::TooLarge);
     }
 }

@@ -7,12 +7,15 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use pinion_message::ToolSpec;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::listing::Listing;
-use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, path};
+use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, blocking, path, walk};
 
 const DEFAULT_LIMIT: usize = 500;
+/// A directory with more entries is not listed: names are sorted, so all of them are read first.
+const MAX_ENTRIES: usize = 1_000_000;
 
 /// Lists a directory.
 #[derive(Debug)]
@@ -61,31 +64,42 @@ impl Tool for Ls {
                 &context.cwd,
             );
             let limit = arguments::count(&arguments, "limit").unwrap_or(DEFAULT_LIMIT);
-            blocking::run(&context.cancel, move || list(&path, limit)).await
+            let cancel = context.cancel.child_token();
+            let _ends_with_call = cancel.clone().drop_guard();
+            blocking::run(&context.cancel, move || list(&path, limit, &cancel)).await
         }
         .boxed()
     }
 }
 
-fn list(path: &Path, limit: usize) -> Result<ToolOutput, ToolError> {
-    match path.metadata() {
-        Err(_) => return Err(ToolError(format!("Path not found: {}", path.display()))),
-        Ok(metadata) if !metadata.is_dir() => {
-            return Err(ToolError(format!("Not a directory: {}", path.display())));
-        }
-        Ok(_) => {}
+fn list(path: &Path, limit: usize, cancel: &CancellationToken) -> Result<ToolOutput, ToolError> {
+    let place = pinion_files::locate(path).map_err(|error| walk::not_found(&error, path))?;
+    if !place.metadata.is_dir() {
+        return Err(ToolError(format!("Not a directory: {}", path.display())));
     }
     let entries = std::fs::read_dir(path)
         .map_err(|error| ToolError(format!("Cannot read directory: {error}")))?;
-    let mut names: Vec<String> = entries
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
+    let mut names = Vec::new();
+    for entry in entries.flatten() {
+        if cancel.is_cancelled() {
+            return Err(ToolError::aborted());
+        }
+        if names.len() == MAX_ENTRIES {
+            return Err(ToolError(format!(
+                "{} has more than {MAX_ENTRIES} entries. Use find, or bash to list a part of it.",
+                path.display()
+            )));
+        }
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
     names.sort_by(|left, right| compare(left, right));
 
     let mut lines = Vec::new();
     let mut more = false;
     for name in names {
+        if cancel.is_cancelled() {
+            return Err(ToolError::aborted());
+        }
         if lines.len() >= limit {
             more = true;
             break;

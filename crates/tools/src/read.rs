@@ -1,9 +1,6 @@
 //! The read tool: a file's text, or an image for the model to look at.
 
-use std::fs::{File, OpenOptions};
-use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::io::{ErrorKind, Read as _};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -19,8 +16,6 @@ use crate::{
     path,
 };
 
-/// Files up to this size are read where the call runs; the others on a thread of their own.
-const SMALL_FILE: u64 = 256 * 1024;
 const PIECE: usize = 64 * 1024;
 /// Larger images are not even tried.
 const MAX_IMAGE: u64 = 100 * 1024 * 1024;
@@ -77,52 +72,32 @@ impl Tool for Read {
         async move {
             context.check_cancelled()?;
             let name = arguments::text(&arguments, "path")?;
-            let path = path::resolve_existing(name, &context.cwd);
+            let name = name.to_owned();
+            let cwd = context.cwd.clone();
             let range = Range::new(&arguments);
-            let file = open(&path).map_err(|error| fault::at(&error, "access", &path))?;
-            let metadata = file
-                .metadata()
-                .map_err(|error| fault::at(&error, "stat", &path))?;
-            if metadata.is_dir() {
-                let error = std::io::Error::from_raw_os_error(libc::EISDIR);
-                return Err(fault::plain(&error, "read"));
-            }
+            let resize_images = self.resize_images;
             // Ends with the call, so that dropping the call stops the thread that reads for it.
             let cancel = context.cancel.child_token();
             let _ends_with_call = cancel.clone().drop_guard();
-            let job = Job {
-                file,
-                name: name.to_owned(),
-                range,
-                resize_images: self.resize_images,
-                cancel,
-            };
-            if metadata.is_file() && metadata.len() <= SMALL_FILE && !looks_like_image(&path) {
-                return job.run();
-            }
-            blocking::run(&context.cancel, move || job.run()).await
+            blocking::run(&context.cancel, move || {
+                let path = path::resolve_existing(&name, &cwd);
+                let file = pinion_files::open(&path).map_err(|error| match error.kind() {
+                    ErrorKind::IsADirectory => fault::plain(&error, "read"),
+                    _ => fault::at(&error, "access", &path),
+                })?;
+                let job = Job {
+                    file,
+                    name,
+                    range,
+                    resize_images,
+                    cancel,
+                };
+                job.run()
+            })
+            .await
         }
         .boxed()
     }
-}
-
-/// Opening a pipe or a device must not wait for its other end.
-fn open(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)
-}
-
-/// Images are worth a thread even when they are small.
-fn looks_like_image(path: &Path) -> bool {
-    let extension = path
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .unwrap_or_default();
-    ["png", "jpg", "jpeg", "gif", "webp"]
-        .iter()
-        .any(|known| extension.eq_ignore_ascii_case(known))
 }
 
 /// Which lines are wanted.
@@ -222,7 +197,7 @@ impl<R: std::io::Read> Job<R> {
             match self.file.read(&mut piece[length..]) {
                 Ok(0) => break,
                 Ok(count) => length += count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(fault::plain(&error, "read")),
             }
         }
@@ -299,7 +274,12 @@ impl<R: std::io::Read> Job<R> {
             )));
         }
         let image = if self.resize_images {
-            image::fit(bytes, kind)
+            image::fit(bytes, kind).map_err(|error| {
+                let name = &self.name;
+                ToolError(format!(
+                    "The image {name} {error}. Make a smaller copy with bash and read that."
+                ))
+            })?
         } else {
             image::Fitted::unchanged(bytes, kind)
         };

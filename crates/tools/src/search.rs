@@ -3,7 +3,6 @@
 //! Files are taken in the order of the walk, a batch after the other; a batch is searched in parallel and its
 //! hits are put back in order. The search ends with the batch that has enough hits.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -14,7 +13,8 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use ignore::overrides::OverrideBuilder;
 use tokio_util::sync::CancellationToken;
 
-use crate::{ToolError, path, walk};
+use crate::truncate::MAX_BYTES;
+use crate::{ToolError, fault, path, walk};
 
 /// The first batch is small, because many searches end soon.
 const FIRST_BATCH: usize = 32;
@@ -22,10 +22,14 @@ const MAX_BATCH: usize = 1024;
 const MAX_THREADS: usize = 8;
 /// A file with a longer line than this is left out.
 const MAX_HEAP: usize = 64 * 1024 * 1024;
-/// Kept of a line: more than is ever shown of it.
-const MAX_LINE: usize = 4096;
+/// Bytes kept of a line: more than is ever shown of it.
+const MAX_LINE: usize = 2048;
 /// Larger files are not read again for the lines around a hit.
 const MAX_CONTEXT_FILE: u64 = 64 * 1024 * 1024;
+/// Bytes of lines kept of one file: several times what is ever shown of all files, whatever limit and context say.
+const MAX_KEPT: usize = 8 * MAX_BYTES;
+/// Bytes a line takes beside its text.
+const LINE_OVERHEAD: usize = 64;
 
 /// What to search for, and where.
 #[derive(Debug)]
@@ -51,21 +55,23 @@ pub(crate) struct Hit {
 impl Search {
     /// The first hits, at most as many as the limit allows.
     pub fn run(&self) -> Result<Vec<Hit>, ToolError> {
-        let metadata = self
-            .root
-            .metadata()
-            .map_err(|_| ToolError(format!("Path not found: {}", self.root.display())))?;
-        if !metadata.is_dir() {
+        let root = pinion_files::locate(&self.root);
+        let root = root.map_err(|error| walk::not_found(&error, &self.root))?;
+        if !root.metadata.is_dir() {
+            let readable = pinion_files::open(&self.root);
+            readable.map_err(|error| fault::at(&error, "open", &self.root))?;
             // A file that is named is searched even if it looks binary.
-            return self.in_file(&self.root, BinaryDetection::convert(0));
+            return self.in_file(&self.root, &self.root, BinaryDetection::convert(0));
         }
-        let mut walk = walk::builder(&self.root);
+        let mut wanted = OverrideBuilder::new(&root.path);
         if let Some(glob) = &self.glob {
-            let mut overrides = OverrideBuilder::new(&self.root);
-            let overrides = overrides.add(glob).and_then(|overrides| overrides.build());
-            walk.overrides(overrides.map_err(|error| ToolError(error.to_string()))?);
+            let added = wanted.add(glob);
+            added.map_err(|error| ToolError(error.to_string()))?;
         }
-        let mut files = walk::files(&walk);
+        let wanted = wanted
+            .build()
+            .map_err(|error| ToolError(error.to_string()))?;
+        let mut files = walk::files(&walk::builder(&root.path, wanted));
         let mut hits = Vec::new();
         let mut size = FIRST_BATCH;
         while hits.len() < self.limit {
@@ -73,7 +79,7 @@ impl Search {
             if batch.is_empty() {
                 break;
             }
-            for found in self.in_batch(&batch)? {
+            for found in self.in_batch(&root.path, &batch)? {
                 hits.extend(found);
             }
             size = MAX_BATCH.min(size * 2);
@@ -82,7 +88,7 @@ impl Search {
         Ok(hits)
     }
 
-    fn in_batch(&self, batch: &[PathBuf]) -> Result<Vec<Vec<Hit>>, ToolError> {
+    fn in_batch(&self, root: &Path, batch: &[PathBuf]) -> Result<Vec<Vec<Hit>>, ToolError> {
         let next = AtomicUsize::new(0);
         let found = Mutex::new(Vec::new());
         let work = || {
@@ -90,7 +96,7 @@ impl Search {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 batch.get(index).map(|path| (index, path))
             } {
-                let hits = self.in_file(path, BinaryDetection::quit(0))?;
+                let hits = self.in_file(root, path, BinaryDetection::quit(0))?;
                 if !hits.is_empty() {
                     let mut found = found.lock().unwrap_or_else(|error| error.into_inner());
                     found.push((index, hits));
@@ -119,9 +125,14 @@ impl Search {
     }
 
     /// Files that cannot be read have no hits.
-    fn in_file(&self, path: &Path, binary: BinaryDetection) -> Result<Vec<Hit>, ToolError> {
-        let mut lines = Lines { found: Vec::new() };
-        if let Ok(file) = File::open(path) {
+    fn in_file(
+        &self,
+        root: &Path,
+        path: &Path,
+        binary: BinaryDetection,
+    ) -> Result<Vec<Hit>, ToolError> {
+        let mut lines = Lines::default();
+        if let Ok(file) = pinion_files::open(path) {
             let reader = Interruptible {
                 file,
                 cancel: &self.cancel,
@@ -134,7 +145,7 @@ impl Search {
         if self.cancel.is_cancelled() {
             return Err(ToolError::aborted());
         }
-        Ok(self.with_context(path, lines.found))
+        Ok(self.with_context(root, path, lines.found))
     }
 
     fn searcher(&self, binary: BinaryDetection) -> Searcher {
@@ -146,8 +157,8 @@ impl Search {
             .build()
     }
 
-    fn with_context(&self, file: &Path, found: Vec<(u64, String)>) -> Vec<Hit> {
-        let path = path::relative(file, &self.root);
+    fn with_context(&self, root: &Path, file: &Path, found: Vec<(u64, String)>) -> Vec<Hit> {
+        let path = path::relative(file, root);
         let hit = |line, lines| Hit {
             path: path.clone(),
             line,
@@ -159,10 +170,7 @@ impl Search {
                 .map(|(line, text)| hit(line, vec![(line, text)]))
                 .collect();
         }
-        let small = file
-            .metadata()
-            .is_ok_and(|metadata| metadata.len() <= MAX_CONTEXT_FILE);
-        let Some(bytes) = small.then(|| std::fs::read(file).ok()).flatten() else {
+        let Ok(bytes) = pinion_files::read(file, MAX_CONTEXT_FILE) else {
             let unreadable = |line| hit(line, vec![(line, "(unable to read file)".into())]);
             return found
                 .into_iter()
@@ -170,20 +178,23 @@ impl Search {
                 .collect();
         };
         let all: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
-        let around = |line: u64| {
+        let mut kept = 0;
+        let mut around = |line: u64| -> Vec<(u64, String)> {
             let index = line as usize - 1;
             let first = index.saturating_sub(self.context);
             let end = all
                 .len()
                 .min(index.saturating_add(self.context).saturating_add(1));
-            (first..end)
-                .map(|index| (index as u64 + 1, plain(all[index])))
+            let lines = (first..end).map(|index| (index as u64 + 1, plain(all[index])));
+            lines
+                .take_while(|(_, text)| {
+                    kept += text.len() + LINE_OVERHEAD;
+                    kept <= MAX_KEPT
+                })
                 .collect()
         };
-        found
-            .into_iter()
-            .map(|(line, _)| hit(line, around(line)))
-            .collect()
+        let hits = found.into_iter().map(|(line, _)| hit(line, around(line)));
+        hits.take_while(|hit| !hit.lines.is_empty()).collect()
     }
 }
 
@@ -194,23 +205,26 @@ fn plain(line: &[u8]) -> String {
 }
 
 /// Collects numbers and texts of lines.
+#[derive(Default)]
 struct Lines {
     found: Vec<(u64, String)>,
+    kept: usize,
 }
 
 impl Sink for Lines {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, line: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        self.found
-            .push((line.line_number().unwrap_or(1), plain(line.bytes())));
-        Ok(true)
+        let text = plain(line.bytes());
+        self.kept += text.len() + LINE_OVERHEAD;
+        self.found.push((line.line_number().unwrap_or(1), text));
+        Ok(self.kept <= MAX_KEPT)
     }
 }
 
 /// A file that ends when the search is cancelled.
 struct Interruptible<'a> {
-    file: File,
+    file: std::fs::File,
     cancel: &'a CancellationToken,
 }
 

@@ -6,6 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use pinion_message::ToolSpec;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments, fault, path, store};
 
@@ -49,10 +50,15 @@ impl Tool for Write {
             let name = arguments::text(&arguments, "path")?;
             let content = arguments::text(&arguments, "content")?;
             let path = path::resolve(name, &context.cwd);
-            let _held = store::lock(&path).await;
-            context.check_cancelled()?;
-            make_parent(&path)?;
-            store::replace(&path, content.as_bytes())?;
+            let (file, text) = (path.clone(), content.to_owned());
+            // A child, so that dropping the call stops the thread before it changes anything.
+            let cancel = context.cancel.child_token();
+            let _ends_with_call = cancel.clone().drop_guard();
+            store::change(&path, &context.cancel, move || {
+                make_parent(&file, &cancel)?;
+                store::replace(&file, text.as_bytes(), &cancel)
+            })
+            .await?;
             // Counted in UTF-16 units, which is what clients of this text are used to.
             let length = content.encode_utf16().count();
             Ok(ToolOutput::text(format!(
@@ -63,7 +69,11 @@ impl Tool for Write {
     }
 }
 
-fn make_parent(path: &Path) -> Result<(), ToolError> {
+fn make_parent(path: &Path, cancel: &CancellationToken) -> Result<(), ToolError> {
+    pinion_files::refuse(path).map_err(|error| fault::at(&error, "open", path))?;
+    if cancel.is_cancelled() {
+        return Err(ToolError::aborted());
+    }
     match path.parent() {
         Some(parent) if !parent.is_dir() => {
             std::fs::create_dir_all(parent).map_err(|error| fault::at(&error, "mkdir", parent))

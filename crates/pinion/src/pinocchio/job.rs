@@ -306,13 +306,13 @@ fn images(paths: &[String], cwd: &Path) -> Result<Vec<Block>, Failure> {
         };
         let bytes = std::fs::read(&file).map_err(|error| failed(&error))?;
         match pinion_tools::prepare_image(bytes) {
-            Some((block, note)) => {
+            Ok((block, note)) => {
                 if let Some(note) = note {
                     eprintln!("{path}: {note}");
                 }
                 images.push(block);
             }
-            None => return Err(failed(&"it is no picture that can be read")),
+            Err(reason) => return Err(failed(&format!("the picture {reason}"))),
         }
     }
     Ok(images)
