@@ -29,6 +29,8 @@ mod zlib;
 pub(crate) use process::environment;
 pub use process::{changed_environment, environment_variable};
 
+use std::time::Duration;
+
 use rquickjs::object::{Accessor, Property};
 use rquickjs::prelude::This;
 use rquickjs::{Ctx, Object, Result};
@@ -82,6 +84,13 @@ pub(crate) fn all<'js>(ctx: &Ctx<'js>, host: &Shared) -> Result<Object<'js>> {
 /// Lets go of everything that belongs to the engine of this thread; for before it ends.
 pub(crate) fn forget() {
     api::forget();
+}
+
+/// A time that a script gave in milliseconds: never negative, and at most 30 years, which every clock can add.
+pub(crate) fn span(milliseconds: f64) -> Duration {
+    // What is not a number is zero.
+    let given = milliseconds.max(0.0);
+    Duration::from_secs_f64(given.clamp(0.0, 1e12) / 1000.0)
 }
 
 /// A new group of operations called `name`.

@@ -1,5 +1,6 @@
 //! The engine on its thread, and the handle to it.
 
+mod awaits;
 mod builtins;
 mod cache;
 mod callee;

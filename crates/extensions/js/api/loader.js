@@ -42,7 +42,7 @@ export async function load(options) {
 class Refusal extends Error {}
 
 async function open(extension) {
-  const module = await import(extension.path);
+  const module = await within(LOAD_LIMIT, import(extension.path), `The module did not finish loading within ${LOAD_LIMIT / 1000} seconds`);
   const factory = factoryOf(module);
   if (!factory) {
     throw new Refusal(`Extension does not export a valid factory function: ${extension.path}`);

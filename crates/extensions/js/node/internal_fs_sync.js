@@ -2,6 +2,7 @@
 
 import { ops } from "pinion:ops";
 import { buffers, bytesOf, copyError, decoded, entriesOf, fdOf, flagsOf, joined, modeOf, named, optionsOf, pathOf, removalError, secondsOf, statsOf } from "pinion:node/internal_fs";
+import { outOfRange } from "pinion:node/internal_errors";
 import { lazy } from "pinion:runtime/lazy";
 
 const { fs } = ops;
@@ -26,7 +27,9 @@ export const truncateSync = (path, length = 0) => (typeof path === "number" ? ft
 export function readArguments(target, offset, length, position) {
 	if (offset !== null && typeof offset === "object") ({ offset = 0, length, position = null } = offset);
 	offset ??= 0;
-	return { offset, length: length ?? target.byteLength - offset, position: position === null || position === undefined ? -1 : Number(position) };
+	length ??= target.byteLength - offset;
+	if (!(length >= 0 && length <= target.byteLength - offset)) throw outOfRange("length", `>= 0 && <= ${target.byteLength - offset}`, length);
+	return { offset, length, position: position === null || position === undefined ? -1 : Number(position) };
 }
 export function readSync(fd, target, ...rest) {
 	const { offset, length, position } = readArguments(target, ...rest);

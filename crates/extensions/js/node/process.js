@@ -94,14 +94,7 @@ hrtime.bigint = () => {
 	return BigInt(seconds) * 1000000000n + BigInt(nanos);
 };
 
-const rss = () => {
-	try {
-		const pages = Number(buffers().from(ops.fs.readFile("/proc/self/statm", 0)).toString().split(" ")[1]);
-		return pages * 4096;
-	} catch {
-		return 0;
-	}
-};
+const rss = () => (ops.process.residentPages() ?? 0) * 4096;
 function memoryUsage() {
 	const used = ops.process.heap?.() ?? 0;
 	return { rss: rss(), heapTotal: used, heapUsed: used, external: 0, arrayBuffers: 0 };

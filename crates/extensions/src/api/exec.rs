@@ -102,9 +102,7 @@ async fn run(
     directory: PathBuf,
     stop: &CancellationToken,
 ) -> std::io::Result<Outcome> {
-    let timeout = program
-        .timeout
-        .map(|timeout| Duration::from_secs_f64(timeout / 1000.0));
+    let timeout = program.timeout.map(crate::ops::span);
     let (mut running, mut stdout, mut stderr) = start(program, directory).await?;
     let mut outcome = Outcome::default();
     let mut piece = vec![0; PIECE];

@@ -145,7 +145,7 @@ impl ExtensionCard {
             providers: self.providers.clone(),
             events: self.events.clone(),
             modules: self.modules.clone(),
-            load_time: Duration::from_secs_f64(self.load_time.max(0.0) / 1000.0),
+            load_time: crate::ops::span(self.load_time),
         }
     }
 }

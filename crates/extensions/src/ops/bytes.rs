@@ -2,7 +2,13 @@
 
 use rquickjs::{Ctx, FromJs, IntoJs, TypedArray, Value};
 
-/// Owned bytes; a copy of what a script gave, or the memory of the array a script gets.
+/// The largest piece of bytes that one operation hands to a script: a file, a random value, an unpacked archive.
+///
+/// An operation holds the piece outside of the engine while it is made, where the engine's memory limit does not count.
+pub(crate) const LARGEST: usize = 256 << 20;
+
+/// Owned bytes: a copy of what a script gave, or what a script gets a copy of. The copy is memory of the engine, so it
+/// counts against the limit of scripts.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
@@ -15,7 +21,7 @@ impl<'js> FromJs<'js> for Bytes {
 
 impl<'js> IntoJs<'js> for Bytes {
     fn into_js(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
-        Ok(TypedArray::new(ctx.clone(), self.0)?.into_value())
+        Ok(TypedArray::new_copy(ctx.clone(), self.0)?.into_value())
     }
 }
 

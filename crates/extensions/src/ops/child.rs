@@ -249,8 +249,8 @@ pub(crate) fn install<'js>(
                 let spec = Spec::parse(&spec).map_err(|fault| fault.throw(&ctx))?;
                 let call = format!("spawnSync {}", spec.file);
                 let input = input.0.flatten().map(|input| input.0);
-                let finished = run::to_the_end(spec, input);
-                host.new_turn();
+                let finished = run::to_the_end(spec, input, host.time_left());
+                host.waited();
                 let finished = finished.map_err(|error| Fault::new(error, call).throw(&ctx))?;
                 let told = Object::new(ctx.clone())?;
                 let (status, signal) = ending(finished.exit);

@@ -1,12 +1,12 @@
 //! `ops.core`: what the globals themselves stand on.
 
 use std::io::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rquickjs::prelude::{Async, Func};
 use rquickjs::{Ctx, Exception, Function, Object, Persistent, Result, Value};
 
-use super::group;
+use super::{group, span};
 use crate::script::{ScriptError, Shared, UncaughtKind, describe, import_now};
 
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, host: &Shared) -> Result<()> {
@@ -68,6 +68,6 @@ fn message<'js>(ctx: Ctx<'js>, value: Value<'js>) -> String {
 }
 
 async fn sleep(milliseconds: f64) -> Result<()> {
-    tokio::time::sleep(Duration::from_secs_f64(milliseconds.max(0.0) / 1000.0)).await;
+    tokio::time::sleep(span(milliseconds)).await;
     Ok(())
 }

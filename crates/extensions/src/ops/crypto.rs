@@ -8,7 +8,7 @@ use hmac::{Mac, SimpleHmac};
 use rquickjs::prelude::{Async, Func};
 use rquickjs::{Ctx, Exception, Object, TypedArray};
 
-use super::bytes::{Bytes, with_bytes};
+use super::bytes::{Bytes, LARGEST, with_bytes};
 
 /// Something that eats bytes and gives a digest; one per hash or key.
 trait Eater {
@@ -111,7 +111,17 @@ fn feeder<'js>(ctx: &Ctx<'js>, eater: Box<dyn Eater>) -> rquickjs::Result<Object
     Ok(object)
 }
 
+/// How many iterations `pbkdf2Sync` runs at most, over all blocks of the key: a few seconds. The engine cannot interrupt
+/// them.
+const MOST_ROUNDS: usize = 5_000_000;
+/// The size of the shortest digest, SHA-1, in bytes.
+const SHORTEST_DIGEST: usize = 20;
+
 fn random(length: usize) -> std::io::Result<Bytes> {
+    if length > LARGEST {
+        let reason = format!("more than {} MiB at once", LARGEST >> 20);
+        return Err(std::io::Error::other(reason));
+    }
     let mut bytes = vec![0; length];
     let mut source = std::fs::File::open("/dev/urandom")?;
     std::io::Read::read_exact(&mut source, &mut bytes)?;
@@ -144,7 +154,24 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>) -> rquickjs::Resul
                 .transpose()
         }),
     )?;
-    group.set("pbkdf2", Func::from(derive))?;
+    group.set(
+        "pbkdf2",
+        Func::from(
+            |ctx: Ctx<'js>,
+             password: Bytes,
+             salt: Bytes,
+             rounds: u32,
+             length: usize,
+             algorithm: String| {
+                let blocks = length.div_ceil(SHORTEST_DIGEST);
+                if (rounds as usize).saturating_mul(blocks) > MOST_ROUNDS {
+                    let reason = "too many iterations for pbkdf2Sync; use pbkdf2";
+                    return Err(Exception::throw_range(&ctx, reason));
+                }
+                Ok(derive(password, salt, rounds, length, algorithm))
+            },
+        ),
+    )?;
     group.set(
         "pbkdf2Async",
         Func::from(Async(
@@ -163,6 +190,6 @@ fn derive(
     length: usize,
     algorithm: String,
 ) -> Option<Bytes> {
-    let mut key = vec![0; length];
+    let mut key = vec![0; length.min(LARGEST)];
     stretch(&algorithm, &password.0, &salt.0, rounds, &mut key).then_some(Bytes(key))
 }

@@ -49,6 +49,7 @@ impl Fault {
                 io::ErrorKind::PermissionDenied => libc::EACCES,
                 io::ErrorKind::AlreadyExists => libc::EEXIST,
                 io::ErrorKind::TimedOut => libc::ETIMEDOUT,
+                io::ErrorKind::FileTooLarge => libc::EFBIG,
                 io::ErrorKind::InvalidInput => libc::EINVAL,
                 _ => libc::EIO,
             },
@@ -57,7 +58,12 @@ impl Fault {
 
     fn message(&self) -> String {
         let number = self.number();
-        let mut message = format!("{}: {}, {}", code(number), describe(number), self.syscall);
+        // Failures of our own have words of their own.
+        let words = match self.error.get_ref() {
+            Some(own) if self.error.raw_os_error().is_none() => own.to_string(),
+            _ => describe(number),
+        };
+        let mut message = format!("{}: {words}, {}", code(number), self.syscall);
         if let Some(path) = &self.path {
             message.push_str(&format!(" '{path}'"));
         }

@@ -13,7 +13,7 @@ use super::bytes::Bytes;
 use super::fault::{Fault, Outcome};
 use crate::script::Shared;
 
-pub(crate) use files::duplicate;
+pub(crate) use files::{duplicate, open_file};
 
 /// Runs `work` where it may wait.
 async fn waiting<T: Send + 'static>(

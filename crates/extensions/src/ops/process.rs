@@ -140,6 +140,15 @@ fn variables(group: &Object<'_>) -> rquickjs::Result<()> {
 }
 
 fn identity(group: &Object<'_>) -> rquickjs::Result<()> {
+    // In pages of memory; scripts cannot open files of this process.
+    group.set(
+        "residentPages",
+        Func::from(|| {
+            let sizes = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+            let resident = sizes.split(' ').nth(1);
+            resident.and_then(|pages| pages.parse::<f64>().ok())
+        }),
+    )?;
     group.set("pid", std::process::id())?;
     group.set("ppid", Func::from(|| getppid().as_raw()))?;
     group.set("uid", Func::from(|| getuid().as_raw()))?;

@@ -14,7 +14,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, ops: &Object<'js>, _host: &Shared) ->
 }
 
 fn encode<'js>(ctx: Ctx<'js>, text: String) -> Result<TypedArray<'js, u8>> {
-    TypedArray::new(ctx, text.into_bytes())
+    TypedArray::new_copy(ctx, text.into_bytes())
 }
 
 /// The text of `bytes`; nothing when `fatal` and they are none.

@@ -9,10 +9,21 @@ use flate2::{Compression, Decompress, FlushDecompress, Status};
 use rquickjs::prelude::{Async, Func};
 use rquickjs::{Ctx, Exception, Object};
 
-use super::bytes::Bytes;
+use super::bytes::{Bytes, LARGEST};
 
 /// Room made at a time for what comes out of a decoder.
 const ROOM: usize = 64 * 1024;
+
+/// Compressed bytes that are unpacked before the size of the output is looked at. Gzip expands at most 1032 times.
+const PIECE: usize = 16 * 1024;
+
+/// A few kilobytes may unpack to gigabytes.
+fn check_size(length: usize) -> io::Result<()> {
+    if length > LARGEST {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(())
+}
 
 /// One stream in one format and one direction. What is done waits in the inner vector.
 enum Codec {
@@ -61,6 +72,7 @@ impl Inflater {
     fn push(&mut self, mut bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
         while !self.ended {
+            check_size(out.len())?;
             out.reserve(ROOM);
             let (before, made) = (self.state.total_in(), out.len());
             let status = self
@@ -118,7 +130,11 @@ impl Codec {
             Self::DeflateRaw(inner) => fed(inner, bytes, flush, DeflateEncoder::get_mut),
             Self::Gunzip(inner, head) => {
                 head.check(bytes, |first, second| (first, second) == (0x1f, 0x8b))?;
-                fed(inner, bytes, false, MultiGzDecoder::get_mut)
+                for piece in bytes.chunks(PIECE) {
+                    inner.write_all(piece)?;
+                    check_size(inner.get_ref().len())?;
+                }
+                Ok(std::mem::take(inner.get_mut()))
             }
             Self::Inflate(inner, head) => {
                 let sum = |first, second| u16::from_be_bytes([first, second]) % 31 == 0;
@@ -166,7 +182,9 @@ fn whole(format: &str, level: i32, bytes: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 fn throw(ctx: &Ctx<'_>, error: &io::Error) -> rquickjs::Error {
+    let too_large = format!("Cannot create a Buffer larger than {LARGEST} bytes");
     let (code, errno, message) = match error.kind() {
+        io::ErrorKind::FileTooLarge => ("ERR_BUFFER_TOO_LARGE", -5, too_large.as_str()),
         io::ErrorKind::UnexpectedEof => ("Z_BUF_ERROR", -5, "unexpected end of file"),
         io::ErrorKind::InvalidInput => ("Z_DATA_ERROR", -3, "incorrect header check"),
         _ => ("Z_DATA_ERROR", -3, "incorrect data check"),

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::transform::Facts;
 
 /// Changes whenever what is kept changes its meaning.
-const VERSION: &str = concat!("pinion ", env!("CARGO_PKG_VERSION"), " script 3");
+const VERSION: &str = concat!("pinion ", env!("CARGO_PKG_VERSION"), " script 4");
 const MAGIC: &[u8] = b"pinion-script-1\n";
 const CHECKSUM: usize = 32;
 
@@ -148,6 +148,8 @@ mod tests {
             uses_require: false,
             exports: vec!["default".to_owned()],
             stars: Vec::new(),
+            requests: Vec::new(),
+            awaits: false,
         }
     }
 

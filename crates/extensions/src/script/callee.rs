@@ -1,9 +1,9 @@
 //! What was called that is not a function. The engine tells only where, so the words are read from
 //! the script as it was compiled.
 
-use std::fs;
 use std::path::Path;
 
+use super::load::LARGEST_SOURCE;
 use super::transform::transform;
 
 /// The message for "not a function", from the innermost place of `stack`.
@@ -14,7 +14,7 @@ pub(crate) fn not_a_function(stack: &str) -> Option<String> {
     if !path.is_absolute() {
         return None;
     }
-    let source = fs::read_to_string(path).ok()?;
+    let source = pinion_files::read_text(path, LARGEST_SOURCE).ok()?;
     let code = transform(path, source.trim_start_matches('\u{feff}'))
         .ok()?
         .code;

@@ -12,6 +12,7 @@ use std::time::SystemTime;
 
 use rquickjs::Ctx;
 
+use super::awaits::AWAIT;
 use super::embedded;
 use super::facade::exported;
 use super::load::{Loading, Prepared, path_of};
@@ -79,7 +80,10 @@ impl Loading {
         let name = format!("{PREFIX}{target}?{}", names.join(","));
         let gives_default = kind != Kind::Module
             || self.gives(ctx, &path, "default", &mut HashSet::new()) == Gives::Yes;
-        let source = stand_in(&target, kind, gives_default, &names);
+        let mut source = stand_in(&target, kind, gives_default, &names);
+        if self.awaits(ctx, &path) {
+            source.push_str(AWAIT);
+        }
         // The file may have changed since the last time.
         self.gaps
             .stand_ins
@@ -131,7 +135,12 @@ impl Loading {
     }
 
     /// What is known of the file at `path`; `None` when it cannot be read.
-    fn facts<T>(&self, ctx: &Ctx<'_>, path: &Path, look: impl FnOnce(&Facts) -> T) -> Option<T> {
+    pub(super) fn facts<T>(
+        &self,
+        ctx: &Ctx<'_>,
+        path: &Path,
+        look: impl FnOnce(&Facts) -> T,
+    ) -> Option<T> {
         let now = stamp(path)?;
         if let Some((then, facts)) = self.gaps.facts.borrow().get(path)
             && *then == now

@@ -111,6 +111,17 @@ impl Watch {
         self.asked.set(now);
     }
 
+    /// How long the current turn may still take.
+    pub(crate) fn time_left(&self) -> Duration {
+        let spent = self.turn.get().elapsed();
+        self.busy_limit.get().saturating_sub(spent)
+    }
+
+    /// The script has waited for an operation that is bounded by [`Watch::time_left`]: the gap is not excused.
+    pub(crate) fn waited(&self) {
+        self.asked.set(Instant::now());
+    }
+
     /// The script runs call `id` on behalf of `label` until [`Watch::leave`]; what it leaves behind
     /// may go on until [`Watch::ended`].
     pub(crate) fn enter(&self, id: u64, label: &str, cancel: &CancellationToken) {

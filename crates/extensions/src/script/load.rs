@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -11,14 +10,18 @@ use rquickjs::module::WriteOptions;
 use rquickjs::prelude::{Func, This};
 use rquickjs::{Ctx, Error, Exception, Module, Object, Result};
 
+use super::awaits::{AWAIT, Waits};
 use super::cache::Cache;
 use super::facade::Facades;
 use super::gaps::Gaps;
 use super::packages::Wanted;
 use super::raw::{Bytecode, load_module};
 use super::resolve::{Request, Target, internal, resolve};
-use super::transform::{Facts, Imports, Kind, transform};
+use super::transform::{Facts, Imports, Kind, Transformed, transform};
 use super::{commonjs, embedded};
+
+/// The largest file that is loaded as a module, in bytes. The largest bundles of published packages have about 10 MB.
+pub(crate) const LARGEST_SOURCE: u64 = 64 << 20;
 
 /// The module behind `require`.
 pub(crate) const REQUIRE: &str = "pinion:runtime/require";
@@ -28,6 +31,7 @@ pub(crate) struct Loading {
     cache: RefCell<Option<Rc<Cache>>>,
     facades: Facades,
     pub(super) gaps: Gaps,
+    pub(super) waits: Waits,
     wanted: RefCell<HashMap<String, Imports>>,
     /// Modules written here around a CommonJS file: they may import [`REQUIRE`].
     around_common: RefCell<HashSet<String>>,
@@ -61,6 +65,7 @@ impl Loading {
             cache: RefCell::new(cache_dir.map(|place| Rc::new(Cache::new(place)))),
             facades: Facades::default(),
             gaps: Gaps::default(),
+            waits: Waits::default(),
             wanted: RefCell::default(),
             around_common: RefCell::default(),
             counted: RefCell::new(0),
@@ -87,9 +92,7 @@ impl Loading {
 
     /// Reads `path` and makes it ready: from the cache, or through the transform.
     pub(crate) fn prepare(&self, ctx: &Ctx<'_>, path: &Path) -> Result<Prepared> {
-        let source = fs::read(path).map_err(|error| {
-            Exception::throw_message(ctx, &format!("Cannot read '{}': {error}", path.display()))
-        })?;
+        let source = read(ctx, path)?;
         let key = self.cache().map(|cache| (cache, Cache::key(path, &source)));
         if let Some(kept) = key.as_ref().and_then(|(cache, key)| cache.get(key)) {
             let code = match kept.facts.kind {
@@ -104,9 +107,7 @@ impl Loading {
                 code,
             });
         }
-        let text = String::from_utf8_lossy(&source);
-        let done = transform(path, text.trim_start_matches('\u{feff}'))
-            .map_err(|message| Exception::throw_syntax(ctx, &message))?;
+        let done = transformed(ctx, path, &source)?;
         let key = key.map(|(cache, key)| {
             // Plain text is kept only when making it took a transform.
             if done.facts.kind == Kind::CommonJs && done.code.as_bytes() != source {
@@ -120,6 +121,23 @@ impl Loading {
                 text: done.code,
                 key,
             },
+        })
+    }
+
+    /// `prepared` with an `await` of its own, if a module below it has one; see [`super::awaits`].
+    fn with_await(&self, ctx: &Ctx<'_>, path: &Path, prepared: Prepared) -> Result<Prepared> {
+        if prepared.facts.awaits || !self.awaits(ctx, path) {
+            return Ok(prepared);
+        }
+        // The cache has the module without it.
+        let mut text = match prepared.code {
+            Code::Text { text, .. } => text,
+            Code::Compiled(_) => transformed(ctx, path, &read(ctx, path)?)?.code,
+        };
+        text.push_str(AWAIT);
+        Ok(Prepared {
+            facts: prepared.facts,
+            code: Code::Text { text, key: None },
         })
     }
 
@@ -170,6 +188,7 @@ impl Loading {
             self.around_common.borrow_mut().insert(name.to_owned());
             return commonjs::as_module(ctx, name, &path);
         }
+        let prepared = self.with_await(ctx, &path, prepared)?;
         let uses_require = prepared.facts.uses_require;
         self.wanted
             .borrow_mut()
@@ -204,6 +223,18 @@ impl Loading {
         )?;
         Ok(module)
     }
+}
+
+fn read(ctx: &Ctx<'_>, path: &Path) -> Result<Vec<u8>> {
+    pinion_files::read(path, LARGEST_SOURCE).map_err(|error| {
+        Exception::throw_message(ctx, &format!("Cannot read '{}': {error}", path.display()))
+    })
+}
+
+fn transformed(ctx: &Ctx<'_>, path: &Path, source: &[u8]) -> Result<Transformed> {
+    let text = String::from_utf8_lossy(source);
+    transform(path, text.trim_start_matches('\u{feff}'))
+        .map_err(|message| Exception::throw_syntax(ctx, &message))
 }
 
 /// The file a module name stands for.

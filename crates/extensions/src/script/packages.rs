@@ -1,9 +1,10 @@
 //! `package.json`: what a package calls its entry, and which files its `exports` open.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+
+use super::load::LARGEST_SOURCE;
 
 /// Who asks: an `import` or a `require`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,7 +54,7 @@ pub(crate) enum Exported {
 impl Package {
     /// The package whose manifest lies in `directory`.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
-        let text = fs::read(directory.join("package.json")).ok()?;
+        let text = pinion_files::read(&directory.join("package.json"), LARGEST_SOURCE).ok()?;
         let manifest = serde_json::from_slice(&text).ok()?;
         Some(Self {
             directory: directory.to_owned(),

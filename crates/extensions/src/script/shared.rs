@@ -3,6 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rquickjs::{Ctx, Function, Persistent, Value};
 use tokio_util::sync::CancellationToken;
@@ -89,10 +90,14 @@ impl Shared {
         &self.0.timers
     }
 
-    /// Starts a new turn: an operation that blocked the script calls this when it is done, so that
-    /// the time it took is not held against the script.
-    pub(crate) fn new_turn(&self) {
-        self.0.watch.begin();
+    /// How long an operation may block the script before the watchdog would interrupt it.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.0.watch.time_left()
+    }
+
+    /// An operation that blocked the script is done: its time counts as time of the script.
+    pub(crate) fn waited(&self) {
+        self.0.watch.waited();
     }
 
     /// Names the function that is asked first about errors nobody caught; it answers `true` when

@@ -235,6 +235,7 @@ impl Engine {
             _ => self.make(generation).await?,
         };
         self.realms.insert(generation, realm);
+        self.loading.waits.forget();
         self.untidy = true;
         Ok(())
     }

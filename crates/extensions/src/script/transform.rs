@@ -3,12 +3,17 @@
 use std::path::Path;
 
 use oxc::allocator::Allocator;
-use oxc::ast::ast::{Declaration, ImportDeclarationSpecifier, Program, Statement};
+use oxc::ast::ast::{
+    ArrowFunctionExpression, AwaitExpression, Declaration, ForOfStatement, Function,
+    ImportDeclarationSpecifier, Program, Statement, VariableDeclaration, VariableDeclarationKind,
+};
+use oxc::ast_visit::{Visit, walk};
 use oxc::codegen::Codegen;
 use oxc::parser::{ParseOptions, Parser};
 use oxc::semantic::SemanticBuilder;
 use oxc::span::SourceType;
 use oxc::syntax::module_record::{ExportImportName, ModuleRecord};
+use oxc::syntax::scope::ScopeFlags;
 use oxc::transformer::{
     DecoratorOptions, HelperLoaderMode, HelperLoaderOptions, TransformOptions, Transformer,
 };
@@ -52,6 +57,10 @@ pub(crate) struct Facts {
     pub(crate) exports: Vec<String>,
     /// The modules it passes on whole.
     pub(crate) stars: Vec<String>,
+    /// The modules that run before it.
+    pub(crate) requests: Vec<String>,
+    /// Whether it has an `await` outside of functions.
+    pub(crate) awaits: bool,
 }
 
 impl Facts {
@@ -62,6 +71,8 @@ impl Facts {
             uses_require: false,
             exports: Vec::new(),
             stars: Vec::new(),
+            requests: Vec::new(),
+            awaits: false,
         }
     }
 }
@@ -189,6 +200,8 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
     };
     imported(&program, &mut imports);
     let (exports, stars) = exported(&program);
+    let requests = requested(&program);
+    let awaits = source.contains("await") && TopLevelAwait::is_in(&program);
     if !parsed.module_record.dynamic_imports.is_empty() {
         // What an `import()` may ask for is not known before it is made.
         for (_, names) in &mut imports {
@@ -207,6 +220,8 @@ pub(crate) fn transform(path: &Path, source: &str) -> Result<Transformed, String
             uses_require,
             exports,
             stars,
+            requests,
+            awaits,
         },
     })
 }
@@ -295,6 +310,49 @@ fn imported(program: &Program<'_>, imports: &mut Imports) {
                 }
             }
         }
+    }
+}
+
+/// The modules that a program imports or passes on, in any form but `import()`.
+fn requested(program: &Program<'_>) -> Vec<String> {
+    let sources = program.body.iter().filter_map(|statement| match statement {
+        Statement::ImportDeclaration(import) => Some(&import.source),
+        Statement::ExportFromDeclaration(export) => Some(&export.source),
+        Statement::ExportAllDeclaration(export) => Some(&export.source),
+        _ => None,
+    });
+    sources.map(|source| source.value.to_string()).collect()
+}
+
+/// Looks for an `await` outside of functions.
+#[derive(Default)]
+struct TopLevelAwait(bool);
+
+impl TopLevelAwait {
+    fn is_in(program: &Program<'_>) -> bool {
+        let mut search = Self::default();
+        search.visit_program(program);
+        search.0
+    }
+}
+
+impl<'a> Visit<'a> for TopLevelAwait {
+    fn visit_function(&mut self, _: &Function<'a>, _: ScopeFlags) {}
+
+    fn visit_arrow_function_expression(&mut self, _: &ArrowFunctionExpression<'a>) {}
+
+    fn visit_await_expression(&mut self, _: &AwaitExpression<'a>) {
+        self.0 = true;
+    }
+
+    fn visit_for_of_statement(&mut self, statement: &ForOfStatement<'a>) {
+        self.0 |= statement.r#await;
+        walk::walk_for_of_statement(self, statement);
+    }
+
+    fn visit_variable_declaration(&mut self, declaration: &VariableDeclaration<'a>) {
+        self.0 |= declaration.kind == VariableDeclarationKind::AwaitUsing;
+        walk::walk_variable_declaration(self, declaration);
     }
 }
 

@@ -8,6 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::Instant;
 
+use super::super::bytes::LARGEST;
+use super::super::span;
 use super::send_signal;
 use super::spec::Spec;
 
@@ -25,14 +27,20 @@ pub(super) struct Finished {
 }
 
 /// Runs it on a thread with a runtime of its own, because this one's is busy with the script that waits.
-pub(super) fn to_the_end(spec: Spec, input: Option<Vec<u8>>) -> io::Result<Finished> {
+///
+/// The child ends after `limit`, together with everything it started.
+pub(super) fn to_the_end(
+    spec: Spec,
+    input: Option<Vec<u8>>,
+    limit: Duration,
+) -> io::Result<Finished> {
     let worker = std::thread::Builder::new()
         .name("spawn-sync".into())
         .spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()?;
-            runtime.block_on(run(spec, input))
+            runtime.block_on(run(spec, input, limit))
         })?;
     match worker.join() {
         Ok(finished) => finished,
@@ -40,30 +48,37 @@ pub(super) fn to_the_end(spec: Spec, input: Option<Vec<u8>>) -> io::Result<Finis
     }
 }
 
-async fn run(spec: Spec, input: Option<Vec<u8>>) -> io::Result<Finished> {
+async fn run(spec: Spec, input: Option<Vec<u8>>, limit: Duration) -> io::Result<Finished> {
+    let last = Instant::now() + limit;
     let (launch, pipes) = spec
         .prepare()
         .map_err(|fault| io::Error::other(format!("{fault:?}")))?;
     let mut running = pinion_tools::launch(launch).await?;
     let pid = running.pid();
     let (stdin, stdout, stderr) = pipes.open()?;
-    let limit = spec
+    let most = spec
         .max_buffer
-        .filter(|limit| limit.is_finite())
-        .map_or(usize::MAX, |limit| limit as usize);
+        .filter(|most| most.is_finite())
+        .map_or(LARGEST, |most| (most as usize).min(LARGEST));
     let deadline = spec
         .timeout
-        .filter(|timeout| *timeout > 0.0 && timeout.is_finite())
-        .and_then(|timeout| Instant::now().checked_add(Duration::from_secs_f64(timeout / 1000.0)));
+        .filter(|timeout| *timeout > 0.0)
+        .map(|timeout| Instant::now() + span(timeout));
     let signal = spec.kill_signal.unwrap_or(libc::SIGTERM);
 
-    let (mut out, mut err) = (Gather::new(stdout, limit), Gather::new(stderr, limit));
+    let (mut out, mut err) = (Gather::new(stdout, most), Gather::new(stderr, most));
     let mut feed = std::pin::pin!(feed(stdin, input));
     let mut fed = false;
     let mut exit = None;
     let mut cut = None;
     while exit.is_none() || out.open() || err.open() {
         tokio::select! {
+            () = tokio::time::sleep_until(last) => {
+                cut = cut.or(Some("ETIMEDOUT"));
+                running.kill();
+                exit = exit.or(Some(Exit::Signal(libc::SIGKILL)));
+                break;
+            }
             () = at(deadline), if cut.is_none() => {
                 cut = Some("ETIMEDOUT");
                 let _ = send_signal(pid, signal);

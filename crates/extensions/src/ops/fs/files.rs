@@ -4,13 +4,16 @@
 //! can read, write or close a descriptor of ours. 1 and 2 are our error output.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use crate::ops::bytes::Bytes;
+use pinion_files::FileKind;
+
+use crate::ops::bytes::{Bytes, LARGEST};
 use crate::ops::fault::{Fault, Outcome};
 
 static FILES: LazyLock<Mutex<HashMap<i32, Arc<File>>>> = LazyLock::new(Mutex::default);
@@ -33,6 +36,14 @@ pub(super) fn file(fd: i32, syscall: &str) -> Outcome<Arc<File>> {
     files().get(&fd).cloned().ok_or_else(|| bad(syscall))
 }
 
+/// A file to read from. 1 and 2 are not: error output that is a terminal would wait for keys.
+fn readable(fd: i32) -> Outcome<Arc<File>> {
+    if fd == 1 || fd == 2 {
+        return Err(bad("read"));
+    }
+    file(fd, "read")
+}
+
 /// A second descriptor for what a script calls `fd`, to hand to a child.
 pub(crate) fn duplicate(fd: i32) -> Outcome<OwnedFd> {
     let file = file(fd, "dup")?;
@@ -41,14 +52,70 @@ pub(crate) fn duplicate(fd: i32) -> Outcome<OwnedFd> {
         .map_err(|error| Fault::new(error, "dup"))
 }
 
-fn open_file(path: &str, flags: i32, mode: u32) -> io::Result<File> {
+/// Opens a regular file, a directory or `/dev/null`, and nothing else: a FIFO or a terminal would block the script, an
+/// endless device would fill the memory, and a descriptor below `/proc` may be the client's.
+pub(crate) fn open_file(path: &str, flags: i32, mode: u32) -> io::Result<File> {
+    let at = Path::new(path);
+    match pinion_files::locate(at) {
+        Ok(target) => require_harmless(&target.metadata)?,
+        // The open below creates it, or fails.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => pinion_files::refuse(at)?,
+        Err(error) => return Err(error),
+    }
     let access = flags & libc::O_ACCMODE;
-    OpenOptions::new()
+    let special = flags & !(libc::O_ACCMODE | libc::O_TRUNC);
+    let file = OpenOptions::new()
         .read(access != libc::O_WRONLY)
         .write(access != libc::O_RDONLY)
-        .custom_flags(flags & !libc::O_ACCMODE)
+        .custom_flags(special | libc::O_NONBLOCK | libc::O_NOCTTY)
         .mode(mode)
-        .open(path)
+        .open(path)?;
+    let metadata = file.metadata()?;
+    require_harmless(&metadata)?;
+    // The content is dropped only now that the type is known.
+    if flags & libc::O_TRUNC != 0 && access != libc::O_RDONLY && metadata.is_file() {
+        file.set_len(0)?;
+    }
+    Ok(file)
+}
+
+fn require_harmless(metadata: &Metadata) -> io::Result<()> {
+    let kind = match FileKind::of(metadata) {
+        FileKind::Regular | FileKind::Directory => return Ok(()),
+        FileKind::Device if is_null(metadata) => return Ok(()),
+        FileKind::Fifo => "a FIFO",
+        FileKind::Socket => "a socket",
+        FileKind::Device => "a device",
+    };
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("{kind} cannot be opened by an extension"),
+    ))
+}
+
+/// `/dev/null`, which neither blocks nor yields anything.
+fn is_null(metadata: &Metadata) -> bool {
+    metadata.file_type().is_char_device() && metadata.rdev() == libc::makedev(1, 3)
+}
+
+/// Reads to the end, up to [`LARGEST`] bytes.
+fn read_to_end(file: &File) -> io::Result<Vec<u8>> {
+    let size = file.metadata()?.len();
+    let too_large = || {
+        io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("file is larger than {} MiB", LARGEST >> 20),
+        )
+    };
+    if size > LARGEST as u64 {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(size as usize + 1);
+    file.take(LARGEST as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > LARGEST {
+        return Err(too_large());
+    }
+    Ok(bytes)
 }
 
 pub(super) fn open(path: String, flags: i32, mode: u32) -> Outcome<i32> {
@@ -65,8 +132,8 @@ pub(super) fn close(fd: i32) -> Outcome<()> {
 
 /// Reads once; at the file's own position if `position` is negative.
 pub(super) fn read(fd: i32, length: usize, position: f64) -> Outcome<Bytes> {
-    let file = file(fd, "read")?;
-    let mut bytes = vec![0; length];
+    let file = readable(fd)?;
+    let mut bytes = vec![0; length.min(LARGEST)];
     let count = if position < 0.0 {
         (&*file).read(&mut bytes)
     } else {
@@ -111,21 +178,17 @@ pub(super) fn truncate(path: String, length: f64) -> Outcome<()> {
 }
 
 pub(super) fn read_file(path: String, flags: i32) -> Outcome<Bytes> {
-    let mut file =
+    let file =
         open_file(&path, flags, 0o666).map_err(|error| Fault::new(error, "open").at(path))?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)
-        .map_err(|error| Fault::new(error, "read"))?;
-    Ok(Bytes(bytes))
+    read_to_end(&file)
+        .map(Bytes)
+        .map_err(|error| Fault::new(error, "read"))
 }
 
 pub(super) fn read_all(fd: i32) -> Outcome<Bytes> {
-    let file = file(fd, "read")?;
-    let mut bytes = Vec::new();
-    (&*file)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Fault::new(error, "read"))?;
-    Ok(Bytes(bytes))
+    read_to_end(&*readable(fd)?)
+        .map(Bytes)
+        .map_err(|error| Fault::new(error, "read"))
 }
 
 pub(super) fn write_file(path: String, bytes: Bytes, flags: i32, mode: u32) -> Outcome<()> {

@@ -2,9 +2,10 @@
 
 use std::fs::{self, DirBuilder, FileType};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use super::files::open_file;
 use crate::ops::fault::{Fault, Outcome};
 
 /// `COPYFILE_EXCL` of `fs.constants`.
@@ -132,9 +133,24 @@ pub(super) fn copy_file(from: String, to: String, mode: i32) -> Outcome<()> {
     } else if Path::new(&from).is_dir() {
         Err(io::Error::from_raw_os_error(libc::ENOTSUP))
     } else {
-        fs::copy(&from, &to).map(drop)
+        copy(&from, &to)
     };
     copied.map_err(|error| Fault::new(error, "copyfile").at(from).to(to))
+}
+
+fn copy(from: &str, to: &str) -> io::Result<()> {
+    let mut source = open_file(from, libc::O_RDONLY, 0)?;
+    let found = source.metadata()?;
+    let mut copy = open_file(to, libc::O_WRONLY | libc::O_CREAT, found.mode() & 0o7777)?;
+    let target = copy.metadata()?;
+    if (found.dev(), found.ino()) == (target.dev(), target.ino()) {
+        return Ok(());
+    }
+    if target.is_file() {
+        copy.set_len(0)?;
+        copy.set_permissions(found.permissions())?;
+    }
+    io::copy(&mut source, &mut copy).map(drop)
 }
 
 pub(super) fn link(from: String, to: String) -> Outcome<()> {

@@ -181,13 +181,13 @@ fn options(wishes: Wishes) -> RequestOptions {
             max_delay: match wishes.max_retry_delay_ms {
                 // Nothing is too long then.
                 Some(0.0) => Duration::MAX,
-                Some(most) if most > 0.0 => Duration::from_secs_f64(most / 1000.0),
+                Some(most) if most > 0.0 => crate::ops::span(most),
                 _ => retry.max_delay,
             },
         },
         timeouts: match wishes.timeout_ms {
             Some(most) if most > 0.0 => {
-                let most = Duration::from_secs_f64(most / 1000.0);
+                let most = crate::ops::span(most);
                 Timeouts {
                     first_byte: most,
                     ..Timeouts::default()

@@ -1,8 +1,7 @@
 //! Directories, small files and session files.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +9,9 @@ use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Object, Result};
 use serde_json::{Map, Value, json};
 
+use super::super::bytes::LARGEST;
 use super::super::fault::Fault;
+use super::super::fs::open_file;
 use crate::script::Shared;
 
 pub(super) fn install<'js>(tools: &Object<'js>, host: &Shared) -> Result<()> {
@@ -82,55 +83,48 @@ fn shell_path(custom: String) -> String {
 fn install_files<'js>(tools: &Object<'js>) -> Result<()> {
     tools.set(
         "readText",
-        Func::from(|ctx: Ctx<'js>, path: String| match fs::read(&path) {
-            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound
-                        | io::ErrorKind::NotADirectory
-                        | io::ErrorKind::IsADirectory
-                ) =>
-            {
-                Ok(None)
+        Func::from(|ctx: Ctx<'js>, path: String| {
+            match pinion_files::read(Path::new(&path), LARGEST as u64) {
+                Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::NotFound
+                            | io::ErrorKind::NotADirectory
+                            | io::ErrorKind::IsADirectory
+                    ) =>
+                {
+                    Ok(None)
+                }
+                Err(error) => Err(Fault::new(error, "open").at(path).throw(&ctx)),
             }
-            Err(error) => Err(Fault::new(error, "open").at(path).throw(&ctx)),
         }),
     )?;
-    let write = |ctx: &Ctx<'_>, path: &str, text: &str, options: &mut OpenOptions| {
+    let write = |ctx: &Ctx<'_>, path: &str, text: &str, flags: i32, mode: u32| {
         let written = Path::new(path)
             .parent()
             .map_or(Ok(()), fs::create_dir_all)
-            .and_then(|()| options.create(true).open(path)?.write_all(text.as_bytes()));
+            .and_then(|()| open_file(path, flags | libc::O_WRONLY | libc::O_CREAT, mode))
+            .and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(|error| Fault::new(error, "open").at(path).throw(ctx))
     };
     tools.set(
         "writeText",
         Func::from(move |ctx: Ctx<'js>, path: String, text: String| {
-            write(
-                &ctx,
-                &path,
-                &text,
-                OpenOptions::new().write(true).truncate(true),
-            )
+            write(&ctx, &path, &text, libc::O_TRUNC, 0o666)
         }),
     )?;
     tools.set(
         "appendText",
         Func::from(move |ctx: Ctx<'js>, path: String, text: String| {
-            write(&ctx, &path, &text, OpenOptions::new().append(true))
+            write(&ctx, &path, &text, libc::O_APPEND, 0o666)
         }),
     )?;
     // For files only the user may read.
     tools.set(
         "writeSecret",
         Func::from(move |ctx: Ctx<'js>, path: String, text: String| {
-            write(
-                &ctx,
-                &path,
-                &text,
-                OpenOptions::new().write(true).truncate(true).mode(0o600),
-            )
+            write(&ctx, &path, &text, libc::O_TRUNC, 0o600)
         }),
     )?;
     tools.set(
