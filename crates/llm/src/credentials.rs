@@ -17,6 +17,8 @@ use pinion_message::{Secret, now_millis};
 use secrecy::ExposeSecret;
 
 use crate::Notice;
+use crate::catalog;
+use crate::wire::SPOKEN_APIS;
 pub(crate) use auth_file::Entries;
 use auth_file::{AuthFile, Stored};
 use command::CommandCache;
@@ -224,6 +226,21 @@ impl Credentials {
 
     /// What to do about a missing key.
     fn hint(&self, provider: &str) -> String {
+        let mut models = catalog::models_of(provider).peekable();
+        if let Some(first) = models.peek().copied()
+            && !models.any(|model| SPOKEN_APIS.contains(&model.api()))
+        {
+            let (other, variable) = match provider {
+                "amazon-bedrock" => ("anthropic", "ANTHROPIC_API_KEY"),
+                "openai-codex" => ("openai", "OPENAI_API_KEY"),
+                _ => ("openrouter", "OPENROUTER_API_KEY"),
+            };
+            return format!(
+                "pinion does not speak the API of {provider} ({}), so a key for it does not help. Use another provider of \
+                 the model, for example {other} with {variable}.",
+                first.api()
+            );
+        }
         let auth = self.directory.join("auth.json");
         let variables = match key_variables(provider) {
             [] => String::new(),
@@ -245,12 +262,8 @@ impl Credentials {
         } else {
             variables
         };
-        let others = match provider {
-            "amazon-bedrock" => " AWS_PROFILE and the other AWS variables work too.",
-            _ => "",
-        };
         format!(
-            "{begin}\"{provider}\": {{\"type\":\"api_key\",\"key\":\"…\"}} to {}.{others}",
+            "{begin}\"{provider}\": {{\"type\":\"api_key\",\"key\":\"…\"}} to {}.",
             auth.display()
         )
     }

@@ -85,8 +85,8 @@ fn did_you_mean(nearest: Option<&str>) -> String {
 
 /// The model that `pattern` stands for, among all known ones or those of `provider`.
 ///
-/// An exact name wins over a partial one. Where several models fit, those that can be asked (their
-/// provider has a credential) are preferred. A name that a built-in provider does not know becomes
+/// An exact name wins over a partial one. Where several models fit, those whose API is spoken
+/// are preferred, then those whose provider has a credential, then those of the provider that makes them. A name that a built-in provider does not know becomes
 /// a model of that provider, with a warning: new models work before the catalogue has them.
 pub fn resolve_model(
     registry: &Registry,

@@ -16,13 +16,14 @@ pub(super) fn name<'n>(unknown: &str, names: impl Iterator<Item = &'n str>) -> O
 
 /// `provider/id` of the model whose id is most like `unknown`.
 pub(super) fn model(unknown: &str, candidates: &[Candidate<'_>]) -> Option<String> {
-    let ids = candidates.iter().map(|candidate| candidate.id);
-    let found = name(unknown, ids).or_else(|| {
+    let spoken = || candidates.iter().filter(|candidate| candidate.is_spoken());
+    let ids = || spoken().map(|candidate| candidate.id);
+    let found = name(unknown, ids()).or_else(|| {
         // Routers put the maker before the id, and people leave it out.
         let (_, unknown) = unknown.rsplit_once('/')?;
-        name(unknown, candidates.iter().map(|candidate| candidate.id))
+        name(unknown, ids())
     })?;
-    let candidate = candidates.iter().find(|candidate| candidate.id == found)?;
+    let candidate = spoken().find(|candidate| candidate.id == found)?;
     Some(format!("{}/{}", candidate.provider, candidate.id))
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use pinion_message::ThinkingLevel;
 
 use crate::Registry;
-use crate::registry::Candidate;
+use crate::registry::{Candidate, is_built_in};
 
 /// What may stand after the last colon of a name.
 #[derive(Clone, Copy, PartialEq)]
@@ -86,8 +86,9 @@ fn best<'a>(
         .filter(|candidate| candidate.id.eq_ignore_ascii_case(pattern))
         .copied()
         .collect();
-    if !exact.is_empty() {
-        return preferred(registry, exact).into_iter().next();
+    let exact = preferred(registry, exact).into_iter().next();
+    if exact.is_some_and(Candidate::is_spoken) {
+        return exact;
     }
     let wanted = pattern.to_lowercase();
     // The offline model is used only by its full name.
@@ -101,6 +102,9 @@ fn best<'a>(
         .copied()
         .collect();
     let partial = preferred(registry, partial);
+    if exact.is_some() && !partial.iter().any(|candidate| candidate.is_spoken()) {
+        return exact;
+    }
     let mut aliases: Vec<_> = partial
         .iter()
         .filter(|candidate| is_alias(candidate.id))
@@ -118,19 +122,41 @@ fn best<'a>(
         })
 }
 
-/// Those that can be asked, or all when none can.
+/// Providers that serve the models they make themselves. Routers and clouds serve them too, under the same ids.
+const MAKERS: [&str; 12] = [
+    "anthropic",
+    "openai",
+    "google",
+    "xai",
+    "mistral",
+    "deepseek",
+    "moonshotai",
+    "zai",
+    "minimax",
+    "xiaomi",
+    "meta",
+    "ant-ling",
+];
+
+/// Those of the best rank: their API is spoken, their provider has a credential, it is the maker of the model or a
+/// provider that the user defined.
 fn preferred<'a>(registry: &Registry, candidates: Vec<Candidate<'a>>) -> Vec<Candidate<'a>> {
     let has_credentials = registry.who_has_credentials();
-    let askable: Vec<Candidate<'a>> = candidates
-        .iter()
-        .filter(|candidate| candidate.is_spoken() && has_credentials(candidate.provider))
-        .copied()
-        .collect();
-    if askable.is_empty() {
-        candidates
-    } else {
-        askable
-    }
+    let rank = |candidate: &Candidate<'a>| {
+        let provider = candidate.provider;
+        (
+            candidate.is_spoken(),
+            candidate.is_spoken() && has_credentials(provider),
+            MAKERS.contains(&provider) || !is_built_in(provider),
+        )
+    };
+    let ranks: Vec<_> = candidates.iter().map(rank).collect();
+    let best = ranks.iter().max().copied();
+    let ranked = candidates.into_iter().zip(ranks);
+    ranked
+        .filter(|(_, rank)| Some(*rank) == best)
+        .map(|(candidate, _)| candidate)
+        .collect()
 }
 
 /// An id that names the newest of a line: it ends in `-latest`, or in no date.

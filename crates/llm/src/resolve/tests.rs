@@ -83,6 +83,85 @@ fn names_stand_for_models() {
 }
 
 #[test]
+fn the_provider_of_the_maker_is_preferred() {
+    for (variables, pattern, expected) in [
+        (&[][..], "sonnet:high", "anthropic/claude-sonnet-5-5:high"),
+        (&[], "claude-opus-4-7", "anthropic/claude-opus-4-7"),
+        (&[], "gpt-5.4", "openai/gpt-5.4"),
+        (
+            &[],
+            "gemini-3.1-pro-preview",
+            "google/gemini-3.1-pro-preview",
+        ),
+        (&[], "kimi-k2.6", "moonshotai/kimi-k2.6"),
+        // A key for another provider that serves it decides.
+        (
+            &["OPENCODE_API_KEY"],
+            "claude-opus-4-7",
+            "opencode/claude-opus-4-7",
+        ),
+        (&["AZURE_OPENAI_API_KEY"], "gpt-5.4", "azure/gpt-5.4"),
+        (
+            &["OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "OPENCODE_API_KEY"],
+            "gpt-5.4",
+            "openai/gpt-5.4",
+        ),
+        // Credentials for an API that is not spoken do not.
+        (&["AWS_PROFILE"], "opus", "anthropic/claude-opus-5-5"),
+    ] {
+        let registry = registry("{\"providers\":{}}", variables);
+        let resolved = resolve_model(&registry, None, pattern).unwrap();
+        assert_eq!(shown(&resolved), expected, "{variables:?} {pattern}");
+    }
+}
+
+#[test]
+fn a_name_alone_never_stands_for_an_api_that_is_not_spoken() {
+    let registry = registry("{\"providers\":{}}", &[]);
+    for candidate in registry.candidates() {
+        let words = candidate.id.split(['/', '-', ':', '.']);
+        for pattern in words.chain([candidate.id]).filter(|word| word.len() > 2) {
+            let Ok(resolved) = resolve_model(&registry, None, pattern) else {
+                continue;
+            };
+            let wanted = pattern.to_lowercase();
+            let another = || {
+                registry.candidates().any(|other| {
+                    other.is_spoken()
+                        && !other.is_offline()
+                        && (other.id.to_lowercase().contains(&wanted)
+                            || other.name.to_lowercase().contains(&wanted))
+                })
+            };
+            let spoken = crate::wire::SPOKEN_APIS.contains(&&*resolved.model.api)
+                || resolved.model.provider == "offline";
+            assert!(spoken || !another(), "{pattern}: {}", shown(&resolved));
+        }
+    }
+}
+
+#[test]
+fn a_hint_suggests_nothing_that_cannot_work() {
+    let registry = registry("{\"providers\":{}}", &[]);
+    for (provider, needed) in [
+        ("amazon-bedrock", "anthropic with ANTHROPIC_API_KEY"),
+        ("openai-codex", "openai with OPENAI_API_KEY"),
+        ("radius", "openrouter with OPENROUTER_API_KEY"),
+    ] {
+        let model = registry.candidates_of(provider).next().unwrap().to_model();
+        let error = registry.check_credentials(&model).unwrap_err().to_string();
+        assert!(error.contains(needed), "{error}");
+        assert!(error.contains("does not speak"), "{error}");
+        for useless in ["AWS_", "auth.json", "RADIUS_"] {
+            assert!(!error.contains(useless), "{error}");
+        }
+    }
+    let model = resolve_model(&registry, None, "sonnet").unwrap().model;
+    let error = registry.check_credentials(&model).unwrap_err().to_string();
+    assert!(error.contains("Set ANTHROPIC_API_KEY"), "{error}");
+}
+
+#[test]
 fn a_built_in_provider_takes_ids_the_catalogue_lacks() {
     let registry = registry(MOCK, &[]);
     let resolved = resolve_model(&registry, None, "anthropic/claude-opus-99:high").unwrap();
