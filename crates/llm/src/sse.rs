@@ -1,7 +1,9 @@
 //! Server-sent events from bytes that may be cut anywhere: inside a character, between CR and LF,
-//! after a byte-order mark. A push parser: bytes in, frames out, no I/O. Fields other than `event`
-//! and `data` are ignored, but lines that are no fields at all are kept, because some servers
-//! answer with a bare JSON error in the middle of a stream.
+//! after a byte-order mark. A push parser: bytes in, frames out, no I/O. A frame has the fields `event` and
+//! `data`; `id` and `retry` belong to the stream and tell from where and when it can be resumed. Lines that are
+//! not fields at all are kept, because some servers answer with a bare JSON error in the middle of a stream.
+
+use std::time::Duration;
 
 use memchr::{memchr, memchr2};
 
@@ -9,6 +11,8 @@ use memchr::{memchr, memchr2};
 const MAX_FRAME_BYTES: usize = 64 * 1024 * 1024;
 /// As much of the text outside any field as an error message needs.
 const MAX_STRAY_BYTES: usize = 64 * 1024;
+/// A longer `id` is ignored: it has to fit into a request header.
+const MAX_ID_BYTES: usize = 4 * 1024;
 
 /// One dispatched event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,12 +44,26 @@ pub struct SseParser {
     after_cr: bool,
     /// The first line, which may begin with a byte-order mark, is over.
     begun: bool,
+    /// The `id` of the frame that is being read.
+    id: Option<String>,
+    last_event_id: Option<String>,
+    retry: Option<Duration>,
 }
 
 impl SseParser {
     /// A parser at the beginning of a body.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The id of the newest complete frame that had one: the position from which the stream can be resumed.
+    pub fn last_event_id(&self) -> Option<&str> {
+        self.last_event_id.as_deref().filter(|id| !id.is_empty())
+    }
+
+    /// The delay before a reconnection that the server asked for.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
     }
 
     /// Takes the next piece of the body; `on_frame` sees every frame it completes.
@@ -92,6 +110,8 @@ impl SseParser {
             let line = std::mem::take(&mut self.line);
             self.take_line(&line, &mut on_frame)?;
         }
+        // The frame may be torn, so a stream is not resumed after it.
+        self.id = None;
         self.dispatch(&mut on_frame);
         Ok(())
     }
@@ -131,8 +151,18 @@ impl SseParser {
                 self.event.clear();
                 push_text(&mut self.event, value);
             }
+            b"id" if value.len() <= MAX_ID_BYTES && !value.contains(&0) => {
+                let mut id = String::new();
+                push_text(&mut id, value);
+                self.id = Some(id);
+            }
+            b"retry" => {
+                let millis = std::str::from_utf8(value).ok();
+                let millis = millis.and_then(|millis| millis.parse().ok());
+                self.retry = millis.map(Duration::from_millis).or(self.retry);
+            }
             // An empty name is a comment.
-            b"" | b"id" | b"retry" => {}
+            b"" | b"id" => {}
             _ if self.stray.len() < MAX_STRAY_BYTES => {
                 if !self.stray.is_empty() {
                     self.stray.push('\n');
@@ -145,6 +175,9 @@ impl SseParser {
     }
 
     fn dispatch(&mut self, on_frame: &mut impl FnMut(Frame<'_>)) {
+        if let Some(id) = self.id.take() {
+            self.last_event_id = Some(id);
+        }
         if self.has_data || !self.event.is_empty() || !self.stray.is_empty() {
             on_frame(Frame {
                 event: &self.event,
@@ -211,6 +244,20 @@ mod tests {
             frames([body.as_bytes()]),
             [data("a", "1\n2\n"), data("", " x")]
         );
+    }
+
+    #[test]
+    fn only_complete_frames_move_the_position_to_resume_from() {
+        let mut parser = SseParser::new();
+        parser.push(b"retry: 250\nid: 7\ndata:\n", |_| {}).unwrap();
+        assert_eq!(parser.last_event_id(), None);
+        parser
+            .push(b"\nretry: soon\nid: 8\ndata: x", |_| {})
+            .unwrap();
+        assert_eq!(parser.last_event_id(), Some("7"));
+        parser.finish(|_| {}).unwrap();
+        assert_eq!(parser.last_event_id(), Some("7"));
+        assert_eq!(parser.retry(), Some(Duration::from_millis(250)));
     }
 
     #[test]

@@ -155,7 +155,7 @@ impl Gateway {
     /// Answers any other request. Dropping it cancels what it does.
     pub(crate) async fn answer(&self, request: &Request, context: Context<'_>) -> Answer {
         match request.method.as_str() {
-            "ping" => self.finish(context.era, &json!({})),
+            "ping" if context.era == Era::Handshake => self.finish(context.era, &json!({})),
             "tools/list" => self.list(request, context.era).await,
             "tools/call" => self.call(request, context).await,
             "server/discover" if context.era == Era::Modern => self.discover(),
@@ -187,19 +187,16 @@ impl Gateway {
         Ok(tools)
     }
 
-    /// The command behind a tool.
-    async fn command(&self, tool: &str) -> Result<Option<String>, Failure> {
-        let find = |tools: &[Tool]| {
-            let found = tools.iter().find(|known| known.name == tool);
-            found.map(|known| known.command.clone())
-        };
-        let told = self
+    /// Finds a tool, among those that were last listed first.
+    pub(crate) async fn tool(&self, name: &str) -> Result<Option<Tool>, Failure> {
+        let find = |tools: &[Tool]| tools.iter().find(|known| known.name == name).cloned();
+        let listed = self
             .told
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        match find(&told) {
-            Some(command) => Ok(Some(command)),
+        match find(&listed) {
+            Some(tool) => Ok(Some(tool)),
             None => Ok(find(&self.tools().await?)),
         }
     }

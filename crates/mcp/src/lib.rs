@@ -12,6 +12,7 @@ mod calls;
 mod gateway;
 mod http;
 mod mount;
+mod param_headers;
 mod rpc;
 mod stdio;
 mod version;

@@ -77,6 +77,11 @@ pub(crate) fn era(params: Option<&RawValue>) -> Result<Era, Fault> {
     Ok(Era::Modern)
 }
 
+/// The fault of a request of the modern era that does not say so itself.
+pub(crate) fn missing() -> Fault {
+    Fault::invalid_params(format!("params._meta lacks {VERSION_KEY}"))
+}
+
 /// Says which revisions there are.
 pub(crate) fn unsupported(requested: &Value) -> Fault {
     let mut fault = Fault::new(code::UNSUPPORTED_VERSION, "unsupported protocol version");

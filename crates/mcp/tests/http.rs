@@ -577,14 +577,28 @@ async fn requests_may_stand_for_themselves() {
         assert_eq!(refused.status(), 400, "{wrong:?}");
         assert_eq!(refused.json().await["error"]["code"], -32020, "{wrong:?}");
     }
-    let silent = place
-        .post(&headers("ping"), &ask(3, "ping", &json!({})))
-        .await;
-    assert_eq!(silent.status(), 400);
-    let unknown = modern(ask(4, "prompts/list", &json!({})));
-    let unknown = place.post(&headers("prompts/list"), &unknown).await;
-    assert_eq!(unknown.status(), 404);
-    assert_eq!(unknown.json().await["error"]["code"], -32601);
+    // The header names the revision, but the message does not.
+    for params in [json!({}), json!({"_meta": {"progressToken": 1}})] {
+        let silent = ask(3, "tools/list", &params);
+        let silent = place.post(&headers("tools/list"), &silent).await;
+        assert_eq!(silent.status(), 400);
+        assert_eq!(silent.json().await["error"]["code"], -32602);
+    }
+    let later = [
+        ("mcp-protocol-version", "2099-01-01"),
+        ("mcp-method", "tools/list"),
+    ];
+    let differs = modern(ask(3, "tools/list", &json!({})));
+    let differs = place.post(&later, &differs).await;
+    assert_eq!(differs.status(), 400);
+    assert_eq!(differs.json().await["error"]["code"], -32020);
+    // Methods that were removed are as unknown as those that never were.
+    for method in ["prompts/list", "ping", "initialize"] {
+        let unknown = modern(ask(4, method, &json!({"protocolVersion": "2025-11-25"})));
+        let unknown = place.post(&headers(method), &unknown).await;
+        assert_eq!(unknown.status(), 404, "{method}");
+        assert_eq!(unknown.json().await["error"]["code"], -32601, "{method}");
+    }
     let mut other = modern(ask(5, "tools/list", &json!({})));
     other["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2099-01-01".into();
     let other = place
@@ -610,6 +624,45 @@ async fn requests_may_stand_for_themselves() {
     assert_eq!(place.fake.live(), 1);
     drop(waiting);
     place.fake.wait_for_live(0).await;
+}
+
+#[tokio::test]
+async fn arguments_that_are_headers_too_must_agree_with_them() {
+    let routed = Exposes::Clip("routed".into());
+    let place = Place::new(routed, Admission::with_token(TOKEN)).await;
+    let headers = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "echo"),
+    ];
+    let listed = [headers[0], ("mcp-method", "tools/list")];
+    let tools = modern(ask(1, "tools/list", &json!({})));
+    let tools = place.post(&listed, &tools).await.json().await;
+    let property = |tool: usize| &tools["result"]["tools"][tool]["inputSchema"]["properties"];
+    assert_eq!(property(0)["region"]["x-mcp-header"], "Region");
+    assert_eq!(property(1)["region"], json!({"type": "string"}));
+
+    let post = async |region: &Value, value: Option<&str>| {
+        let message = modern(call(2, "echo", &json!({"region": region})));
+        let mut headers = headers.to_vec();
+        headers.extend(value.map(|value| ("mcp-param-region", value)));
+        let reply = place.post(&headers, &message).await;
+        (reply.status(), reply.json().await["error"]["code"].as_i64())
+    };
+    let mismatch = (400, Some(-32020));
+    assert_eq!(post(&json!("Hello"), Some("Hello")).await, (200, None));
+    assert_eq!(
+        post(&json!("Hello"), Some("=?base64?SGVsbG8=?=")).await,
+        (200, None)
+    );
+    assert_eq!(
+        post(&json!("Hello"), Some("=?base64?SGVsbG8?=")).await,
+        mismatch
+    );
+    assert_eq!(post(&json!("Hello"), Some("hello")).await, mismatch);
+    assert_eq!(post(&json!("Hello"), None).await, mismatch);
+    assert_eq!(post(&Value::Null, None).await, (200, None));
+    assert_eq!(post(&Value::Null, Some("x")).await, mismatch);
 }
 
 #[tokio::test]

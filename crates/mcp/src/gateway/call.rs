@@ -112,9 +112,9 @@ impl Gateway {
                 };
                 self.call_hub(tool, arguments, progress).await
             }
-            Exposes::Clip(clip) => match self.command(&params.name).await {
-                Ok(Some(command)) => {
-                    let outputs = self.clips.invoke(clip, &command, input(arguments));
+            Exposes::Clip(clip) => match self.tool(&params.name).await {
+                Ok(Some(tool)) => {
+                    let outputs = self.clips.invoke(clip, &tool.command, input(arguments));
                     whole(outputs, progress).await.map(|output| direct(&output))
                 }
                 Ok(None) => return Err(no_tool(&params.name)),

@@ -6,6 +6,8 @@ use pinion_clip::manifest::{Command, Manifest};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::param_headers::{self, ParamHeader};
+
 /// A tool as clients see it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Tool {
@@ -17,6 +19,9 @@ pub(crate) struct Tool {
     /// The command behind it.
     #[serde(skip)]
     pub(crate) command: String,
+    /// The arguments that requests over HTTP repeat as headers.
+    #[serde(skip)]
+    pub(crate) headers: Vec<ParamHeader>,
 }
 
 /// What the tools of a whole hub do.
@@ -82,6 +87,7 @@ impl HubTool {
             description: tool.description().to_owned(),
             input_schema: tool.schema(),
             command: String::new(),
+            headers: Vec::new(),
         };
         Self::ALL.into_iter().map(tool).collect()
     }
@@ -104,11 +110,18 @@ pub(crate) fn of_clip(manifest: &Manifest, prefix: &str) -> Vec<Tool> {
             .find(|name| !taken.contains(name));
         let name = name.unwrap_or(base);
         taken.insert(name.clone());
+        let mut input_schema = object_schema(&command.input);
+        // Clients reject a tool with an annotation that is not valid, so it is not shown to them.
+        let headers = param_headers::read(&input_schema).unwrap_or_else(|_| {
+            param_headers::remove(&mut input_schema);
+            Vec::new()
+        });
         tools.push(Tool {
             name,
             description: command.description.clone(),
-            input_schema: object_schema(&command.input),
+            input_schema,
             command: command.name.clone(),
+            headers,
         });
     }
     tools.sort_by(|left, right| left.name.cmp(&right.name));

@@ -66,16 +66,25 @@ impl Admission {
             return Err(Refusal::Origin);
         }
         match &self.token {
-            Some(token) if !bears(headers, token) => Err(Refusal::Token),
+            Some(_) if !headers.contains_key(AUTHORIZATION) => Err(Refusal::NoToken),
+            Some(token) if !bears(headers, token) => Err(Refusal::WrongToken),
             _ => Ok(()),
         }
     }
 
-    /// The origin of the page that asks, if it is one of ours.
+    /// The origin of the page that sends the request, if its pages may.
+    ///
+    /// Pages of the address that the request was sent to may: [`Admission::check`] has compared that address with the
+    /// names of this server. The server speaks plain HTTP, so a page over HTTPS is from another one.
     pub(super) fn origin<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
         let origin = headers.get(ORIGIN)?.to_str().ok()?;
         let lower = origin.to_ascii_lowercase();
-        self.origins.contains(&lower).then_some(origin)
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let is_own = host.is_some_and(|host| {
+            self.knows_host(headers)
+                && lower.strip_prefix("http://") == Some(&host.to_ascii_lowercase())
+        });
+        (is_own || self.origins.contains(&lower)).then_some(origin)
     }
 
     fn knows_host(&self, headers: &HeaderMap) -> bool {
@@ -119,14 +128,15 @@ fn bears(headers: &HeaderMap, token: &str) -> bool {
 pub(super) enum Refusal {
     Host,
     Origin,
-    Token,
+    NoToken,
+    WrongToken,
 }
 
 impl Refusal {
     pub(super) fn status(self) -> StatusCode {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
-            Self::Token => StatusCode::UNAUTHORIZED,
+            Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
         }
     }
 
@@ -136,7 +146,10 @@ impl Refusal {
                 "this server is not known by the name in the Host header; allow the name when starting it"
             }
             Self::Origin => "pages of this origin are not allowed; allow the origin when starting",
-            Self::Token => "a token is needed: Authorization: Bearer <token>",
+            Self::NoToken => "a token is required: send Authorization: Bearer <token>",
+            Self::WrongToken => {
+                "this token is not the one of this server: send the hub token that pinion mcp was started with"
+            }
         }
     }
 }
@@ -194,9 +207,19 @@ mod tests {
         let open = Admission::without_token().and_origin("http://localhost:6274");
         let with = |origin| check(&open, &[("host", "localhost"), ("origin", origin)]);
         assert_eq!(with("http://localhost:6274"), None);
-        for origin in ["http://localhost", "https://localhost:6274", "null", ""] {
+        assert_eq!(with("http://LOCALHOST"), None, "its own pages");
+        for origin in [
+            "http://localhost:80",
+            "https://localhost",
+            "https://localhost:6274",
+            "http://localhost.evil",
+            "null",
+            "",
+        ] {
             assert_eq!(with(origin), Some(Refusal::Origin), "{origin}");
         }
+        let rebound = [("host", "evil.example"), ("origin", "http://evil.example")];
+        assert_eq!(check(&open, &rebound), Some(Refusal::Host));
     }
 
     #[test]
@@ -206,11 +229,11 @@ mod tests {
         assert_eq!(with("Bearer secret"), None);
         assert_eq!(with("bearer  secret"), None);
         for value in ["Bearer Secret", "Bearer", "secret", "Basic secret", ""] {
-            assert_eq!(with(value), Some(Refusal::Token), "{value}");
+            assert_eq!(with(value), Some(Refusal::WrongToken), "{value}");
         }
         assert_eq!(
             check(&guarded, &[("host", "localhost")]),
-            Some(Refusal::Token)
+            Some(Refusal::NoToken)
         );
         assert!(!format!("{guarded:?}").contains("secret"));
     }

@@ -92,7 +92,7 @@ pub(super) fn refused(
 /// An answer to somebody who is not let in.
 pub(super) fn turned_away(refusal: Refusal) -> Response<Answer> {
     let mut response = refused(refusal.status(), refusal.message());
-    if refusal == Refusal::Token {
+    if refusal.status() == StatusCode::UNAUTHORIZED {
         let bearer = HeaderValue::from_static("Bearer");
         response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
     }

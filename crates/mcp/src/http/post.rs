@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +19,7 @@ use super::sessions::Session;
 use super::{Accepts, SESSION, Shared, accepts};
 use crate::calls::Underway;
 use crate::gateway::{Context, Outlet};
+use crate::param_headers;
 use crate::rpc::{self, Fault, Message, Request as Asked, code};
 use crate::version::{self, BATCHES, Era, HANDSHAKE, MODERN};
 
@@ -107,7 +107,9 @@ impl Exchange {
             }
         };
         match message {
-            Message::Request(request) if request.method == "initialize" => {
+            Message::Request(request)
+                if request.method == "initialize" && !self.is_modern(&request) =>
+            {
                 self.initialize(&request)
             }
             Message::Request(request) => self.request(request).await,
@@ -127,6 +129,13 @@ impl Exchange {
 
     fn session(&self) -> Result<Option<Arc<Session>>, Refused> {
         self.shared.session(&self.headers)
+    }
+
+    /// The request is one of 2026-07-28, by its header or by its `_meta`.
+    fn is_modern(&self, request: &Asked) -> bool {
+        let named = version::named(request.params.as_deref());
+        self.header("mcp-protocol-version") == Some(MODERN)
+            || named.is_some_and(|named| named == MODERN)
     }
 
     fn initialize(&self, request: &Asked) -> Result<Response<Answer>, Refused> {
@@ -152,15 +161,21 @@ impl Exchange {
             answer::fault(StatusCode::BAD_REQUEST, Some(&request.id), fault).into()
         };
         let header = self.header("mcp-protocol-version");
-        if let Some(header) = header
-            && header != MODERN
-            && !HANDSHAKE.contains(&header)
-        {
-            return Err(wrong(&version::unsupported(&header.into())));
+        let named = version::named(request.params.as_deref());
+        match (header, &named) {
+            (Some(header), Some(named)) if named != header => {
+                return Err(wrong(&header_mismatch("MCP-Protocol-Version")));
+            }
+            (Some(MODERN), None) => return Err(wrong(&version::missing())),
+            (Some(header), None) if !HANDSHAKE.contains(&header) => {
+                return Err(wrong(&version::unsupported(&header.into())));
+            }
+            _ => {}
         }
         let era = version::era(request.params.as_deref()).map_err(|fault| wrong(&fault))?;
         if era == Era::Modern {
             self.check_headers(&request)
+                .await
                 .map_err(|fault| wrong(&fault))?;
             let Ok(place) = self.shared.loose.try_acquire() else {
                 let words = "too many requests are being answered; try again";
@@ -178,10 +193,6 @@ impl Exchange {
             };
             tokio::spawn(work.alone());
             return Ok(self.first(reader).await);
-        }
-        if header == Some(MODERN) {
-            let message = "the headers name 2026-07-28, but _meta of the message does not";
-            return Err(wrong(&Fault::new(code::HEADER_MISMATCH, message)));
         }
         let Some(session) = self.session()? else {
             let words =
@@ -211,30 +222,45 @@ impl Exchange {
         Ok(self.first(reader).await)
     }
 
-    /// What the headers say must be what the message says, because somebody on the way may have gone by them.
-    fn check_headers(&self, request: &Asked) -> Result<(), Fault> {
-        let mismatch = |name: &str| {
-            let message = format!("the header {name} is missing or differs from the message");
-            Err(Fault::new(code::HEADER_MISMATCH, message))
-        };
-        let named = version::named(request.params.as_deref());
-        let named = named.as_ref().and_then(|named| named.as_str());
-        if self.header("mcp-protocol-version") != named {
-            return mismatch("MCP-Protocol-Version");
+    /// Compares the headers with the message: a proxy may have routed the request by them.
+    async fn check_headers(&self, request: &Asked) -> Result<(), Fault> {
+        #[derive(Deserialize)]
+        struct Params {
+            name: String,
+            #[serde(default)]
+            arguments: Value,
+        }
+        if self.header("mcp-protocol-version").is_none() {
+            return Err(header_mismatch("MCP-Protocol-Version"));
         }
         if self.header("mcp-method") != Some(&request.method) {
-            return mismatch("Mcp-Method");
+            return Err(header_mismatch("Mcp-Method"));
         }
-        if request.method == "tools/call" {
-            #[derive(Deserialize)]
-            struct Params {
-                name: String,
-            }
-            let params = request.params.as_ref();
-            let params = params.and_then(|it| serde_json::from_str::<Params>(it.get()).ok());
-            let name = self.header("mcp-name").and_then(decoded);
-            if name != params.map(|params| params.name) {
-                return mismatch("Mcp-Name");
+        if request.method != "tools/call" {
+            return Ok(());
+        }
+        let params = request.params.as_ref();
+        let params = params.and_then(|it| serde_json::from_str::<Params>(it.get()).ok());
+        let name = self.header("mcp-name").and_then(param_headers::decode);
+        if name.as_ref() != params.as_ref().map(|params| &params.name) {
+            return Err(header_mismatch("Mcp-Name"));
+        }
+        // The call itself reports a tool that does not exist or cannot be found.
+        let Some(params) = params else {
+            return Ok(());
+        };
+        let Ok(Some(tool)) = self.shared.gateway.tool(&params.name).await else {
+            return Ok(());
+        };
+        for header in &tool.headers {
+            let mut values = self.headers.get_all(&header.name).iter();
+            let value = match (values.next(), values.next()) {
+                (None, _) => Ok(None),
+                (Some(value), None) => value.to_str().map(Some).map_err(drop),
+                _ => Err(()),
+            };
+            if !value.is_ok_and(|value| header.agrees(value, &params.arguments)) {
+                return Err(header_mismatch(&header.name));
             }
         }
         Ok(())
@@ -271,6 +297,11 @@ impl Exchange {
         *response.status_mut() = status;
         response
     }
+}
+
+fn header_mismatch(name: &str) -> Fault {
+    let message = format!("the header {name} is missing or differs from the message");
+    Fault::new(code::HEADER_MISMATCH, message)
 }
 
 /// One request to answer.
@@ -354,29 +385,5 @@ struct GiveBack(Arc<Shared>);
 impl Drop for GiveBack {
     fn drop(&mut self) {
         self.0.loose.add_permits(1);
-    }
-}
-
-/// A header's value that may be wrapped up because it would not fit otherwise.
-fn decoded(value: &str) -> Option<String> {
-    let Some(wrapped) = value
-        .strip_prefix("=?base64?")
-        .and_then(|it| it.strip_suffix("?="))
-    else {
-        return Some(value.to_owned());
-    };
-    String::from_utf8(BASE64_STANDARD.decode(wrapped).ok()?).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_may_be_wrapped_up() {
-        assert_eq!(decoded("plain").as_deref(), Some("plain"));
-        let wrapped = "=?base64?SGVsbG8sIOS4lueVjA==?=";
-        assert_eq!(decoded(wrapped).as_deref(), Some("Hello, 世界"));
-        assert_eq!(decoded("=?base64?*?=").as_deref(), None);
     }
 }

@@ -16,6 +16,7 @@ use super::content::{self, Page, Server};
 use super::process::Process;
 use super::remote::Remote;
 use super::{MountConfig, Target};
+use crate::param_headers;
 use crate::rpc::{Fault, Message, Request, code};
 use crate::version::{self, Era, HANDSHAKE, MODERN, OURSELVES, SERVER_KEY};
 
@@ -144,8 +145,41 @@ impl Connection {
         }
     }
 
-    /// Who is there, and in which revision do we speak?
+    /// Agrees with the server on a revision of the protocol.
+    ///
+    /// A server at an address is asked in the newest revision first, because every request stands for itself there. A
+    /// program is greeted in the older way first: many of them wait for `initialize` and answer nothing else.
     async fn greet(&mut self) -> Result<(), Failure> {
+        if self.speaks(Some(MODERN)) {
+            match self.discover().await {
+                Ok(true) => return Ok(()),
+                // Another way of asking does not help here.
+                Err(Broken::Lost(failure)) if is_final(failure.code) => return Err(failure),
+                _ => self.speaks(None),
+            };
+            return self.initialize().await.map_err(refused_to_begin);
+        }
+        match self.initialize().await {
+            Ok(()) => Ok(()),
+            // A server of the newest revision does not know the greeting.
+            Err(broken @ Broken::Answered(_)) => match self.discover().await {
+                Ok(true) => Ok(()),
+                _ => Err(refused_to_begin(broken)),
+            },
+            Err(broken) => Err(lost(broken)),
+        }
+    }
+
+    /// Names the revision in the headers of later requests. `false` for a program, which has no headers.
+    fn speaks(&self, version: Option<&str>) -> bool {
+        let Way::Remote(remote) = &self.way else {
+            return false;
+        };
+        remote.speaks(version);
+        true
+    }
+
+    async fn initialize(&mut self) -> Result<(), Broken> {
         #[derive(Deserialize)]
         struct Hello {
             #[serde(rename = "protocolVersion")]
@@ -157,36 +191,35 @@ impl Connection {
         }
         let hello =
             json!({ "protocolVersion": HANDSHAKE[0], "capabilities": {}, "clientInfo": OURSELVES });
-        let answer = match self.request("initialize", &hello).await {
-            Ok(answer) => answer,
-            // A server of the newest revision knows no greeting.
-            Err(Broken::Answered(fault)) => return self.discover(&fault).await,
-            Err(broken) => return Err(lost(broken)),
-        };
+        let answer = self.request("initialize", &hello).await?;
         let hello: Hello = serde_json::from_str(answer.get()).map_err(|error| {
-            let message = format!("its answer to initialize makes no sense: {error}");
-            Failure::new(Code::Internal, message)
+            let message = format!("its answer to initialize cannot be read: {error}");
+            Broken::Lost(Failure::new(Code::Internal, message))
         })?;
         if !HANDSHAKE.contains(&hello.version.as_str()) {
             let message = format!(
-                "it speaks revision {} of MCP, which is not known here",
+                "it speaks revision {} of MCP, which pinion does not know",
                 hello.version
             );
-            return Err(Failure::new(Code::FailedPrecondition, message));
+            return Err(Broken::Lost(Failure::new(
+                Code::FailedPrecondition,
+                message,
+            )));
         }
         self.server = hello.server;
         self.server.instructions = hello.instructions.unwrap_or_default();
         match &self.way {
             Way::Process(process) => process.notify("notifications/initialized").await,
             Way::Remote(remote) => {
-                remote.speaks(&hello.version);
+                remote.speaks(Some(&hello.version));
                 remote.notify("notifications/initialized").await;
             }
         }
         Ok(())
     }
 
-    async fn discover(&mut self, refusal: &Fault) -> Result<(), Failure> {
+    /// Asks a server what it can do in the newest revision. `false` if its answer does not show that it speaks it.
+    async fn discover(&mut self) -> Result<bool, Broken> {
         #[derive(Deserialize)]
         struct Found {
             #[serde(rename = "supportedVersions")]
@@ -196,26 +229,21 @@ impl Connection {
             #[serde(default, rename = "_meta")]
             meta: Value,
         }
-        self.era = Era::Modern;
-        if let Way::Remote(remote) = &self.way {
-            remote.speaks(MODERN);
-        }
         let asked = json!({ "_meta": version::own_meta(&OURSELVES) });
-        let answer = self.request("server/discover", &asked).await;
-        let found = answer
+        let answer = self.request("server/discover", &asked).await?;
+        let found = serde_json::from_str::<Found>(answer.get())
             .ok()
-            .and_then(|answer| serde_json::from_str::<Found>(answer.get()).ok())
             .filter(|found| found.versions.iter().any(|version| version == MODERN));
         let Some(mut found) = found else {
-            let message = format!("it refuses to begin: {}", refusal.message);
-            return Err(Failure::new(Code::FailedPrecondition, message));
+            return Ok(false);
         };
+        self.era = Era::Modern;
         let server = found.meta.get_mut(SERVER_KEY).map(Value::take);
         self.server = server
             .and_then(|server| serde_json::from_value(server).ok())
             .unwrap_or_default();
         self.server.instructions = found.instructions.unwrap_or_default();
-        Ok(())
+        Ok(true)
     }
 
     /// Asks for the tools and puts them on the board.
@@ -246,7 +274,12 @@ impl Connection {
                 let message = format!("its list of tools makes no sense: {error}");
                 Failure::new(Code::Internal, message)
             })?;
-            commands.extend(page.tools.into_iter().map(content::Tool::command));
+            commands.extend(
+                page.tools
+                    .into_iter()
+                    .map(content::Tool::command)
+                    .filter(|command| self.may_be_called(command)),
+            );
             if commands.len() > MAX_TOOLS {
                 break;
             }
@@ -257,6 +290,45 @@ impl Connection {
         }
         let message = format!("it has more than {MAX_TOOLS} tools");
         Err(Failure::new(Code::ResourceExhausted, message))
+    }
+
+    /// A tool over HTTP whose annotations are not valid must not be called; the log says why it is missing.
+    fn may_be_called(&self, command: &Command) -> bool {
+        if self.era != Era::Modern || matches!(self.way, Way::Process(_)) {
+            return true;
+        }
+        let Err(reason) = param_headers::read(&schema(command)) else {
+            return true;
+        };
+        let message = format!("the tool \"{}\" is left out: {reason}", command.name);
+        let level = pinion_clip::logs::Level::Warn;
+        let origin = pinion_clip::logs::Origin::System;
+        self.asides.board.log.push(level, origin, &message);
+        false
+    }
+
+    /// The arguments that are sent as headers too.
+    fn param_headers(&self, tool: &str, input: &RawValue) -> Vec<(String, String)> {
+        if self.era != Era::Modern {
+            return Vec::new();
+        }
+        let manifest = self.asides.board.snapshot.borrow().manifest.clone();
+        let headers = manifest
+            .command(tool)
+            .map(|command| param_headers::read(&schema(command)));
+        let Some(Ok(headers)) =
+            headers.filter(|headers| headers.as_ref().is_ok_and(|it| !it.is_empty()))
+        else {
+            return Vec::new();
+        };
+        let arguments: Value = serde_json::from_str(input.get()).unwrap_or_default();
+        headers
+            .into_iter()
+            .filter_map(|header| {
+                let value = header.value(&arguments)?;
+                Some((header.name, param_headers::encode(&value)))
+            })
+            .collect()
     }
 
     /// Calls a tool.
@@ -275,7 +347,10 @@ impl Connection {
         };
         match &self.way {
             Way::Process(process) => process.request("tools/call", &params).await,
-            Way::Remote(remote) => remote.call(tool, &params).await,
+            Way::Remote(remote) => {
+                let headers = self.param_headers(tool, input);
+                remote.call(tool, &params, headers).await
+            }
         }
     }
 
@@ -335,6 +410,28 @@ impl Connection {
             Way::Process(process) => process.stop().await,
             Way::Remote(remote) => remote.stop().await,
         }
+    }
+}
+
+fn schema(command: &Command) -> Value {
+    serde_json::from_str(&command.input).unwrap_or_default()
+}
+
+/// The server cannot be reached, or the credentials are wrong.
+fn is_final(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unauthenticated | Code::PermissionDenied | Code::DeadlineExceeded
+    )
+}
+
+fn refused_to_begin(broken: Broken) -> Failure {
+    match broken {
+        Broken::Answered(fault) => {
+            let message = format!("it refuses to begin: {}", fault.message);
+            Failure::new(Code::FailedPrecondition, message)
+        }
+        broken => lost(broken),
     }
 }
 

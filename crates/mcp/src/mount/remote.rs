@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use pinion_llm::{FetchError, FetchRequest, FetchResponse, Fetcher, Frame, Redirect, SseParser};
@@ -13,11 +14,18 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::connection::{Asides, Broken};
+use crate::param_headers;
 use crate::rpc::{self, Id, Incoming, Message, Response};
 use crate::version::MODERN;
 
 /// The longest answer that is read.
 const BODY: usize = 32 * 1024 * 1024;
+/// The pause before a stream is resumed, unless the server names one.
+const RETRY: Duration = Duration::from_secs(1);
+/// The longest pause that a server can ask for.
+const MAX_RETRY: Duration = Duration::from_secs(30);
+/// Resumptions in a row that bring nothing new; then the call fails.
+const MAX_RESUMPTIONS: u32 = 5;
 /// So much of an answer that makes no sense is shown.
 const SHOWN: usize = 200;
 
@@ -39,6 +47,33 @@ struct Wire {
 impl std::fmt::Debug for Wire {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_tuple("Wire").field(&self.url).finish()
+    }
+}
+
+/// The parts of a request's headers that differ from request to request.
+#[derive(Debug, Default)]
+struct Head<'a> {
+    method: &'a str,
+    tool: Option<&'a str>,
+    headers: Vec<(String, String)>,
+    last_event_id: Option<&'a str>,
+}
+
+/// The place in a stream of events from which it can be resumed.
+#[derive(Debug, Default)]
+struct Position {
+    last_event_id: Option<String>,
+    retry: Option<Duration>,
+}
+
+impl Position {
+    fn follow(&mut self, parser: &SseParser) {
+        if let Some(id) = parser.last_event_id()
+            && self.last_event_id.as_deref() != Some(id)
+        {
+            self.last_event_id = Some(id.to_owned());
+        }
+        self.retry = parser.retry().or(self.retry);
     }
 }
 
@@ -72,9 +107,9 @@ impl Remote {
         })
     }
 
-    /// From now on requests say this revision.
-    pub(super) fn speaks(&self, version: &str) {
-        self.line.agreed().version = Some(version.to_owned());
+    /// Names this revision in every request from now on; none before one is agreed on.
+    pub(super) fn speaks(&self, version: Option<&str>) {
+        self.line.agreed().version = version.map(str::to_owned);
     }
 
     pub(super) fn lost_at(&self) -> Option<Instant> {
@@ -86,45 +121,52 @@ impl Remote {
         method: &str,
         params: &impl Serialize,
     ) -> Result<Box<RawValue>, Broken> {
-        self.send(method, None, params).await
+        let head = Head {
+            method,
+            ..Head::default()
+        };
+        self.send(head, params).await
     }
 
+    /// Calls a tool. `headers` repeat some of its arguments.
     pub(super) async fn call(
         &self,
         tool: &str,
         params: &impl Serialize,
+        headers: Vec<(String, String)>,
     ) -> Result<Box<RawValue>, Broken> {
-        self.send("tools/call", Some(tool), params).await
+        let head = Head {
+            method: "tools/call",
+            tool: Some(tool),
+            headers,
+            last_event_id: None,
+        };
+        self.send(head, params).await
     }
 
-    async fn send(
-        &self,
-        method: &str,
-        name: Option<&str>,
-        params: &impl Serialize,
-    ) -> Result<Box<RawValue>, Broken> {
+    async fn send(&self, head: Head<'_>, params: &impl Serialize) -> Result<Box<RawValue>, Broken> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let message = rpc::request(&Id::Number(id.into()), method, Some(params));
+        let message = rpc::request(&Id::Number(id.into()), head.method, Some(params));
         let wanted = Wanted {
             line: Some(self.line.clone()),
             id,
         };
-        let outcome = self.line.exchange(message, id, method, name).await;
+        let outcome = self.line.exchange(message, id, head).await;
         wanted.over();
         outcome
     }
 
     pub(super) async fn notify(&self, method: &str) {
         let message = rpc::notification::<()>(method, None);
-        // What comes back says nothing.
-        let _ = self.line.post(message, method, None).await;
+        // A notification has no answer.
+        let _ = self.line.post(message, method).await;
     }
 
     /// Ends the session.
     pub(super) async fn stop(&self) {
         self.line.agreed().lost_at.get_or_insert_with(Instant::now);
         if self.line.agreed().session.is_some() {
-            let _ = self.line.fetch("DELETE", None, "", None).await;
+            let _ = self.line.fetch("DELETE", None, Head::default()).await;
         }
     }
 }
@@ -154,7 +196,7 @@ impl Drop for Wanted {
             let told = json!({ "requestId": self.id, "reason": "the caller went away" });
             let method = "notifications/cancelled";
             let told = rpc::notification(method, Some(&told));
-            runtime.spawn(async move { drop(line.post(told, method, None).await) });
+            runtime.spawn(async move { drop(line.post(told, method).await) });
         }
     }
 }
@@ -164,24 +206,23 @@ impl Wire {
         self.agreed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn post(
-        &self,
-        message: Bytes,
-        method: &str,
-        name: Option<&str>,
-    ) -> Result<FetchResponse, FetchError> {
-        self.fetch("POST", Some(message), method, name).await
+    async fn post(&self, message: Bytes, method: &str) -> Result<FetchResponse, FetchError> {
+        let head = Head {
+            method,
+            ..Head::default()
+        };
+        self.fetch("POST", Some(message), head).await
     }
 
     async fn fetch(
         &self,
         verb: &str,
         message: Option<Bytes>,
-        method: &str,
-        name: Option<&str>,
+        head: Head<'_>,
     ) -> Result<FetchResponse, FetchError> {
         let agreed = self.agreed().clone();
         let mut headers = self.headers.clone();
+        headers.extend(head.headers);
         let mut set = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
         set("accept", "application/json, text/event-stream");
         if message.is_some() {
@@ -190,12 +231,15 @@ impl Wire {
         if let Some(session) = &agreed.session {
             set("mcp-session-id", session);
         }
+        if let Some(id) = head.last_event_id {
+            set("last-event-id", id);
+        }
         if let Some(version) = &agreed.version {
             set("mcp-protocol-version", version);
             if version == MODERN {
-                set("mcp-method", method);
-                if let Some(name) = name {
-                    set("mcp-name", &encoded(name));
+                set("mcp-method", head.method);
+                if let Some(tool) = head.tool {
+                    set("mcp-name", &param_headers::encode(tool));
                 }
             }
         }
@@ -214,19 +258,17 @@ impl Wire {
         self: &Arc<Self>,
         message: Bytes,
         id: u64,
-        method: &str,
-        name: Option<&str>,
+        head: Head<'_>,
     ) -> Result<Box<RawValue>, Broken> {
         let had_session = self.agreed().session.is_some();
-        let sent = self.post(message, method, name).await;
+        let begins = head.method == "initialize";
+        let sent = self.fetch("POST", Some(message), head).await;
         let mut response = sent.map_err(|error| self.unreachable(&error))?;
         if response.status == 404 && had_session {
             self.agreed().lost_at.get_or_insert_with(Instant::now);
             return Err(Broken::Forgotten);
         }
-        if method == "initialize"
-            && let Some(session) = header(&response, "mcp-session-id")
-        {
+        if begins && let Some(session) = header(&response, "mcp-session-id") {
             self.agreed().session = Some(session.to_owned());
         }
         let kind = header(&response, "content-type").unwrap_or_default();
@@ -258,12 +300,58 @@ impl Wire {
         Ok(body)
     }
 
-    /// Reads events until the answer is among them.
+    /// Reads events until the answer is among them, and resumes the stream if it ends before.
     async fn events(
         self: &Arc<Self>,
         mut response: FetchResponse,
         id: u64,
     ) -> Result<Box<RawValue>, Broken> {
+        let mut position = Position::default();
+        let mut failures = 0;
+        loop {
+            let before = position.last_event_id.clone();
+            let ended = match self.read_events(&mut response, id, &mut position).await {
+                Ok(answer) => return answer.outcome.map_err(Broken::Answered),
+                Err(ended) => ended,
+            };
+            if position.last_event_id != before {
+                failures = 0;
+            }
+            loop {
+                // Since 2026-07-28 a stream that is lost takes its request back.
+                let modern = self.agreed().version.as_deref() == Some(MODERN);
+                let Some(last) = position.last_event_id.as_deref().filter(|_| !modern) else {
+                    return Err(ended);
+                };
+                failures += 1;
+                if failures > MAX_RESUMPTIONS {
+                    return Err(ended);
+                }
+                tokio::time::sleep(position.retry.unwrap_or(RETRY).min(MAX_RETRY)).await;
+                let head = Head {
+                    last_event_id: Some(last),
+                    ..Head::default()
+                };
+                match self.fetch("GET", None, head).await {
+                    Ok(resumed) if resumed.status == 200 => {
+                        response = resumed;
+                        break;
+                    }
+                    // The server does not resume streams.
+                    Ok(resumed) if resumed.status < 500 => return Err(ended),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Reads one response up to the answer. Fails with the reason if it ends before.
+    async fn read_events(
+        self: &Arc<Self>,
+        response: &mut FetchResponse,
+        id: u64,
+        position: &mut Position,
+    ) -> Result<Response, Broken> {
         let mut parser = SseParser::new();
         let mut messages = Vec::new();
         loop {
@@ -284,9 +372,10 @@ impl Wire {
                 let message = format!("{} sent an event that is too long", self.url);
                 return Err(Broken::Lost(Failure::new(Code::ResourceExhausted, message)));
             }
+            position.follow(&parser);
             for message in messages.drain(..) {
                 if let Some(answer) = self.take(message, id) {
-                    return answer.outcome.map_err(Broken::Answered);
+                    return Ok(answer);
                 }
             }
             if piece.is_none() {
@@ -311,7 +400,7 @@ impl Wire {
                 message => {
                     if let Some(answer) = self.asides.take(&message) {
                         let line = self.clone();
-                        tokio::spawn(async move { drop(line.post(answer, "", None).await) });
+                        tokio::spawn(async move { drop(line.post(answer, "").await) });
                     }
                 }
             }
@@ -346,16 +435,4 @@ impl Wire {
 fn header<'a>(response: &'a FetchResponse, name: &str) -> Option<&'a str> {
     let found = response.headers.iter().find(|(known, _)| known == name);
     found.map(|(_, value)| value.as_str())
-}
-
-/// A name as a header may carry it.
-fn encoded(name: &str) -> String {
-    use base64::Engine;
-    let is_plain = name.bytes().all(|byte| (0x21..0x7f).contains(&byte));
-    let looks_wrapped = name.starts_with("=?base64?") && name.ends_with("?=");
-    if is_plain && !looks_wrapped {
-        return name.to_owned();
-    }
-    let wrapped = base64::prelude::BASE64_STANDARD.encode(name);
-    format!("=?base64?{wrapped}?=")
 }

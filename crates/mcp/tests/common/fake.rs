@@ -88,6 +88,18 @@ impl Fake {
     }
 }
 
+/// A clip whose argument is repeated as a header, and one whose annotation cannot be a header.
+fn routed() -> Manifest {
+    let input = |name: &str| {
+        json!({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": name}}}).to_string()
+    };
+    let commands = json!([
+        {"name": "echo", "input": input("Region")},
+        {"name": "odd", "input": input("not a token")},
+    ]);
+    Manifest::read(&json!({"name": "routed", "commands": commands}))
+}
+
 /// Counts a call for as long as it lives.
 struct Live(Arc<AtomicUsize>);
 
@@ -122,6 +134,7 @@ impl Clips for Fake {
             match clip {
                 "todo" => Ok(self.todo()),
                 "quiet" => Ok(Manifest::default()),
+                "routed" => Ok(routed()),
                 other => Err(Failure::no_clip(other)),
             }
         })
@@ -136,7 +149,7 @@ impl Clips for Fake {
             ("todo", "add") => vec![Ok(json!({"added": given["title"]}).to_string().into())],
             // As it may come from a hub that does not care for line breaks.
             ("todo", "note add") => vec![Ok(Bytes::from_static(b"{\n  \"ok\": true\n}"))],
-            ("todo", "echo") => vec![Ok(input)],
+            ("todo" | "routed", "echo") => vec![Ok(input)],
             ("todo", "count") => (1..=given["to"].as_u64().unwrap_or(3))
                 .map(|number| Ok(format!("\"{number} \"").into()))
                 .collect(),
