@@ -211,7 +211,7 @@ pub enum Answer {
         follow_up: Vec<String>,
     },
     Entries {
-        entries: Vec<Value>,
+        entries: Vec<Box<RawValue>>,
         leaf_id: Option<String>,
     },
     Tree {

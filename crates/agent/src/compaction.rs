@@ -206,7 +206,12 @@ impl Core {
                 "reserveTokens": self.settings.reserve_tokens,
                 "keepRecentTokens": self.settings.keep_recent_tokens,
             }),
-            branch: state.store.path().into_iter().map(Entry::value).collect(),
+            branch: state
+                .store
+                .path()
+                .into_iter()
+                .filter_map(Entry::value)
+                .collect(),
             instructions: instructions.map(str::to_owned),
         }
     }
@@ -215,7 +220,7 @@ impl Core {
     pub(super) fn leaf_entry(&self) -> Value {
         let state = self.state();
         let entry = state.store.leaf().and_then(|leaf| state.store.entry(leaf));
-        entry.map_or(Value::Null, Entry::value)
+        entry.and_then(Entry::value).unwrap_or_default()
     }
 
     /// What to summarise and what to keep.

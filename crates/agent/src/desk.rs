@@ -90,7 +90,7 @@ impl Desk {
         let (id, appended) = {
             let mut state = core.state();
             let id = state.store.append(entry)?;
-            let appended = state.store.entry(&id).map(Entry::value);
+            let appended = state.store.entry(&id).and_then(Entry::value);
             (id, appended)
         };
         if let Some(entry) = appended {

@@ -100,13 +100,8 @@ impl Core {
                 let path = self.cwd.join(path);
                 if state.store.file() == Some(&*path) {
                     Next::Same(path)
-                } else if path.exists() {
-                    Next::Opened(Store::open(&path, &self.cwd)?)
                 } else {
-                    Next::Opened(Opened {
-                        store: Store::at_path(&path, &self.cwd),
-                        notices: Vec::new(),
-                    })
+                    Next::Opened(Store::open(&path, &self.cwd)?)
                 }
             }
             Command::Fork {

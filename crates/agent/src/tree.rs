@@ -9,32 +9,46 @@ use pinion_jsonl::json;
 use pinion_session::{Entry, Store};
 use serde_json::value::RawValue;
 
-/// What is still to be printed.
+/// How many damaged entries in a row are passed over to find the parent of the one after them.
+const DAMAGED_IN_A_ROW: usize = 1000;
+
+/// One step of the printing.
 enum Step<'a> {
-    Open { entry: &'a Entry, first: bool },
+    Open {
+        entry: &'a Entry,
+        line: Box<RawValue>,
+        first: bool,
+    },
     Close(&'a Entry),
 }
 
+/// An entry with its line.
+type Shown<'a> = (&'a Entry, Box<RawValue>);
+
 /// `[{"entry":…,"children":[…],"label":…}]`: the roots with everything below them.
+///
+/// A damaged entry is left out; those after it are children of the one before it.
 pub(crate) fn print(store: &Store) -> Box<RawValue> {
-    let entries: Vec<&Entry> = store.entries().collect();
-    let known: HashSet<&str> = entries.iter().map(|entry| entry.id().as_str()).collect();
-    let mut children: HashMap<Option<&str>, Vec<&Entry>> = HashMap::new();
-    for entry in &entries {
-        let parent = entry.parent_id().map(|id| id.as_str());
-        let parent = parent.filter(|id| known.contains(id));
-        children.entry(parent).or_default().push(entry);
+    let shown: Vec<Shown<'_>> = store
+        .entries()
+        .filter_map(|entry| Some((entry, entry.shown()?)))
+        .collect();
+    let known: HashSet<&str> = shown.iter().map(|(entry, _)| entry.id().as_str()).collect();
+    let mut children: HashMap<Option<&str>, Vec<Shown<'_>>> = HashMap::new();
+    for (entry, line) in shown {
+        let parent = parent(store, entry, &known);
+        children.entry(parent).or_default().push((entry, line));
     }
     let mut out = b"[".to_vec();
     let mut steps = opened(children.remove(&None));
     while let Some(step) = steps.pop() {
         match step {
-            Step::Open { entry, first } => {
+            Step::Open { entry, line, first } => {
                 if !first {
                     out.push(b',');
                 }
                 out.extend_from_slice(b"{\"entry\":");
-                out.extend_from_slice(&entry.json());
+                out.extend_from_slice(line.get().as_bytes());
                 out.extend_from_slice(b",\"children\":[");
                 steps.push(Step::Close(entry));
                 steps.extend(opened(children.remove(&Some(entry.id().as_str()))));
@@ -50,16 +64,25 @@ pub(crate) fn print(store: &Store) -> Box<RawValue> {
         }
     }
     out.push(b']');
-    let text = String::from_utf8_lossy(&out).into_owned();
+    let text = String::from_utf8(out).unwrap_or_default();
     RawValue::from_string(text).unwrap_or_default()
 }
 
+/// The id of the nearest entry before `entry` that is among the `known` ones.
+fn parent<'a>(store: &'a Store, entry: &'a Entry, known: &HashSet<&str>) -> Option<&'a str> {
+    std::iter::successors(entry.parent_id(), |id| store.entry(id)?.parent_id())
+        .take(DAMAGED_IN_A_ROW)
+        .map(|id| id.as_str())
+        .find(|id| known.contains(id))
+}
+
 /// The steps that print `entries`, the first one on top.
-fn opened(entries: Option<Vec<&Entry>>) -> Vec<Step<'_>> {
+fn opened(entries: Option<Vec<Shown<'_>>>) -> Vec<Step<'_>> {
     let entries = entries.unwrap_or_default().into_iter().enumerate();
     let mut steps: Vec<Step<'_>> = entries
-        .map(|(at, entry)| Step::Open {
+        .map(|(at, (entry, line))| Step::Open {
             entry,
+            line,
             first: at == 0,
         })
         .collect();

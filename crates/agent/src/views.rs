@@ -98,7 +98,7 @@ impl Core {
             .store
             .entries_since(since)
             .map_err(|_| EngineError::EntryNotFound(since.unwrap_or_default().to_owned()))?;
-        let entries = entries.iter().map(pinion_session::Entry::value).collect();
+        let entries = entries.iter().filter_map(Entry::shown).collect();
         let leaf_id = state.store.leaf().map(str::to_owned);
         Ok(Answer::Entries { entries, leaf_id })
     }

@@ -183,7 +183,7 @@ pub(crate) struct QueuesData<'a> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EntriesData<'a> {
     #[schemars(with = "Vec<Entry>")]
-    pub entries: &'a [Value],
+    pub entries: &'a [Box<RawValue>],
     /// Where the conversation is.
     pub leaf_id: Option<&'a str>,
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pinion_message::{CompactionSummaryMessage, Message, ThinkingLevel};
 use serde::Deserialize;
 
+use crate::edits::Edits;
 use crate::entry::{Body, Entry, EntryId, EntryKind, Role};
 use crate::stored::{Found, go_through};
 use crate::{decode, json};
@@ -12,7 +13,7 @@ use crate::{decode, json};
 /// What the path from the root to a leaf adds up to.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// The messages, compaction applied.
+    /// The messages, compaction and edits applied.
     pub messages: Vec<Arc<Message>>,
     /// For each message, the entry it comes from.
     pub entry_ids: Vec<EntryId>,
@@ -78,12 +79,13 @@ impl Context {
             model,
             ..Self::default()
         };
+        let edits = Edits::of(path);
         let compacted = path
             .iter()
             .rposition(|entry| entry.kind == EntryKind::Compaction);
         let compaction = compacted.and_then(|at| Some((at, path[at].compaction()?)));
         let Some((at, compaction)) = compaction else {
-            context.extend(path);
+            context.extend(path, &edits);
             return context;
         };
         let summary = Message::CompactionSummary(CompactionSummaryMessage {
@@ -91,34 +93,37 @@ impl Context {
             tokens_before: compaction.tokens_before.max(0) as u64,
             timestamp: path[at].timestamp().unwrap_or(0),
         });
-        context.push(path[at], Arc::new(summary));
+        context.push(path[at], Arc::new(summary), &edits);
         let first_kept = compaction.first_kept_entry_id.as_deref();
         let kept = path[..at]
             .iter()
             .position(|entry| Some(&*entry.id) == first_kept);
-        context.extend(&path[kept.unwrap_or(at)..at]);
-        context.extend(&path[at + 1..]);
+        context.extend(&path[kept.unwrap_or(at)..at], &edits);
+        context.extend(&path[at + 1..], &edits);
         context
     }
 
-    fn extend(&mut self, entries: &[&Entry]) {
+    fn extend(&mut self, entries: &[&Entry], edits: &Edits) {
         for (entry, part) in entries.iter().zip(parts(entries)) {
             match part {
-                Part::Message(message) => self.push(entry, message),
+                Part::Message(message) => self.push(entry, message, edits),
                 Part::Unreadable => self.unreadable.push(entry.id.clone()),
                 Part::Nothing => {}
             }
         }
     }
 
-    fn push(&mut self, entry: &Entry, message: Arc<Message>) {
-        self.messages.push(message);
-        self.entry_ids.push(entry.id.clone());
+    fn push(&mut self, entry: &Entry, message: Arc<Message>, edits: &Edits) {
+        if let Some(message) = edits.apply(entry, message) {
+            self.messages.push(message);
+            self.entry_ids.push(entry.id.clone());
+        }
     }
 }
 
 impl Entry {
-    /// The message this entry puts into the conversation, if it does and can be read.
+    /// The message this entry puts into the conversation, if it does and can be read. For what a model may see of it,
+    /// ask [`Edits::message_of`].
     pub fn context_message(&self) -> Option<Arc<Message>> {
         match part(self) {
             Part::Message(message) => Some(message),

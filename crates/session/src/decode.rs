@@ -181,7 +181,7 @@ struct FlatBlock {
     thought_signature: Option<String>,
 }
 
-enum FlatContent {
+pub(crate) enum FlatContent {
     Text(String),
     Blocks(Vec<Block>),
 }
@@ -257,7 +257,7 @@ pub(crate) fn branch_summary(line: &[u8]) -> Option<Message> {
 }
 
 impl FlatContent {
-    fn into_content(self) -> Content {
+    pub(crate) fn into_content(self) -> Content {
         match self {
             Self::Text(text) => Content::Text(text),
             Self::Blocks(blocks) => Content::Blocks(blocks),

@@ -16,6 +16,11 @@ use crate::lock::{self, Lock};
 use crate::tree::Tree;
 use crate::{Header, Notice, SessionError, clock};
 
+/// The largest file that is read into memory as a whole, in bytes.
+///
+/// An intact session may be larger: of such a file only the heads of its lines are kept.
+pub(crate) const SIZE_LIMIT: u64 = 512 << 20;
+
 /// The one file a store writes to.
 #[derive(Debug)]
 pub(crate) struct Disk {
@@ -51,10 +56,7 @@ impl Disk {
         // A file that is being migrated changes under its name; three looks are plenty.
         let mut looks = 0;
         let file = loop {
-            let file = OpenOptions::new()
-                .read(true)
-                .append(true)
-                .open(path)
+            let file = pinion_files::open_with(OpenOptions::new().read(true).append(true), path)
                 .map_err(SessionError::io("open", path))?;
             looks += 1;
             match lock::acquire(&file, path)? {
@@ -77,7 +79,7 @@ impl Disk {
 
     /// Reads the whole file.
     pub(crate) fn read(&mut self) -> Result<Bytes, SessionError> {
-        let content = read_all(&self.file.file).map_err(SessionError::io("read", &self.path))?;
+        let content = read_all(&self.file.file, &self.path)?;
         self.length = content.len() as u64;
         Ok(content)
     }
@@ -98,8 +100,10 @@ impl Disk {
         }
         let mut options = OpenOptions::new();
         options.read(true).append(true);
-        let file = match options.clone().create_new(true).open(path) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path)?,
+        let file = match pinion_files::open_with(options.clone().create_new(true), path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                pinion_files::open_with(&mut options, path)?
+            }
             file => file?,
         };
         if let Err(error @ SessionError::Locked { .. }) = lock::acquire(&file, path) {
@@ -163,29 +167,34 @@ impl Disk {
     }
 
     /// Replaces the whole content by way of a second file, so that it is never half there.
+    ///
+    /// Where the path is a symbolic link, the file it leads to is replaced and the link stays. Fails if the path no
+    /// longer leads to the regular file that is open.
     pub(crate) fn replace(self, content: &[u8]) -> Result<Self, SessionError> {
         let fail = || SessionError::io("rewrite", &self.path);
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let fresh = self
-            .path
-            .with_file_name(format!(".{name}.{}.new", std::process::id()));
+        let target = pinion_files::locate(&self.path).map_err(fail())?.path;
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let fresh = target.with_file_name(format!(".{name}.{}.new", std::process::id()));
         let written = (|| {
-            let mut file = OpenOptions::new()
-                .read(true)
-                .append(true)
-                .create_new(true)
-                .open(&fresh)?;
+            let mut options = OpenOptions::new();
+            options.read(true).append(true).create_new(true);
+            let mut file = pinion_files::open_with(&mut options, &fresh)?;
             file.set_permissions(self.file.file.metadata()?.permissions())?;
             // Locked under its new name before anybody can see it there.
             drop(lock::acquire(&file, &fresh));
             file.write_all(content)?;
             file.sync_all()?;
-            fs::rename(&fresh, &self.path)?;
+            if !lock::same_file(&self.file.file, &target)? {
+                return Err(io::Error::other(
+                    "another program has put something else there",
+                ));
+            }
+            fs::rename(&fresh, &target)?;
             Ok(file)
         })();
         match written {
             Ok(file) => {
-                let parent = self.path.parent();
+                let parent = target.parent();
                 Ok(Self::around(file, &self.path, content.len() as u64, parent))
             }
             Err(error) => {
@@ -276,7 +285,7 @@ impl Disk {
             let stamp = clock::for_file_name(&clock::iso(pinion_message::now_millis()));
             let mut name = self.path.clone().into_os_string();
             name.push(format!(".torn-{stamp}"));
-            let mut aside = File::create(&name)?;
+            let mut aside = pinion_files::create_new(Path::new(&name), 0o666)?;
             let kept = aside.write_all(torn).and_then(|()| aside.sync_all());
             if let Err(error) = kept {
                 drop(fs::remove_file(&name));
@@ -307,9 +316,21 @@ impl Drop for Disk {
     }
 }
 
-/// Reads a whole file from its beginning, wherever its cursor is.
-pub(crate) fn read_all(file: &File) -> io::Result<Bytes> {
-    let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+/// Reads the whole file at `path` from its beginning, wherever its cursor is.
+pub(crate) fn read_all(file: &File, path: &Path) -> Result<Bytes, SessionError> {
+    let fail = || SessionError::io("read", path);
+    let size = file.metadata().map_err(fail())?.len();
+    if size > SIZE_LIMIT {
+        return Err(SessionError::TooLarge {
+            path: path.to_owned(),
+            size,
+        });
+    }
+    read_first(file, size as usize).map_err(fail())
+}
+
+/// Reads at most `length` bytes.
+fn read_first(file: &File, length: usize) -> io::Result<Bytes> {
     let mut content = vec![0; length];
     let mut filled = 0;
     while filled < length {

@@ -13,7 +13,9 @@ use bytes::Bytes;
 use pinion_message::{Message, Millis, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
+use crate::decode::Text;
 use crate::record::{self, Base};
 use crate::stored::Stored;
 use crate::{clock, decode, json};
@@ -35,6 +37,8 @@ pub enum EntryKind {
     CustomMessage,
     Label,
     SessionInfo,
+    /// Leaves another entry out of the conversation, or replaces its content there; see [`crate::Edits`].
+    ContextEdit,
     /// A type this version does not know; it keeps its place in the tree.
     Unknown,
     /// A line that can no longer be read, of which only the links survive.
@@ -93,6 +97,21 @@ pub struct CompactionEntry {
     pub from_hook: Option<bool>,
 }
 
+/// The members every entry has.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code, reason = "only their types are checked")]
+struct Members<'a> {
+    #[serde(borrow)]
+    r#type: Text<'a>,
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    parent_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    timestamp: Text<'a>,
+}
+
 impl Entry {
     /// Its id.
     pub fn id(&self) -> &EntryId {
@@ -114,7 +133,8 @@ impl Entry {
         self.kind == EntryKind::Message(role)
     }
 
-    /// The JSON of its line, without the newline; `null` if the file can no longer be read.
+    /// The JSON of its line, without the newline; `null` if the file can no longer be read. A damaged line need not be
+    /// JSON; see [`Entry::shown`].
     pub fn json(&self) -> Cow<'_, [u8]> {
         match &self.body {
             Body::Line(line) => Cow::Borrowed(line),
@@ -149,9 +169,26 @@ impl Entry {
         }
     }
 
-    /// The JSON as a value; `null` if the line is damaged.
-    pub fn value(&self) -> Value {
-        json::from_slice(&self.json()).unwrap_or_default()
+    /// The JSON of its line for other programs. `None` if the line is damaged: if it is not a JSON object, or lacks one
+    /// of the members that every entry has.
+    pub fn shown(&self) -> Option<Box<RawValue>> {
+        if self.kind == EntryKind::Damaged {
+            return None;
+        }
+        let line = self.line().ok()?;
+        if serde_json::from_slice::<Members<'_>>(&line).is_ok() {
+            let text = String::from_utf8(line.into()).ok()?;
+            return RawValue::from_string(text).ok();
+        }
+        // Half a surrogate pair, or a member that is there twice.
+        let value: Value = json::from_slice(&line)?;
+        Members::deserialize(&value).ok()?;
+        serde_json::value::to_raw_value(&value).ok()
+    }
+
+    /// [`Entry::shown`] as a value; `None` also for a line that is nested too deeply for one.
+    pub fn value(&self) -> Option<Value> {
+        json::from_slice(self.shown()?.get().as_bytes())
     }
 
     /// When it was appended.
@@ -270,6 +307,7 @@ impl EntryKind {
             "custom_message" => Self::CustomMessage,
             "label" => Self::Label,
             "session_info" => Self::SessionInfo,
+            "context_edit" => Self::ContextEdit,
             _ => Self::Unknown,
         }
     }

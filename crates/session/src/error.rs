@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::EntryId;
+use crate::disk::SIZE_LIMIT;
 
 /// An operation on a session failed.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +17,19 @@ pub enum SessionError {
     NotASession {
         /// The file.
         path: PathBuf,
+    },
+    /// The file is larger than what is read of a file that is not an intact session. It is left as it is.
+    #[error(
+        "{} has {} and is not an intact session; such a file is read up to {}. Name another session, or move this file away",
+        path.display(),
+        amount(*size),
+        amount(SIZE_LIMIT)
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size in bytes.
+        size: u64,
     },
     /// Another process writes this session.
     #[error(
@@ -108,6 +122,7 @@ impl SessionError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotASession { .. } => "not_a_session",
+            Self::TooLarge { .. } => "session_too_large",
             Self::Locked { .. } => "session_locked",
             Self::ReadOnly { .. } => "session_read_only",
             Self::NotSaved { .. } => "session_not_saved",
@@ -134,6 +149,14 @@ impl SessionError {
             source,
         }
     }
+}
+
+/// A size in MiB, or in bytes below one.
+fn amount(bytes: u64) -> String {
+    if bytes < 1 << 20 {
+        return format!("{bytes} bytes");
+    }
+    format!("{} MiB", bytes >> 20)
 }
 
 fn holder(pid: Option<u32>) -> String {

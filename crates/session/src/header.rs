@@ -5,6 +5,7 @@ use std::path::Path;
 use bytes::Bytes;
 use pinion_message::{Millis, now_millis};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{clock, json};
 
@@ -18,7 +19,7 @@ pub const VERSION: u32 = 3;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Header {
-    /// The file version; 1 where the line has none.
+    /// The file version; 1 where the line has none, 0 where it is not a whole number.
     pub version: u32,
     /// The session id: opaque, normally a UUID.
     pub id: String,
@@ -50,7 +51,7 @@ struct Read {
     r#type: String,
     id: String,
     #[serde(default)]
-    version: Option<f64>,
+    version: Option<Value>,
     #[serde(default)]
     timestamp: Option<String>,
     #[serde(default)]
@@ -89,7 +90,12 @@ impl Header {
     pub(crate) fn parse(line: &Bytes) -> Option<Self> {
         let read: Read = json::from_slice(line)?;
         (read.r#type == "session").then(|| Self {
-            version: read.version.map_or(1, |version| version as u32),
+            version: read.version.map_or(1, |version| {
+                version
+                    .as_u64()
+                    .and_then(|version| u32::try_from(version).ok())
+                    .unwrap_or(0)
+            }),
             id: read.id,
             timestamp: read.timestamp.unwrap_or_default(),
             cwd: read.cwd.unwrap_or_default(),

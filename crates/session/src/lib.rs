@@ -35,6 +35,7 @@ mod counted;
 mod decode;
 mod disk;
 mod durability;
+mod edits;
 mod entry;
 mod error;
 pub mod export;
@@ -56,6 +57,7 @@ mod tree;
 
 pub use context::{Choices, Context};
 pub use durability::INTERVAL;
+pub use edits::Edits;
 pub use entry::{CompactionEntry, Entry, EntryId, EntryKind, Role};
 pub use error::{Notice, SessionError};
 pub use header::{Header, VERSION};

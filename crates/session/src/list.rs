@@ -1,7 +1,7 @@
 //! What a session browser shows, without opening the sessions.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -10,8 +10,9 @@ use pinion_message::{Message, Millis};
 use serde::{Deserialize, Serialize};
 
 use crate::decode;
+use crate::disk::SIZE_LIMIT;
 use crate::entry::{Entry, EntryKind, Role};
-use crate::locate::session_files;
+use crate::locate::{header_of, session_files};
 use crate::scan::{RecordKind, scan};
 use crate::tree::Tree;
 use crate::{Header, clock};
@@ -81,7 +82,11 @@ pub fn all_text(path: &Path) -> io::Result<String> {
 }
 
 pub(crate) fn describe(path: &Path) -> Option<SessionInfo> {
-    let (header, tree) = read(path).ok()?;
+    let (header, tree) = match read(path) {
+        Ok(read) => read,
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => return describe_by_header(path),
+        Err(_) => return None,
+    };
     let header = header?;
     let entries = tree.entries();
     let is_message = |entry: &&Entry| matches!(entry.kind, EntryKind::Message(_));
@@ -106,8 +111,25 @@ pub(crate) fn describe(path: &Path) -> Option<SessionInfo> {
     })
 }
 
+/// Describes a session that is too large to be read for a list.
+fn describe_by_header(path: &Path) -> Option<SessionInfo> {
+    let header = header_of(path)?;
+    let modified = modified_on_disk(path);
+    Some(SessionInfo {
+        path: path.to_owned(),
+        created: clock::millis(&header.timestamp).unwrap_or(modified),
+        id: header.id,
+        cwd: header.cwd,
+        name: None,
+        parent_session_path: header.parent_session,
+        modified,
+        message_count: 0,
+        first_message: "(too large to look into)".to_owned(),
+    })
+}
+
 fn read(path: &Path) -> io::Result<(Option<Header>, Tree)> {
-    let mut lines = scan(&Bytes::from(fs::read(path)?));
+    let mut lines = scan(&Bytes::from(pinion_files::read(path, SIZE_LIMIT)?));
     let header = lines
         .records
         .first()

@@ -1,6 +1,6 @@
 //! Where sessions are kept, and how one is found by path, by id, or by being the last.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -106,7 +106,7 @@ pub(crate) fn session_files(directory: &Path) -> impl Iterator<Item = PathBuf> +
 /// The header of a session file, from its first line.
 pub(crate) fn header_of(path: &Path) -> Option<Header> {
     let mut line = Vec::new();
-    let file = File::open(path).ok()?.take(HEADER_LIMIT);
+    let file = pinion_files::open(path).ok()?.take(HEADER_LIMIT);
     BufReader::with_capacity(1024, file)
         .read_until(b'\n', &mut line)
         .ok()?;

@@ -43,7 +43,7 @@ pub(crate) fn acquire(file: &File, path: &Path) -> Result<Lock, SessionError> {
     }
 }
 
-fn same_file(file: &File, path: &Path) -> io::Result<bool> {
+pub(crate) fn same_file(file: &File, path: &Path) -> io::Result<bool> {
     let (ours, named) = (file.metadata()?, fs::metadata(path)?);
     Ok((ours.dev(), ours.ino()) == (named.dev(), named.ino()))
 }

@@ -10,9 +10,42 @@ use memchr::memmem;
 use serde_json::{Map, Value};
 
 use crate::entry::EntryId;
-use crate::header::VERSION;
+use crate::header::{Header, VERSION};
 use crate::json;
 use crate::scan::{DamageKind, Record, RecordKind, Scan, Tail};
+
+/// Whether a file must be brought up to date before it can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    /// It can be used as it is.
+    Current,
+    /// It is a list of version 1, or has names of version 2.
+    Old,
+    /// The header does not fit the entries, or has a version that is not understood. The file can be used as it is.
+    Unclear,
+}
+
+/// Tells the age of a file by its header and its entries together: one damaged letter in a header must not have the
+/// whole file rewritten.
+pub(crate) fn age(header: &Header, scan: &Scan) -> Age {
+    let mut entries = scan
+        .records
+        .iter()
+        .filter(|record| record.kind != RecordKind::Header);
+    match header.version {
+        VERSION.. => Age::Current,
+        2 if entries.any(|record| has_old_name(record)) => Age::Old,
+        2 => Age::Current,
+        1 if entries.clone().next().is_some() && entries.all(|record| record.id.is_none()) => {
+            Age::Old
+        }
+        _ => Age::Unclear,
+    }
+}
+
+fn has_old_name(record: &Record) -> bool {
+    memmem::find(&record.line, b"hookMessage").is_some()
+}
 
 /// The whole file in the current version.
 pub(crate) fn migrate(file: &[u8], scan: &Scan) -> Vec<u8> {
@@ -51,8 +84,7 @@ fn changed(
     ids: &[EntryId],
     previous: Option<&EntryId>,
 ) -> Option<Map<String, Value>> {
-    let old_name = memmem::find(&record.line, b"hookMessage").is_some();
-    if at > 0 && record.id.is_some() && !old_name {
+    if at > 0 && record.id.is_some() && !has_old_name(record) {
         return None;
     }
     let mut object: Map<String, Value> = json::from_slice(&record.line)?;

@@ -8,7 +8,8 @@
 //! | an unreadable line in between | reported; its bytes stay, its children keep their place if possible |
 //! | entries without a readable header | a repaired copy is opened, the original is kept |
 //! | anything else | refused |
-//! | version 1 or 2 | rewritten as version 3 by way of a second file |
+//! | version 1 or 2, and entries of that version | rewritten as version 3 by way of a second file |
+//! | a version that is not understood or does not fit the entries | reported; the file is used as it is |
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -20,8 +21,7 @@ use pinion_message::now_millis;
 
 use crate::disk::{self, Disk, Repair};
 use crate::entry::EntryKind;
-use crate::header::VERSION;
-use crate::migrate::migrate;
+use crate::migrate::{Age, age, migrate};
 use crate::quick::{self, Healthy, Verification};
 use crate::scan::{DamageKind, RecordKind, Scan, Tail, scan};
 use crate::store::{Opened, Place, Store, parent_of};
@@ -39,6 +39,7 @@ impl Store {
         let mut notices = Vec::new();
         let disk = match Disk::open(path, &mut notices) {
             Err(SessionError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                pinion_files::refuse(path).map_err(SessionError::io("open", path))?;
                 return Ok(Opened {
                     store: Self::at_path(path, fallback_cwd),
                     notices,
@@ -51,7 +52,7 @@ impl Store {
 
     /// Opens the session stored at `path` without a lock and without changing anything on disk.
     pub fn open_read_only(path: &Path, fallback_cwd: &Path) -> Result<Opened, SessionError> {
-        let file = File::open(path).map_err(SessionError::io("open", path))?;
+        let file = pinion_files::open(path).map_err(SessionError::io("open", path))?;
         let file = Arc::new(file);
         if let Some(healthy) = quick::read(&file) {
             let place = Place::ReadOnly(path.to_owned());
@@ -64,16 +65,22 @@ impl Store {
                 Vec::new(),
             ));
         }
-        let mut content = disk::read_all(&file).map_err(SessionError::io("read", path))?;
+        let mut content = disk::read_all(&file, path)?;
         let mut notices = Vec::new();
         let mut lines = scan(&content);
         let header = match look(&content, &lines, path)? {
-            Look::Session(header) if header.version < VERSION => {
-                content = Bytes::from(migrate(&content, &lines));
-                lines = scan(&content);
-                current_header(&lines, *header)
-            }
-            Look::Session(header) => *header,
+            Look::Session(header) => match age(&header, &lines) {
+                Age::Current => *header,
+                Age::Unclear => {
+                    notices.push(version_notice(path));
+                    *header
+                }
+                Age::Old => {
+                    content = Bytes::from(migrate(&content, &lines));
+                    lines = scan(&content);
+                    current_header(&lines, *header)
+                }
+            },
             Look::Empty => Header::now(None, fallback_cwd, None),
             Look::Headless => {
                 notices.push(headless_notice(path, None));
@@ -165,13 +172,19 @@ fn open_disk(
     let blank = content.trim_ascii().is_empty();
     let begun = blank || !matches!(looked, Look::Empty);
     let (header, disk, content) = match looked {
-        Look::Session(header) if header.version >= VERSION => (*header, disk, content),
-        Look::Session(header) => {
-            let migrated = Bytes::from(migrate(&content, &lines));
-            let disk = disk.replace(&migrated)?;
-            lines = scan(&migrated);
-            (current_header(&lines, *header), disk, migrated)
-        }
+        Look::Session(header) => match age(&header, &lines) {
+            Age::Current => (*header, disk, content),
+            Age::Unclear => {
+                notices.push(version_notice(&path));
+                (*header, disk, content)
+            }
+            Age::Old => {
+                let migrated = Bytes::from(migrate(&content, &lines));
+                let disk = disk.replace(&migrated)?;
+                lines = scan(&migrated);
+                (current_header(&lines, *header), disk, migrated)
+            }
+        },
         // Whoever made the file wants the session there, so it begins at once.
         Look::Empty if blank => {
             let header = Header::now(None, fallback_cwd, None);
@@ -350,6 +363,14 @@ pub(crate) fn report(lines: &Scan, path: &Path, notices: &mut Vec<Notice>) {
         );
         notices.push(Notice::new("session_damaged", message));
     }
+}
+
+fn version_notice(path: &Path) -> Notice {
+    let message = format!(
+        "the header of {} has no version that fits its entries; the file is used as it is and is not converted",
+        path.display()
+    );
+    Notice::new("session_version_unclear", message)
 }
 
 fn torn_notice(path: &Path, bytes: usize) -> Notice {

@@ -27,6 +27,12 @@ use crate::{Header, Notice, disk};
 const LARGE: u64 = 256 * 1024;
 /// How much is read at once; longer lines are read whole.
 const PIECE: usize = 256 * 1024;
+/// A longer line is not one of a session: what a client may send in one line is half of this.
+const LINE_LIMIT: usize = 128 << 20;
+/// More entries than this are not kept in memory.
+const ENTRY_LIMIT: usize = 1 << 20;
+/// Room for entries that is made in advance, whatever size the file claims to have.
+const ROOM: u64 = 1 << 16;
 /// The background reading leaves the processors to whoever opened the file, for a while.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -47,7 +53,7 @@ pub(crate) fn read(file: &Arc<File>) -> Option<Healthy> {
     let mut reading = Reading {
         file,
         header: None,
-        tree: Tree::with_capacity(usize::try_from(length / 1024).ok()?),
+        tree: Tree::with_capacity((length / 1024).min(ROOM) as usize),
         number: 0,
         last: (0, 0),
     };
@@ -86,6 +92,9 @@ impl Reading<'_> {
         let (mut at, mut filled) = (0, 0);
         loop {
             if filled == buffer.len() {
+                if filled >= LINE_LIMIT {
+                    return Ok(None);
+                }
                 buffer.resize(buffer.len() * 2, 0);
             }
             let count = self
@@ -148,7 +157,7 @@ impl Reading<'_> {
             }
         };
         self.tree.push(entry);
-        Some(())
+        (self.tree.entries().len() <= ENTRY_LIMIT).then_some(())
     }
 
     fn stored(&self, head: Head<'_>) -> Entry {
@@ -223,7 +232,7 @@ impl Verification {
         let found = verification.clone();
         let work = move || {
             std::thread::sleep(PAUSE);
-            let Ok(content) = disk::read_all(&file) else {
+            let Ok(content) = disk::read_all(&file, &path) else {
                 return;
             };
             let length = usize::try_from(length)
@@ -253,6 +262,7 @@ impl Verification {
 mod tests {
     use super::*;
     use std::io::Write;
+    use std::path::Path;
 
     const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/"}"#;
 
@@ -292,7 +302,7 @@ mod tests {
         lines[1000] = lines[1000].replace("text", &"long ".repeat(PIECE / 40));
         let file = file(&lines);
         let quick = read(&file).unwrap();
-        let content = disk::read_all(&file).unwrap();
+        let content = disk::read_all(&file, Path::new("")).unwrap();
         let thorough = scan::scan(&content);
         assert_eq!(quick.length, content.len() as u64);
         assert_eq!((quick.tail, thorough.damage.len()), (Tail::Clean, 0));

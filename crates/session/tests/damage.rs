@@ -137,6 +137,13 @@ fn a_flipped_bit_costs_at_most_its_own_line_and_is_told() {
                 .entries()
                 .map(|entry| entry.json().into_owned())
                 .collect();
+            for entry in opened.store.entries().filter_map(|entry| entry.shown()) {
+                let entry: serde_json::Value = serde_json::from_str(entry.get()).unwrap();
+                let whole = ["type", "id", "timestamp"]
+                    .iter()
+                    .all(|name| entry[name].is_string());
+                assert!(whole, "byte {at} bit {bit}: {entry}");
+            }
             for line in 1..starts.len() - 1 {
                 // A flipped newline joins its line with the next one.
                 let touched = line == hit || bytes[at] == b'\n' && line == hit + 1;
@@ -152,9 +159,7 @@ fn a_flipped_bit_costs_at_most_its_own_line_and_is_told() {
             let told = !opened.notices.is_empty();
             assert!(unchanged || told, "byte {at} bit {bit}: silently lost");
             drop(opened);
-            if hit > 0 {
-                assert_eq!(fs::read(&path).unwrap(), flipped, "opening changes nothing");
-            }
+            assert_eq!(fs::read(&path).unwrap(), flipped, "opening changes nothing");
             for copy in fs::read_dir(home.path()).unwrap() {
                 fs::remove_file(copy.unwrap().path()).unwrap();
             }
@@ -341,6 +346,38 @@ fn old_versions_are_rewritten_once_and_damage_in_them_stays() {
         "ids are stable from now on"
     );
     assert_eq!(beside(&path).len(), 1, "only the torn tail lies beside it");
+}
+
+#[test]
+fn a_version_that_does_not_fit_the_entries_is_told_and_nothing_is_rewritten() {
+    let bytes = String::from_utf8(sample()).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("s.jsonl");
+    for (version, notices) in [
+        (r#""versioo":3"#, 1),
+        (r#""version":1"#, 1),
+        (r#""version":0"#, 1),
+        (r#""version":-3"#, 1),
+        (r#""version":3.5"#, 1),
+        (r#""version":"3""#, 1),
+        (r#""version":null"#, 1),
+        (r#""version":2"#, 0),
+    ] {
+        let text = bytes.replace(r#""version":3"#, version);
+        fs::write(&path, &text).unwrap();
+        let mut opened = open(&path);
+        assert_eq!(
+            codes(&opened),
+            vec!["session_version_unclear"; notices],
+            "{version}"
+        );
+        assert_eq!(texts(&opened.store).len(), 5, "{version}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text, "{version}");
+        opened.store.append(user("more")).unwrap();
+        drop(opened);
+        assert!(fs::read_to_string(&path).unwrap().starts_with(&text));
+        assert_eq!(texts(&open(&path).store).len(), 6, "{version}");
+    }
 }
 
 #[test]

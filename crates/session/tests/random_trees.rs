@@ -164,7 +164,10 @@ fn naive(lines: &[Value], leaf: Option<&str>) -> (Vec<String>, Option<String>, O
 }
 
 fn as_lines(store: &Store) -> Vec<Value> {
-    store.entries().map(|entry| entry.value()).collect()
+    store
+        .entries()
+        .map(|entry| entry.value().unwrap())
+        .collect()
 }
 
 fn summary(store: &Store) -> (Vec<String>, Option<String>, Option<String>) {

@@ -60,7 +60,7 @@ fn own_members(entry: &Entry) -> Vec<u8> {
 }
 
 fn as_new(entry: &Entry) -> NewEntry {
-    let value = entry.value();
+    let value = entry.value().unwrap();
     let text = |name: &str| value[name].as_str().unwrap().to_owned();
     let maybe = |name: &str| value.get(name).cloned();
     match entry.kind() {

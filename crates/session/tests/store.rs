@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::fs;
 use std::path::Path;
 
 use pinion_message::{Content, ThinkingLevel};
@@ -402,4 +403,68 @@ fn a_repeated_block_and_later_headers_are_tolerated() {
     assert_eq!(notices, []);
     assert_eq!(texts(&store), ["one", "first", "two", "second"]);
     assert_eq!(store.user_messages().len(), 2);
+}
+
+#[test]
+fn a_context_edit_leaves_out_or_replaces_what_the_model_sees() {
+    let home = tempfile::tempdir().unwrap();
+    let store = two_turns(home.path());
+    let file = store.file().unwrap().to_owned();
+    let ids: Vec<String> = store
+        .entries()
+        .map(|entry| entry.id().to_string())
+        .collect();
+    drop(store);
+    let before = fs::read_to_string(&file).unwrap();
+    let edit = |id: &str, parent: &str, target: &str, rest: &str| {
+        format!(
+            r#"{{"type":"context_edit","id":"{id}","parentId":"{parent}","timestamp":"2026-01-01T00:00:00.000Z","targetId":"{target}"{rest}}}"#
+        )
+    };
+    let open = |lines: &[String]| {
+        fs::write(&file, format!("{before}{}\n", lines.join("\n"))).unwrap();
+        Store::open_read_only(&file, Path::new("/")).unwrap().store
+    };
+    let seen = |lines: &[String]| texts(&open(lines));
+    let hidden = edit("e1", &ids[3], &ids[1], r#","replacement":null"#);
+    assert_eq!(
+        seen(std::slice::from_ref(&hidden)),
+        ["one", "two", "second"]
+    );
+    let replaced = edit(
+        "e2",
+        "e1",
+        &ids[0],
+        r#","replacement":{"content":"another"}"#,
+    );
+    assert_eq!(
+        seen(&[hidden.clone(), replaced.clone()]),
+        ["another", "two", "second"]
+    );
+    let blocks = edit(
+        "e3",
+        "e2",
+        &ids[1],
+        r#","replacement":{"content":[{"type":"text","text":"new"}]}"#,
+    );
+    let store = open(&[hidden.clone(), replaced, blocks]);
+    assert_eq!(
+        texts(&store),
+        ["another", "new", "two", "second"],
+        "the last edit counts"
+    );
+    assert_eq!(
+        texts_of(&store.context_at(&ids[3])),
+        ["one", "first", "two", "second"],
+        "an edit belongs to its branch"
+    );
+    assert_eq!(store.context().entry_ids.len(), 4);
+    // What cannot be understood was not meant to be sent.
+    for odd in [r#","replacement":{"text":"x"}"#, r#","replacement":7"#, ""] {
+        assert_eq!(
+            seen(&[edit("e1", &ids[3], &ids[1], odd)]),
+            ["one", "two", "second"],
+            "{odd}"
+        );
+    }
 }

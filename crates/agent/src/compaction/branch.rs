@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pinion_message::{Message, Model, Usage};
-use pinion_session::{Entry, EntryKind, NewEntry, Role, SessionError, Store};
+use pinion_session::{Edits, Entry, EntryKind, NewEntry, Role, SessionError, Store};
 use tokio_util::sync::CancellationToken;
 
 use super::ask::{Part, Summariser};
@@ -110,7 +110,10 @@ impl Core {
             navigation: navigation.clone(),
             old_leaf: state.store.leaf().map(str::to_owned),
             common_ancestor: old[..shared].last().map(|entry| entry.id().to_string()),
-            left: old[shared..].iter().map(|entry| entry.value()).collect(),
+            left: old[shared..]
+                .iter()
+                .filter_map(|entry| entry.value())
+                .collect(),
         }
     }
 
@@ -178,11 +181,12 @@ fn shared_length(store: &Store, old: &[&Entry], to: &str) -> usize {
 fn left_behind(store: &Store, to: &str) -> Vec<Arc<Message>> {
     let old = store.path();
     let shared = shared_length(store, &old, to);
+    let edits = Edits::of(&old);
     let speaks = |entry: &&&Entry| !entry.is_message_of(Role::ToolResult);
     old[shared..]
         .iter()
         .filter(speaks)
-        .filter_map(|entry| entry.context_message())
+        .filter_map(|entry| edits.message_of(entry))
         .collect()
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pinion_message::Message;
-use pinion_session::{Entry, EntryKind, Role};
+use pinion_session::{Edits, Entry, EntryKind, Role};
 
 use super::Failure;
 use super::files::Files;
@@ -56,14 +56,15 @@ pub(super) fn plan(path: &[&Entry], keep_recent: u64) -> Result<Plan, Failure> {
             .unwrap_or(at + 1)
     });
 
-    let cut = find_cut(path, start, keep_recent);
+    let edits = Edits::of(path);
+    let cut = find_cut(path, start, keep_recent, &edits);
     let turn_start = match path[cut].kind() {
         EntryKind::Message(Role::User) => None,
         _ => (start..=cut).rev().find(|&at| starts_turn(path[at])),
     };
     let turn_start = turn_start.filter(|&at| at < cut);
-    let history = messages(&path[start..turn_start.unwrap_or(cut)]);
-    let turn_prefix = turn_start.map_or_else(Vec::new, |at| messages(&path[at..cut]));
+    let history = messages(&path[start..turn_start.unwrap_or(cut)], &edits);
+    let turn_prefix = turn_start.map_or_else(Vec::new, |at| messages(&path[at..cut], &edits));
 
     let mut files = Files::default();
     if let Some(entry) = &previous_entry
@@ -83,7 +84,7 @@ pub(super) fn plan(path: &[&Entry], keep_recent: u64) -> Result<Plan, Failure> {
 }
 
 /// The first entry to keep.
-fn find_cut(path: &[&Entry], start: usize, keep_recent: u64) -> usize {
+fn find_cut(path: &[&Entry], start: usize, keep_recent: u64, edits: &Edits) -> usize {
     let valid = |at: usize| is_cut_point(path[at]);
     let Some(first_valid) = (start..path.len()).find(|&at| valid(at)) else {
         return start.min(path.len() - 1);
@@ -94,8 +95,8 @@ fn find_cut(path: &[&Entry], start: usize, keep_recent: u64) -> usize {
         let EntryKind::Message(_) = path[at].kind() else {
             continue;
         };
-        tokens += path[at]
-            .message()
+        tokens += edits
+            .message_of(path[at])
             .map_or(0, |message| message_tokens(&message));
         if tokens >= keep_recent {
             cut = (at..path.len())
@@ -132,9 +133,9 @@ fn stops_backing_up(entry: &Entry) -> bool {
     matches!(entry.kind(), EntryKind::Message(_) | EntryKind::Compaction)
 }
 
-fn messages(entries: &[&Entry]) -> Vec<Arc<Message>> {
+fn messages(entries: &[&Entry], edits: &Edits) -> Vec<Arc<Message>> {
     entries
         .iter()
-        .filter_map(|entry| entry.context_message())
+        .filter_map(|entry| edits.message_of(entry))
         .collect()
 }

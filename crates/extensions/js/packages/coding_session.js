@@ -59,7 +59,10 @@ export function buildSessionContext(entries, leafId, byId = new Map(entries.map(
   }
   const at = path.findLastIndex(({ type }) => type === "compaction");
   const kept = at < 0 ? path : [path[at], ...path.slice(Math.max(0, path.findIndex(({ id }) => id === path[at].firstKeptEntryId)), at).filter(({ type }) => type !== "compaction"), ...path.slice(at + 1)];
-  const messages = kept.map(messageOf).filter((message) => message !== undefined);
+  const edits = new Map(path.filter(({ type }) => type === "context_edit").map(({ targetId, replacement }) => [targetId, replacement]));
+  const edited = ({ id }, message) => edits.get(id)?.content === undefined ? [] : [{ ...message, content: edits.get(id).content }];
+  const messages = kept.map((entry) => [entry, messageOf(entry)]).filter(([, message]) => message !== undefined)
+    .flatMap(([entry, message]) => edits.has(entry.id) ? edited(entry, message) : [message]);
   return { messages, thinkingLevel, model };
 }
 

@@ -76,7 +76,7 @@ fn look(store: &Store, what: &str, which: Option<&str>) -> Option<Value> {
         "id" => Some(store.id().into()),
         "file" => Some(store.file()?.display().to_string().into()),
         "leaf" => Some(store.leaf()?.into()),
-        "entry" => Some(store.entry(which?)?.value()),
+        "entry" => store.entry(which?)?.value(),
         "label" => Some(store.label(which?)?.into()),
         "branch" => Some(match which {
             Some(leaf) => values(store.path_to(leaf)),
@@ -97,7 +97,7 @@ fn look(store: &Store, what: &str, which: Option<&str>) -> Option<Value> {
 }
 
 fn values<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Value {
-    entries.into_iter().map(Entry::value).collect()
+    entries.into_iter().filter_map(Entry::value).collect()
 }
 
 /// The conversation as the model will see it next, and who is asked.

@@ -81,6 +81,6 @@ pub(super) fn messages(topic: &str, store: &Store, limit: usize) -> (Vec<Value>,
 /// Everything a session holds, as its file has it.
 pub(super) fn entries(store: &Store) -> Value {
     let header: Value = serde_json::from_slice(store.header().json()).unwrap_or_default();
-    let entries: Vec<Value> = store.entries().map(|entry| entry.value()).collect();
+    let entries: Vec<Value> = store.entries().filter_map(|entry| entry.value()).collect();
     json!({"header": header, "entries": entries})
 }

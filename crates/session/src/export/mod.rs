@@ -5,16 +5,15 @@
 //! it. Text from the session only ever becomes text: the program makes nodes, never markup, and the
 //! page's own policy forbids loading or running anything else.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use pinion_files::Replace;
 use pinion_jsonl::json;
 use pinion_message::ToolSpec;
 
-use crate::entry::EntryKind;
-use crate::{SessionError, Store};
+use crate::{Entry, SessionError, Store};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
@@ -74,7 +73,8 @@ pub fn to_file(
         return Err(SessionError::NothingToExport);
     }
     let output = output.map_or_else(|| default_name(session), Path::to_owned);
-    fs::write(directory.join(&output), html(store, extras))
+    let page = html(store, extras);
+    pinion_files::replace(&directory.join(&output), page.as_bytes(), Replace::USER)
         .map_err(SessionError::io("write", &output))?;
     Ok(output)
 }
@@ -91,14 +91,11 @@ fn data(store: &Store, extras: Extras<'_>) -> Vec<u8> {
     out.extend_from_slice(store.header().json());
     out.extend_from_slice(br#","entries":["#);
     let mut separator = false;
-    for entry in store
-        .entries()
-        .filter(|entry| entry.kind() != EntryKind::Damaged)
-    {
+    for line in store.entries().filter_map(Entry::shown) {
         if std::mem::replace(&mut separator, true) {
             out.push(b',');
         }
-        out.extend_from_slice(&entry.json());
+        out.extend_from_slice(line.get().as_bytes());
     }
     out.extend_from_slice(br#"],"leafId":"#);
     json::append(&mut out, &store.leaf());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pinion_message::Message;
-use pinion_session::{NewEntry, NewSession, Store};
+use pinion_session::{Context, NewEntry, NewSession, Store};
 use serde_json::{Value, json};
 
 pub fn user(text: &str) -> NewEntry {
@@ -51,8 +51,11 @@ pub fn two_turns(directory: &Path) -> Store {
 }
 
 pub fn texts(store: &Store) -> Vec<String> {
-    store
-        .context()
+    texts_of(&store.context())
+}
+
+pub fn texts_of(context: &Context) -> Vec<String> {
+    context
         .messages
         .iter()
         .map(|message| text_of(message))
