@@ -44,7 +44,7 @@ impl FileKind {
     pub(crate) fn refusal(self) -> Option<io::Error> {
         let name = match self {
             Self::Regular => return None,
-            Self::Directory => return Some(ErrorKind::IsADirectory.into()),
+            Self::Directory => return Some(Errno::EISDIR.into()),
             Self::Fifo => "a FIFO",
             Self::Socket => "a socket",
             Self::Device => "a device",

@@ -34,7 +34,7 @@ pub(crate) fn age(header: &Header, scan: &Scan) -> Age {
         .filter(|record| record.kind != RecordKind::Header);
     match header.version {
         VERSION.. => Age::Current,
-        2 if entries.any(|record| has_old_name(record)) => Age::Old,
+        2 if entries.any(has_old_name) => Age::Old,
         2 => Age::Current,
         1 if entries.clone().next().is_some() && entries.all(|record| record.id.is_none()) => {
             Age::Old
