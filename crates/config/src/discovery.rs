@@ -11,7 +11,6 @@ use serde::Serialize;
 
 pub(crate) use collect::{Candidate, Collector, Sought, locate_named};
 
-use crate::fence::Fence;
 use crate::path_list::PathList;
 use crate::{Dirs, Notice, ProjectTrust, Settings, list_packages};
 
@@ -83,8 +82,6 @@ pub(crate) struct Place {
     pub(crate) directory: PathBuf,
     pub(crate) location: Location,
     pub(crate) base_dir: PathBuf,
-    /// The directory an untrusted project must not lead out of; `None` for the user's own.
-    pub(crate) root: Option<PathBuf>,
 }
 
 impl Place {
@@ -93,16 +90,14 @@ impl Place {
             directory: base_dir.join(name),
             location: Location::User,
             base_dir: base_dir.to_owned(),
-            root: None,
         }
     }
 
-    pub(crate) fn project(base_dir: &Path, name: &str, root: &Path) -> Self {
+    pub(crate) fn project(base_dir: &Path, name: &str) -> Self {
         Self {
             directory: base_dir.join(name),
             location: Location::Project,
             base_dir: base_dir.to_owned(),
-            root: Some(root.to_owned()),
         }
     }
 }
@@ -127,17 +122,22 @@ pub(crate) fn candidates(
     let (users, projects) = path_lists(sought, dirs, settings, notices);
     let mut found = Collector::new(sought, &dirs.home, notices);
     if discovery == Discovery::On {
-        for place in places(sought, dirs) {
-            let overrides = match place.location {
-                Location::User => &users,
-                Location::Project | Location::Path => &projects,
-            };
-            found.add_place(&place, overrides, trust);
+        for place in user_places(sought, dirs) {
+            found.add_place(&place, &users);
         }
-        found.add_listed(&users, "user", &Fence::Open);
-        if projects.adds_files() {
-            let fence = Fence::around(&dirs.cwd, trust);
-            found.add_listed(&projects, "project", &fence);
+        let of_project = project_places(sought, dirs);
+        match trust {
+            ProjectTrust::Trusted => {
+                for place in of_project {
+                    found.add_place(&place, &projects);
+                }
+                found.add_listed(&users, "user");
+                found.add_listed(&projects, "project");
+            }
+            ProjectTrust::Untrusted => {
+                found.add_listed(&users, "user");
+                found.leave_out(&of_project);
+            }
         }
     }
     for text in named {
@@ -185,20 +185,20 @@ pub(crate) fn path_lists(
     (users, projects)
 }
 
-fn places(sought: Sought, dirs: &Dirs) -> Vec<Place> {
+fn user_places(sought: Sought, dirs: &Dirs) -> Vec<Place> {
     let mut places = vec![Place::user(&dirs.agent_dir, sought.kind().key())];
     if sought == Sought::Skills {
         places.push(Place::user(&dirs.home.join(".agents"), "skills"));
     }
-    places.push(Place::project(
-        &dirs.project_dir,
-        sought.kind().key(),
-        &dirs.cwd,
-    ));
+    places
+}
+
+fn project_places(sought: Sought, dirs: &Dirs) -> Vec<Place> {
+    let mut places = vec![Place::project(&dirs.project_dir, sought.kind().key())];
     if sought == Sought::Skills {
         for ancestor in dirs.cwd.ancestors() {
             let base = ancestor.join(".agents");
-            places.push(Place::project(&base, "skills", ancestor));
+            places.push(Place::project(&base, "skills"));
             if ancestor.join(".git").exists() {
                 break;
             }

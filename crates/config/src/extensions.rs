@@ -9,7 +9,6 @@ pub(crate) mod directory;
 use std::path::{Path, PathBuf};
 
 use crate::discovery::{Collector, Discovery, Place, Sought, locate_named, path_lists};
-use crate::fence::Fence;
 use crate::{
     Dirs, Notice, Package, PackageSource, ProjectTrust, Scope, Settings, SourceInfo, SourceKind,
     list_packages,
@@ -82,11 +81,11 @@ fn add_discovered(
     let (users, projects) = path_lists(Sought::Extensions, dirs, settings, found.notices);
     // An agent directory may be some directory's `.pi`; what is in it is the user's all the same.
     if dirs.project_dir != dirs.agent_dir {
-        let place = Place::project(&dirs.project_dir, "extensions", &dirs.cwd);
+        let place = Place::project(&dirs.project_dir, "extensions");
         match trust {
             ProjectTrust::Trusted => {
-                found.add_listed(&projects, Scope::Project.as_str(), &Fence::Open);
-                found.add_place(&place, &projects, trust);
+                found.add_listed(&projects, Scope::Project.as_str());
+                found.add_place(&place, &projects);
             }
             ProjectTrust::Untrusted => {
                 let left_out = untrusted_notice(&place.directory);
@@ -94,9 +93,9 @@ fn add_discovered(
             }
         }
     }
-    found.add_listed(&users, Scope::User.as_str(), &Fence::Open);
+    found.add_listed(&users, Scope::User.as_str());
     let place = Place::user(&dirs.agent_dir, "extensions");
-    found.add_place(&place, &users, trust);
+    found.add_place(&place, &users);
     let (packages, odd) = list_packages(dirs, settings);
     found.notices.extend(odd);
     for package in &packages {

@@ -6,7 +6,6 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::context_files::ContextFile;
-use crate::fence::Fence;
 use crate::skills::{Skill, SkillVisibility};
 use crate::{Dirs, Notice, ProjectTrust, text_file};
 
@@ -172,9 +171,9 @@ fn escape(text: &str) -> String {
 /// The texts a user may put in place of ours, or after them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptTexts {
-    /// `--system-prompt`, else `SYSTEM.md` of the project, else of the user.
+    /// `--system-prompt`, else `SYSTEM.md` of a trusted project, else of the user.
     pub custom: Option<String>,
-    /// `--append-system-prompt`, else `APPEND_SYSTEM.md` of the project, else of the user.
+    /// `--append-system-prompt`, else `APPEND_SYSTEM.md` of a trusted project, else of the user.
     pub append: Option<String>,
 }
 
@@ -225,12 +224,15 @@ fn file_text(
 ) -> Option<String> {
     let projects = dirs.project_dir.join(name);
     let users = dirs.agent_dir.join(name);
-    for (path, trust) in [(projects, trust), (users, ProjectTrust::Trusted)] {
+    let is_own = dirs.project_dir == dirs.agent_dir;
+    for (path, of_project) in [(projects, !is_own), (users, false)] {
         if !path.exists() {
             continue;
         }
-        if !Fence::around(&dirs.cwd, trust).admits(&path) {
-            notices.push(Fence::notice(&path));
+        if of_project && trust == ProjectTrust::Untrusted {
+            let message = "this project is not trusted, so the file is not read; look at it, then run \
+                           `pinion trust` here to accept the project";
+            notices.push(Notice::about(&path, "untrusted_resources", message));
             continue;
         }
         match text_file::read_text(&path) {

@@ -38,7 +38,7 @@ fn recorded() -> (Sandbox, Value) {
 #[test]
 fn the_listing_is_the_recorded_one() {
     let (sandbox, vectors) = recorded();
-    let (resources, notices) = sandbox.resources(UNTRUSTED);
+    let (resources, notices) = sandbox.resources(TRUSTED);
     let listing = serde_json::to_value(resources.commands()).unwrap();
     let expected: Vec<Value> = vectors["commands"]
         .as_array()
@@ -66,7 +66,7 @@ fn the_listing_is_the_recorded_one() {
 #[test]
 fn prompts_expand_as_recorded() {
     let (sandbox, vectors) = recorded();
-    let (resources, _) = sandbox.resources(UNTRUSTED);
+    let (resources, _) = sandbox.resources(TRUSTED);
     for case in vectors["expansions"].as_array().unwrap() {
         let prompt = case["prompt"].as_str().unwrap();
         let expanded = resources.expand(prompt);
@@ -236,7 +236,7 @@ fn skills_are_found_at_any_depth_and_in_all_places() {
     sandbox.project(".pi/skills/proj/SKILL.md", skill);
     sandbox.project(".agents/skills/here/SKILL.md", skill);
     sandbox.project("../.agents/skills/above/SKILL.md", skill);
-    let (resources, notices) = sandbox.resources(UNTRUSTED);
+    let (resources, notices) = sandbox.resources(TRUSTED);
     let expected = ["nested", "skills", "shared", "proj", "here", "above"];
     assert_eq!(
         names(&resources),
@@ -244,8 +244,13 @@ fn skills_are_found_at_any_depth_and_in_all_places() {
     );
     assert_eq!(notices, []);
 
+    let (resources, notices) = sandbox.resources(UNTRUSTED);
+    let users = ["nested", "skills", "shared"];
+    assert_eq!(names(&resources), users.map(|name| format!("skill:{name}")));
+    assert_eq!(codes(&notices), ["untrusted_resources"; 3]);
+
     fs::create_dir(sandbox.dirs.cwd.join(".git")).unwrap();
-    let (resources, _) = sandbox.resources(UNTRUSTED);
+    let (resources, _) = sandbox.resources(TRUSTED);
     assert!(
         !names(&resources).contains(&"skill:above".into()),
         "beyond the repository"
@@ -357,7 +362,7 @@ fn settings_add_and_take_away() {
 }
 
 #[test]
-fn an_untrusted_project_cannot_offer_files_that_are_not_its_own() {
+fn nothing_an_untrusted_project_offers_is_read() {
     let sandbox = Sandbox::new();
     let secret = sandbox.home(".ssh/id", "SECRET");
     let directory = sandbox.home("private/skill/SKILL.md", "---\ndescription: SECRET\n---\n");
@@ -376,8 +381,8 @@ fn an_untrusted_project_cannot_offer_files_that_are_not_its_own() {
     sandbox.project(".pi/settings.json", r#"{"prompts":["../out", "../docs"]}"#);
 
     let (resources, notices) = sandbox.resources(UNTRUSTED);
-    assert_eq!(names(&resources), ["inside", "own"]);
-    assert_eq!(codes(&notices), ["untrusted_link"; 3]);
+    assert_eq!(names(&resources), [""; 0]);
+    assert_eq!(codes(&notices), ["untrusted_resources"; 2]);
     assert!(!format!("{resources:?}").contains("SECRET"));
 
     let (resources, _) = sandbox.resources(TRUSTED);

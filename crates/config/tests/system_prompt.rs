@@ -41,7 +41,7 @@ fn prompt(
     append: &[&str],
 ) -> String {
     let append: Vec<String> = append.iter().map(|text| (*text).to_owned()).collect();
-    let (texts, notices) = PromptTexts::load(&sandbox.dirs, system, &append, UNTRUSTED);
+    let (texts, notices) = PromptTexts::load(&sandbox.dirs, system, &append, TRUSTED);
     assert_eq!(notices, []);
     let (files, notices) = load_context_files(&sandbox.dirs, UNTRUSTED);
     assert_eq!(notices, []);
@@ -51,7 +51,7 @@ fn prompt(
         custom: texts.custom.as_deref(),
         append: texts.append.as_deref(),
         context_files: &files,
-        skills: sandbox.resources(UNTRUSTED).0.skills(),
+        skills: sandbox.resources(TRUSTED).0.skills(),
         cwd: &sandbox.dirs.cwd,
         date: "2026-01-02",
     })
@@ -170,7 +170,7 @@ fn flags_may_name_files_and_files_have_an_order() {
     let sandbox = Sandbox::new();
     let load = |system: Option<&str>, append: &[&str]| {
         let append: Vec<String> = append.iter().map(|text| (*text).to_owned()).collect();
-        let (texts, notices) = PromptTexts::load(&sandbox.dirs, system, &append, UNTRUSTED);
+        let (texts, notices) = PromptTexts::load(&sandbox.dirs, system, &append, TRUSTED);
         (texts.custom, texts.append, notices.len())
     };
     let some = |text: &str| Some(text.to_owned());
@@ -181,6 +181,12 @@ fn flags_may_name_files_and_files_have_an_order() {
     sandbox.project(".pi/SYSTEM.md", "project");
     sandbox.project(".pi/APPEND_SYSTEM.md", "project tail");
     assert_eq!(load(None, &[]), (some("project"), some("project tail"), 0));
+    let (texts, notices) = PromptTexts::load(&sandbox.dirs, None, &[], UNTRUSTED);
+    assert_eq!(
+        (texts.custom, texts.append),
+        (some("user"), some("user tail"))
+    );
+    assert_eq!(codes(&notices), ["untrusted_resources"; 2]);
     sandbox.project("p.txt", "from a file");
     assert_eq!(
         load(Some("p.txt"), &["p.txt", "plain"]),
@@ -206,7 +212,7 @@ fn an_untrusted_project_cannot_link_its_prompt_to_a_secret() {
     symlink(&secret, sandbox.dirs.project_dir.join("SYSTEM.md")).unwrap();
     let (texts, notices) = PromptTexts::load(&sandbox.dirs, None, &[], UNTRUSTED);
     assert_eq!(texts.custom.as_deref(), Some("user"));
-    assert_eq!(codes(&notices), ["untrusted_link"]);
+    assert_eq!(codes(&notices), ["untrusted_resources"]);
     let (texts, _) = PromptTexts::load(&sandbox.dirs, None, &[], TRUSTED);
     assert_eq!(texts.custom.as_deref(), Some("SECRET"));
 

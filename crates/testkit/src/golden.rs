@@ -96,9 +96,24 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// Releases that read a project's files without being told to trust it. Their cases are played in a trusted project.
+const BEFORE_TRUST: [&str; 2] = ["pi-0.52.12", "pi-0.73.1"];
+
 /// Plays the case in `directory` and compares with the releases recorded there.
 pub fn judge(directory: &Path, releases: &[&str], program: &Program) -> Verdict {
-    let case = load(directory);
+    let mut case = load(directory);
+    let uses_project = case.files.as_object().is_some_and(|files| {
+        let is_text =
+            |name: &String| name.starts_with(".pi/prompts/") || name.starts_with(".pi/skills/");
+        files.keys().any(is_text)
+    });
+    if uses_project
+        && releases
+            .iter()
+            .all(|release| BEFORE_TRUST.contains(release))
+    {
+        case.args.push("--approve".to_owned());
+    }
     let recording = run(&case, program);
     let found = Normal::of(&recording, program);
     let mut best: Option<Verdict> = None;

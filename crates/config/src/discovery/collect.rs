@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use super::{Contribution, Location, Place};
 use crate::extensions::directory;
-use crate::fence::Fence;
 use crate::packages::Manifest;
 use crate::path_list::PathList;
 use crate::walk::{EntryKind, IgnoreFiles, walk};
@@ -62,11 +61,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn add(&mut self, candidate: Candidate, fence: &Fence) {
-        if !fence.admits(&candidate.path) {
-            self.notices.push(Fence::notice(&candidate.path));
-            return;
-        }
+    fn add(&mut self, candidate: Candidate) {
         let real = fs::canonicalize(&candidate.path).unwrap_or_else(|_| candidate.path.clone());
         if self.seen.insert(real) {
             self.candidates.push(candidate);
@@ -74,14 +69,10 @@ impl<'a> Collector<'a> {
     }
 
     /// Adds what lies in a place, as far as the overrides of its scope let it.
-    pub(crate) fn add_place(&mut self, place: &Place, overrides: &PathList, trust: ProjectTrust) {
+    pub(crate) fn add_place(&mut self, place: &Place, overrides: &PathList) {
         if !place.directory.is_dir() {
             return;
         }
-        let fence = match &place.root {
-            Some(root) => Fence::around(root, trust),
-            None => Fence::Open,
-        };
         let scope = match place.location {
             Location::User => "user",
             Location::Project | Location::Path => "project",
@@ -103,15 +94,31 @@ impl<'a> Collector<'a> {
                 label: scope.to_owned(),
                 info,
             };
-            self.add(candidate, &fence);
+            self.add(candidate);
+        }
+    }
+
+    /// Reports how many files of a project that is not trusted lie in `places` and are not read.
+    pub(crate) fn leave_out(&mut self, places: &[Place]) {
+        for place in places.iter().filter(|place| place.directory.is_dir()) {
+            let files = files_in(&place.directory, self.sought, IgnoreFiles::Honoured);
+            let unknown = files
+                .iter()
+                .filter(|file| fs::canonicalize(file).is_ok_and(|real| !self.seen.contains(&real)));
+            let count = unknown.count();
+            if count > 0 {
+                let name = self.sought.kind().key();
+                let notice = untrusted_notice(&place.directory, name, count);
+                self.notices.push(notice);
+            }
         }
     }
 
     /// Adds what a list of the settings names.
-    pub(crate) fn add_listed(&mut self, list: &PathList, scope: &'static str, fence: &Fence) {
+    pub(crate) fn add_listed(&mut self, list: &PathList, scope: &'static str) {
         for file in self.files_of_list(list) {
             let label = path_label(&file);
-            self.add(explicit(file, label, "local", scope), fence);
+            self.add(explicit(file, label, "local", scope));
         }
     }
 
@@ -142,13 +149,13 @@ impl<'a> Collector<'a> {
                 label: source.clone(),
                 info,
             };
-            self.add(candidate, &Fence::Open);
+            self.add(candidate);
         }
     }
 
     fn add_explicit(&mut self, file: PathBuf, label: String) {
         let candidate = explicit(file, label, "cli", Scope::Temporary.as_str());
-        self.add(candidate, &Fence::Open);
+        self.add(candidate);
     }
 
     /// Adds what is of this kind in the package `-e` names; a plain file is only an extension.
@@ -167,7 +174,7 @@ impl<'a> Collector<'a> {
                 let known_as = if is_module { &root } else { &file }.clone();
                 let mut candidate = explicit(file, label.clone(), "cli", Scope::Temporary.as_str());
                 candidate.info.path = known_as;
-                self.add(candidate, &Fence::Open);
+                self.add(candidate);
             }
         }
     }
@@ -204,7 +211,7 @@ impl<'a> Collector<'a> {
                 label: package.source.text().to_owned(),
                 info,
             };
-            self.add(candidate, &Fence::Open);
+            self.add(candidate);
         }
     }
 
@@ -289,6 +296,14 @@ impl<'a> Collector<'a> {
             }
         }
     }
+}
+
+fn untrusted_notice(directory: &Path, name: &str, count: usize) -> Notice {
+    let message = format!(
+        "this project is not trusted, so {count} of its {name} are not read; look at them, then run `pinion trust` \
+         here to accept the project"
+    );
+    Notice::about(directory, "untrusted_resources", message)
 }
 
 /// Where what `-e` names is: a path, or a package installed for the user or for a trusted project.
