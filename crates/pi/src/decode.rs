@@ -2,7 +2,7 @@
 
 use pinion_agent::{BranchSummary, Command, Delivery, ForkPosition, Navigation, Origin, Prompt};
 use pinion_jsonl::{Line, json};
-use pinion_message::Block;
+use pinion_message::{Block, ThinkingLevel};
 use serde_json::{Map, Value};
 
 use crate::commands::Name;
@@ -106,7 +106,7 @@ fn command(name: Name, members: &mut Members) -> Result<Command, String> {
             let prompt = Prompt::new(members.text("message")?);
             Command::Prompt(Prompt {
                 images: members.images()?,
-                when_busy: members.delivery(),
+                when_busy: members.delivery()?,
                 ..prompt
             })
         }
@@ -124,27 +124,27 @@ fn command(name: Name, members: &mut Members) -> Result<Command, String> {
         Name::GetState => Command::GetState,
         Name::GetMessages => Command::GetMessages,
         Name::SetModel => Command::SetModel {
-            provider: members.lenient_text("provider"),
-            id: members.lenient_text("modelId"),
+            provider: members.text("provider")?,
+            id: members.text("modelId")?,
         },
         Name::CycleModel => Command::CycleModel,
         Name::GetAvailableModels => Command::GetAvailableModels,
         Name::SetThinkingLevel => {
-            let level = members.optional_text("level").ok().flatten();
-            Command::SetThinkingLevel(level.and_then(|level| level.parse().ok()))
+            let levels = ThinkingLevel::ALL.map(|level| (level.as_str(), level));
+            Command::SetThinkingLevel(Some(members.choice("level", &levels)?))
         }
         Name::CycleThinkingLevel => Command::CycleThinkingLevel,
         Name::GetAvailableThinkingLevels => Command::GetThinkingLevels,
-        Name::SetSteeringMode => Command::SetSteeringMode(members.mode()),
-        Name::SetFollowUpMode => Command::SetFollowUpMode(members.mode()),
-        Name::SetAutoCompaction => Command::SetAutoCompaction(members.truthy("enabled")),
-        Name::SetAutoRetry => Command::SetAutoRetry(members.truthy("enabled")),
+        Name::SetSteeringMode => Command::SetSteeringMode(Some(members.mode()?)),
+        Name::SetFollowUpMode => Command::SetFollowUpMode(Some(members.mode()?)),
+        Name::SetAutoCompaction => Command::SetAutoCompaction(members.flag("enabled")?),
+        Name::SetAutoRetry => Command::SetAutoRetry(members.flag("enabled")?),
         Name::Compact => Command::Compact {
             instructions: members.optional_text("customInstructions")?,
         },
         Name::Bash => Command::Bash {
             command: members.text("command")?,
-            exclude_from_context: members.truthy("excludeFromContext"),
+            exclude_from_context: members.optional_flag("excludeFromContext")?,
             follower: None,
         },
         Name::GetSessionStats => Command::GetStats,
@@ -179,12 +179,11 @@ fn command(name: Name, members: &mut Members) -> Result<Command, String> {
 
 fn navigation(members: &mut Members) -> Result<Navigation, String> {
     let instructions = members.optional_text("customInstructions")?;
-    let summary = match (members.truthy("summarize"), instructions) {
+    let replaces = members.optional_flag("replaceInstructions")?;
+    let summary = match (members.optional_flag("summarize")?, instructions) {
         (false, _) => None,
         (true, None) => Some(BranchSummary::Default),
-        (true, Some(text)) if members.truthy("replaceInstructions") => {
-            Some(BranchSummary::Replaced(text))
-        }
+        (true, Some(text)) if replaces => Some(BranchSummary::Replaced(text)),
         (true, Some(text)) => Some(BranchSummary::Focused(text)),
     };
     let label = members.optional_text("label")?;
@@ -246,26 +245,69 @@ impl Members {
         }
     }
 
-    /// A queue mode: any text is kept, as pi does; whatever it does not know delivers all at once.
-    fn mode(&mut self) -> Option<String> {
-        self.optional_text("mode").ok().flatten()
+    fn mode(&mut self) -> Result<String, String> {
+        let modes = ["all", "one-at-a-time"].map(|mode| (mode, mode));
+        self.choice("mode", &modes).map(str::to_owned)
     }
 
-    fn truthy(&mut self, name: &str) -> bool {
+    /// One of a few words. Another word is an error that lists them: a typo must not choose for the client.
+    fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Result<T, String> {
+        let words = || {
+            choices
+                .iter()
+                .map(|(word, _)| *word)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         match self.take(name) {
-            None | Some(Value::Null) => false,
-            Some(Value::Bool(value)) => value,
-            Some(Value::Number(number)) => number.as_f64().is_some_and(|number| number != 0.0),
-            Some(Value::String(text)) => !text.is_empty(),
-            Some(Value::Array(_) | Value::Object(_)) => true,
+            Some(Value::String(text)) => choices
+                .iter()
+                .find(|(word, _)| *word == text)
+                .map(|(_, choice)| *choice)
+                .ok_or_else(|| format!("unknown {name} \"{text}\"; use {}", words())),
+            None | Some(Value::Null) => Err(format!("\"{name}\" is missing; use {}", words())),
+            Some(other) => Err(format!(
+                "\"{name}\" must be one of {}, not {}",
+                words(),
+                kind(&other)
+            )),
         }
     }
 
-    fn delivery(&mut self) -> Option<Delivery> {
-        match self.take("streamingBehavior") {
-            None | Some(Value::Null) => None,
-            Some(Value::String(text)) if text == "followUp" => Some(Delivery::FollowUp),
-            Some(_) => Some(Delivery::Steer),
+    fn flag(&mut self, name: &str) -> Result<bool, String> {
+        match self.take(name) {
+            Some(Value::Bool(value)) => Ok(value),
+            None | Some(Value::Null) => {
+                Err(format!("\"{name}\" is missing; it must be true or false"))
+            }
+            Some(other) => Err(format!(
+                "\"{name}\" must be true or false, not {}",
+                kind(&other)
+            )),
+        }
+    }
+
+    fn optional_flag(&mut self, name: &str) -> Result<bool, String> {
+        match self.rest.get(name) {
+            None | Some(Value::Null) => {
+                self.take(name);
+                Ok(false)
+            }
+            Some(_) => self.flag(name),
+        }
+    }
+
+    fn delivery(&mut self) -> Result<Option<Delivery>, String> {
+        const NAME: &str = "streamingBehavior";
+        match self.rest.get(NAME) {
+            None | Some(Value::Null) => {
+                self.take(NAME);
+                Ok(None)
+            }
+            Some(_) => {
+                let choices = [("steer", Delivery::Steer), ("followUp", Delivery::FollowUp)];
+                self.choice(NAME, &choices).map(Some)
+            }
         }
     }
 
@@ -325,6 +367,39 @@ mod tests {
             (
                 r#"{"id":1,"type":"prompt","message":5}"#,
                 r#"prompt: \"message\" must be a string, not a number"#,
+            ),
+            (
+                r#"{"id":1,"type":"set_thinking_level","level":"hgih"}"#,
+                r#"unknown level \"hgih\"; use off, minimal, low, medium, high, xhigh"#,
+            ),
+            (
+                r#"{"type":"set_thinking_level"}"#,
+                r#"\"level\" is missing; use off"#,
+            ),
+            (
+                r#"{"type":"set_steering_mode","mode":"sometimes"}"#,
+                r#"unknown mode \"sometimes\"; use all, one-at-a-time"#,
+            ),
+            (
+                r#"{"type":"set_follow_up_mode","mode":7}"#,
+                "must be one of all",
+            ),
+            (r#"{"type":"set_auto_retry"}"#, r#"\"enabled\" is missing"#),
+            (
+                r#"{"type":"set_auto_compaction","enabled":"no"}"#,
+                "must be true or false, not a string",
+            ),
+            (
+                r#"{"type":"prompt","message":"x","streamingBehavior":"later"}"#,
+                r#"unknown streamingBehavior \"later\"; use steer, followUp"#,
+            ),
+            (
+                r#"{"type":"bash","command":"ls","excludeFromContext":"false"}"#,
+                "must be true or false",
+            ),
+            (
+                r#"{"type":"set_model","modelId":"x"}"#,
+                r#"\"provider\" is missing"#,
             ),
             (r#"{"id":1,"type":"nope"}"#, "Unknown command: nope"),
             ("[1]", "Unknown command: undefined"),

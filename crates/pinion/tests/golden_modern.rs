@@ -22,14 +22,20 @@ const ATTEMPTS: usize = 3;
 /// Members that pi's providers have and ours do not, or that came after the recording.
 const LEFT_OUT: [&str; 4] = ["cacheWrite1h", "rawStopReason", "reasoning", "durationMs"];
 
+/// Cases in which a client sends words that pi reads as something else and that are errors here; see
+/// `differences.json`.
+const UNKNOWN_WORDS: [&str; 3] = ["modes-invalid", "prompt-while-streaming", "thinking-levels"];
+
 #[test]
 fn a_modern_client_reads_what_it_would_read_from_pi() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
     let only = std::env::var("GOLDEN").unwrap_or_default();
+    let comparable = |path: &PathBuf| !UNKNOWN_WORDS.contains(&&*name(path));
     let wanted = |path: &PathBuf| only.is_empty() || only.split(',').any(|n| n == name(path));
     let files = fs::read_dir(root.join("modern")).unwrap();
     let files: Vec<PathBuf> = files.flatten().map(|entry| entry.path()).collect();
-    let files: Vec<PathBuf> = files.into_iter().filter(wanted).collect();
+    let files = files.into_iter().filter(wanted).filter(comparable);
+    let files: Vec<PathBuf> = files.collect();
     assert!(!files.is_empty(), "there are no such cases");
     let program = Program::linked(env!("CARGO_BIN_EXE_pinion"), "pi").promising(Schema::PiModern);
     let next = AtomicUsize::new(0);
