@@ -207,7 +207,8 @@ pub trait Models: Send + Sync {
 
 /// Keeps what the user chose for the next start.
 pub trait Preferences: Send + Sync {
-    /// Stores `changes` (dotted path, value); must not block for long and never fails loudly.
+    /// Stores `changes` (dotted path, value), if it can be done soon before it returns: the command that made them is
+    /// answered then. Must not block for long and never fails loudly.
     fn remember(&self, changes: Vec<(&'static str, Option<Value>)>);
 }
 

@@ -3,6 +3,7 @@
 use std::sync::mpsc;
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use pinion_agent::Preferences;
 use pinion_config::SettingsFile;
@@ -10,11 +11,23 @@ use serde_json::Value;
 
 type Changes = Vec<(&'static str, Option<Value>)>;
 
+/// A change, and where to report that it was written or could not be.
+type Job = (Changes, mpsc::SyncSender<()>);
+
+/// How long a change may keep the session waiting. It is normally written within a few milliseconds; a file system that
+/// does not answer must not stop the session.
+const WRITE_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// Writes preferences on a thread of its own, started with the first change.
+///
+/// A change is in the file before the command that made it is answered, so that it survives the end of the process.
 pub(crate) struct SavedPreferences {
     file: SettingsFile,
-    writer: Mutex<Option<(mpsc::Sender<Changes>, JoinHandle<()>)>>,
+    writer: Mutex<Option<(mpsc::SyncSender<Job>, JoinHandle<()>)>>,
 }
+
+/// How many changes may wait for the writer; the next one waits for it.
+const WAITING: usize = 64;
 
 impl SavedPreferences {
     pub fn new(file: SettingsFile) -> Self {
@@ -38,13 +51,21 @@ impl SavedPreferences {
         }
     }
 
-    fn start(file: SettingsFile) -> (mpsc::Sender<Changes>, JoinHandle<()>) {
-        let (sender, receiver) = mpsc::channel::<Changes>();
+    fn start(file: SettingsFile) -> (mpsc::SyncSender<Job>, JoinHandle<()>) {
+        let (sender, receiver) = mpsc::sync_channel::<Job>(WAITING);
         let thread = std::thread::spawn(move || {
-            while let Ok(mut changes) = receiver.recv() {
-                changes.extend(receiver.try_iter().flatten());
+            while let Ok((mut changes, written)) = receiver.recv() {
+                let mut waiting = vec![written];
+                for (more, written) in receiver.try_iter() {
+                    changes.extend(more);
+                    waiting.push(written);
+                }
                 if let Err(error) = file.update(&changes) {
                     eprintln!("Warning: could not save settings: {error}");
+                }
+                for written in waiting {
+                    // Whoever gave up waiting does not need to know.
+                    let _ = written.try_send(());
                 }
             }
         });
@@ -54,9 +75,17 @@ impl SavedPreferences {
 
 impl Preferences for SavedPreferences {
     fn remember(&self, changes: Changes) {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let (sender, _) = writer.get_or_insert_with(|| Self::start(self.file.clone()));
-        // The thread ends only after `flush`, which takes the sender away.
-        let _ = sender.send(changes);
+        let (written, was_written) = mpsc::sync_channel(1);
+        let sender = {
+            let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let (sender, _) = writer.get_or_insert_with(|| Self::start(self.file.clone()));
+            sender.clone()
+        };
+        if sender.try_send((changes, written)).is_err() {
+            eprintln!("Warning: could not save settings: earlier changes are still being written");
+            return;
+        }
+        // A change that takes longer is written later, or its failure reported then.
+        let _ = was_written.recv_timeout(WRITE_TIMEOUT);
     }
 }

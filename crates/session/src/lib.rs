@@ -13,8 +13,9 @@
 //! | a full disk | every entry before it; later ones wait in memory and are written once there is room |
 //! | a torn or damaged file | every line that can be read; nothing is deleted, everything is reported |
 //!
-//! A session is written for the first time when it holds an answer of a model: header and all entries
-//! so far in one write. Until then, like pi, it leaves nothing behind.
+//! A session is written for the first time when something is said in it, by a user, a command or an extension, or when it
+//! is named: header and all entries so far in one write. A session that nobody used leaves nothing behind. pi waits for the
+//! first answer; here an entry is on disk before it is reported.
 //!
 //! # What is read when
 //!

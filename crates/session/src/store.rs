@@ -13,7 +13,7 @@ use crate::stats::Tally;
 use crate::tree::{Label, Tree};
 use crate::{Header, Notice, SessionError};
 
-/// One session: a tree of entries with a current leaf, in memory and, once it holds an answer, in
+/// One session: a tree of entries with a current leaf, in memory and, once something was said in it, in
 /// a file this process alone writes.
 ///
 /// A store is not shared: whoever owns it is the writer. Dropping it releases the file.
@@ -37,7 +37,7 @@ pub struct Store {
 #[derive(Debug)]
 pub(crate) enum Place {
     Memory,
-    /// In a file that will be made when there is an answer to keep.
+    /// In a file that will be made when there is something to keep.
     Later(PathBuf),
     File(Disk),
     /// In a file somebody else may be writing.
@@ -67,7 +67,7 @@ pub struct Opened {
 }
 
 impl Store {
-    /// Begins a session. Its path is known at once; the file comes with the first answer.
+    /// Begins a session. Its path is known at once; the file comes with the first entry that is not a choice of model or level.
     pub fn create(options: NewSession) -> Result<Self, SessionError> {
         let NewSession {
             cwd,
@@ -195,13 +195,13 @@ impl Store {
     /// Writes what is not in the file yet, if the session is one that has a file.
     pub(crate) fn save(&mut self) -> std::io::Result<()> {
         if let Place::Later(path) = &self.place {
-            if !self.tree.has_assistant() {
+            if !self.tree.is_used() {
                 return Ok(());
             }
             self.place = Place::File(Disk::create(path)?);
         }
         if let Place::File(disk) = &mut self.place
-            && (disk.is_begun() || self.tree.has_assistant())
+            && (disk.is_begun() || self.tree.is_used())
         {
             disk.append(&self.header, &self.tree, &mut self.notices)?;
             if let Some(error) = disk.file().take_failure() {
@@ -221,7 +221,7 @@ impl Store {
     pub fn pending(&self) -> usize {
         match &self.place {
             Place::File(disk) => disk.pending(&self.tree),
-            Place::Later(_) if self.tree.has_assistant() => self.tree.entries().len(),
+            Place::Later(_) if self.tree.is_used() => self.tree.entries().len(),
             _ => 0,
         }
     }

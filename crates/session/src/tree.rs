@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pinion_message::Millis;
 use serde::Deserialize;
 
-use crate::entry::{Body, Entry, EntryId, EntryKind, Role};
+use crate::entry::{Body, Entry, EntryId, EntryKind};
 use crate::json;
 
 /// A name somebody gave to an entry.
@@ -27,7 +27,8 @@ pub(crate) struct Tree {
     labels: HashMap<EntryId, Label>,
     labelled: usize,
     name: Option<String>,
-    assistants: usize,
+    /// Entries beyond the choices every session begins with.
+    used: usize,
 }
 
 #[derive(Deserialize)]
@@ -55,8 +56,13 @@ impl Tree {
 
     /// Adds an entry at the end. Of two entries with one id the later is found.
     pub(crate) fn push(&mut self, entry: Entry) {
+        if !matches!(
+            entry.kind,
+            EntryKind::ModelChange | EntryKind::ThinkingLevelChange
+        ) {
+            self.used += 1;
+        }
         match (entry.kind, &entry.body) {
-            (EntryKind::Message(Role::Assistant), _) => self.assistants += 1,
             (EntryKind::Label, Body::Line(line)) => {
                 if let Some(line) = json::from_slice::<LabelLine>(line) {
                     self.set_label(line, entry.timestamp());
@@ -155,7 +161,8 @@ impl Tree {
         self.name.as_deref()
     }
 
-    pub(crate) fn has_assistant(&self) -> bool {
-        self.assistants > 0
+    /// Whether the session holds more than the model and the level it began with. Only then it is worth a file.
+    pub(crate) fn is_used(&self) -> bool {
+        self.used > 0
     }
 }

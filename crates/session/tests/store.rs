@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use support::*;
 
 #[test]
-fn nothing_is_written_before_the_first_answer_and_then_everything_at_once() {
+fn nothing_is_written_before_something_is_said_and_then_everything_at_once() {
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join("sessions/--work--");
     let mut store = new_session(&directory);
@@ -25,8 +25,9 @@ fn nothing_is_written_before_the_first_answer_and_then_everything_at_once() {
     store
         .append(NewEntry::ThinkingLevelChange(ThinkingLevel::Medium))
         .unwrap();
-    store.append(user("hello")).unwrap();
     assert!(directory.is_dir() && !path.exists() && !store.is_on_disk());
+    store.append(user("hello")).unwrap();
+    assert_eq!(lines(&path).len(), 4);
     store.append(answer("hi")).unwrap();
     let written = lines(&path);
     let types: Vec<&str> = written
@@ -115,9 +116,8 @@ fn a_missing_path_becomes_a_session_stored_there() {
         (store.file(), store.cwd()),
         (Some(&*path), Path::new("/here"))
     );
-    store.append(user("x")).unwrap();
     assert!(!path.exists());
-    store.append(answer("y")).unwrap();
+    store.append(user("x")).unwrap();
     assert_eq!(lines(&path)[0]["cwd"], "/here");
 }
 

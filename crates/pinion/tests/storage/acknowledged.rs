@@ -10,21 +10,111 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, HANG, Random, script};
 
-/// Messages told as complete, by their JSON. Before the first answer nothing is written, as in pi: a session of
-/// nothing but questions leaves no file.
+/// Messages told as complete, by their JSON.
 fn told(lines: &[Value]) -> Vec<Value> {
-    let ended: Vec<&Value> = lines
+    let ended = lines.iter().filter(|line| line["type"] == "message_end");
+    ended.map(|line| line["message"].clone()).collect()
+}
+
+fn entries(client: &Client) -> Vec<Value> {
+    let files = client.sandbox.session_files();
+    let texts = files
         .iter()
-        .filter(|line| line["type"] == "message_end")
-        .map(|line| &line["message"])
+        .map(|(_, path)| fs::read_to_string(path).unwrap());
+    let lines: Vec<Value> = texts
+        .flat_map(|text| {
+            text.lines()
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect::<Vec<_>>()
+        })
         .collect();
-    match ended
-        .iter()
-        .rposition(|message| message["role"] == "assistant")
-    {
-        Some(_) => ended.into_iter().cloned().collect(),
-        None => Vec::new(),
+    lines
+}
+
+#[test]
+fn d2_what_was_answered_before_the_first_answer_of_a_model_is_saved() {
+    for command in [
+        json!({"type": "bash", "command": "echo kept"}),
+        json!({"type": "set_session_name", "name": "kept"}),
+    ] {
+        let mut client = Client::offline();
+        let answer = client.process.ask(command.clone());
+        assert_eq!(answer["success"], true, "{answer}");
+        client.process.signal(Signal::SIGKILL);
+        assert!(client.process.wait(HANG).is_some());
+        let on_disk = entries(&client);
+        assert!(
+            json!(on_disk).to_string().contains("kept"),
+            "{command}: {on_disk:?}"
+        );
     }
+    let mut client = Client::offline();
+    let from = client.prompt(&script(&json!({"deltas": 1000, "size": 3, "paceMs": 100})));
+    client.wait_for(
+        from,
+        &json!({"type": "message_end", "message": {"role": "user"}}),
+    );
+    client.process.signal(Signal::SIGKILL);
+    assert!(client.process.wait(HANG).is_some());
+    assert_eq!(saved(&client).len(), 1, "the question");
+}
+
+#[test]
+fn d2_a_choice_that_was_answered_is_in_the_settings() {
+    for round in 0..3 {
+        let mut client = Client::offline();
+        let mode = client
+            .process
+            .ask(json!({"type": "set_steering_mode", "mode": "all"}));
+        assert_eq!(mode["success"], true, "{mode}");
+        client.process.signal(Signal::SIGKILL);
+        assert!(client.process.wait(HANG).is_some());
+        let agent = client.sandbox.agent();
+        let settings: Value =
+            serde_json::from_slice(&fs::read(agent.join("settings.json")).unwrap()).unwrap();
+        assert_eq!(settings["steeringMode"], "all", "round {round}: {settings}");
+        let left: Vec<_> = fs::read_dir(&agent)
+            .unwrap()
+            .flatten()
+            .map(|file| file.file_name())
+            .collect();
+        assert!(!format!("{left:?}").contains(".write-"), "{left:?}");
+    }
+}
+
+#[test]
+fn d2_a_word_that_is_not_understood_changes_nothing() {
+    let mut client = Client::offline();
+    let before = client.data("get_state");
+    for (command, words) in [
+        (
+            json!({"type": "set_thinking_level", "level": "hgih"}),
+            "unknown level \"hgih\"; use off, minimal, low",
+        ),
+        (
+            json!({"type": "set_steering_mode", "mode": "some"}),
+            "unknown mode \"some\"; use all, one-at-a-time",
+        ),
+        (json!({"type": "set_follow_up_mode"}), "\"mode\" is missing"),
+        (
+            json!({"type": "set_auto_retry", "enabled": "no"}),
+            "must be true or false",
+        ),
+        (json!({"type": "set_model"}), "\"provider\" is missing"),
+    ] {
+        let answer = client.process.ask(command.clone());
+        assert_eq!(answer["success"], false, "{answer}");
+        assert!(
+            answer["error"].as_str().unwrap().contains(words),
+            "{answer}"
+        );
+    }
+    assert_eq!(client.data("get_state"), before);
+    client.finish();
+    assert!(
+        client.sandbox.session_files().is_empty(),
+        "a session that was not used leaves no file"
+    );
 }
 
 fn saved(client: &Client) -> Vec<Value> {

@@ -14,5 +14,6 @@ mod support;
 mod acknowledged;
 mod damage;
 mod full_disk;
+mod places;
 mod secrets;
 mod sharing;
