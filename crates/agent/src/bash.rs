@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use pinion_message::{BashExecutionMessage, Message, now_millis};
-use pinion_tools::{BashOutcome, Follower, user_bash};
+use pinion_tools::{BashOutcome, Follower, ToolError, user_bash};
 use tokio_util::sync::CancellationToken;
 
 use crate::core::Core;
+use crate::hooks::{Moment, UserBash, UserBashOutcome};
 use crate::{Answer, EngineError, Reply};
 
 /// A shell command of the user.
@@ -25,7 +26,17 @@ impl Core {
             exclude_from_context,
             follower,
         } = asked;
-        match user_bash(&command, &self.cwd, &self.shell, follower, &cancel).await {
+        let ran = match self
+            .ask_about_bash(&command, exclude_from_context, &cancel)
+            .await
+        {
+            UserBashOutcome::Run => {
+                user_bash(&command, &self.cwd, &self.shell, follower, &cancel).await
+            }
+            UserBashOutcome::Done(outcome) => Ok(outcome),
+            UserBashOutcome::Refused(reason) => Err(ToolError(reason)),
+        };
+        match ran {
             Ok(mut outcome) => {
                 self.mask.string(&mut outcome.output);
                 self.mask.string(&mut command);
@@ -33,6 +44,34 @@ impl Core {
                 reply.send(Ok(Answer::Bash(outcome)));
             }
             Err(error) => reply.send(Err(EngineError::Bash(error.0))),
+        }
+    }
+
+    /// Asks the hooks about a command. An abort ends the question, and the command does not run.
+    async fn ask_about_bash(
+        &self,
+        command: &str,
+        exclude_from_context: bool,
+        cancel: &CancellationToken,
+    ) -> UserBashOutcome {
+        let Some(hooks) = self.hook(Moment::UserBash) else {
+            return UserBashOutcome::Run;
+        };
+        let asked = UserBash {
+            command: command.to_owned(),
+            exclude_from_context,
+            cwd: (*self.cwd).clone(),
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => UserBashOutcome::Done(BashOutcome {
+                output: String::new(),
+                exit_code: None,
+                cancelled: true,
+                truncated: false,
+                full_output_path: None,
+            }),
+            outcome = hooks.user_bash(asked) => outcome,
         }
     }
 

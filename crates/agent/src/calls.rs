@@ -2,20 +2,20 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use pinion_message::{AssistantMessage, Block, Message, ToolCall, ToolResultMessage, now_millis};
-use pinion_tools::{Execution, Tool, ToolContext, ToolError, ToolOutput, UpdateSink};
+use pinion_tools::{Execution, Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Habits, Steering, ToolOrder};
 use crate::core::Core;
 use crate::hooks::{Moment, ToolCallResult, ToolGate};
+use crate::progress::Progress;
 use crate::{Delivery, Event, ToolRun};
 
 /// How long a tool may take to end after it was asked to; then it is dropped.
@@ -206,13 +206,13 @@ impl Core {
     ) -> Finished {
         let Ready { tool, arguments } = ready;
         let started = Instant::now();
-        let gate = Arc::new(Gate::default());
+        let progress = Arc::new(Progress::default());
         let kept = self.hook(Moment::ToolResult).map(|_| arguments.clone());
         let result = self
-            .call_guarded(&*tool, arguments, &run, &gate, cancel)
+            .call_guarded(&*tool, arguments, &run, &progress, cancel)
             .await;
         let duration = started.elapsed();
-        gate.close();
+        progress.close();
         let mut result = match result {
             Ok(output) => ToolCallResult {
                 output,
@@ -284,16 +284,16 @@ impl Core {
         tool: &dyn Tool,
         arguments: Value,
         run: &Arc<ToolRun>,
-        gate: &Arc<Gate>,
+        progress: &Arc<Progress>,
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
-        let (sender, mut updates) = unbounded_channel();
+        let sink = Arc::clone(progress);
         let cancel = &cancel.child_token();
         let context = ToolContext {
             call_id: Arc::clone(&run.call_id),
             cwd: Arc::clone(&self.cwd),
             cancel: cancel.clone(),
-            updates: Gate::sink(gate, sender),
+            updates: Arc::new(move |output| sink.push(output)),
         };
         let call = guarded(&run.name, async { tool.call(arguments, &context).await });
         let overdue = self.overdue(cancel);
@@ -304,16 +304,6 @@ impl Core {
         loop {
             tokio::select! {
                 biased;
-                Some(output) = updates.recv() => {
-                    self.emit_newest(run, output, &mut updates);
-                    self.room(cancel).await;
-                }
-                result = &mut call => {
-                    if let Ok(output) = updates.try_recv() {
-                        self.emit_newest(run, output, &mut updates);
-                    }
-                    return if timed_out { result.and(Err(overtime(limit))) } else { result };
-                }
                 () = &mut timeout, if !timed_out => {
                     timed_out = true;
                     cancel.cancel();
@@ -321,28 +311,38 @@ impl Core {
                 () = &mut overdue => {
                     return Err(if timed_out { overtime(limit) } else { aborted() });
                 }
+                output = progress.next_or_wait() => {
+                    self.emit_update(run, output);
+                    self.room(cancel).await;
+                }
+                result = &mut call => {
+                    self.emit_rest(run, progress);
+                    return if timed_out { result.and(Err(overtime(limit))) } else { result };
+                }
             }
         }
     }
 }
 
 impl Core {
-    /// Tells the newest update: each replaces the one before.
-    fn emit_newest(
-        &self,
-        run: &Arc<ToolRun>,
-        first: ToolOutput,
-        updates: &mut UnboundedReceiver<ToolOutput>,
-    ) {
-        let mut newest = first;
-        while let Ok(newer) = updates.try_recv() {
-            newest = newer;
-        }
-        let output = self.masked(newest);
+    fn emit_update(&self, run: &Arc<ToolRun>, output: ToolOutput) {
+        let output = self.masked(output);
         self.emit(Event::ToolUpdate {
             run: Arc::clone(run),
             output,
         });
+    }
+
+    /// Emits the updates that are left when a call is over: all of them, or the newest one where a client is behind.
+    fn emit_rest(&self, run: &Arc<ToolRun>, progress: &Progress) {
+        while self.outlet.has_room()
+            && let Some(output) = progress.next()
+        {
+            self.emit_update(run, output);
+        }
+        if let Some(output) = progress.newest() {
+            self.emit_update(run, output);
+        }
     }
 
     /// The output without known keys.
@@ -384,27 +384,4 @@ fn overtime(limit: Duration) -> ToolError {
         "The tool was ended after {} seconds; the limit is the setting tools.timeoutSeconds",
         limit.as_secs()
     ))
-}
-
-/// Lets updates through until the call is over.
-#[derive(Default)]
-struct Gate {
-    closed: Mutex<bool>,
-}
-
-impl Gate {
-    fn sink(gate: &Arc<Self>, sender: UnboundedSender<ToolOutput>) -> UpdateSink {
-        let gate = Arc::clone(gate);
-        Arc::new(move |output| {
-            let closed = gate.closed.lock().unwrap_or_else(PoisonError::into_inner);
-            if !*closed {
-                // The receiver lives as long as the call; afterwards nobody wants updates.
-                let _ = sender.send(output);
-            }
-        })
-    }
-
-    fn close(&self) {
-        *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = true;
-    }
 }

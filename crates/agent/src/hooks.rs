@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pinion_message::{Block, CustomMessage, Message, Model, ThinkingLevel};
-use pinion_tools::ToolOutput;
+use pinion_tools::{BashOutcome, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +44,7 @@ pub enum Moment {
     Navigated,
     ModelSelected,
     LevelSelected,
+    UserBash,
 }
 
 /// Someone who takes part in a session.
@@ -72,6 +73,9 @@ pub trait Hooks: Send + Sync {
 
     /// A client said something, before templates and skills are expanded.
     fn input(&self, input: Input) -> BoxFuture<'_, InputOutcome>;
+
+    /// A client is about to run a shell command.
+    fn user_bash(&self, asked: UserBash) -> BoxFuture<'_, UserBashOutcome>;
 
     /// A prompt is about to start a run.
     fn before_run(&self, opening: Opening) -> BoxFuture<'_, OpeningChanges>;
@@ -185,6 +189,26 @@ pub enum InputOutcome {
     Continue { text: String, images: Vec<Block> },
     /// It has been dealt with.
     Handled,
+}
+
+/// A shell command of a client.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct UserBash {
+    pub command: String,
+    pub exclude_from_context: bool,
+    pub cwd: PathBuf,
+}
+
+/// What becomes of a shell command of a client.
+#[derive(Debug, Clone)]
+pub enum UserBashOutcome {
+    /// It runs here.
+    Run,
+    /// A hook ran it, or answers for it.
+    Done(BashOutcome),
+    /// It does not run; the text tells the client why.
+    Refused(String),
 }
 
 /// A run that is about to start.

@@ -19,6 +19,7 @@ mod gate;
 mod hooks;
 mod models;
 mod outlet;
+mod progress;
 mod prompt;
 mod run;
 mod session;
@@ -45,7 +46,7 @@ pub use gate::{Admission, Gate, Maker, Verdict};
 pub use hooks::{
     CompactionChoice, CompactionPlan, ForkPosition, Hooks, Input, InputOutcome, Moment,
     NavigationChoice, NavigationPlan, Opening, OpeningChanges, Origin, Replacement,
-    SelectionSource, ToolCallResult, ToolGate,
+    SelectionSource, ToolCallResult, ToolGate, UserBash, UserBashOutcome,
 };
 pub use pinion_session::Stats;
 pub use pinion_tools::{BashOutcome, Follower, ToolOutput};

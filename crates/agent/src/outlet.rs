@@ -161,6 +161,13 @@ impl Outlet {
         self.at_most(0, cancel).await;
     }
 
+    /// Whether every listener can take more progress now.
+    pub fn has_room(&self) -> bool {
+        let line = self.line.as_ref();
+        self.listeners.iter().all(|listener| listener.has_room())
+            && line.is_none_or(|line| *line.length.borrow() <= LINE_LIMIT)
+    }
+
     /// Waits until every listener can take more progress, or the work is stopped.
     pub async fn room(&self, cancel: &CancellationToken) {
         for listener in &self.listeners {

@@ -59,7 +59,11 @@ impl Core {
             self.end_run(end, &next);
             match self.follow(next, &cancel).await {
                 Some(more) => prompts = more,
-                None => break,
+                None => {
+                    // An abort may also end the wait for a retry, or a compaction.
+                    aborted |= cancel.is_cancelled();
+                    break;
+                }
             }
         }
         // What is left in line belongs to this run; an abort does not make it be skipped.

@@ -89,6 +89,44 @@ export async function input(work, given) {
   return { handled, ...current };
 }
 
+/** How much of what a command printed elsewhere is kept, in characters. */
+const KEPT_OUTPUT = 50 * 1024;
+
+/** The user runs a command. A handler may answer for it or run it elsewhere; one that fails keeps it from running. */
+export async function userBash(work, given) {
+  let answer = {};
+  let operations;
+  const take = (result) => {
+    if (result?.result) answer = { result: result.result };
+    else operations = result?.operations;
+    return Boolean(result?.result ?? operations);
+  };
+  take.failed = (error) => {
+    answer = { error: describe(error) };
+    return true;
+  };
+  await each(work, "user_bash", () => ({ type: "user_bash", ...given }), take);
+  return operations ? runElsewhere(operations, given) : answer;
+}
+
+async function runElsewhere(operations, { command, cwd }) {
+  const decoder = new TextDecoder();
+  let output = "";
+  let truncated = false;
+  const onData = (data) => {
+    output += typeof data === "string" ? data : decoder.decode(data, { stream: true });
+    if (output.length <= KEPT_OUTPUT) return;
+    output = output.slice(-KEPT_OUTPUT);
+    truncated = true;
+  };
+  try {
+    const { exitCode } = await operations.exec(command, cwd, { onData });
+    return { result: { output, exitCode: exitCode ?? undefined, cancelled: false, truncated } };
+  } catch (error) {
+    return { error: describe(error) };
+  }
+}
+
 /** A prompt is about to start a run. */
 export async function beforeRun(work, given) {
   const options = fullPromptOptions(given.systemPromptOptions);

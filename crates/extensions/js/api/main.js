@@ -12,7 +12,7 @@ import * as tools from "pinion:api/tools";
 import { lazy } from "pinion:runtime/lazy";
 
 export { load, start };
-export const { observe, messageEnd, input, beforeRun, context, payload } = events;
+export const { observe, messageEnd, input, userBash, beforeRun, context, payload } = events;
 export const { toolCall, toolResult, before, discover } = events;
 export const { runTool, prepareArguments } = tools;
 

@@ -9,7 +9,8 @@ use futures_util::future::BoxFuture;
 use pinion_agent::{
     BranchSummary, CompactionChoice, CompactionPlan, CompactionResult, Desk, Event, Hooks, Input,
     InputOutcome, Moment, NavigationChoice, NavigationPlan, Opening, OpeningChanges, Origin,
-    Replacement, SavedCompaction, SelectionSource, ToolCallResult, ToolGate, ToolRun,
+    Replacement, SavedCompaction, SelectionSource, ToolCallResult, ToolGate, ToolRun, UserBash,
+    UserBashOutcome,
 };
 use pinion_message::{CustomMessage, Message, Model, ThinkingLevel};
 use pinion_tools::ToolOutput;
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::extensions::Extensions;
 use super::options::InputSource;
-use super::verdicts::{Gate, Heard, Opened, Verdict};
+use super::verdicts::{BashAnswer, Gate, Heard, Opened, Verdict};
 use super::work::Work;
 use super::{moments, payload};
 
@@ -91,6 +92,29 @@ impl Hooks for Extensions {
                 _ => InputOutcome::Continue {
                     text: input.text,
                     images: input.images,
+                },
+            }
+        })
+    }
+
+    fn user_bash(&self, asked: UserBash) -> BoxFuture<'_, UserBashOutcome> {
+        Box::pin(async move {
+            let given = json!({
+                "command": asked.command,
+                "excludeFromContext": asked.exclude_from_context,
+                "cwd": asked.cwd.display().to_string(),
+            });
+            // Whoever guards commands must have had the chance to.
+            let answer = self
+                .inner
+                .dispatch::<BashAnswer>("userBash", "user_bash", vec![given.to_string()])
+                .await;
+            match answer {
+                Err(failure) => UserBashOutcome::Refused(failure),
+                Ok(answer) => match (answer.error, answer.result) {
+                    (Some(error), _) => UserBashOutcome::Refused(error),
+                    (None, Some(result)) => UserBashOutcome::Done(result.into()),
+                    (None, None) => UserBashOutcome::Run,
                 },
             }
         })

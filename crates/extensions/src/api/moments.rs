@@ -18,6 +18,7 @@ pub(super) fn moments(event: &str) -> &'static [Moment] {
         "tool_execution_update" => &[Moment::ToolUpdate],
         "tool_execution_end" => &[Moment::ToolEnd],
         "input" => &[Moment::Input],
+        "user_bash" => &[Moment::UserBash],
         "before_agent_start" => &[Moment::BeforeRun],
         "context" => &[Moment::Context],
         "before_provider_request" => &[Moment::Payload],

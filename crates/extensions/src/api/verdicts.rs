@@ -4,6 +4,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use pinion_agent::Event;
 use pinion_message::Usage;
+use pinion_tools::BashOutcome;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +34,36 @@ pub(super) struct Gate {
     pub input: Value,
     pub block: bool,
     pub reason: Option<String>,
+}
+
+/// What was answered about a shell command of the user.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct BashAnswer {
+    pub error: Option<String>,
+    pub result: Option<BashResult>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct BashResult {
+    output: String,
+    exit_code: Option<i32>,
+    cancelled: bool,
+    truncated: bool,
+    full_output_path: Option<String>,
+}
+
+impl From<BashResult> for BashOutcome {
+    fn from(result: BashResult) -> Self {
+        Self {
+            output: result.output,
+            exit_code: result.exit_code,
+            cancelled: result.cancelled,
+            truncated: result.truncated,
+            full_output_path: result.full_output_path,
+        }
+    }
 }
 
 /// What was answered to a question that may be refused.

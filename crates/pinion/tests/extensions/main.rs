@@ -10,5 +10,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod hooks;
 mod hostile;
 mod vectors;

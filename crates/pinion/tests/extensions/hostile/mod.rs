@@ -26,14 +26,14 @@ fn limits() -> Value {
 }
 
 /// A session with one extension, and a model that does as the prompt says.
-struct Hostile {
-    client: Client,
+pub(super) struct Hostile {
+    pub(super) client: Client,
     _server: ModelServer,
 }
 
 impl Hostile {
     /// The extension is the body of a factory: it gets `pi`.
-    fn new(body: &str) -> Self {
+    pub(super) fn new(body: &str) -> Self {
         Self::with(body, &[])
     }
 
@@ -89,7 +89,7 @@ impl Hostile {
     }
 
     /// The session takes another prompt, and ends as it should.
-    fn goes_on(mut self) {
+    pub(super) fn goes_on(mut self) {
         // A prompt whose run was cut short is still open for the model; this answers it.
         self.run("SAY go on");
         let last = self.run("SAY still here").pop().unwrap();
