@@ -74,8 +74,8 @@ impl Writer {
         })
     }
 
-    /// Waits as [`Writer::join`] does, but no longer than `patience`.
-    pub fn join_within(self, patience: Duration) {
+    /// Waits as [`Writer::join`] does, but no longer than `patience`; `None` if the writer is not done by then.
+    pub fn join_within(self, patience: Duration) -> Option<WriterEnd> {
         let deadline = Instant::now() + patience;
         while self
             .thread
@@ -83,10 +83,11 @@ impl Writer {
             .is_some_and(|thread| !thread.is_finished())
         {
             if Instant::now() >= deadline {
-                return;
+                return None;
             }
             thread::sleep(Duration::from_millis(2));
         }
+        Some(self.join())
     }
 
     /// Waits until everything has been written, or cannot be. The queue must have been closed.

@@ -10,6 +10,7 @@ mod rpc;
 mod serving;
 mod several;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -170,15 +171,25 @@ fn conclude<T: Outgoing>(
     pinion_tools::kill_all();
     preferences.flush();
     queue.close();
-    let end = match end {
+    let (end, written) = match end {
         End::Input | End::Asked | End::Exit(_) => match last_words(&runtime, &mut ending, writer) {
-            Ok(_) => end,
-            Err(code) => End::Signal(code),
+            Ok(written) => (end, Some(written)),
+            Err(code) => (End::Signal(code), None),
         },
-        End::Output | End::Signal(_) => {
-            writer.join_within(LAST_WORDS);
-            end
+        End::Output | End::Signal(_) => (end, writer.join_within(LAST_WORDS)),
+    };
+    let end = match (end, written) {
+        (end, Some(WriterEnd::Broken(error))) => {
+            if error.kind() != ErrorKind::BrokenPipe {
+                eprintln!("Error: could not write to standard output: {error}");
+            }
+            match end {
+                // Lines are missing, whichever of the two ends was noticed first.
+                End::Input | End::Asked => End::Output,
+                end => end,
+            }
         }
+        (end, _) => end,
     };
     // Threads that still wait for something must not keep the process.
     runtime.shutdown_background();
