@@ -17,6 +17,8 @@ mod dialogs;
 mod events;
 #[path = "api/loading.rs"]
 mod loading;
+#[path = "api/memory.rs"]
+mod memory;
 #[path = "api/model.rs"]
 mod model;
 #[path = "api/replacing.rs"]

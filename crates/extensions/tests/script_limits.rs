@@ -6,7 +6,7 @@ mod support;
 
 use std::time::Duration;
 
-use pinion_extensions::{ScriptError, ScriptOptions};
+use pinion_extensions::{ScriptError, ScriptOptions, UncaughtKind};
 use serde_json::json;
 use support::Bench;
 use tokio_util::sync::CancellationToken;
@@ -228,4 +228,52 @@ async fn closed_generations_give_their_memory_back() {
         bench.script.close_generation(generation);
     }
     still_works(&bench).await;
+}
+
+#[tokio::test]
+async fn memory_that_nobody_gives_back_ends_the_generation_and_nothing_else() {
+    let options = ScriptOptions {
+        memory_limit: Some(48 << 20),
+        ..ScriptOptions::default()
+    };
+    let bench = Bench::with(options).await;
+    let mut generation = bench.generation;
+    for (at, bomb) in [
+        // A chain of promises that never ends.
+        "const kept: any = ((globalThis as any).kept = []); const grow = (): any => { kept.push(new Array(1000).fill(0)); return Promise.resolve().then(grow); }; await grow();",
+        "const grow = () => { Promise.resolve().then(grow); Promise.resolve().then(grow); }; grow(); await new Promise(() => {});",
+        "const kept: any = ((globalThis as any).kept = []); for (;;) { try { await null; kept.push(new Array(1000).fill(0)); } catch {} }",
+        // Nothing waits for the work that takes the memory.
+        "const kept: any = ((globalThis as any).kept = []); setInterval(() => { for (let n = 0; n < 100; n++) kept.push(new Array(1000).fill(0)); }, 0); await new Promise(() => {});",
+        "const kept: any = ((globalThis as any).kept = []); for (;;) kept.push({});",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("bomb{at}.ts");
+        bench.write(&name, &format!("export default async () => {{ {bomb} }}"));
+        let waits = bench.write("waits.ts", "export default () => new Promise(() => {});");
+        let waiting = bench.script.call(
+            generation,
+            "runtime/entry.run",
+            vec![serde_json::to_string(&waits).unwrap()],
+        );
+        let limit = Duration::from_secs(60);
+        let both = async { tokio::join!(waiting, bench.run_in(generation, &name)) };
+        let (waited, ran) = tokio::time::timeout(limit, both).await.unwrap();
+        assert!(waited.is_err() && ran.is_err(), "{bomb}");
+        let late = tokio::time::timeout(limit, bench.run_in(generation, "waits.ts"));
+        let error = late.await.unwrap().unwrap_err();
+        assert_eq!(error.code(), "script_exhausted", "{bomb}: {error}");
+        assert!(error.to_string().contains("48 MB"), "{error}");
+
+        generation = bench.script.open_generation().await.unwrap();
+        bench.write("fine.ts", "export default () => 2;");
+        assert_eq!(bench.run_in(generation, "fine.ts").await.unwrap(), json!(2));
+        let uncaught = std::mem::take(&mut *bench.uncaught.lock().unwrap());
+        let exhausted = uncaught
+            .iter()
+            .filter(|one| one.kind == UncaughtKind::Exhausted);
+        assert_eq!(exhausted.count(), 1, "{bomb}: {uncaught:?}");
+    }
 }

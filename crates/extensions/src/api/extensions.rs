@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 use pinion_agent::Desk;
 use pinion_tools::Tool;
@@ -21,7 +22,7 @@ use super::provider::OpenStreams;
 use super::replacement::Compactions;
 use super::tool::ExtensionTool;
 use super::work::Updates;
-use crate::{Script, ScriptError, ScriptOptions, Uncaught};
+use crate::{Script, ScriptError, ScriptOptions, Uncaught, UncaughtKind};
 
 /// An extension to load.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +63,8 @@ pub(super) struct Inner {
     pub hung_up: AtomicBool,
     /// An extension asked for the end of the program.
     pub shutdown: AtomicBool,
+    /// When extensions were last loaded again because they had no memory left.
+    pub restarted: Mutex<Option<Instant>>,
 }
 
 #[derive(Default)]
@@ -144,6 +147,7 @@ impl Extensions {
             run: Mutex::default(),
             hung_up: AtomicBool::new(false),
             shutdown: AtomicBool::new(false),
+            restarted: Mutex::default(),
         });
         let witness = Arc::downgrade(&inner);
         let connected = ScriptOptions {
@@ -367,7 +371,14 @@ impl Inner {
         }
     }
 
-    fn report_uncaught(&self, uncaught: &Uncaught) {
+    fn report_uncaught(self: &Arc<Self>, uncaught: &Uncaught) {
+        if uncaught.kind == UncaughtKind::Exhausted {
+            let inner = Arc::clone(self);
+            let message = uncaught.message.clone();
+            self.runtime
+                .spawn(async move { inner.restart(message).await });
+            return;
+        }
         let source = uncaught
             .stack
             .as_deref()

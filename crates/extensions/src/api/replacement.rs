@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use pinion_agent::{
     Answer, BranchSummary, Command, Desk, EngineError, ForkPosition, Navigation, Origin,
@@ -17,6 +18,9 @@ use super::extensions::{Bus, Inner};
 use super::instance::Instance;
 use super::payload;
 use crate::Contribution;
+
+/// Extensions that use up their memory twice within this time are not loaded a third time.
+const RESTART_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Compactions that extensions asked for and have not heard of yet.
 #[derive(Default)]
@@ -197,8 +201,34 @@ impl Inner {
                 .await;
         }
         self.options.services.reload();
+        self.load_again(desk, Bus::Kept).await
+    }
+
+    /// Loads extensions again after they had no memory left, unless they had just been: until they are loaded, tools
+    /// that they guard do not run and their commands fail.
+    pub(super) async fn restart(self: &Arc<Self>, reason: String) {
+        let before = self
+            .restarted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .replace(Instant::now());
+        let again = before.is_some_and(|before| before.elapsed() < RESTART_INTERVAL);
+        let Some(desk) = self.desk().filter(|_| !again).cloned() else {
+            let reason = format!("{reason}. They stay unloaded until the next session or reload.");
+            return self.fault("<runtime>", "memory", reason);
+        };
+        self.fault(
+            "<runtime>",
+            "memory",
+            format!("{reason}. They are loaded again."),
+        );
+        // A failure was reported.
+        let _ = self.load_again(&desk, Bus::New).await;
+    }
+
+    async fn load_again(self: &Arc<Self>, desk: &Desk, bus: Bus) -> Result<(), String> {
         let active = desk.active_tools();
-        let Some(instance) = self.renew(Bus::Kept).await else {
+        let Some(instance) = self.renew(bus).await else {
             return Err("The extensions could not be loaded.".to_owned());
         };
         let mut names = active;

@@ -121,6 +121,8 @@ impl Inner {
         {
             Ok(Ok(answer)) => return Ok(answer.unwrap_or_default()),
             Ok(Err(error)) => format!("unusable answer: {error}"),
+            // All calls of the engine fail with this at once; it is reported once for all.
+            Err(ScriptError::Exhausted(failure)) => return Err(failure),
             Err(error) => error.to_string(),
         };
         self.fault("<runtime>", during, failure.clone());

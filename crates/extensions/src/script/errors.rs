@@ -22,6 +22,9 @@ pub enum ScriptError {
     /// The script did not return, or held too much memory.
     #[error("{0}")]
     Interrupted(String),
+    /// The scripts held too much memory, and everything they had was dropped.
+    #[error("{0}")]
+    Exhausted(String),
     /// Nobody waits for the call any more.
     #[error("The call was aborted")]
     Aborted,
@@ -40,6 +43,7 @@ impl ScriptError {
         match self {
             Self::Thrown { .. } => "script_threw",
             Self::Interrupted(_) => "script_interrupted",
+            Self::Exhausted(_) => "script_exhausted",
             Self::Aborted => "script_aborted",
             Self::Closed => "script_closed",
             Self::Ended => "script_ended",

@@ -177,6 +177,14 @@ impl Watch {
         true
     }
 
+    /// The error of all calls when memory stays over the limit.
+    pub(crate) fn exhaustion(&self) -> ScriptError {
+        ScriptError::Exhausted(format!(
+            "The extensions held more than {} MB of memory and were unloaded",
+            self.memory_limit.get() >> 20,
+        ))
+    }
+
     /// Whether memory is still over the limit.
     pub(crate) fn is_full(&self) -> bool {
         self.used.load(Ordering::Relaxed) > self.memory_limit.get()

@@ -30,6 +30,8 @@ pub enum UncaughtKind {
     Callback,
     /// Work in the background was interrupted.
     Interrupted,
+    /// The scripts held too much memory: all generations are gone. Reported once for all of them.
+    Exhausted,
 }
 
 /// How an engine is set up.

@@ -3,14 +3,14 @@
 //! One turn is one request or one timer, then every job it left behind. Everything happens in one
 //! task, so the engine is never entered twice.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rquickjs::AsyncRuntime;
 use tokio::sync::{mpsc, oneshot};
@@ -29,6 +29,9 @@ use super::shared::Shared;
 
 /// How much is allocated before garbage is looked for. Loading makes next to none.
 const FIRST_COLLECTION: usize = 4 << 20;
+
+/// How long memory may stay over the limit before all generations are given up.
+const FULL_GRACE: Duration = Duration::from_millis(250);
 
 /// What the handle asks of the thread.
 pub(crate) enum Request {
@@ -69,15 +72,45 @@ pub(crate) fn start(
             };
             let local = tokio::task::LocalSet::new();
             local.block_on(&executor, async move {
-                if let Some(mut engine) = Engine::new(options, stop).await {
-                    engine.prepare().await;
-                    engine.serve(inbox).await;
-                }
+                serve_all(options, inbox, stop).await;
             });
             drop(local);
             executor.shutdown_background();
         })?;
     Ok(())
+}
+
+/// Serves requests with one engine after the other: one that has no memory left is dropped with all it holds.
+async fn serve_all(
+    options: ScriptOptions,
+    mut inbox: mpsc::UnboundedReceiver<Request>,
+    stop: Arc<Stop>,
+) {
+    let Some(mut engine) = Engine::new(Rc::new(options), Arc::clone(&stop), None).await else {
+        return;
+    };
+    engine.prepare().await;
+    while let Served::Exhausted(lost) = engine.serve(&mut inbox).await {
+        let options = Rc::clone(&engine.options);
+        drop(engine);
+        let Some(next) = Engine::new(options, Arc::clone(&stop), Some(lost)).await else {
+            return;
+        };
+        engine = next;
+    }
+}
+
+/// Why an engine stopped serving.
+enum Served {
+    /// The handle is gone.
+    All,
+    Exhausted(Lost),
+}
+
+/// Generations of an engine that had no memory left.
+struct Lost {
+    last: Generation,
+    error: ScriptError,
 }
 
 struct Engine {
@@ -93,10 +126,16 @@ struct Engine {
     untidy: bool,
     /// How quickly requests follow each other.
     requests: Pace,
+    /// Memory is over the limit, and collecting garbage does not help.
+    exhausted: Cell<bool>,
+    /// Since when memory is over the limit.
+    full_since: Cell<Option<Instant>>,
+    /// What the engine before this one lost.
+    lost: Option<Lost>,
 }
 
 impl Engine {
-    async fn new(options: ScriptOptions, stop: Arc<Stop>) -> Option<Self> {
+    async fn new(options: Rc<ScriptOptions>, stop: Arc<Stop>, lost: Option<Lost>) -> Option<Self> {
         let watch = Rc::new(Watch::new(options.busy_limit, options.memory_limit, stop));
         let (used, most) = watch.memory();
         let runtime = AsyncRuntime::new_with_alloc(Heap::new(used, most)).ok()?;
@@ -124,17 +163,24 @@ impl Engine {
             first: None,
             rejections,
             runtime,
-            options: Rc::new(options),
+            options,
             loading,
             watch,
             untidy: false,
             requests: Pace::default(),
+            exhausted: Cell::new(false),
+            full_since: Cell::new(None),
+            lost,
         })
     }
 
-    async fn serve(mut self, mut inbox: mpsc::UnboundedReceiver<Request>) {
+    async fn serve(&mut self, inbox: &mut mpsc::UnboundedReceiver<Request>) -> Served {
         loop {
             self.finish_jobs().await;
+            self.look_at_memory().await;
+            if self.exhausted.get() {
+                return Served::Exhausted(self.abandon());
+            }
             self.report_rejections().await;
             self.drop_finished().await;
             if self.fire_one().await {
@@ -150,7 +196,7 @@ impl Engine {
                 self.handle(request).await;
                 continue;
             }
-            let due = self.next_timer();
+            let due = self.next_timer().into_iter().chain(self.next_look()).min();
             tokio::select! {
                 biased;
                 () = self.progress() => {}
@@ -169,12 +215,62 @@ impl Engine {
                 }
             }
         }
+        self.let_go(&ScriptError::Ended);
+        Served::All
+    }
+
+    /// Answers every unfinished call with `error` and lets go of what belongs to the engine.
+    fn let_go(&mut self, error: &ScriptError) {
         for realm in self.realms.values() {
             realm.close();
-            realm.fail_all(&ScriptError::Ended);
+            realm.fail_all(error);
         }
         self.rejections.borrow_mut().take();
         crate::ops::forget();
+    }
+
+    /// Gives up all generations: their values cannot be told apart from those that take the memory.
+    fn abandon(&mut self) -> Lost {
+        let error = self.watch.exhaustion();
+        let before = self.lost.take().map(|lost| lost.last);
+        let last = self.realms.last_key_value().map(|(last, _)| *last);
+        self.let_go(&error);
+        if let Some((_, realm)) = self.realms.last_key_value() {
+            realm
+                .shared()
+                .report_error(UncaughtKind::Exhausted, error.clone());
+        }
+        Lost {
+            last: last.max(before).unwrap_or(Generation::FIRST),
+            error,
+        }
+    }
+
+    /// Notes when memory stays over the limit although garbage is collected. A script that is interrupted, or gets no
+    /// more memory, most often gives back what it has; this comes after that.
+    async fn look_at_memory(&self) {
+        if !self.watch.is_full() {
+            self.full_since.set(None);
+            return;
+        }
+        let Some(since) = self.full_since.get() else {
+            self.full_since.set(Some(Instant::now()));
+            return;
+        };
+        if since.elapsed() < FULL_GRACE {
+            return;
+        }
+        self.runtime.run_gc().await;
+        if self.watch.is_full() {
+            self.exhausted.set(true);
+        } else {
+            self.full_since.set(None);
+        }
+    }
+
+    /// When to look at the memory again.
+    fn next_look(&self) -> Option<Instant> {
+        self.full_since.get().map(|since| since + FULL_GRACE)
     }
 
     async fn handle(&mut self, request: Request) {
@@ -191,7 +287,11 @@ impl Engine {
             Request::Call(call) => match self.realms.get(&call.generation) {
                 Some(realm) => realm.call(call).await,
                 None => {
-                    let _ = call.reply.send(Err(ScriptError::Closed));
+                    let lost = self.lost.as_ref();
+                    let error = lost
+                        .filter(|lost| call.generation <= lost.last)
+                        .map_or(ScriptError::Closed, |lost| lost.error.clone());
+                    let _ = call.reply.send(Err(error));
                 }
             },
             Request::Forget(generation, call) => {
@@ -243,7 +343,10 @@ impl Engine {
     /// Runs jobs and native operations until none can go on.
     async fn finish_jobs(&self) {
         self.watch.begin();
-        while self.one_job().await {}
+        // Jobs that each leave another one behind must not keep this thread when the memory is gone.
+        while !self.exhausted.get() && self.one_job().await {
+            self.look_at_memory().await;
+        }
     }
 
     /// Runs one job; `false` when there is none.
@@ -262,6 +365,7 @@ impl Engine {
         loop {
             self.watch.begin();
             if self.one_job().await {
+                self.look_at_memory().await;
                 return;
             }
             let mut slept = false;
@@ -368,7 +472,7 @@ async fn sleep_until(due: Option<Instant>) {
 /// Waits for a quiet moment, if there is anything to put in order.
 async fn tidy_later(untidy: bool) {
     if untidy {
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
     } else {
         std::future::pending::<()>().await;
     }
