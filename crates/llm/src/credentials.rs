@@ -122,14 +122,16 @@ impl Credentials {
         stored: &Entries,
         configured: Option<&Secret>,
     ) -> bool {
-        configured.is_some()
-            || self.runtime_key(provider).is_some()
+        self.runtime_key(provider).is_some()
             || match stored.get(provider) {
-                Some(Stored::ApiKey { .. }) => true,
+                Some(Stored::ApiKey { key: Some(_), .. }) => true,
+                Some(Stored::ApiKey { key: None, env }) => {
+                    self.environment.with(env).has_credentials(provider)
+                }
                 Some(Stored::Login { expires, .. }) => *expires > now_millis(),
-                Some(Stored::Unknown) | None => false,
+                Some(Stored::Unusable) => false,
+                None => configured.is_some() || self.environment.has_credentials(provider),
             }
-            || self.environment.has_credentials(provider)
     }
 
     /// The error for a provider without a key; `None` when it has one.
@@ -142,8 +144,13 @@ impl Credentials {
         if self.has(provider, &stored, configured) {
             return None;
         }
-        let (provider, hint) = (provider.to_owned(), self.hint(provider));
-        Some(match stored.get(&provider) {
+        let entry = stored.get(provider);
+        let hint = match entry {
+            Some(entry) => self.hint_for_entry(provider, entry),
+            None => self.hint(provider),
+        };
+        let provider = provider.to_owned();
+        Some(match entry {
             Some(Stored::Login { .. }) => CredentialError::Expired { provider, hint },
             _ => CredentialError::Missing { provider, hint },
         })
@@ -161,22 +168,28 @@ impl Credentials {
             return Ok(Some(key));
         }
         let entries = self.auth.entries();
-        match entries.get(provider) {
-            Some(Stored::ApiKey { key }) => {
-                return self.value(provider, "API key", key).await.map(Some);
+        let found = match entries.get(provider) {
+            Some(Stored::ApiKey {
+                key: Some(key),
+                env,
+            }) => {
+                let environment = self.environment.with(env);
+                let key = self.value_in(&environment, provider, "API key", key).await;
+                return key.map(Some);
             }
+            Some(Stored::ApiKey { key: None, env }) => self.environment.with(env).key(provider),
             Some(Stored::Login { access, expires }) if *expires > now_millis() => {
                 return Ok(Some(access.clone()));
             }
-            _ => {}
-        }
-        if let Some(key) = self.environment.key(provider) {
-            return Ok(Some(Secret::from(key)));
-        }
-        match (configured, self.missing(provider, configured)) {
-            (Some(key), _) => self.value(provider, "API key", key).await.map(Some),
-            (None, Some(error)) => Err(error),
-            (None, None) => Ok(None),
+            Some(Stored::Login { .. } | Stored::Unusable) => None,
+            None => match (self.environment.key(provider), configured) {
+                (None, Some(key)) => return self.value(provider, "API key", key).await.map(Some),
+                (key, _) => key,
+            },
+        };
+        match found {
+            Some(key) => Ok(Some(Secret::from(key))),
+            None => self.missing(provider, configured).map_or(Ok(None), Err),
         }
     }
 
@@ -191,9 +204,12 @@ impl Credentials {
         known.extend(self.environment.key(provider).map(Secret::from));
         let mut texts: Vec<Secret> = configured.into_iter().cloned().collect();
         match stored.get(provider) {
-            Some(Stored::ApiKey { key }) => texts.push(key.clone()),
+            Some(Stored::ApiKey { key, env }) => {
+                texts.extend(key.clone());
+                known.extend(self.environment.with(env).key(provider).map(Secret::from));
+            }
             Some(Stored::Login { access, .. }) => known.push(access.clone()),
-            Some(Stored::Unknown) | None => {}
+            Some(Stored::Unusable) | None => {}
         }
         for text in texts {
             let value = text.expose_secret();
@@ -212,6 +228,16 @@ impl Credentials {
         what: &str,
         text: &Secret,
     ) -> Result<Secret, CredentialError> {
+        self.value_in(&self.environment, provider, what, text).await
+    }
+
+    async fn value_in(
+        &self,
+        environment: &Environment,
+        provider: &str,
+        what: &str,
+        text: &Secret,
+    ) -> Result<Secret, CredentialError> {
         if let Some(command) = text.expose_secret().strip_prefix('!') {
             let output = self.commands.output(command).await;
             return output.map_err(|reason| CredentialError::Command {
@@ -220,8 +246,30 @@ impl Credentials {
                 reason,
             });
         }
-        let variable = self.environment.get(text.expose_secret());
+        let variable = environment.get(text.expose_secret());
         Ok(variable.map_or_else(|| text.clone(), Secret::from))
+    }
+
+    /// What to do about an entry of `auth.json` that cannot be used.
+    fn hint_for_entry(&self, provider: &str, entry: &Stored) -> String {
+        let auth = self.directory.join("auth.json");
+        let auth = auth.display();
+        let instead = match key_variables(provider) {
+            [] => String::new(),
+            variables => format!(" to use {}", variables.join(" or ")),
+        };
+        let remove = format!("remove the entry \"{provider}\" from {auth}{instead}");
+        match entry {
+            Stored::Login { .. } => {
+                format!("The login in {auth} has expired. Log in again with pi, or {remove}.")
+            }
+            Stored::ApiKey { .. } => format!(
+                "The entry \"{provider}\" in {auth} has neither \"key\" nor an \"env\" with a key. Add one, or {remove}."
+            ),
+            Stored::Unusable => format!(
+                "The entry \"{provider}\" in {auth} is not a key or a login that pinion knows. Repair it, or {remove}."
+            ),
+        }
     }
 
     /// What to do about a missing key.

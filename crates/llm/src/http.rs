@@ -137,7 +137,7 @@ fn extra_certificates() -> Result<Vec<Certificate>, String> {
             path.display()
         )
     };
-    let bundle = std::fs::read(&path).map_err(|error| unusable(&error))?;
+    let bundle = pinion_files::read(path.as_ref(), 16 << 20).map_err(|error| unusable(&error))?;
     Certificate::from_pem_bundle(&bundle).map_err(|error| unusable(&error))
 }
 

@@ -4,7 +4,6 @@
 //! headers are kept as they are written and resolved when a request is made.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +15,9 @@ use serde_json::{Map, Value};
 
 use crate::relaxed_json::{Problem, cleaned, members};
 use crate::{Notice, catalog};
+
+/// More than any number of models needs; a larger file is a mistake.
+const LARGEST: u64 = 16 << 20;
 
 /// What the file says of one provider.
 #[derive(Debug, Clone, Default)]
@@ -103,7 +105,7 @@ struct CostOverride {
 
 /// Reads the file; no file is an empty one.
 pub(crate) fn read(path: &Path) -> (Providers, Vec<Notice>) {
-    match fs::read_to_string(path) {
+    match pinion_files::read_text(path, LARGEST) {
         Ok(text) => parse(path, &text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Default::default(),
         Err(error) => (

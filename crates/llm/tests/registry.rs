@@ -414,6 +414,112 @@ async fn stored_logins_are_used_until_they_expire() {
     let error = registry.api_key(&model).await.unwrap_err();
     assert!(matches!(error, CredentialError::Expired { .. }), "{error}");
     assert!(error.to_string().contains("OPENAI_API_KEY"), "{error}");
+
+    // A stored entry owns its provider: what else there is is not used in its place.
+    let models = r#"{"providers":{"openai":{"apiKey":"from-models"}}}"#;
+    let home = home
+        .variable("OPENAI_API_KEY", "from-environment")
+        .file("models.json", models);
+    let registry = home.quiet();
+    assert!(!registry.has_credentials("openai"));
+    assert_eq!(registry.api_key(&model).await.unwrap_err(), error);
+    assert_eq!(registry.check_credentials(&model).unwrap_err(), error);
+    assert!(
+        error
+            .to_string()
+            .contains("Log in again with pi, or remove the entry \"openai\""),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn an_entry_that_is_not_understood_owns_its_provider_too() {
+    for entry in [
+        r#"{"type":"later"}"#,
+        r#"{"key":"k"}"#,
+        r#"{"type":"api_key","key":7}"#,
+        "3",
+    ] {
+        let home = Home::new()
+            .file("auth.json", &format!(r#"{{"openai":{entry}}}"#))
+            .variable("OPENAI_API_KEY", "from-environment");
+        let (registry, notices) = home.load();
+        let model = registry.find("openai", "gpt-5.4").unwrap();
+        let error = registry.api_key(&model).await.unwrap_err().to_string();
+        assert!(error.contains("Repair it, or remove the entry"), "{error}");
+        assert_eq!(notices.is_empty(), entry.contains("later"), "{notices:?}");
+        for notice in notices {
+            assert!(
+                notice.contains(r#"an entry is {"type":"api_key""#),
+                "{notice}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn env_of_an_entry_wins_over_the_environment_for_its_provider() {
+    let auth = json!({
+        "openai": {"type": "api_key", "env": {"OPENAI_API_KEY": "of-entry"}},
+        "mistral": {"type": "api_key", "key": "NAMED", "env": {"NAMED": "named-in-entry"}},
+        "groq": {"type": "api_key"},
+    });
+    let home = Home::new()
+        .file("auth.json", &auth.to_string())
+        .variable("OPENAI_API_KEY", "from-environment")
+        .variable("MISTRAL_API_KEY", "from-environment");
+    let registry = home.quiet();
+    let first = |provider: &str| {
+        let all = registry.all();
+        all.into_iter()
+            .find(|model| model.provider == provider)
+            .unwrap()
+    };
+    assert_eq!(key(&registry, &first("openai")).await, "of-entry");
+    assert_eq!(key(&registry, &first("mistral")).await, "named-in-entry");
+    let masked: Vec<_> = registry.known_keys();
+    assert!(masked.iter().any(|key| key.expose_secret() == "of-entry"));
+    let error = registry.api_key(&first("groq")).await.unwrap_err();
+    assert!(
+        error.to_string().contains("has neither \"key\" nor"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_hint_does_not_suggest_what_cannot_work() {
+    let registry = Home::new().quiet();
+    for provider in ["amazon-bedrock", "openai-codex"] {
+        let all = registry.all();
+        let model = all.iter().find(|model| model.provider == provider).unwrap();
+        let error = registry.check_credentials(model).unwrap_err().to_string();
+        assert!(
+            error.contains("pinion does not speak the API of"),
+            "{error}"
+        );
+        assert!(
+            !error.contains("AWS_") && !error.contains("auth.json"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_does_not_stop_the_start() {
+    let home = Home::new();
+    for name in ["models.json", "auth.json"] {
+        let path = home.directory.path().join(name);
+        let made = std::process::Command::new("mkfifo")
+            .args(["-m", "600"])
+            .arg(path)
+            .status();
+        assert!(made.unwrap().success());
+    }
+    let (_, notices) = home.load();
+    assert_eq!(notices.len(), 2, "{notices:?}");
+    for notice in notices {
+        assert!(notice.contains("is a FIFO, not a regular file"), "{notice}");
+    }
 }
 
 #[test]

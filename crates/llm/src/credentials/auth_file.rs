@@ -3,37 +3,84 @@
 //! The file belongs to the user and to other programs as well: it is read again when it has
 //! changed, entries we do not understand are kept, and a file we cannot read is never replaced.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use pinion_files::{LockDirectory, Replace};
 use pinion_message::{Millis, Secret};
 use secrecy::ExposeSecret;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::Notice;
 use crate::relaxed_json::{Problem, cleaned, members};
 
-/// One stored credential.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+/// More than any number of keys needs; a larger file is a mistake.
+const LARGEST: u64 = 4 << 20;
+/// How long a change waits for pi or another pinion, and how old their lock may be, as in pi.
+const LOCK_LIMIT: Duration = Duration::from_secs(30);
+/// What an entry may look like.
+const FORMS: &str = r#"an entry is {"type":"api_key","key":"…"}, {"type":"api_key","env":{"NAME":"…"}} or a login of pi ({"type":"oauth","access":"…","expires":…})"#;
+
+/// One stored credential. It owns its provider: no other source is asked while it is there.
+#[derive(Debug, Clone)]
 pub(crate) enum Stored {
-    /// A key, or how to get it.
-    ApiKey { key: Secret },
-    /// A login made by another program; we use it until it expires and never renew it.
-    #[serde(rename = "oauth")]
-    Login {
-        access: Secret,
-        #[serde(default)]
-        expires: Millis,
+    /// A key, or how to get it; without one, `env` says how to reach the provider.
+    ApiKey {
+        key: Option<Secret>,
+        env: BTreeMap<String, Secret>,
     },
-    /// A kind we do not know.
-    #[serde(other)]
-    Unknown,
+    /// A login made by another program; used until it expires and never renewed.
+    Login { access: Secret, expires: Millis },
+    /// An entry of a type or form that this version does not know.
+    Unusable,
+}
+
+impl Stored {
+    /// Reads an entry; the error says what is wrong with it.
+    fn parse(text: &str) -> Result<Self, String> {
+        let Ok(Value::Object(entry)) = serde_json::from_str(text) else {
+            return Err(FORMS.to_owned());
+        };
+        let text = |name: &str| match entry.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.as_str())),
+            Some(_) => Err(format!("\"{name}\" must be a text; {FORMS}")),
+        };
+        match text("type")? {
+            Some("api_key") => {
+                let env = match entry.get("env") {
+                    None | Some(Value::Null) => Some(BTreeMap::new()),
+                    Some(Value::Object(env)) => env
+                        .iter()
+                        .map(|(name, value)| Some((name.clone(), Secret::from(value.as_str()?))))
+                        .collect(),
+                    Some(_) => None,
+                };
+                Ok(Self::ApiKey {
+                    key: text("key")?.map(Secret::from),
+                    env: env
+                        .ok_or_else(|| format!("\"env\" must be an object of texts; {FORMS}"))?,
+                })
+            }
+            Some("oauth") => {
+                let expires = entry.get("expires").and_then(Value::as_f64);
+                let access = text("access")?;
+                Ok(Self::Login {
+                    access: access
+                        .map(Secret::from)
+                        .ok_or_else(|| format!("\"access\" is missing; {FORMS}"))?,
+                    expires: expires.unwrap_or_default() as Millis,
+                })
+            }
+            // Later versions of pi may know more.
+            Some(_) => Ok(Self::Unusable),
+            None => Err(format!("\"type\" is missing; {FORMS}")),
+        }
+    }
 }
 
 /// The entries by provider.
@@ -86,7 +133,9 @@ impl AuthFile {
 
     /// Stores a key, leaving every other entry as it is.
     pub(crate) fn store_key(&self, provider: &str, key: &Secret) -> io::Result<()> {
-        let mut entries: Map<String, Value> = match fs::read_to_string(&self.path) {
+        make_directory(&self.path)?;
+        let _lock = LockDirectory::take(&self.path, LOCK_LIMIT, LOCK_LIMIT)?;
+        let mut entries: Map<String, Value> = match pinion_files::read_text(&self.path, LARGEST) {
             Ok(text) => serde_json::from_str(&cleaned(&text)).map_err(io::Error::other)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
             Err(error) => return Err(error),
@@ -94,7 +143,7 @@ impl AuthFile {
         let entry = json!({"type": "api_key", "key": key.expose_secret()});
         entries.insert(provider.to_owned(), entry);
         let text = serde_json::to_string_pretty(&entries).map_err(io::Error::other)?;
-        replace_private(&self.path, text.as_bytes())
+        pinion_files::replace(&self.path, text.as_bytes(), Replace::PRIVATE)
     }
 }
 
@@ -105,7 +154,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 
 /// Everything in the file that can be used, and what cannot.
 fn read(path: &Path) -> (Entries, Vec<Notice>) {
-    let text = match fs::read_to_string(path) {
+    let text = match pinion_files::read_text(path, LARGEST) {
         Ok(text) => cleaned(&text),
         Err(error) => {
             let notice = Notice::new(format!("{}: cannot be read: {error}", path.display()));
@@ -123,16 +172,14 @@ fn read(path: &Path) -> (Entries, Vec<Notice>) {
         notices.push(Notice::in_file(path, &problem, rest));
     }
     for (provider, raw) in members {
-        match serde_json::from_str(raw.get()) {
-            Ok(entry) => {
-                entries.insert(provider, entry);
-            }
-            Err(error) => {
-                let problem = Problem::from_error(&text, raw.get(), &error);
-                let rest = format!("the entry for \"{provider}\" is ignored");
-                notices.push(Notice::in_file(path, &problem, &rest));
-            }
-        }
+        let entry = Stored::parse(raw.get()).unwrap_or_else(|wrong| {
+            let problem = Problem::with_part(&text, raw.get(), wrong);
+            let rest =
+                format!("\"{provider}\" cannot be used until its entry is repaired or removed");
+            notices.push(Notice::in_file(path, &problem, &rest));
+            Stored::Unusable
+        });
+        entries.insert(provider, entry);
     }
     (entries, notices)
 }
@@ -152,32 +199,13 @@ fn readable_by_others(path: &Path) -> Option<Notice> {
     None
 }
 
-/// Replaces a file in one step; only its owner may read it.
-fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
+fn make_directory(file: &Path) -> io::Result<()> {
+    let directory = file.parent().unwrap_or(Path::new("."));
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-        builder.mode(0o700);
-        options.mode(0o600);
-    }
-    builder.create(directory)?;
-    // Unique enough: one process stores one key at a time, and `create_new` refuses a clash.
-    let draft = path.with_extension(format!("json.{}", std::process::id()));
-    let written = (|| {
-        let mut file = options.open(&draft)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&draft, path)
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    written
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
 }
 
 #[cfg(test)]
@@ -187,7 +215,7 @@ mod tests {
     fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("auth.json");
-        replace_private(&path, text.as_bytes()).unwrap();
+        pinion_files::replace(&path, text.as_bytes(), Replace::PRIVATE).unwrap();
         (directory, path)
     }
 
@@ -198,14 +226,22 @@ mod tests {
         );
         let (auth, notices) = AuthFile::open(path);
         assert!(matches!(auth.entries()["a"], Stored::ApiKey { .. }));
-        assert!(matches!(auth.entries()["c"], Stored::Unknown));
-        assert!(!auth.entries().contains_key("b"));
+        assert!(matches!(auth.entries()["c"], Stored::Unusable));
+        assert!(matches!(auth.entries()["b"], Stored::Unusable));
         let [notice] = notices.as_slice() else {
             panic!("{notices:?}")
         };
         assert!(notice.message.contains("auth.json: line "), "{notice:?}");
         assert!(
-            notice.message.contains("the entry for \"b\" is ignored"),
+            notice
+                .message
+                .contains("\"key\" must be a text; an entry is {"),
+            "{notice:?}"
+        );
+        assert!(
+            notice
+                .message
+                .ends_with("\"b\" cannot be used until its entry is repaired or removed"),
             "{notice:?}"
         );
     }
@@ -220,6 +256,24 @@ mod tests {
         // What cannot be understood is not overwritten.
         assert!(auth.store_key("c", &Secret::from("k")).is_err());
         assert!(fs::read_to_string(path).unwrap().ends_with("{\"type"));
+    }
+
+    #[test]
+    fn a_pipe_or_a_device_is_not_read_and_not_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("auth.json");
+        std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+        let (auth, notices) = AuthFile::open(path.clone());
+        assert!(auth.entries().is_empty());
+        assert!(
+            notices[0]
+                .message
+                .contains("is a device, not a regular file"),
+            "{notices:?}"
+        );
+        auth.store_key("openai", &Secret::from("k")).unwrap_err();
+        assert!(path.is_symlink() && !path.is_file());
+        assert!(!directory.path().join("auth.json.lock").exists());
     }
 
     #[test]

@@ -4,6 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use pinion_message::Secret;
+use secrecy::ExposeSecret;
+
 /// Where environment variables are looked up.
 #[derive(Debug, Clone, Default)]
 pub enum Environment {
@@ -14,6 +17,8 @@ pub enum Environment {
     Asked(fn(&str) -> Option<String>),
     /// Only these.
     Fixed(BTreeMap<String, String>),
+    /// These, and where they say nothing, another.
+    Over(BTreeMap<String, Secret>, Box<Environment>),
 }
 
 impl Environment {
@@ -25,8 +30,20 @@ impl Environment {
             Self::Process => std::env::var(name).ok(),
             Self::Asked(ask) => ask(name),
             Self::Fixed(variables) => variables.get(name).cloned(),
+            Self::Over(variables, below) => match variables.get(name) {
+                Some(value) => Some(value.expose_secret().to_owned()),
+                None => below.get(name),
+            },
         };
         value.filter(|value| !value.is_empty())
+    }
+
+    /// The same variables with those of an entry of `auth.json`, which win.
+    pub(crate) fn with(&self, entry: &BTreeMap<String, Secret>) -> Self {
+        if entry.is_empty() {
+            return self.clone();
+        }
+        Self::Over(entry.clone(), Box::new(self.clone()))
     }
 
     fn has(&self, name: &str) -> bool {

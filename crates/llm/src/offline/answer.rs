@@ -3,7 +3,6 @@
 //! A script in the prompt comes first, then a script file, then results of its own calls, then
 //! plain requests. The place in a script is counted off the history, so that it survives a restart.
 
-use std::fs;
 use std::time::Duration;
 
 use pinion_message::{Block, Message, StopReason, ToolResultMessage};
@@ -12,6 +11,9 @@ use super::request::PlainRequest;
 use super::script::{CHUNK, Call, Paced, Script, Step, Turn};
 use super::{PROVIDER, SCENARIO_PREFIX, SCENARIO_VARIABLE};
 use crate::Request;
+
+/// The largest scenario in bytes.
+const LARGEST: u64 = 64 << 20;
 
 /// How much of a tool's output is shown again.
 const SHOWN_LINES: usize = 12;
@@ -60,7 +62,8 @@ fn scripted_turn(request: &Request) -> Result<Option<Turn>, String> {
             _ => return Ok(None),
         },
     };
-    let text = fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
+    let text = pinion_files::read_text(file.as_ref(), LARGEST)
+        .map_err(|error| format!("{file}: {error}"))?;
     let script = Script::parse(&text).map_err(|why| format!("{file}: {why}"))?;
     let answers = request
         .messages
