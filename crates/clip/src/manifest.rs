@@ -1,9 +1,9 @@
 //! What a clip says about itself: commands, slots, hints.
 //!
 //! Clips and package files write manifests in several forms; here all of them become one. The schemas in it are for people,
-//! forms and models: calls are never checked against them, because the clip checks its input itself and the schemas the
-//! public SDK writes call fields with a default required.
+//! forms and models, and the inputs of calls are checked against them ([`Manifest::check_input`]).
 
+mod check;
 mod forms;
 mod schema;
 
@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use check::{InputChecks, nearest};
 
 /// A manifest in its one stored form; see [`Manifest::normalise`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +51,9 @@ pub struct Manifest {
     /// Calls it wants to get by the clock.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedules: Vec<Schedule>,
+    /// Compiled schemas of inputs; not part of what a manifest says.
+    #[serde(skip)]
+    pub checks: InputChecks,
 }
 
 /// One command of a clip.
@@ -183,6 +188,7 @@ impl Manifest {
             } else {
                 said.schedules.clone()
             },
+            checks: InputChecks::default(),
         }
     }
 

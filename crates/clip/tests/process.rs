@@ -291,6 +291,7 @@ async fn a_process_that_hangs_is_ended_and_the_next_call_starts_another() {
     place.limits.late_time = Duration::from_millis(200);
     place.limits.hung_time = Duration::from_millis(800);
     let clip = place.clip();
+    assert_eq!(ask(&clip, "echo", &json!(0)).await.unwrap(), 0);
     for _ in 0..2 {
         too_short(&clip).await;
     }
@@ -340,6 +341,21 @@ async fn a_deadline_counts_while_waiting_for_a_process() {
         Code::DeadlineExceeded
     );
     assert_eq!(clip.status().state, State::Error);
+}
+
+#[tokio::test]
+async fn a_crash_says_the_last_lines_of_the_error_output() {
+    let body = r#"register; next; for n in 1 2 3 4 5 6 7 8 9 10 11; do echo "line $n" >&2; done; echo >&2; printf 'ValueError: many' >&2; exit 1"#;
+    let place = script(EXEC, body);
+    let clip = place.clip();
+    let error = ask(&clip, "a", &json!({})).await.unwrap_err();
+    let lines: Vec<&str> = error.message.lines().collect();
+    assert_eq!(lines[0], "clip process crashed: exit code 1");
+    assert_eq!(
+        (lines.len(), lines[1], lines[10]),
+        (11, "line 3", "ValueError: many")
+    );
+    assert_eq!(clip.status().message, lines[0]);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use pinion_access::Principal;
 use pinion_clip::data::{DataAnswer, DataOperation};
 use pinion_clip::logs::ClipLog;
+use pinion_clip::manifest::nearest;
 use pinion_clip::web::{WebAnswer, WebRequest};
 use pinion_clip::{CallError, Snapshot};
 use pinion_status::{Code, Failure};
@@ -122,6 +123,25 @@ pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
         self.snapshot().manifest.accepts(command)
     }
 
+    /// Refuses a call of a command that it does not have, or with an input that the command's schema does not allow. An input that
+    /// comes in parts is checked by what gathers it.
+    fn check(&self, call: &Call) -> Result<(), Failure> {
+        let manifest = self.snapshot().manifest;
+        if !self.accepts(&call.command) {
+            let names = manifest.commands.iter().map(|command| &command.name);
+            let hint = did_you_mean(nearest(&call.command, names));
+            let message = format!(
+                "clip \"{}\" does not support command \"{}\"{hint}",
+                manifest.name, call.command
+            );
+            return Err(Failure::new(Code::NotFound, message));
+        }
+        match call.more {
+            Some(_) => Ok(()),
+            None => manifest.check_input(&call.command, &call.input),
+        }
+    }
+
     /// Whether callers must know a secret.
     fn is_guarded(&self) -> bool {
         false
@@ -162,6 +182,11 @@ pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
     fn log(&self) -> Option<Arc<ClipLog>> {
         None
     }
+}
+
+/// The end of a message about a name that is not known.
+pub(crate) fn did_you_mean(name: Option<&str>) -> String {
+    name.map_or(String::new(), |name| format!("; did you mean \"{name}\"?"))
 }
 
 fn missing(what: &str) -> Failure {

@@ -9,11 +9,12 @@ use futures_util::{Stream, StreamExt};
 use jiff::Timestamp;
 use pinion_access::{ClipView, Gate, Method, Principal, Scope};
 use pinion_clip::logs::{ClipLog, Level, Origin};
+use pinion_clip::manifest::nearest;
 use pinion_clip::{Aggregate, CallError};
 use pinion_status::{Code, Failure};
 use tokio::time::{Instant, Sleep};
 
-use crate::endpoint::{Answers, Call, Endpoint, Input, Patience, failed};
+use crate::endpoint::{Answers, Call, Endpoint, Input, Patience, did_you_mean, failed};
 use crate::issuer::{Issuer, Keys};
 use crate::limits::Limits;
 use crate::provider::Sessions;
@@ -205,7 +206,18 @@ impl Hub {
             Err(failure) if failure.code == Code::NotFound => self.table.get(name),
             Err(failure) => return Err(failure),
         };
-        caller.find(method, name, found, |route| view(route))
+        let found = caller.find(method, name, found, |route| view(route));
+        found.map_err(|failure| match failure.code {
+            Code::NotFound => self.with_nearest(caller, name, failure),
+            _ => failure,
+        })
+    }
+
+    /// Adds the name of a clip that `caller` sees and probably meant.
+    fn with_nearest(&self, caller: &Principal, name: &str, failure: Failure) -> Failure {
+        let visible = self.visible(caller);
+        let hint = did_you_mean(nearest(name, visible.iter().map(|route| &route.alias)));
+        Failure::new(failure.code, format!("{}{hint}", failure.message))
     }
 
     /// All that `caller` may see, by alias.
@@ -219,12 +231,7 @@ impl Hub {
             Ok(route) => route,
             Err(failure) => return failed(CallError::Unanswered(failure)),
         };
-        if !route.endpoint.accepts(&call.command) {
-            let message = format!(
-                "clip \"{}\" does not support command \"{}\"",
-                route.alias, call.command
-            );
-            let failure = Failure::new(Code::NotFound, message);
+        if let Err(failure) = route.endpoint.check(&call) {
             return failed(CallError::Unanswered(failure));
         }
         let Some(silence) = self.settings.silence else {

@@ -299,7 +299,13 @@ impl Endpoint for Installed {
         let first = std::mem::take(&mut call.input);
         let gathered = async move {
             match gather(first, more).await {
-                Ok(input) => self.call(Call { input, ..call }),
+                Ok(input) => {
+                    let call = Call { input, ..call };
+                    match self.check(&call) {
+                        Ok(()) => self.call(call),
+                        Err(failure) => failed(CallError::Unanswered(failure)),
+                    }
+                }
                 Err(failure) => failed(CallError::Unanswered(failure)),
             }
         };

@@ -15,6 +15,7 @@ use crate::clip::Scheduler;
 use crate::clock::{Mark, Timed};
 use crate::cron;
 use crate::history::Execution;
+use crate::request::Request;
 use crate::schedule::Schedule;
 
 /// How long a call may take.
@@ -107,10 +108,7 @@ impl Scheduler {
             return;
         };
         let id = schedule.id.clone();
-        let input = match schedule.input.as_str() {
-            "" => "{}",
-            text => text,
-        };
+        let input = Request::input(&schedule.input);
         let mut call = Call::new(
             schedule.caller(),
             schedule.command.clone(),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 
-use pinion_access::Principal;
+use pinion_access::{Method, Principal};
 use pinion_clip::logs::{Level, Origin};
 use pinion_clip::manifest::Manifest;
 use pinion_clip::{CallError, Snapshot};
@@ -182,6 +182,14 @@ impl Scheduler {
             let message = "schedules are added by those who show a token";
             Failure::new(Code::PermissionDenied, message)
         })?;
+        let hub = self
+            .hub
+            .upgrade()
+            .ok_or_else(|| Failure::new(Code::Unavailable, "the hub is shutting down"))?;
+        let route = hub.find(caller, Method::Invoke, &wish.clip)?;
+        let input = Request::input(&wish.input).to_owned();
+        let call = Call::new(caller.clone(), wish.command.as_str(), input);
+        route.endpoint.check(&call)?;
         let schedule = Schedule {
             id: wish.id,
             clip: wish.clip,
@@ -192,7 +200,6 @@ impl Scheduler {
             enabled: true,
             owner,
         };
-        // A clip that is not there may come; one that is there and not seen is as one that is not there.
         self.book.add(schedule)
     }
 

@@ -56,6 +56,11 @@ struct IdInput {
 }
 
 impl Request {
+    /// The input of a scheduled call, which may have been left out.
+    pub fn input(text: &str) -> &str {
+        if text.is_empty() { "{}" } else { text }
+    }
+
     /// Reads a call.
     pub fn read(command: &str, input: &[u8]) -> Result<Self, Failure> {
         let id = || read::<IdInput>(command, input).map(|input| input.id);
@@ -133,7 +138,7 @@ pub(crate) fn manifest() -> Manifest {
             "clip": {"type": "string", "description": "Which clip to call"},
             "command": {"type": "string", "description": "Which of its commands"},
             "cron": {"type": "string", "description": "When: minute hour day month weekday, with seconds in front if wanted"},
-            "input": {"type": "string", "description": "The input of the call, as JSON text"},
+            "input": {"description": "The input of the call: an object, or JSON text"},
             "description": {"type": "string", "description": "What for"},
         }),
     );

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Command, Dependency, Manifest, Schedule, schema};
+use super::{Command, Dependency, InputChecks, Manifest, Schedule, schema};
 
 pub(super) fn read(value: &Value) -> Manifest {
     let text = |key: &str| string(value.get(key));
@@ -33,6 +33,7 @@ pub(super) fn read(value: &Value) -> Manifest {
         has_web: value.get("has_web").and_then(Value::as_bool) == Some(true)
             || value.get("hasWeb").and_then(Value::as_bool) == Some(true),
         schedules: array(value.get("schedules")).map(schedule).collect(),
+        checks: InputChecks::default(),
     }
 }
 

@@ -1,16 +1,49 @@
-//! The error output of a process, line by line into its log.
+//! The error output of a process, line by line into its log. The last lines are kept: they say why it crashed.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
 use crate::logs::{ClipLog, MAX_LINE};
 
+/// How many lines are kept, and how many letters of each.
+const KEPT_LINES: usize = 10;
+const KEPT_LETTERS: usize = 200;
+
+/// The last lines that a process printed on its error output.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>);
+
+impl LastLines {
+    fn push(&self, line: &[u8]) {
+        let text = String::from_utf8_lossy(&line[..line.len().min(KEPT_LETTERS * 4)]);
+        if text.trim().is_empty() {
+            return;
+        }
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_back(text.chars().take(KEPT_LETTERS).collect());
+        if lines.len() > KEPT_LINES {
+            lines.pop_front();
+        }
+    }
+
+    /// The lines, each behind a line end; empty if there are none.
+    pub(super) fn text(&self) -> String {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().flat_map(|line| ["\n", line]).collect()
+    }
+}
+
 /// Reads to the end. Long lines are cut, never kept waiting.
-pub(super) async fn drain(log: Arc<ClipLog>, mut pipe: Receiver) {
+pub(super) async fn drain(log: Arc<ClipLog>, mut pipe: Receiver, last: LastLines) {
     let mut buffer = vec![0; 16 * 1024];
     let mut line = Vec::new();
+    let take = |line: &[u8]| {
+        log.stderr(line);
+        last.push(line);
+    };
     loop {
         let count = match pipe.read(&mut buffer).await {
             Ok(0) | Err(_) => break,
@@ -21,12 +54,12 @@ pub(super) async fn drain(log: Arc<ClipLog>, mut pipe: Receiver) {
             let room = MAX_LINE.saturating_sub(line.len());
             line.extend_from_slice(&text[..text.len().min(room)]);
             if text.len() < piece.len() {
-                log.stderr(line.strip_suffix(b"\r").unwrap_or(&line));
+                take(line.strip_suffix(b"\r").unwrap_or(&line));
                 line.clear();
             }
         }
     }
     if !line.is_empty() {
-        log.stderr(&line);
+        take(&line);
     }
 }

@@ -15,7 +15,7 @@ use super::launch::{self, Started};
 use super::outbox::{self, Outbox};
 use super::reader::Reader;
 use super::requests::Requests;
-use super::stderr;
+use super::stderr::{self, LastLines};
 use crate::clip::{Issued, Status};
 use crate::logs::Level;
 use crate::shared::{End, Shared, Stage, Wish};
@@ -74,6 +74,7 @@ struct Watch {
     silent: bool,
     writer: JoinHandle<()>,
     stderr: JoinHandle<()>,
+    last_lines: LastLines,
     gone: CancellationToken,
     /// Keeps its token good.
     _token: Option<Issued>,
@@ -105,13 +106,15 @@ impl Watch {
         let requests = Requests::new(shared.clone(), outbox.clone(), gone.clone());
         let reader = Reader::new(shared.clone(), requests).read(started.stdout);
         let writer = outbox::write(shared.clone(), outbox.clone(), started.stdin);
-        let stderr = stderr::drain(shared.log.clone(), started.stderr);
+        let last_lines = LastLines::default();
+        let stderr = stderr::drain(shared.log.clone(), started.stderr, last_lines.clone());
         Self {
             running: started.running,
             reader: tokio::spawn(reader),
             silent: false,
             writer: tokio::spawn(writer),
             stderr: tokio::spawn(stderr),
+            last_lines,
             shared,
             outbox,
             gone,
@@ -314,7 +317,9 @@ impl Watch {
             (None, exit) => {
                 let message = format!("clip process crashed: {}", reason(exit));
                 self.shared.log.system(Level::Error, &message);
-                let error = ClipError::new(Code::Unavailable, message.clone());
+                // Why it crashed is in its last lines, if anywhere.
+                let told = format!("{message}{}", self.last_lines.text());
+                let error = ClipError::new(Code::Unavailable, told);
                 (End::Crashed, error, Status::error(message))
             }
         };

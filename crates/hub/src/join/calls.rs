@@ -235,6 +235,9 @@ async fn answer(
         .ok()
         .filter(|left| *left > 0)
         .and_then(|left| Instant::now().checked_add(Duration::from_millis(left)));
+    if let Err(failure) = endpoint.check(&call) {
+        return result(id, Bytes::new(), Some(&failure), true);
+    }
     let mut answers = endpoint.invoke(call);
     let mut next = answers.next().await;
     loop {

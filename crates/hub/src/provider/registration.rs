@@ -57,6 +57,7 @@ impl Registration {
                     description: it.description.to_string(),
                 })
                 .collect(),
+            ..Manifest::default()
         };
         for (slot, wanted) in &clip.dependency_slots {
             let wanted = Dependency {
