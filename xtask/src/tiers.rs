@@ -278,6 +278,8 @@ const MCP: [&str; 2] = [
     "@modelcontextprotocol/client@2.4.0",
 ];
 const MCP_PYTHON: &str = "mcp==2.3.0";
+/// The official conformance suite for MCP; it knows the revisions up to 2026-07-28.
+const MCP_CONFORMANCE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 
 /// Clients of the hub that others wrote.
 const HUB_CLIENTS: [&str; 4] = [
@@ -463,10 +465,16 @@ fn mcp(effort: Effort) -> Result<Environment, String> {
     programs(effort, &[NODE, NPM])?;
     let directory = target().join("client-tools").join(MCP_PYTHON).join("npm");
     npm_install(&directory, &MCP)?;
-    Ok(vec![
+    let conformance = target().join("client-tools").join(MCP_CONFORMANCE);
+    npm_install(&conformance, &[MCP_CONFORMANCE])?;
+    // The suite needs a newer node than some distributions have.
+    let mut environment = typescript_runtimes(effort)?;
+    environment.extend([
         ("PINION_MCP_PYTHON", python),
         ("PINION_MCP_PACKAGES", directory),
-    ])
+        ("PINION_MCP_CONFORMANCE", conformance),
+    ]);
+    Ok(environment)
 }
 
 /// Clients of the hub from npm and PyPI, in the target directory.

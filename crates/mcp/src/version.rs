@@ -89,6 +89,18 @@ pub(crate) fn unsupported(requested: &Value) -> Fault {
     fault
 }
 
+/// A server refused the revision of a request, but lists the newest one among those it supports.
+pub(crate) fn is_supported_after_all(fault: &Fault) -> bool {
+    let data = fault
+        .data
+        .as_ref()
+        .filter(|_| fault.code == code::UNSUPPORTED_VERSION);
+    let supported = data
+        .and_then(|data| data.get("supported"))
+        .and_then(Value::as_array);
+    supported.is_some_and(|supported| supported.iter().any(|version| version == MODERN))
+}
+
 /// All revisions, the newest first.
 pub(crate) fn all() -> Vec<&'static str> {
     std::iter::once(MODERN).chain(HANDSHAKE).collect()

@@ -53,8 +53,12 @@ struct Served(Child, String);
 
 impl Served {
     fn new(exposes: &str) -> Self {
+        Self::over("http", exposes)
+    }
+
+    fn over(way: &str, exposes: &str) -> Self {
         let mut served = Command::new(PROBE)
-            .args(["gateway", "http", exposes])
+            .args(["gateway", way, exposes])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -183,4 +187,111 @@ async fn a_server_from_npm_is_mounted() {
         npm().into(),
     ])
     .await;
+}
+
+/// Runs a scenario of the official conformance suite. Fails if a check fails that is not in `untestable`, the checks that
+/// need something no clip has.
+fn conformance(side: &[&str], scenario: &str, version: &str, untestable: &[&str]) {
+    let results = tempfile::tempdir().unwrap();
+    let suite = installed("PINION_MCP_CONFORMANCE")
+        .join("node_modules/@modelcontextprotocol/conformance/dist/index.js");
+    let output = Command::new(installed("PINION_NODE"))
+        .arg(suite)
+        .args(side)
+        .args(["--scenario", scenario, "--spec-version", version, "-o"])
+        .arg(results.path())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut checks = 0;
+    for run in std::fs::read_dir(results.path()).unwrap() {
+        let file = run.unwrap().path().join("checks.json");
+        let found: Vec<Value> = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        for check in found {
+            let id = check["id"].as_str().unwrap_or_default();
+            checks += 1;
+            assert!(
+                check["status"] != "FAILURE" || untestable.contains(&id),
+                "{scenario} of {version}: {check}\n{printed}"
+            );
+        }
+    }
+    assert!(
+        checks > 0,
+        "{scenario} of {version} checked nothing\n{printed}"
+    );
+}
+
+#[test]
+#[ignore = "needs @modelcontextprotocol/conformance from npm"]
+fn the_conformance_suite_for_servers() {
+    let served = Served::over("open", "conformance");
+    let side = [
+        "server",
+        "--url",
+        &served.1.replace("127.0.0.1", "localhost"),
+    ];
+    for scenario in [
+        "server-initialize",
+        "server-session-lifecycle",
+        "ping",
+        "tools-list",
+        "tools-call-simple-text",
+        "tools-call-error",
+        "tools-call-with-progress",
+        "json-schema-2020-12",
+        "server-sse-polling",
+        "server-sse-multiple-streams",
+        "dns-rebinding-protection",
+    ] {
+        conformance(&side, scenario, "2025-11-25", &[]);
+    }
+    for scenario in [
+        "tools-list",
+        "tools-call-simple-text",
+        "tools-call-error",
+        "tools-call-with-progress",
+        "json-schema-2020-12",
+        "server-sse-multiple-streams",
+        "dns-rebinding-protection",
+        "http-header-validation",
+        "http-custom-header-server-validation",
+    ] {
+        conformance(&side, scenario, "2026-07-28", &[]);
+    }
+    // These checks need tools that log, ask the client or demand a capability of it.
+    let untestable = [
+        "sep-2575-server-rejects-undeclared-capability",
+        "sep-2575-missing-capability-http-400",
+        "sep-2575-http-server-no-independent-requests-on-stream",
+        "sep-2575-server-no-log-without-loglevel",
+    ];
+    conformance(&side, "server-stateless", "2026-07-28", &untestable);
+    // These checks need prompts and resources.
+    let untestable = [
+        "sep-2549-prompts-list-caching-hints",
+        "sep-2549-resources-list-caching-hints",
+        "sep-2549-resources-templates-list-caching-hints",
+    ];
+    conformance(&side, "caching", "2026-07-28", &untestable);
+}
+
+#[test]
+#[ignore = "needs @modelcontextprotocol/conformance from npm"]
+fn the_conformance_suite_for_clients() {
+    let command = format!("{PROBE} client");
+    let side = ["client", "--command", &command];
+    for scenario in ["initialize", "tools_call", "sse-retry"] {
+        conformance(&side, scenario, "2025-11-25", &[]);
+    }
+    for scenario in [
+        "tools_call",
+        "request-metadata",
+        "http-standard-headers",
+        "http-custom-headers",
+        "http-invalid-tool-headers",
+        "json-schema-ref-no-deref",
+    ] {
+        conformance(&side, scenario, "2026-07-28", &[]);
+    }
 }

@@ -151,7 +151,13 @@ impl Connection {
     /// program is greeted in the older way first: many of them wait for `initialize` and answer nothing else.
     async fn greet(&mut self) -> Result<(), Failure> {
         if self.speaks(Some(MODERN)) {
-            match self.discover().await {
+            let mut found = self.discover().await;
+            if let Err(Broken::Answered(fault)) = &found
+                && version::is_supported_after_all(fault)
+            {
+                found = self.discover().await;
+            }
+            match found {
                 Ok(true) => return Ok(()),
                 // Another way of asking does not help here.
                 Err(Broken::Lost(failure)) if is_final(failure.code) => return Err(failure),

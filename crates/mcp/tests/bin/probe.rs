@@ -36,11 +36,66 @@ fn main() {
         "gateway" => runtime.block_on(gateway(&rest)),
         "server" => Server::new(&rest).serve(),
         "own" => runtime.block_on(own()),
+        "client" => runtime.block_on(client(&rest[0])),
         other => panic!("{other}"),
     }
 }
 
-/// `gateway stdio|http hub|CLIP`
+/// Mounts the server at `url` and calls its tools: those that the conformance suite asks for, or each one once.
+async fn client(url: &str) {
+    let target = Target::Http {
+        url: url.to_owned(),
+        headers: Vec::new(),
+    };
+    let mount = Mount::new(MountConfig::new("s", target), ClipLog::in_memory().into());
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+    let context: Value = serde_json::from_str(&context).unwrap_or_default();
+    let seen = mount.inspect().await.unwrap();
+    let calls: Vec<(String, Value)> = match context["toolCalls"].as_array() {
+        Some(calls) => calls
+            .iter()
+            .map(|call| {
+                (
+                    call["name"].as_str().unwrap().to_owned(),
+                    call["arguments"].clone(),
+                )
+            })
+            .collect(),
+        None => {
+            let commands = seen.manifest.commands.iter();
+            commands
+                .map(|command| (command.name.clone(), example(&command.input)))
+                .collect()
+        }
+    };
+    for (name, arguments) in calls {
+        let answers = mount.invoke(&name, arguments.to_string().into(), None);
+        let _: Vec<_> = futures_util::StreamExt::collect(answers).await;
+    }
+    mount.stop().await;
+}
+
+/// Arguments of the types that a schema names.
+fn example(schema: &str) -> Value {
+    let schema: Value = serde_json::from_str(schema).unwrap_or_default();
+    let properties = schema["properties"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
+    let value = |property: &Value| match property["type"].as_str() {
+        Some("number" | "integer") => json!(5),
+        Some("boolean") => json!(true),
+        Some("object") => json!({}),
+        Some("array") => json!([]),
+        _ => json!("x"),
+    };
+    properties
+        .iter()
+        .map(|(name, property)| (name.clone(), value(property)))
+        .collect()
+}
+
+/// `gateway stdio|http|open hub|CLIP`
 async fn gateway(words: &[String]) {
     let exposes = match words[1].as_str() {
         "hub" => Exposes::Hub,
@@ -53,7 +108,12 @@ async fn gateway(words: &[String]) {
     }
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     println!("http://{}/mcp", listener.local_addr().unwrap());
-    let server = HttpServer::new(gateway, Admission::with_token("secret"));
+    let admission = if words[0] == "open" {
+        Admission::without_token()
+    } else {
+        Admission::with_token("secret")
+    };
+    let server = HttpServer::new(gateway, admission);
     server.serve(listener, CancellationToken::new()).await;
 }
 

@@ -100,6 +100,40 @@ fn routed() -> Manifest {
     Manifest::read(&json!({"name": "routed", "commands": commands}))
 }
 
+/// The tools that the conformance suite calls, as far as a clip can be one.
+fn conformance() -> Manifest {
+    let keywords = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {"address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }},
+        "properties": {
+            "name": {"type": "string"},
+            "address": {"$ref": "#/$defs/address"},
+            "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+            "phone": {"type": "string"},
+            "email": {"type": "string"},
+        },
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+        "then": {"required": ["phone"]},
+        "else": {"required": ["email"]},
+        "additionalProperties": false,
+    });
+    let echo = json!({"type": "object", "properties": {"text": {"type": "string", "x-mcp-header": "Text"}}});
+    let commands = json!([
+        {"name": "test_simple_text", "description": "Answers with a text"},
+        {"name": "test_error_handling", "description": "Fails"},
+        {"name": "test_tool_with_progress", "description": "Reports progress"},
+        {"name": "json_schema_2020_12_tool", "description": "Has every keyword", "input": keywords.to_string()},
+        {"name": "echo", "description": "Echoes", "input": echo.to_string()},
+    ]);
+    Manifest::read(&json!({"name": "conformance", "commands": commands}))
+}
+
 /// Counts a call for as long as it lives.
 struct Live(Arc<AtomicUsize>);
 
@@ -135,6 +169,7 @@ impl Clips for Fake {
                 "todo" => Ok(self.todo()),
                 "quiet" => Ok(Manifest::default()),
                 "routed" => Ok(routed()),
+                "conformance" => Ok(conformance()),
                 other => Err(Failure::no_clip(other)),
             }
         })
@@ -149,7 +184,18 @@ impl Clips for Fake {
             ("todo", "add") => vec![Ok(json!({"added": given["title"]}).to_string().into())],
             // As it may come from a hub that does not care for line breaks.
             ("todo", "note add") => vec![Ok(Bytes::from_static(b"{\n  \"ok\": true\n}"))],
-            ("todo" | "routed", "echo") => vec![Ok(input)],
+            ("todo" | "routed" | "conformance", "echo") => vec![Ok(input)],
+            ("conformance", "test_simple_text" | "json_schema_2020_12_tool") => {
+                let text = "This is a simple text response for testing.";
+                vec![Ok(json!(text).to_string().into())]
+            }
+            ("conformance", "test_error_handling") => {
+                let message = "This tool intentionally returns an error for testing";
+                vec![Err(Failure::new(Code::Internal, message))]
+            }
+            ("conformance", "test_tool_with_progress") => [0, 50, 100]
+                .map(|done| Ok(done.to_string().into()))
+                .to_vec(),
             ("todo", "count") => (1..=given["to"].as_u64().unwrap_or(3))
                 .map(|number| Ok(format!("\"{number} \"").into()))
                 .collect(),
