@@ -12,10 +12,10 @@ use secrecy::ExposeSecret;
 use crate::answer::blank;
 use crate::cassette::{Recorder, Recording};
 use crate::decoder::ResponseDecoder;
-use crate::http::Clients;
+use crate::http::{Clients, is_loopback};
 use crate::outgoing::HttpRequest;
 use crate::request::{EventStream, Request, StreamEvent};
-use crate::transport::{Failure, backoff, send, status_failure};
+use crate::transport::{Cause, Failure, backoff, send, status_failure};
 use crate::waits::{Interruption, Waits};
 use crate::wire::build_request;
 
@@ -113,9 +113,13 @@ impl Exchange {
         };
         let url = match Url::parse(&outgoing.url) {
             Ok(url) => url,
-            Err(error) => {
-                let base = &self.request.model.base_url;
-                return self.give_up(format!("The base URL {base:?} is not valid: {error}."));
+            Err(_) => {
+                let model = &self.request.model;
+                return self.give_up(format!(
+                    "The baseUrl {:?} of provider {:?} is not a URL. Write it like \"https://api.example.com/v1\", in \
+                     models.json or wherever the provider is configured.",
+                    model.base_url, model.provider
+                ));
             }
         };
         let connect = self.request.options.timeouts.connect;
@@ -127,13 +131,20 @@ impl Exchange {
         loop {
             let failure = match self.attempt(&client, &outgoing).await {
                 Ok(response) => {
+                    self.clients.unreachable.clear();
                     self.tell_response(&response).await;
                     return Some(response);
                 }
                 Err(Ok(failure)) => failure,
                 Err(Err(interruption)) => return self.interrupted(&interruption),
             };
-            if !failure.retryable || retry >= self.max_retries() {
+            match &failure.cause {
+                Some(cause) => self.clients.unreachable.add(&url, cause.words.clone()),
+                None => self.clients.unreachable.clear(),
+            }
+            // A port of this machine on which no program listens does not open within the second that a retry waits.
+            let in_vain = is_loopback(&url) && failure.cause.as_ref().is_some_and(|it| it.refused);
+            if !failure.retryable || in_vain || retry >= self.max_retries() {
                 return self.give_up(self.in_own_words(failure.text));
             }
             let delay = failure.delay.unwrap_or_else(|| backoff(retry));
@@ -207,6 +218,10 @@ impl Exchange {
                 text: "Request timed out.".to_owned(),
                 retryable: true,
                 delay: None,
+                cause: Some(Cause {
+                    words: format!("no response within {} s", wait.as_secs_f64()),
+                    refused: false,
+                }),
             })),
             Err(interruption) => Err(Err(interruption)),
         }

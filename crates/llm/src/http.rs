@@ -8,6 +8,8 @@ use std::time::Duration;
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Url};
 
+use crate::unreachable::LastUnreachable;
+
 /// Connect timeouts are a property of the client; nobody uses more than a few.
 const MAX_CLIENTS: usize = 8;
 const MAX_REDIRECTS: usize = 5;
@@ -16,6 +18,7 @@ const MAX_REDIRECTS: usize = 5;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Clients {
     made: Arc<Mutex<Vec<(Kind, Duration, Client)>>>,
+    pub(crate) unreachable: LastUnreachable,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +144,7 @@ fn extra_certificates() -> Result<Vec<Certificate>, String> {
     Certificate::from_pem_bundle(&bundle).map_err(|error| unusable(&error))
 }
 
-fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost"
         || host

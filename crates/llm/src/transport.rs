@@ -23,6 +23,16 @@ pub(crate) struct Failure {
     pub(crate) retryable: bool,
     /// How long the server wants us to wait.
     pub(crate) delay: Option<Duration>,
+    /// Why there was no response, where there was none.
+    pub(crate) cause: Option<Cause>,
+}
+
+/// Why a request got no response.
+pub(crate) struct Cause {
+    /// In words that may be put after a colon.
+    pub(crate) words: String,
+    /// No program listens there.
+    pub(crate) refused: bool,
 }
 
 /// Sends `request` and waits for the response headers; an error status is still a response.
@@ -56,6 +66,7 @@ fn final_failure(text: String) -> Failure {
         text,
         retryable: false,
         delay: None,
+        cause: None,
     }
 }
 
@@ -74,10 +85,23 @@ fn connection_failure(error: &reqwest::Error) -> Failure {
         // Names that do not resolve and certificates that do not fit: say so.
         format!("Connection error. {}", root_cause(error))
     };
+    let kind = |error: &reqwest::Error| {
+        let io = causes(error).find_map(|cause| cause.downcast_ref::<std::io::Error>());
+        io.map(std::io::Error::kind)
+    };
+    let refused = kind(error) == Some(std::io::ErrorKind::ConnectionRefused);
+    let words = if refused {
+        "connection refused".to_owned()
+    } else if error.is_timeout() {
+        "no answer in time".to_owned()
+    } else {
+        root_cause(error)
+    };
     Failure {
         text,
         retryable: true,
         delay: None,
+        cause: Some(Cause { words, refused }),
     }
 }
 
@@ -125,6 +149,7 @@ pub(crate) async fn status_failure(api: &str, mut response: Response) -> Failure
         text: status_text(api, status.as_u16(), reason, &body),
         retryable: is_retryable_status(status.as_u16(), &headers),
         delay: server_delay(&headers),
+        cause: None,
     }
 }
 

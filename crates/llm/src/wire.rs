@@ -1,6 +1,7 @@
 //! The model servers that are reached over HTTP: one provider for all of them, which looks at the
 //! model's `api` to know how to speak.
 
+use crate::Unreachable;
 use crate::cassette::Recorder;
 use crate::exchange::exchange;
 use crate::google::Host;
@@ -43,6 +44,11 @@ impl HttpProvider {
             recorder: Some(recorder),
             ..Self::default()
         }
+    }
+
+    /// The server that could not be reached, if the last request failed that way.
+    pub fn unreachable(&self) -> Option<Unreachable> {
+        self.clients.unreachable.get()
     }
 
     /// Prepares what requests to `base_url` will need, so that the first need not wait for it.

@@ -279,6 +279,31 @@ async fn failed_connections_are_told_as_recorded() {
 }
 
 #[tokio::test]
+async fn a_server_that_cannot_be_reached_is_named_with_cause_and_tries() {
+    let provider = HttpProvider::new();
+    for tries in 1..=2 {
+        let mut request = plain("anthropic-messages", "http://user:planted@127.0.0.1:9");
+        // Another try on a port of this machine that no program listens on is in vain.
+        request.options.retry.max_retries = 2;
+        let events: Vec<StreamEvent> = provider.stream(request).collect().await;
+        assert!(matches!(events.last(), Some(StreamEvent::End(_))));
+        let unreachable = provider.unreachable().unwrap();
+        assert_eq!(unreachable.tries, tries);
+        let words = unreachable.to_string();
+        assert!(
+            words.starts_with(
+                "http://127.0.0.1:9/v1/messages could not be reached: connection refused ("
+            ),
+            "{words}"
+        );
+    }
+    let server = Server::start(vec![Reply::new(400, "no")]);
+    let request = plain("anthropic-messages", &server.base);
+    let _: Vec<StreamEvent> = provider.stream(request).collect().await;
+    assert_eq!(provider.unreachable(), None);
+}
+
+#[tokio::test]
 async fn an_answer_that_falls_silent_times_out() {
     for api in APIS {
         let (beginning, _) = body(api);
@@ -450,7 +475,7 @@ async fn an_unknown_api_and_a_bad_address_are_told_as_ends() {
     assert_eq!(text, "No API provider registered for api: carrier-pigeon");
     let message = end(plain("openai-completions", "not an address")).await;
     assert!(
-        message.error_message.unwrap().contains("is not valid"),
+        message.error_message.unwrap().contains("is not a URL"),
         "bad address"
     );
 }

@@ -18,8 +18,8 @@ use crate::reader;
 use crate::signals::Ending;
 use crate::stdin::{Wanted, read_prompt};
 
-/// Why there is no good answer to show.
-pub(super) fn failed_answer(printer: &PrintListener) -> Option<Failure> {
+/// Why there is no good answer to show. Where a server could not be reached, the second line says which and why.
+pub(super) fn failed_answer(printer: &PrintListener, shared: &Shared) -> Option<Failure> {
     let last = printer.last();
     let Some(answer) = last.as_deref().and_then(|message| message.as_assistant()) else {
         return Some(Failure::failed("Error: the model gave no answer."));
@@ -28,7 +28,12 @@ pub(super) fn failed_answer(printer: &PrintListener) -> Option<Failure> {
         return None;
     }
     let error = answer.error_message.clone();
-    let error = error.unwrap_or_else(|| format!("Request {}", answer.stop_reason.as_str()));
+    let mut error = error.unwrap_or_else(|| format!("Request {}", answer.stop_reason.as_str()));
+    if answer.stop_reason == StopReason::Error
+        && let Some(unreachable) = shared.providers.http().unreachable()
+    {
+        error.push_str(&format!("\n{unreachable}"));
+    }
     Some(Failure::failed(error))
 }
 

@@ -53,6 +53,6 @@ pub(crate) fn json(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fail
         // pi ends with 0 whatever became of the answer, which is in the events.
         _ if program == Program::Pi => Ok(ExitCode::SUCCESS),
         Outcome::NothingAsked => Ok(ExitCode::SUCCESS),
-        Outcome::Answered => failed_answer(&printer).map_or(Ok(ExitCode::SUCCESS), Err),
+        Outcome::Answered => failed_answer(&printer, &shared).map_or(Ok(ExitCode::SUCCESS), Err),
     }
 }

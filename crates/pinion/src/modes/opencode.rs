@@ -52,7 +52,7 @@ pub(crate) fn opencode(words: Vec<String>) -> Result<ExitCode, Failure> {
     match tell(runtime, engine, &shared, prompts, settled, lines)? {
         Outcome::Ended(code) => Ok(ExitCode::from(code)),
         Outcome::NothingAsked => Ok(ExitCode::SUCCESS),
-        Outcome::Answered => failed_answer(&printer).map_or(Ok(ExitCode::SUCCESS), Err),
+        Outcome::Answered => failed_answer(&printer, &shared).map_or(Ok(ExitCode::SUCCESS), Err),
     }
 }
 

@@ -52,12 +52,16 @@ pub(crate) fn print(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fai
     match outcome {
         Outcome::Ended(code) => Ok(ExitCode::from(code)),
         Outcome::NothingAsked => Ok(ExitCode::SUCCESS),
-        Outcome::Answered => print_answer(&printer, &mut stdout),
+        Outcome::Answered => print_answer(&printer, &shared, &mut stdout),
     }
 }
 
-fn print_answer(printer: &PrintListener, stdout: &mut File) -> Result<ExitCode, Failure> {
-    if let Some(failure) = failed_answer(printer) {
+fn print_answer(
+    printer: &PrintListener,
+    shared: &Shared,
+    stdout: &mut File,
+) -> Result<ExitCode, Failure> {
+    if let Some(failure) = failed_answer(printer, shared) {
         return Err(failure);
     }
     let last = printer.last();

@@ -1,0 +1,65 @@
+//! The server that could not be reached. The text of a failed answer is the one clients know from recordings and says
+//! neither where the request went nor why it failed; people read both here.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use reqwest::Url;
+
+/// A server that could not be reached, since the last response of any server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreachable {
+    /// Where the requests went, without user, password and query.
+    pub url: String,
+    /// Why the last one failed.
+    pub cause: String,
+    /// How many requests failed.
+    pub tries: u32,
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tries = if self.tries == 1 { "try" } else { "tries" };
+        write!(
+            f,
+            "{} could not be reached: {} ({} {tries}).",
+            self.url, self.cause, self.tries
+        )
+    }
+}
+
+/// The last server that could not be reached. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastUnreachable(Arc<Mutex<Option<Unreachable>>>);
+
+impl LastUnreachable {
+    pub(crate) fn get(&self) -> Option<Unreachable> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// A server answered.
+    pub(crate) fn clear(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// One more request to `url` failed before there was a response.
+    pub(crate) fn add(&self, url: &Url, cause: String) {
+        let mut url = url.clone();
+        url.set_query(None);
+        url.set_fragment(None);
+        // Fails only where there is nothing to remove.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        let url = url.to_string();
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = last.take().filter(|last| last.url == url);
+        *last = Some(Unreachable {
+            url,
+            cause,
+            tries: before.map_or(0, |last| last.tries).saturating_add(1),
+        });
+    }
+}
