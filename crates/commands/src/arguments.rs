@@ -9,8 +9,8 @@ use crate::field::{Field, FieldType, variable};
 use crate::line::Line;
 use crate::parsed::{BuiltInValues, Parsed, Slot, Source};
 use crate::read;
-use crate::suggest::nearest;
 use crate::world::World;
+use pinion_spelling::nearest;
 
 /// Options that look at a command instead of running it: nothing is required with them.
 const LOOKING: &[&str] = &["help", "long-help", "version", "print-yaml", "print-schema"];

@@ -11,7 +11,7 @@ use crate::command::{Command, Origin, TemplateText, Warning};
 use crate::error::CommandError;
 use crate::field::{Field, FieldType};
 use crate::place::Start;
-use crate::suggest::nearest;
+use pinion_spelling::nearest;
 
 /// The keys of a command file.
 const KEYS: &[&str] = &[

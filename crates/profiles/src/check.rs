@@ -4,8 +4,8 @@ use pinion_yaml::{Entry, Kind as NodeKind, Node, Problem};
 use serde_json::{Map, Number, Value};
 
 use crate::keys::{FREE_SECTIONS, KEYS, Key, Kind, SECTIONS};
-use crate::nearest::nearest;
 use crate::tree::Tree;
+use pinion_spelling::nearest;
 
 /// What becomes of settings nobody knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

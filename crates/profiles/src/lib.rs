@@ -17,7 +17,6 @@ mod engine;
 mod error;
 mod keys;
 mod library;
-mod nearest;
 mod oauth;
 mod outbound;
 mod places;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pinion_spelling::distance;
+use pinion_spelling::nearest;
 use pinion_yaml::{Entry, Kind, Node};
 use serde_json::Number;
 
@@ -210,14 +210,6 @@ fn decimal(number: &Number) -> String {
 pub(super) fn shown(path: &Path, directory: &Path) -> String {
     let short = path.strip_prefix(directory).unwrap_or(path);
     short.display().to_string()
-}
-
-fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    candidates
-        .map(|candidate| (distance(text, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.len().max(3) / 3)
-        .min()
-        .map(|(_, candidate)| candidate)
 }
 
 fn parse_time(text: &str) -> Option<Duration> {

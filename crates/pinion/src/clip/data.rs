@@ -43,7 +43,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         _ => return Err(line.wrong("say which clip, what to do and where")),
     };
     if !OPERATIONS.contains(&operation) {
-        let hint = crate::nearest::nearest(operation, OPERATIONS.into_iter());
+        let hint = pinion_spelling::nearest(operation, OPERATIONS);
         let hint = hint.map_or_else(
             || "there are read, write, list, delete and stat".into(),
             |it| format!("did you mean {it}"),

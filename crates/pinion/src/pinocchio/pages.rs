@@ -2,14 +2,15 @@
 
 use std::process::ExitCode;
 
-use pinion_commands::{BUILT_INS, HelpLevel, HelpPage, Repository, nearest};
+use pinion_commands::{BUILT_INS, HelpLevel, HelpPage, Repository};
+use pinion_spelling::nearest;
 
 use super::job::Place;
 use super::options::built_ins;
 use super::verbs::failed;
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::help::Topic;
+use crate::help::{self, Topic};
 use crate::program::Program;
 
 /// Explains what the words name: a page, a command, a group of commands, or a verb of the program itself.
@@ -40,7 +41,7 @@ pub(super) fn help(program: Program, words: &[String]) -> Result<ExitCode, Failu
         return out(&format!("{group}: a group of commands\n\n  {commands}\n"));
     }
     match verb(words) {
-        Some(topic) => out(topic.text()),
+        Some(text) => out(text),
         None => Err(unknown(&repository, words)),
     }
 }
@@ -54,14 +55,14 @@ pub(super) fn related(pages: &[&HelpPage]) -> String {
 }
 
 /// The program's own verbs.
-fn verb(words: &[String]) -> Option<Topic> {
+fn verb(words: &[String]) -> Option<&'static str> {
     let [word] = words else { return None };
     Some(match word.as_str() {
-        "help" | "run-command" => Topic::RunCommand,
-        "commands" => Topic::Commands,
-        "profiles" => Topic::Profiles,
-        "turns" => Topic::Turns,
-        "timeline" => Topic::Timeline,
+        "help" | "run-command" => Topic::RunCommand.text(),
+        "commands" => Topic::Commands.text(),
+        "profiles" => help::PROFILES,
+        "turns" => help::TURNS,
+        "timeline" => help::TIMELINE,
         _ => return None,
     })
 }

@@ -165,18 +165,7 @@ pub fn names() -> Vec<&'static str> {
 
 /// The name that is spelled most like the given one.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
-    let lower = name.to_lowercase();
-    names()
-        .into_iter()
-        .map(|known| {
-            (
-                pinion_spelling::distance(&lower, &known.to_lowercase()),
-                known,
-            )
-        })
-        .filter(|(distance, known)| *distance <= 1 + known.len() / 5)
-        .min()
-        .map(|(_, known)| known)
+    pinion_spelling::nearest(name, names())
 }
 
 /// The arguments of a call, asked for by kind.
