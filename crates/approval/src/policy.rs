@@ -20,7 +20,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    const ALL: [Self; 3] = [Self::Ask, Self::Auto, Self::Deny];
+    /// Every mode.
+    pub const ALL: [Self; 3] = [Self::Ask, Self::Auto, Self::Deny];
 
     /// Its name in flags and settings.
     pub fn name(self) -> &'static str {

@@ -93,6 +93,14 @@ impl Rule {
         &self.text
     }
 
+    /// The tool it names; `None` if it is about all of them.
+    pub fn tool(&self) -> Option<&str> {
+        match &self.tool {
+            ToolName::Any => None,
+            ToolName::One(name) => Some(name),
+        }
+    }
+
     /// Where it comes from.
     pub fn origin(&self) -> Origin {
         self.origin

@@ -159,7 +159,7 @@ fn untrusted_notice(directory: &Path) -> Option<Notice> {
     };
     let message = format!(
         "this project is not trusted, so {what} not loaded; look at the code, then run \
-         `pinion trust` here to accept it, or use --approve for one run"
+         `pinion trust` here to accept it, or use --trust for one run"
     );
     Some(Notice::about(directory, "untrusted_extensions", message))
 }

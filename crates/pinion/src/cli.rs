@@ -2,16 +2,18 @@
 
 mod approvals;
 mod unknown;
+mod words;
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
 
 use pinion_message::ThinkingLevel;
 use pinion_pi::Dialect;
+use pinion_spelling::nearest;
 
 pub(crate) use self::approvals::ApprovalFlags;
 use crate::clip_tools::ClipFlags;
-use crate::commands::{self, Command};
+use crate::commands::{self, Command, Entry};
 use crate::failure::Failure;
 use crate::help::Topic;
 use crate::pinocchio::Verb;
@@ -23,10 +25,10 @@ pub(crate) enum Action {
     Help(Topic),
     Version,
     Command(Command),
-    Hub(Vec<String>),
-    Clip(Vec<String>),
-    Invoke(Vec<String>),
-    Mcp(Vec<String>),
+    /// A command, and the arguments after its first word.
+    Entry(Entry, Vec<String>),
+    /// `run --format`: one conversation in opencode's lines.
+    Opencode(Vec<String>),
     Pinocchio(Verb),
     Run(Box<Flags>),
 }
@@ -56,6 +58,8 @@ pub(crate) struct Flags {
     pub mode: Mode,
     /// The answer is wanted and nothing else: no chat, also on a terminal.
     pub print: bool,
+    /// The built-in model may answer where no model is configured: a person sees the note about it.
+    pub demo: bool,
     /// A chat in plain lines.
     pub plain: bool,
     /// `dark` or `light`.
@@ -106,6 +110,10 @@ pub(crate) struct Flags {
     pub multi_session: bool,
     pub files: Vec<String>,
     pub messages: Vec<String>,
+    /// The first of the messages that stand after `--`.
+    literal_from: Option<usize>,
+    /// The command line begins with a word, as one that names a command does.
+    begins_with_word: bool,
     /// Read the prompt from standard input whatever it is.
     pub stdin: bool,
     /// Said on stderr once the run begins.
@@ -148,7 +156,8 @@ pub(crate) const FLAGS: &[&str] = &[
     "--no-context-files",
     "--list-models",
     "--approve",
-    "--no-approve",
+    "--trust",
+    "--no-trust",
     "--allow",
     "--deny",
     "--approve-timeout",
@@ -166,14 +175,17 @@ pub(crate) const FLAGS: &[&str] = &[
 
 /// Reads the command line.
 pub(crate) fn parse(program: Program, arguments: Vec<String>) -> Result<Action, Failure> {
-    let command = commands::parse(program, &arguments);
-    if let Some(command) = command.map_err(|failure| failure.for_program(program))? {
+    if let Some(command) = commands::parse(program, &arguments) {
         return Ok(command);
     }
+    let leading = arguments.first();
     let mut parser = Parser {
         program,
+        flags: Flags {
+            begins_with_word: leading.is_some_and(|word| !word.starts_with(['-', '@'])),
+            ..Flags::default()
+        },
         rest: arguments.into(),
-        flags: Flags::default(),
         attached: false,
         action: None,
     };
@@ -220,6 +232,7 @@ impl Parser {
             return Ok(());
         }
         if argument == "--" {
+            self.flags.literal_from = Some(self.flags.messages.len());
             self.flags.messages.extend(self.rest.drain(..));
             return Ok(());
         }
@@ -234,9 +247,18 @@ impl Parser {
         if let Some((flag, value)) = argument.split_once('=')
             && flag.starts_with("--")
         {
+            let left = self.rest.len();
             self.rest.push_front(value.to_owned());
             self.attached = true;
-            return self.flag(flag);
+            self.flag(flag)?;
+            // A value that a flag leaves must not become a prompt.
+            return if self.rest.len() > left {
+                Err(Failure::usage(format!(
+                    "Error: {flag} takes no value, but got \"{value}\"."
+                )))
+            } else {
+                Ok(())
+            };
         }
         self.attached = false;
         self.flag(argument)
@@ -302,7 +324,9 @@ impl Parser {
             "--hub" if self.program == Program::Pinion => {
                 self.flags.clips.hub = Some(self.value(flag)?);
             }
-            "--no-approve" => self.flags.trust = Some(false),
+            "--no-approve" => self.no_approve()?,
+            "--trust" if self.program == Program::Pinion => self.flags.trust = Some(true),
+            "--no-trust" if self.program == Program::Pinion => self.flags.trust = Some(false),
             "--verbose" => self.flags.verbose = true,
             "--offline" => self.flags.offline = true,
             "--exit-on-eof" => self.flags.on_eof = OnEof::Stop,
@@ -320,9 +344,10 @@ impl Parser {
         let value = self.value(flag)?;
         match value.as_str() {
             "dark" | "light" => self.flags.theme = Some(value),
-            _ => self.warn(format!(
-                "Warning: {flag} {value} is ignored: there are dark and light, and no others are loaded."
+            _ if self.program == Program::Pi => self.warn(format!(
+                "Warning: {flag} {value} is ignored: only dark and light exist."
             )),
+            _ => return Err(unknown_value(flag, &value, &["dark", "light"])),
         }
         Ok(())
     }
@@ -332,9 +357,17 @@ impl Parser {
     }
 
     fn value(&mut self, flag: &str) -> Result<String, Failure> {
-        self.rest
+        let value = self
+            .rest
             .pop_front()
-            .ok_or_else(|| Failure::usage(format!("Error: {flag} needs a value after it.")))
+            .ok_or_else(|| Failure::usage(format!("Error: {flag} needs a value after it.")))?;
+        let is_flag = !self.attached && FLAGS.contains(&value.as_str());
+        if is_flag && self.program == Program::Pinion {
+            return Err(Failure::usage(format!(
+                "Error: {flag} needs a value, but {value} follows it. If {value} is the value, write {flag}={value}."
+            )));
+        }
+        Ok(value)
     }
 
     fn optional_value(&mut self) -> Option<String> {
@@ -358,9 +391,7 @@ impl Parser {
             ("rpc", _) => Mode::Rpc,
             (_, Program::Pi) => self.flags.mode,
             (other, Program::Pinion | Program::Pinocchio) => {
-                return Err(Failure::usage(format!(
-                    "Error: unknown mode \"{other}\". Use rpc, json or text."
-                )));
+                return Err(unknown_value("--mode", other, &["rpc", "json", "text"]));
             }
         };
         Ok(())
@@ -378,18 +409,16 @@ impl Parser {
 
     fn thinking(&mut self, flag: &str) -> Result<(), Failure> {
         let text = self.value(flag)?;
+        let valid = ThinkingLevel::ALL.map(|level| level.as_str());
         match text.parse() {
             Ok(level) => self.flags.thinking = Some(level),
-            Err(_) => {
-                let valid: Vec<&str> = ThinkingLevel::ALL
-                    .iter()
-                    .map(|level| level.as_str())
-                    .collect();
+            Err(_) if self.program == Program::Pi => {
                 let valid = valid.join(", ");
                 self.warn(format!(
                     "Warning: Invalid thinking level \"{text}\". Valid values: {valid}"
                 ));
             }
+            Err(_) => return Err(unknown_value(flag, &text, &valid)),
         }
         Ok(())
     }
@@ -407,6 +436,25 @@ impl Parser {
         let output = self.optional_value();
         self.action = Some(Action::Command(Command::Export { input, output }));
         Ok(())
+    }
+}
+
+/// A flag has a value that is not one of those it takes.
+fn unknown_value(flag: &str, value: &str, valid: &[&str]) -> Failure {
+    let hint = match nearest(value, valid.iter().copied()) {
+        Some(nearest) => format!("Did you mean {nearest}?"),
+        None => format!("Use {}.", one_of(valid)),
+    };
+    Failure::usage(format!(
+        "Error: unknown value \"{value}\" for {flag}. {hint}"
+    ))
+}
+
+/// `ask, auto or deny`.
+fn one_of(values: &[&str]) -> String {
+    match values {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => values.concat(),
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) use self::show::{described, manifest};
 use crate::failure::Failure;
 use crate::verb::Group;
 
-const GROUP: Group = Group {
+pub(crate) const GROUP: Group = Group {
     name: "clip",
     help: help::GROUP,
     verbs: &[

@@ -17,18 +17,19 @@ mod turns;
 use std::io::Write;
 use std::process::ExitCode;
 
-use pinion_config::{FileImage, PreparedImage};
+use pinion_config::{FileImage, PreparedImage, TrustFlag};
+use pinion_spelling::nearest;
 
-use self::packages::Verb;
 pub(crate) use self::sessions::all_sessions;
 use crate::cli::Action;
 use crate::failure::Failure;
-use crate::help::Topic;
-use crate::nearest::nearest;
+use crate::help::{self, Topic};
 use crate::pinocchio::Verb as Prompting;
 use crate::program::Program;
+use crate::verb::{ALL_FLAGS, Group, Line, Verb};
+use crate::{clip, fleet, hub, invoke, mcp};
 
-/// A command that answers a question and ends.
+/// A flag that answers a question and ends the program.
 #[derive(Debug)]
 pub(crate) enum Command {
     Export {
@@ -38,163 +39,150 @@ pub(crate) enum Command {
     ListModels {
         search: Option<String>,
     },
-    Sessions(Vec<String>),
-    Packages(Verb, Vec<String>),
-    Extensions(Vec<String>),
-    Profiles(Vec<String>),
-    Trust(Vec<String>),
-    Schema(Vec<String>),
-    Turns(Vec<String>),
-    Timeline(Vec<String>),
-    /// Many children, one report.
-    Fleet(Vec<String>),
-    /// `run --format`: one conversation in opencode's lines.
-    Opencode(Vec<String>),
-    Doctor,
-    Completions(String),
 }
 
-/// The words that begin a command, for the nearest match and for completions.
-const WORDS: &[&str] = &[
-    "run-command",
-    "commands",
-    "hub",
-    "clip",
-    "invoke",
-    "mcp",
-    "sessions",
-    "models",
-    "install",
-    "remove",
-    "update",
-    "list",
-    "extensions",
-    "profiles",
-    "trust",
-    "schema",
-    "turns",
-    "timeline",
-    "fleet",
-    "doctor",
-    "completions",
-    "help",
+/// The command that a first word names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Entry {
+    One(&'static Verb),
+    Several(&'static Group),
+}
+
+impl Entry {
+    /// Runs it with the arguments after the first word.
+    pub fn run(self, arguments: &[String]) -> Result<ExitCode, Failure> {
+        match self {
+            Self::One(verb) => verb.run(arguments),
+            Self::Several(group) => group.run(arguments),
+        }
+    }
+}
+
+const HELP: Verb = Verb {
+    name: "help",
+    flags: &[],
+    raw_after: ALL_FLAGS,
+    help: help::HELP,
+    run: explain,
+};
+
+/// Every command but those of command files, in the order in which people are shown them.
+const ENTRIES: &[(&str, Entry)] = &[
+    ("hub", Entry::Several(&hub::GROUP)),
+    ("clip", Entry::Several(&clip::GROUP)),
+    ("invoke", Entry::One(&invoke::VERB)),
+    ("mcp", Entry::One(&mcp::VERB)),
+    ("sessions", Entry::Several(&sessions::GROUP)),
+    ("models", Entry::One(&models::VERB)),
+    ("install", Entry::One(&packages::INSTALL)),
+    ("remove", Entry::One(&packages::REMOVE)),
+    ("uninstall", Entry::One(&packages::REMOVE)),
+    ("update", Entry::One(&packages::UPDATE)),
+    ("list", Entry::One(&packages::LIST)),
+    ("extensions", Entry::Several(&extensions::GROUP)),
+    ("profiles", Entry::Several(&profiles::GROUP)),
+    ("trust", Entry::One(&trust::VERB)),
+    ("schema", Entry::One(&schema::VERB)),
+    ("turns", Entry::Several(&turns::GROUP)),
+    ("timeline", Entry::Several(&timeline::GROUP)),
+    ("fleet", Entry::Several(&fleet::GROUP)),
+    ("doctor", Entry::One(&doctor::VERB)),
+    ("completions", Entry::One(&completions::VERB)),
+    ("help", Entry::One(&HELP)),
 ];
 
+/// Commands that pi has too.
+const OF_PI: &[&str] = &["install", "remove", "uninstall", "update", "list"];
+/// Commands that Pinocchio has too.
+const OF_PINOCCHIO: &[&str] = &["profiles", "turns", "timeline"];
+/// Commands that run prompts kept in files.
+const PROMPTING: &[&str] = &["run-command", "commands"];
+
+/// The words that begin a command, for the nearest match and for completions.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    let entries = ENTRIES.iter().map(|(word, _)| *word);
+    PROMPTING.iter().copied().chain(entries)
+}
+
+fn entry(program: Program, word: &str) -> Option<Entry> {
+    let has = match program {
+        Program::Pinion => true,
+        Program::Pi => OF_PI.contains(&word),
+        Program::Pinocchio => OF_PINOCCHIO.contains(&word),
+    };
+    let found = ENTRIES.iter().find(|(name, _)| *name == word);
+    found.filter(|_| has).map(|(_, entry)| *entry)
+}
+
+fn is_help(word: &String) -> bool {
+    word == "--help" || word == "-h"
+}
+
 /// The command `arguments` name, if they name one.
-pub(crate) fn parse(program: Program, arguments: &[String]) -> Result<Option<Action>, Failure> {
+pub(crate) fn parse(program: Program, arguments: &[String]) -> Option<Action> {
     let Some((word, rest)) = arguments.split_first() else {
-        return Ok((program == Program::Pinocchio).then_some(Action::Help(Topic::RunCommand)));
+        return (program == Program::Pinocchio).then_some(Action::Help(Topic::RunCommand));
     };
-    if program == Program::Pinocchio {
-        return pinocchio(word, rest, arguments).map(Some);
+    if let Some(entry) = entry(program, word) {
+        return Some(Action::Entry(entry, rest.to_vec()));
     }
-    let wants_help = rest
-        .iter()
-        .any(|argument| argument == "--help" || argument == "-h");
-    if let Some(verb) = Verb::from_word(word) {
-        return Ok(Some(match wants_help {
-            true => Action::Help(Topic::Packages),
-            false => Action::Command(Command::Packages(verb, rest.to_vec())),
-        }));
-    }
-    if program == Program::Pi {
-        return Ok(None);
-    }
-    let command = match word.as_str() {
-        "help" => return Ok(Some(Action::Help(Topic::Overview))),
-        "run-command" => {
-            return Ok(Some(Action::Pinocchio(Prompting::RunCommand(
-                rest.to_vec(),
-            ))));
-        }
-        "commands" => return Ok(Some(Action::Pinocchio(Prompting::Commands(rest.to_vec())))),
-        "hub" => return Ok(Some(Action::Hub(rest.to_vec()))),
-        "clip" => return Ok(Some(Action::Clip(rest.to_vec()))),
-        "invoke" => return Ok(Some(Action::Invoke(rest.to_vec()))),
-        "mcp" => return Ok(Some(Action::Mcp(rest.to_vec()))),
-        "sessions" if wants_help => return Ok(Some(Action::Help(Topic::Sessions))),
-        "trust" if wants_help => return Ok(Some(Action::Help(Topic::Trust))),
-        "extensions" if wants_help => return Ok(Some(Action::Help(Topic::Extensions))),
-        "extensions" => Command::Extensions(rest.to_vec()),
-        "profiles" if wants_help => return Ok(Some(Action::Help(Topic::Profiles))),
-        "profiles" => Command::Profiles(rest.to_vec()),
-        "sessions" => Command::Sessions(rest.to_vec()),
-        "models" => Command::ListModels {
-            search: rest.first().cloned(),
-        },
-        "trust" => Command::Trust(rest.to_vec()),
-        "schema" if wants_help => return Ok(Some(Action::Help(Topic::Schema))),
-        "schema" => Command::Schema(rest.to_vec()),
-        "turns" if wants_help => return Ok(Some(Action::Help(Topic::Turns))),
-        "turns" => Command::Turns(rest.to_vec()),
-        "timeline" if wants_help => return Ok(Some(Action::Help(Topic::Timeline))),
-        "timeline" => Command::Timeline(rest.to_vec()),
-        "fleet" if wants_help => return Ok(Some(Action::Help(Topic::Fleet))),
-        "fleet" => Command::Fleet(rest.to_vec()),
-        // Without a format it is a prompt that begins with this word.
-        "run" if rest.iter().any(|word| word.starts_with("--format")) => {
-            return Ok(Some(match wants_help {
-                true => Action::Help(Topic::Run),
-                false => Action::Command(Command::Opencode(rest.to_vec())),
-            }));
-        }
-        "doctor" => Command::Doctor,
-        "completions" => match rest {
-            [shell] => Command::Completions(shell.clone()),
-            _ => return Err(Failure::usage("Usage: pinion completions bash|zsh|fish")),
-        },
-        // One lower-case word that is almost a command is a slip, not a prompt.
-        slip if rest.is_empty() && slip.chars().all(|c| c.is_ascii_lowercase()) => {
-            return match nearest(slip, WORDS.iter().copied()) {
-                Some(nearest) => Err(Failure::usage(format!(
-                    "Error: unknown command {slip}. Did you mean {nearest}? To say it to the agent, use -p {slip}."
-                ))),
-                None => Ok(None),
-            };
-        }
-        _ => return Ok(None),
+    let prompting = |verb: fn(Vec<String>) -> Prompting, words: &[String]| {
+        Some(Action::Pinocchio(verb(words.to_vec())))
     };
-    Ok(Some(Action::Command(command)))
+    match (program, word.as_str()) {
+        (Program::Pi, _) => None,
+        (_, "run-command") => prompting(Prompting::RunCommand, rest),
+        (_, "commands") => prompting(Prompting::Commands, rest),
+        (Program::Pinion, "run") if rest.iter().any(is_help) => Some(Action::Help(Topic::Run)),
+        (Program::Pinion, "run") if rest.iter().any(|word| word.starts_with("--format")) => {
+            Some(Action::Opencode(rest.to_vec()))
+        }
+        (Program::Pinion, _) => None,
+        (Program::Pinocchio, "help") => prompting(Prompting::Help, rest),
+        (Program::Pinocchio, "--help" | "-h") => Some(Action::Help(Topic::RunCommand)),
+        (Program::Pinocchio, "--version") => Some(Action::Version),
+        (Program::Pinocchio, _) => prompting(Prompting::Named, arguments),
+    }
 }
 
-/// What the command line of Pinocchio asks: its verbs, or a command of a repository.
-fn pinocchio(word: &str, rest: &[String], all: &[String]) -> Result<Action, Failure> {
-    let wants_help = rest
-        .iter()
-        .any(|argument| argument == "--help" || argument == "-h");
-    Ok(match word {
-        "run-command" => Action::Pinocchio(Prompting::RunCommand(rest.to_vec())),
-        "commands" => Action::Pinocchio(Prompting::Commands(rest.to_vec())),
-        "profiles" if wants_help => Action::Help(Topic::Profiles),
-        "profiles" => Action::Command(Command::Profiles(rest.to_vec())),
-        "turns" if wants_help => Action::Help(Topic::Turns),
-        "turns" => Action::Command(Command::Turns(rest.to_vec())),
-        "timeline" if wants_help => Action::Help(Topic::Timeline),
-        "timeline" => Action::Command(Command::Timeline(rest.to_vec())),
-        "help" => Action::Pinocchio(Prompting::Help(rest.to_vec())),
-        "--help" | "-h" => Action::Help(Topic::RunCommand),
-        "--version" => Action::Version,
-        _ => Action::Pinocchio(Prompting::Named(all.to_vec())),
-    })
+/// `help COMMAND`: the same as `COMMAND --help`.
+fn explain(line: &Line) -> Result<ExitCode, Failure> {
+    let Some((word, more)) = line.words.split_first() else {
+        return help(Topic::Overview);
+    };
+    if let Some(entry) = entry(Program::Pinion, word) {
+        let mut arguments = more.to_vec();
+        arguments.push("--help".to_owned());
+        return entry.run(&arguments);
+    }
+    match word.as_str() {
+        "run-command" => help(Topic::RunCommand),
+        "commands" => help(Topic::Commands),
+        "run" => help(Topic::Run),
+        _ => Err(match nearest(word, words()) {
+            Some(nearest) => line.wrong(&format!(
+                "unknown command {word:?}, did you mean `pinion help {nearest}`"
+            )),
+            None => line.wrong(&format!("unknown command {word:?}")),
+        }),
+    }
 }
 
-/// Runs a command.
+/// What the flags `--trust` and `--no-trust` of a command say.
+fn trust_flag(line: &Line) -> Result<TrustFlag, Failure> {
+    match (line.has("--trust"), line.has("--no-trust")) {
+        (true, true) => Err(line.wrong("--trust and --no-trust exclude each other")),
+        (true, false) => Ok(TrustFlag::Approve),
+        (false, true) => Ok(TrustFlag::Refuse),
+        (false, false) => Ok(TrustFlag::Unset),
+    }
+}
+
+/// Runs a flag that answers a question.
 pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Export { input, output } => export::run(&input, output),
-        Command::ListModels { search } => models::run(search.as_deref()),
-        Command::Sessions(arguments) => sessions::run(&arguments),
-        Command::Packages(verb, arguments) => packages::run(verb, &arguments),
-        Command::Extensions(arguments) => extensions::run(&arguments),
-        Command::Profiles(arguments) => profiles::run(&arguments),
-        Command::Trust(arguments) => trust::run(&arguments),
-        Command::Schema(arguments) => schema::run(&arguments),
-        Command::Turns(arguments) => turns::run(&arguments),
-        Command::Timeline(arguments) => timeline::run(&arguments),
-        Command::Fleet(arguments) => crate::fleet::run(&arguments),
-        Command::Opencode(arguments) => crate::modes::opencode(arguments),
-        Command::Doctor => doctor::run(),
-        Command::Completions(shell) => completions::run(&shell),
+        Command::ListModels { search } => models::list(search.as_deref()),
     }
 }
 

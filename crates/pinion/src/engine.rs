@@ -6,6 +6,7 @@ mod prompter;
 mod session;
 mod settings;
 mod shared;
+mod tool_names;
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -124,6 +125,7 @@ pub(crate) async fn build(
     let providers = shared.providers.clone();
     let services = Arc::new(ProgramServices::new(registry, providers, ground));
     let policy = approvals::policy(&flags.approvals, &settings, &dirs)?;
+    let named_tools = tool_names::named(flags, policy.as_ref());
     let (gate, approvals) = approvals::gate(policy, &audience, &mask);
     let ways = match (dialect, &found) {
         (Dialect::Early | Dialect::Classic, None) => Ways::Classic,
@@ -137,10 +139,14 @@ pub(crate) async fn build(
     let prompter = Arc::new(prompter);
     services.set_prompter(Arc::clone(&prompter));
     let tools = pinion_tools::builtin(ALL_TOOLS, for_tools(&shell, ways));
-    let extensions = match loaded {
+    let started = match loaded {
         Poll::Ready(loaded) => loaded?,
         Poll::Pending => loading.await?,
     };
+    let may_add_tools = started
+        .as_ref()
+        .is_some_and(|started| started.may_add_tools);
+    let extensions = started.map(|started| started.extensions);
     let registry = services.registry();
     let scope = scoped_models(&registry, flags, &settings);
     let Conversation {
@@ -161,11 +167,17 @@ pub(crate) async fn build(
             },
         );
     }
-    let (model, thinking_level) =
-        choose_model(program, flags, &settings, &registry, &scope, &mut store)?;
     added_tools.extend(shared.clips(&flags.clips).await?);
     added_tools.extend(extensions.iter().flat_map(Extensions::tools));
-    tell(&unknown_tools(flags, tools.iter().chain(&added_tools)));
+    let known: Vec<&str> = tools
+        .iter()
+        .chain(&added_tools)
+        .map(|tool| tool.spec().name.as_str())
+        .collect();
+    let odd = tool_names::check(program, &named_tools, &known, may_add_tools, &dirs)?;
+    tell(&odd);
+    let (model, thinking_level) =
+        choose_model(program, flags, &settings, &registry, &scope, &mut store)?;
     let config = Config {
         store,
         cwd: dirs.cwd.clone(),
@@ -175,7 +187,7 @@ pub(crate) async fn build(
         models: Arc::new(Choices::new(Arc::clone(&services), scope, mask.clone())),
         mask,
         tools,
-        active_tools: tool_names(flags),
+        active_tools: active_tools(flags),
         added_tools,
         tool_filter: tool_filter(flags),
         shell,
@@ -245,7 +257,7 @@ impl Expander for ResourceExpander {
     }
 }
 
-fn tool_names(flags: &Flags) -> Vec<String> {
+fn active_tools(flags: &Flags) -> Vec<String> {
     let mut names: Vec<String> = match (&flags.tools, flags.no_tools) {
         (Some(names), _) => names.clone(),
         (None, true) => Vec::new(),
@@ -254,19 +266,6 @@ fn tool_names(flags: &Flags) -> Vec<String> {
     };
     names.retain(|name| !flags.exclude_tools.contains(name));
     names
-}
-
-/// A warning for each name that `--tools` gives and no tool has.
-fn unknown_tools<'a>(flags: &Flags, tools: impl Iterator<Item = &'a Arc<dyn Tool>>) -> Vec<String> {
-    let Some(wanted) = &flags.tools else {
-        return Vec::new();
-    };
-    let known: Vec<&str> = tools.map(|tool| tool.spec().name.as_str()).collect();
-    let unknown = wanted.iter().filter(|name| !known.contains(&name.as_str()));
-    let valid = known.join(", ");
-    unknown
-        .map(|name| format!("Unknown tool \"{name}\". Valid tools: {valid}"))
-        .collect()
 }
 
 /// How calls are made and told.

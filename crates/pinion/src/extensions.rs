@@ -129,7 +129,7 @@ pub(crate) async fn load(
     flags: &Flags,
     services: Arc<ProgramServices>,
     audience: Audience,
-) -> Result<Option<Extensions>, Failure> {
+) -> Result<Option<Started>, Failure> {
     let Some(found) = found else {
         return Ok(None);
     };
@@ -145,7 +145,19 @@ pub(crate) async fn load(
     let values = flag_values(&loaded.flags(), &flags.unknown)?;
     let started = loaded.extensions.start(values).await;
     started.map_err(|problems| start_failed(&problems))?;
-    Ok(Some(loaded.extensions))
+    let reports = loaded.report();
+    let mut events = reports.iter().flat_map(|report| &report.events);
+    Ok(Some(Started {
+        may_add_tools: events.any(|event| event == "session_start"),
+        extensions: loaded.extensions,
+    }))
+}
+
+/// Extensions that were loaded.
+pub(crate) struct Started {
+    pub extensions: Extensions,
+    /// One of them does something when a session starts, and may register tools then.
+    pub may_add_tools: bool,
 }
 
 fn start_failed(problems: &[LoadProblem]) -> Failure {

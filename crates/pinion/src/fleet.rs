@@ -24,7 +24,8 @@ use pinion_fleet::{Observer, Options, Plan, Report, RunDir, Sharing, Stop, StopR
 use pinion_jsonl::{Coalesce, Queue, Writer, stdio};
 use pinion_pi::{Additions, Dialect, Out, Projection};
 
-use self::arguments::{Arguments, Printed, Verb};
+pub(crate) use self::arguments::GROUP;
+use self::arguments::{Arguments, Printed, Which};
 use self::host::ProgramHost;
 use self::ink::Palette;
 use self::view::{LastPicture, Lines, Table, Tape};
@@ -78,32 +79,34 @@ Examples:
   git diff | pinion run --format json -m anthropic/claude-sonnet-4-5 -
 ";
 
-/// Runs a verb.
-pub(crate) fn run(words: &[String]) -> Result<ExitCode, Failure> {
-    let arguments = Arguments::parse(words)?;
+fn start(plan: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let dirs = Dirs::from_env()?;
-    let root = root(&dirs);
-    match &arguments.verb {
-        Verb::Help => crate::commands::help(crate::help::Topic::Fleet),
-        Verb::Show { run, json } => runs::show(&root, run, *json),
-        Verb::List { json } => runs::list(&root, *json),
-        Verb::Clean(which) => runs::clean(&root, which),
-        Verb::Run { plan } => {
-            let host = ProgramHost::new(dirs.clone());
-            let plan = read(Path::new(plan), &host)?;
-            let directory =
-                RunDir::create(&root, arguments.run_dir.as_deref()).map_err(words_of)?;
-            execute(&arguments, dirs, host, plan, directory, How::New)
-        }
-        Verb::Resume { run } => {
-            let mut directory = RunDir::find(&root, run).map_err(words_of)?;
-            directory.lock().map_err(words_of)?;
-            let plan = directory.plan().map_err(words_of)?;
-            input::check(&directory, &plan)?;
-            let host = ProgramHost::new(dirs.clone());
-            execute(&arguments, dirs, host, plan, directory, How::Again)
-        }
-    }
+    let host = ProgramHost::new(dirs.clone());
+    let plan = read(Path::new(plan), &host)?;
+    let directory = RunDir::create(&root(&dirs), arguments.run_dir.as_deref()).map_err(words_of)?;
+    execute(arguments, dirs, host, plan, directory, How::New)
+}
+
+fn resume(run: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let dirs = Dirs::from_env()?;
+    let mut directory = RunDir::find(&root(&dirs), run).map_err(words_of)?;
+    directory.lock().map_err(words_of)?;
+    let plan = directory.plan().map_err(words_of)?;
+    input::check(&directory, &plan)?;
+    let host = ProgramHost::new(dirs.clone());
+    execute(arguments, dirs, host, plan, directory, How::Again)
+}
+
+fn show(run: &str, json: bool) -> Result<ExitCode, Failure> {
+    runs::show(&root(&Dirs::from_env()?), run, json)
+}
+
+fn list(json: bool) -> Result<ExitCode, Failure> {
+    runs::list(&root(&Dirs::from_env()?), json)
+}
+
+fn clean(which: &Which) -> Result<ExitCode, Failure> {
+    runs::clean(&root(&Dirs::from_env()?), which)
 }
 
 /// Where runs are kept that do not say otherwise.

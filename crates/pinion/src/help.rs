@@ -4,17 +4,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
     Overview,
-    Sessions,
-    Packages,
-    Extensions,
-    Profiles,
-    Trust,
-    Schema,
     RunCommand,
     Commands,
-    Turns,
-    Timeline,
-    Fleet,
     Run,
 }
 
@@ -22,17 +13,8 @@ impl Topic {
     pub fn text(self) -> &'static str {
         match self {
             Self::Overview => OVERVIEW,
-            Self::Sessions => SESSIONS,
-            Self::Packages => PACKAGES,
-            Self::Extensions => EXTENSIONS,
-            Self::Profiles => PROFILES,
-            Self::Trust => TRUST,
-            Self::Schema => SCHEMA,
             Self::RunCommand => RUN_COMMAND,
             Self::Commands => COMMANDS,
-            Self::Turns => TURNS,
-            Self::Timeline => TIMELINE,
-            Self::Fleet => crate::fleet::HELP,
             Self::Run => crate::fleet::RUN_HELP,
         }
     }
@@ -122,7 +104,7 @@ Chat:
   --theme dark|light       fits this background, instead of asking the terminal
 
 Behaviour:
-  --approve, --no-approve  trust or distrust this project's settings for this run
+  --trust, --no-trust      trust or distrust this project's settings for this run
   --exit-on-eof            RPC: stop at the end of input instead of finishing the run
   --rpc-dialect NAME       early, classic or modern: the age of pi's protocol (classic)
   --multi-session          RPC: the client opens, closes and lists sessions; lines carry sessionId
@@ -135,7 +117,7 @@ Exit codes: 0 done, 1 failed, 2 wrong command line, 129/130/143 ended by SIGHUP/
 Called through a link named `pi`, it takes pi's command line.
 ";
 
-const SESSIONS: &str = "\
+pub(crate) const SESSIONS: &str = "\
 What was said before.
 
 Usage:
@@ -149,7 +131,7 @@ Examples:
   pinion sessions export 73984c08 talk.html
 ";
 
-const PACKAGES: &str = "\
+pub(crate) const PACKAGES: &str = "\
 Packages bring extensions, skills and prompt templates. They are named in the settings under \"packages\".
 
 Usage:
@@ -180,12 +162,12 @@ Examples:
   pinion update
 ";
 
-const EXTENSIONS: &str = "\
+pub(crate) const EXTENSIONS: &str = "\
 The extensions a run in this directory loads, in order: where they come from, what they register, which
 modules they import, how long it took, and why some cannot be loaded. They are loaded for it, without a session.
 
 Usage:
-  pinion extensions list [--json] [--no-load] [-e SOURCE]… [--no-extensions] [--approve|--no-approve]
+  pinion extensions list [--json] [--no-load] [-e SOURCE]… [--no-extensions] [--trust|--no-trust]
 
   --json      one line of JSON per extension
   --no-load   only look for them; run nothing
@@ -203,7 +185,7 @@ Examples:
   pinion extensions list --no-load
 ";
 
-const PROFILES: &str = "\
+pub(crate) const PROFILES: &str = "\
 Profiles name an engine and its settings for `run-command`. They are written in configuration documents and in
 registries: YAML files and SQLite databases.
 
@@ -215,7 +197,7 @@ Usage:
   --profile NAME                use this one                        (PINOCCHIO_PROFILE)
   --profile-registries LIST     yaml:PATH, sqlite:PATH, a path, …   (PINOCCHIO_PROFILE_REGISTRIES)
   --config-file PATH            one more document, which goes before all others
-  --approve, --no-approve       trust or distrust this project's documents for this run
+  --trust, --no-trust           trust or distrust this project's documents for this run
   --json                        JSON also on a terminal; it is JSON anyway when piped
 
 Documents, later ones win:
@@ -232,7 +214,44 @@ Examples:
   PINOCCHIO_PROFILE_REGISTRIES=team.yaml pinion profiles list --json
 ";
 
-const TRUST: &str = "\
+pub(crate) const MODELS: &str = "\
+Lists the models you have keys for: provider, id, context, longest answer, thinking, images.
+
+Usage:
+  pinion models [SEARCH…]   those whose provider, id or name holds every word of SEARCH
+
+Examples:
+  pinion models
+  pinion models sonnet
+";
+
+pub(crate) const DOCTOR: &str = "\
+Checks the set-up: directories, trust, settings, extensions, models, approvals.
+
+Usage:
+  pinion doctor
+
+Exit codes: 0, or 1 if a problem was found.
+";
+
+pub(crate) const COMPLETIONS: &str = "\
+Prints completions for a shell.
+
+Usage:
+  pinion completions bash|zsh|fish
+
+Examples:
+  pinion completions bash > ~/.local/share/bash-completion/completions/pinion
+";
+
+pub(crate) const HELP: &str = "\
+Prints help: an overview, or that of a command.
+
+Usage:
+  pinion help [COMMAND]
+";
+
+pub(crate) const TRUST: &str = "\
 Lets a project's files run things. Until a project is trusted, its .pi/settings.json cannot name a
 shell, a command prefix, extensions, packages or a session directory; such keys are ignored and named on
 stderr. Extensions in its .pi/extensions are not loaded, and its .pinocchio.yml is not read.
@@ -246,7 +265,7 @@ Examples:
   pinion trust --revoke ~/src/borrowed
 ";
 
-const SCHEMA: &str = "\
+pub(crate) const SCHEMA: &str = "\
 The JSON Schema (2020-12) of every line of pi's protocol: what the program writes, and under $defs/input what a
 client writes. It is made from the types that print and read the lines.
 
@@ -311,7 +330,7 @@ Examples:
   pinion commands run code go --help
 ";
 
-const TURNS: &str = "\
+pub(crate) const TURNS: &str = "\
 What models were told and said, as `run-command --turns-db` keeps it. Nothing is changed, and no file is made.
 
 Usage:
@@ -335,7 +354,7 @@ Examples:
   pinion turns export --turns-db turns.db | jq -r '.turn.blocks[] | select(.kind == \"user\") | .payload.text'
 ";
 
-const TIMELINE: &str = "\
+pub(crate) const TIMELINE: &str = "\
 What was seen of conversations, as `run-command --timeline-db` keeps it: numbered events, and the messages and tool
 calls they add up to. Nothing is changed, and no file is made.
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::failure::Failure;
 use crate::verb::{Group, Line};
 
-const GROUP: Group = Group {
+pub(crate) const GROUP: Group = Group {
     name: "hub",
     help: help::GROUP,
     verbs: &[

@@ -25,7 +25,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     Flag::valued("--jq"),
 ];
 
-const VERB: Verb = Verb {
+pub(crate) const VERB: Verb = Verb {
     name: "invoke",
     flags: &[caller::FLAGS, FLAGS],
     raw_after: 1,

@@ -17,7 +17,6 @@ mod hub;
 mod invoke;
 mod mcp;
 mod modes;
-mod nearest;
 mod pinix;
 mod pinocchio;
 mod preferences;
@@ -64,14 +63,16 @@ fn run(program: Program, arguments: Vec<String>) -> Result<ExitCode, Failure> {
         Action::Command(command) => {
             commands::run(command).map_err(|failure| failure.for_program(program))
         }
-        Action::Hub(arguments) => hub::run(&arguments),
-        Action::Clip(arguments) => clip::run(&arguments),
-        Action::Invoke(arguments) => invoke::run_words(&arguments),
-        Action::Mcp(arguments) => mcp::run_words(&arguments),
+        Action::Entry(entry, arguments) => entry
+            .run(&arguments)
+            .map_err(|failure| failure.for_program(program)),
+        Action::Opencode(arguments) => modes::opencode(arguments),
         Action::Pinocchio(verb) => pinocchio::run(program, verb),
         Action::Run(mut flags) => {
+            flags.check_words(program)?;
             flags.decide_unknown(program)?;
             let chats = flags.wants_chat();
+            flags.demo = chats && flags.mode == Mode::Text;
             if flags.resume && !chats {
                 return Err(cli::nothing_to_pick_from(program));
             }

@@ -27,7 +27,7 @@ use crate::verb::{Flag, Line, Verb};
 /// How often to look whether the clip whose commands are tools has changed.
 const LOOK: Duration = Duration::from_secs(2);
 
-const VERB: Verb = Verb {
+pub(crate) const VERB: Verb = Verb {
     name: "mcp",
     flags: &[
         caller::FLAGS,

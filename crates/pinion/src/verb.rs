@@ -5,7 +5,10 @@ use std::str::FromStr;
 
 use crate::commands::out;
 use crate::failure::Failure;
-use crate::nearest::nearest;
+use pinion_spelling::nearest;
+
+/// `raw_after` of a command whose flags may stand anywhere.
+pub(crate) const ALL_FLAGS: usize = usize::MAX;
 
 /// Whether a flag has a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +129,7 @@ impl Group {
             Some(nearest) => format!("Did you mean `pinion {name} {nearest}`?"),
             None => format!("`pinion {name} --help` lists the commands."),
         };
-        Failure::usage(format!("Error: unknown command {name} {word}. {hint}"))
+        Failure::usage(format!("Error: unknown command `{name} {word}`. {hint}"))
     }
 }
 
@@ -145,7 +148,7 @@ pub(crate) struct Line {
 
 impl Line {
     /// Reads flags and words; `None` when help is asked for.
-    fn read(verb: &'static Verb, arguments: &[String]) -> Result<Option<Self>, Failure> {
+    pub fn read(verb: &'static Verb, arguments: &[String]) -> Result<Option<Self>, Failure> {
         let mut line = Self {
             verb,
             flags: Vec::new(),
@@ -191,7 +194,8 @@ impl Line {
 
     fn unknown(&self, flag: &str) -> Failure {
         let known = self.verb.flags.iter().flat_map(|group| group.iter());
-        match nearest(flag, known.map(|flag| flag.name)) {
+        let known = known.map(|flag| flag.name).chain(["--help"]);
+        match nearest(flag, known) {
             Some(nearest) => self.wrong(&format!("unknown option {flag}, did you mean {nearest}")),
             None => self.wrong(&format!("unknown option {flag}")),
         }
@@ -234,15 +238,18 @@ impl Line {
         self.value(flag).map(read).transpose()
     }
 
+    /// The command's name, without the name of the program.
+    pub fn name(&self) -> &'static str {
+        self.verb.name
+    }
+
     /// The words, if there are as many as there must be.
     pub fn exactly<const COUNT: usize>(&self) -> Result<[&str; COUNT], Failure> {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
-        words
-            .try_into()
-            .map_err(|words: Vec<&str>| match words.len() < COUNT {
-                true => self.wrong("something is missing"),
-                false => self.wrong(&format!("{:?} is one word too many", words[COUNT])),
-            })
+        words.try_into().map_err(|words: Vec<&str>| {
+            let extra = words.get(COUNT);
+            extra.map_or_else(|| self.missing(), |word| self.too_many(word))
+        })
     }
 
     /// The first word and the one that may follow it.
@@ -250,9 +257,36 @@ impl Line {
         match self.words.as_slice() {
             [one] => Ok((one, None)),
             [one, two] => Ok((one, Some(two))),
-            [] => Err(self.wrong("something is missing")),
-            [_, _, third, ..] => Err(self.wrong(&format!("{third:?} is one word too many"))),
+            [] => Err(self.missing()),
+            [_, _, third, ..] => Err(self.too_many(third)),
         }
+    }
+
+    /// The word that may be there.
+    pub fn at_most_one(&self) -> Result<Option<&str>, Failure> {
+        match self.words.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(one)),
+            [_, second, ..] => Err(self.too_many(second)),
+        }
+    }
+
+    fn too_many(&self, word: &str) -> Failure {
+        self.wrong(&format!("{word:?} is one word too many"))
+    }
+
+    /// A word is missing: shows the line of the help that names it.
+    fn missing(&self) -> Failure {
+        let name = self.verb.name;
+        let usage = format!("pinion {name} ");
+        let shown = self.verb.help.lines().map(str::trim_start);
+        let shown = shown
+            .filter_map(|line| line.strip_prefix(&usage))
+            .find_map(|rest| rest.split("  ").next());
+        self.wrong(&match shown {
+            Some(rest) => format!("{name} needs more than that: pinion {name} {}", rest.trim()),
+            None => format!("{name} needs an argument"),
+        })
     }
 }
 

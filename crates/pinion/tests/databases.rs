@@ -302,7 +302,11 @@ fn nothing_is_made_and_mistakes_are_told() {
             "this program has no MySQL",
         ),
         ("turns list", 2, "name a database with --turns-db"),
-        ("turns lst --turns-db turns.db", 2, "Did you mean list?"),
+        (
+            "turns lst --turns-db turns.db",
+            2,
+            "Did you mean `pinion turns list`?",
+        ),
     ] {
         let told = home.refused(line, code);
         assert!(told.contains(said), "{line}: {told}");

@@ -545,7 +545,7 @@ fn packages_of_a_project_wait_for_its_trust() {
 
     let ran = succeed(
         &sandbox,
-        &["extensions", "list", "--no-load", "--approve"],
+        &["extensions", "list", "--no-load", "--trust"],
         &[],
     );
     assert_eq!(ran.out.matches("  from: ").count(), 4, "{}", ran.out);
@@ -694,9 +694,9 @@ fn a_list_of_tools_is_about_those_of_extensions_too() {
         &sandbox,
         &[&flags[..], &["--tools", "greet,gret", "hi"]].concat(),
     );
-    let warning = "Warning: Unknown tool \"gret\". Valid tools: read, bash, edit, write, grep, find, ls, greet";
-    assert!(ran.err.contains(warning), "{}", ran.err);
-    assert!(!ran.err.contains("\"greet\""), "{}", ran.err);
+    let error = "Error: --tools: unknown tool \"gret\". Did you mean grep?";
+    assert_eq!(ran.code, Exit::Code(2), "{}", ran.err);
+    assert!(ran.err.contains(error), "{}", ran.err);
 }
 
 #[test]

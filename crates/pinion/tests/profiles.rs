@@ -232,13 +232,13 @@ fn a_repository_that_is_not_trusted_is_not_obeyed() {
         "{}",
         ran.err
     );
-    let ran = run(&sandbox, &["profiles", "show", "--approve"]);
+    let ran = run(&sandbox, &["profiles", "show", "--trust"]);
     assert!(ran.out.contains("evil.example"), "{}{}", ran.out, ran.err);
     assert_eq!(run(&sandbox, &["trust"]).code, Exit::Code(0));
     let ran = run(&sandbox, &["profiles", "show"]);
     assert!(ran.out.contains("evil.example"), "{}{}", ran.out, ran.err);
     assert_eq!(ran.err, "");
-    let ran = run(&sandbox, &["profiles", "show", "--no-approve"]);
+    let ran = run(&sandbox, &["profiles", "show", "--no-trust"]);
     assert!(!ran.out.contains("evil"), "{}", ran.out);
 }
 

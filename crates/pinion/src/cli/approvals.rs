@@ -1,16 +1,19 @@
 //! The flags that decide about tool calls: `--approve MODE`, `--allow`, `--deny`, `--approve-timeout`.
 //!
-//! pi has `--approve` without a value, for trusting a project. Called as `pi`, the value must be joined with
-//! `=` and there are no other flags, so that its command lines mean what they always did.
+//! In pi, `--approve` trusts the project and takes no value. Under the name `pi` it means that, unless a mode is joined
+//! to it with `=`, and the other flags do not exist; under any other name `--approve` always needs a mode.
 
 use std::time::Duration;
 
 use pinion_approval::{Mode, Origin, Rule};
 
-use super::Parser;
+use super::{Parser, unknown_value};
 use crate::approvals::{LONGEST_PATIENCE, patience};
 use crate::failure::Failure;
 use crate::program::Program;
+
+const MODES: &str = "ask, auto or deny";
+const TRUST: &str = "To trust this project for this run, use --trust.";
 
 /// What the flags say about tool calls.
 #[derive(Debug, Default, Clone)]
@@ -22,24 +25,33 @@ pub(crate) struct ApprovalFlags {
 }
 
 impl Parser {
-    /// `--approve` alone trusts the project; with a mode it decides about tool calls.
+    /// `--approve MODE`; as `pi`, also `--approve` alone, which trusts the project.
     pub(super) fn approve(&mut self) -> Result<(), Failure> {
-        let may_have_value = self.attached || self.program == Program::Pinion;
-        let next = self.rest.front().filter(|_| may_have_value);
-        let mode = next.and_then(|next| Mode::named(next));
-        match (mode, next) {
-            (Some(mode), _) => {
-                self.rest.pop_front();
-                self.flags.approvals.mode = Some(mode);
-            }
-            (None, Some(other)) if self.attached && self.program == Program::Pinion => {
-                return Err(Failure::usage(format!(
-                    "Error: --approve knows no \"{other}\". Use --approve=ask, auto or deny to decide about tool calls, or --approve alone to trust this project."
-                )));
-            }
-            (None, _) => self.flags.trust = Some(true),
+        if self.program == Program::Pi && !self.attached {
+            self.flags.trust = Some(true);
+            return Ok(());
         }
+        let text = self.rest.pop_front().ok_or_else(|| {
+            Failure::usage(format!("Error: --approve needs a mode: {MODES}. {TRUST}"))
+        })?;
+        let mode = Mode::named(&text).ok_or_else(|| {
+            unknown_value("--approve", &text, &Mode::ALL.map(Mode::name))
+                .reworded(|words| format!("{words} {TRUST}"))
+        })?;
+        self.flags.approvals.mode = Some(mode);
         Ok(())
+    }
+
+    /// `--no-approve`, which only pi has.
+    pub(super) fn no_approve(&mut self) -> Result<(), Failure> {
+        if self.program == Program::Pi {
+            self.flags.trust = Some(false);
+            return Ok(());
+        }
+        Err(Failure::usage(
+            "Error: unknown option --no-approve. To distrust this project for this run, use --no-trust; \
+             without --approve, no tool call is asked about.",
+        ))
     }
 
     /// The other flags.
@@ -80,50 +92,70 @@ mod tests {
     }
 
     #[test]
-    fn approve_alone_trusts_and_with_a_mode_decides_about_calls() {
-        for (program, arguments, trust, mode, messages) in [
-            (
-                Program::Pinion,
-                &["--approve", "hello"][..],
-                true,
-                None,
-                &["hello"][..],
-            ),
+    fn approve_needs_a_mode_and_only_pi_trusts_with_it() {
+        let cases: &[(Program, &[&str], Option<bool>, Option<Mode>, &[&str])] = &[
             (
                 Program::Pinion,
                 &["--approve", "ask"],
-                false,
+                None,
                 Some(Mode::Ask),
                 &[],
             ),
             (
                 Program::Pinion,
                 &["--approve=deny", "x"],
-                false,
+                None,
                 Some(Mode::Deny),
                 &["x"],
             ),
+            (Program::Pinion, &["--trust", "x"], Some(true), None, &["x"]),
             (
                 Program::Pinion,
-                &["--approve", "--approve", "auto"],
-                true,
-                Some(Mode::Auto),
-                &[],
+                &["--no-trust", "x"],
+                Some(false),
+                None,
+                &["x"],
             ),
-            (Program::Pi, &["--approve", "ask"], true, None, &["ask"]),
+            (
+                Program::Pi,
+                &["--approve", "ask"],
+                Some(true),
+                None,
+                &["ask"],
+            ),
+            (
+                Program::Pi,
+                &["--approve", "aks"],
+                Some(true),
+                None,
+                &["aks"],
+            ),
+            (
+                Program::Pi,
+                &["--no-approve", "x"],
+                Some(false),
+                None,
+                &["x"],
+            ),
             (
                 Program::Pi,
                 &["--approve=ask", "x"],
-                false,
+                None,
                 Some(Mode::Ask),
                 &["x"],
             ),
-        ] {
-            let flags = flags(program, arguments).unwrap();
-            assert_eq!(flags.trust, trust.then_some(true), "{arguments:?}");
-            assert_eq!(flags.approvals.mode, mode, "{arguments:?}");
-            assert_eq!(flags.messages, messages, "{arguments:?}");
+        ];
+        for (program, arguments, trust, mode, messages) in cases {
+            let flags = flags(*program, arguments).unwrap();
+            assert_eq!(flags.trust, *trust, "{arguments:?}");
+            assert_eq!(flags.approvals.mode, *mode, "{arguments:?}");
+            assert_eq!(flags.messages, *messages, "{arguments:?}");
         }
+        let failure = flags(Program::Pi, &["--approve=aks"]).unwrap_err();
+        assert!(
+            failure.to_string().contains("Did you mean ask?"),
+            "{failure}"
+        );
     }
 
     #[test]
@@ -149,7 +181,15 @@ mod tests {
         for (arguments, words) in [
             (&["--allow", "bash(git; rm)"][..], "\"bash(git; rm)\""),
             (&["--deny", "bash(rm"], "does not end with"),
-            (&["--approve=yes"], "Use --approve=ask, auto or deny"),
+            (&["--approve=yes"], "Use ask, auto or deny. To trust"),
+            (
+                &["--approve=aks"],
+                "unknown value \"aks\" for --approve. Did you mean ask?",
+            ),
+            (&["--approve", "Ask"], "Did you mean ask?"),
+            (&["--approve", "--print"], "unknown value \"--print\""),
+            (&["--approve"], "--approve needs a mode"),
+            (&["--no-approve"], "use --no-trust"),
             (&["--approve-timeout", "0"], "from 1 to 86400"),
             (&["--approve-timeout", "soon"], "not \"soon\""),
         ] {

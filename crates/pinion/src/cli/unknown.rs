@@ -5,8 +5,8 @@ use pinion_config::{Dirs, Discovery, ExtensionFlags, Settings, Trust, TrustFlag,
 
 use super::{FLAGS, Flags, Parser};
 use crate::failure::Failure;
-use crate::nearest::nearest;
 use crate::program::Program;
+use pinion_spelling::nearest;
 
 impl Parser {
     /// Keeps a flag for extensions, with the value that may belong to it.

@@ -2,12 +2,23 @@
 
 use std::process::ExitCode;
 
-use super::{WORDS, out};
+use super::{out, words};
 use crate::cli::FLAGS;
 use crate::failure::Failure;
+use crate::help;
+use crate::verb::{ALL_FLAGS, Line, Verb};
 
-pub(super) fn run(shell: &str) -> Result<ExitCode, Failure> {
-    let words: Vec<&str> = WORDS.iter().chain(FLAGS).copied().collect();
+pub(super) const VERB: Verb = Verb {
+    name: "completions",
+    flags: &[],
+    raw_after: ALL_FLAGS,
+    help: help::COMPLETIONS,
+    run,
+};
+
+fn run(line: &Line) -> Result<ExitCode, Failure> {
+    let [shell] = line.exactly()?;
+    let words: Vec<&str> = words().chain(FLAGS.iter().copied()).collect();
     let words = words.join(" ");
     out(&match shell {
         "bash" => format!("complete -o default -W '{words}' pinion\n"),
@@ -20,9 +31,7 @@ pub(super) fn run(shell: &str) -> Result<ExitCode, Failure> {
             })
             .collect(),
         other => {
-            return Err(Failure::usage(format!(
-                "Error: unknown shell {other}. Use bash, zsh or fish."
-            )));
+            return Err(line.wrong(&format!("unknown shell {other:?}; use bash, zsh or fish")));
         }
     })
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use pinion_history::{HistoryError, StoreChoice, Transcript};
 
 use crate::failure::Failure;
-use crate::nearest::nearest;
+use crate::verb::{Flag, Line};
 
 /// One of the two kinds of databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,25 +24,34 @@ impl Store {
         }
     }
 
-    /// Flags that only one of them has.
-    fn own_flags(self) -> &'static [&'static str] {
+    /// The flags that name its database.
+    fn place(self) -> [&'static str; 3] {
         match self {
-            Self::Turns => &["--phase", "--yaml", "--all"],
-            Self::Timeline => &["--as-of", "--events"],
+            Self::Turns => ["--turns-db", "--turns-dsn", "--turns-backend"],
+            Self::Timeline => ["--timeline-db", "--timeline-dsn", "--timeline-backend"],
         }
     }
 }
 
+/// Flags of `turns` and `timeline` alike.
+pub(super) const SESSION: Flag = Flag::valued("--session").or("--session-id");
+pub(super) const LIMIT: Flag = Flag::valued("--limit");
+pub(super) const JSON: Flag = Flag::bare("--json");
+pub(super) const EXPORT_FLAGS: &[Flag] = &[
+    SESSION,
+    LIMIT,
+    Flag::valued("--format"),
+    Flag::valued("--output").or("-o"),
+];
+
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(super) enum What {
     List,
     Show,
     Export,
     Check,
 }
-
-const VERBS: [&str; 4] = ["list", "show", "export", "check"];
 
 /// The form of what is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,16 +71,13 @@ pub(super) enum Format {
 }
 
 impl Format {
-    const NAMES: [&'static str; 3] = ["jsonl", "markdown", "html"];
-
-    fn named(name: &str) -> Result<Self, Failure> {
+    fn named(line: &Line, name: &str) -> Result<Self, Failure> {
         match name {
             "jsonl" => Ok(Self::Jsonl),
             "markdown" | "md" => Ok(Self::Markdown),
             "html" => Ok(Self::Html),
-            other => Err(Failure::usage(format!(
-                "Error: there is no format {other}; use {}.",
-                Self::NAMES.join(", ")
+            other => Err(line.wrong(&format!(
+                "unknown format {other:?}; use jsonl, markdown or html"
             ))),
         }
     }
@@ -89,7 +95,6 @@ impl Format {
 /// A command line that was understood.
 #[derive(Debug)]
 pub(super) struct Asked {
-    pub(super) verb: Verb,
     backend: String,
     dsn: String,
     db: String,
@@ -105,88 +110,40 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Reads what follows the name of the command.
-    pub(super) fn parse(store: Store, arguments: &[String]) -> Result<Self, Failure> {
-        let (verb, rest) = match arguments.split_first() {
-            Some((verb, rest)) => (verb_named(store, verb)?, rest),
-            None => return Err(see_help(store, "Error: say what to do.")),
+    /// Reads the flags of a command.
+    pub(super) fn read(store: Store, line: &Line) -> Result<Self, Failure> {
+        let [] = line.exactly()?;
+        let text = |flag: &str| line.value(flag).map(str::to_owned);
+        let [db, dsn, backend] = store.place().map(|flag| text(flag).unwrap_or_default());
+        let asked = Self {
+            backend,
+            dsn,
+            db,
+            session: text("--session"),
+            phase: text("--phase"),
+            limit: line.parsed("--limit", "a number")?,
+            as_of: line.parsed("--as-of", "a number")?,
+            shape: if line.has("--json") {
+                Shape::Json
+            } else if line.has("--yaml") {
+                Shape::Yaml
+            } else {
+                Shape::Text
+            },
+            everything: line.has("--all") || line.has("--events"),
+            format: line
+                .value("--format")
+                .map(|name| Format::named(line, name))
+                .transpose()?,
+            output: text("--output"),
         };
-        let mut asked = Self {
-            verb,
-            backend: String::new(),
-            dsn: String::new(),
-            db: String::new(),
-            session: None,
-            phase: None,
-            limit: None,
-            as_of: None,
-            shape: Shape::Text,
-            everything: false,
-            format: None,
-            output: None,
-        };
-        let mut rest = rest.iter();
-        while let Some(argument) = rest.next() {
-            let (flag, attached) = match argument.split_once('=') {
-                Some((flag, value)) if flag.starts_with("--") => (flag, Some(value.to_owned())),
-                _ => (argument.as_str(), None),
-            };
-            let mut value = || {
-                let next = attached.clone().or_else(|| rest.next().cloned());
-                next.ok_or_else(|| Failure::usage(format!("Error: {flag} needs a value.")))
-            };
-            asked.take(store, flag, &mut value)?;
-        }
         if asked.choice() == StoreChoice::default() {
             let name = store.name();
-            return Err(Failure::usage(format!(
-                "Error: name a database with --{name}-db FILE or --{name}-dsn DSN."
+            return Err(line.wrong(&format!(
+                "name a database with --{name}-db FILE or --{name}-dsn DSN"
             )));
         }
         Ok(asked)
-    }
-
-    fn take(
-        &mut self,
-        store: Store,
-        flag: &str,
-        value: &mut dyn FnMut() -> Result<String, Failure>,
-    ) -> Result<(), Failure> {
-        let of_place = flag.strip_prefix("--");
-        let of_place = of_place.and_then(|flag| flag.strip_prefix(store.name()));
-        match of_place.unwrap_or_default() {
-            "-db" => self.db = value()?,
-            "-dsn" => self.dsn = value()?,
-            "-backend" => self.backend = value()?,
-            _ => self.take_other(store, flag, value)?,
-        }
-        Ok(())
-    }
-
-    fn take_other(
-        &mut self,
-        store: Store,
-        flag: &str,
-        value: &mut dyn FnMut() -> Result<String, Failure>,
-    ) -> Result<(), Failure> {
-        match flag {
-            "--session" | "--session-id" => self.session = Some(value()?),
-            "--limit" => self.limit = Some(number(flag, &value()?)?),
-            "--json" => self.shape = Shape::Json,
-            "--format" => self.format = Some(Format::named(&value()?)?),
-            "-o" | "--output" => self.output = Some(value()?),
-            own if !store.own_flags().contains(&own) => {
-                return Err(see_help(
-                    store,
-                    &format!("Error: {own} is not understood here."),
-                ));
-            }
-            "--phase" => self.phase = Some(value()?),
-            "--yaml" => self.shape = Shape::Yaml,
-            "--as-of" => self.as_of = Some(number(flag, &value()?)?),
-            _ => self.everything = true,
-        }
-        Ok(())
     }
 
     /// The database.
@@ -308,93 +265,73 @@ pub(super) fn beginning(text: &str) -> String {
     words.chars().filter(|c| !c.is_control()).take(60).collect()
 }
 
-fn verb_named(store: Store, word: &str) -> Result<Verb, Failure> {
-    Ok(match word {
-        "list" => Verb::List,
-        "show" => Verb::Show,
-        "export" => Verb::Export,
-        "check" => Verb::Check,
-        other => {
-            let guess = match nearest(other, VERBS.into_iter()) {
-                Some(nearest) => format!(" Did you mean {nearest}?"),
-                None => String::new(),
-            };
-            let said = format!("Error: {} cannot {other}.{guess}", store.name());
-            return Err(see_help(store, &said));
-        }
-    })
-}
-
-fn see_help(store: Store, said: &str) -> Failure {
-    Failure::usage(format!("{said} See `pinion {} --help`.", store.name()))
-}
-
-fn number<T: std::str::FromStr>(flag: &str, text: &str) -> Result<T, Failure> {
-    text.parse()
-        .map_err(|_| Failure::usage(format!("Error: {flag} needs a number and got {text}.")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verb::{ALL_FLAGS, Verb};
 
-    fn asked(store: Store, line: &str) -> Result<Asked, String> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Asked::parse(store, &words).map_err(|failure| failure.to_string())
+    const ALL: Verb = Verb {
+        name: "turns export",
+        flags: &[
+            EXPORT_FLAGS,
+            &[
+                Flag::valued("--turns-db"),
+                Flag::valued("--phase"),
+                Flag::bare("--all"),
+                Flag::valued("--timeline-backend"),
+                Flag::valued("--timeline-dsn"),
+                Flag::valued("--as-of"),
+                JSON,
+            ],
+        ],
+        raw_after: ALL_FLAGS,
+        help: "",
+        run: |_| Ok(ExitCode::SUCCESS),
+    };
+
+    fn asked(store: Store, words: &str) -> Result<Asked, String> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let line = Line::read(&ALL, &words).map_err(|failure| failure.to_string())?;
+        Asked::read(store, &line.unwrap()).map_err(|failure| failure.to_string())
     }
 
     #[test]
     fn flags_are_read_in_both_forms() {
-        let line = "export --turns-db=a.db --session s --phase=failed --all -o talk.md";
+        let line = "--turns-db=a.db --session s --phase=failed --all -o talk.md";
         let read = asked(Store::Turns, line).unwrap();
-        assert_eq!(read.verb, Verb::Export);
         assert_eq!(read.choice().db, "a.db");
         assert_eq!(read.session.as_deref(), Some("s"));
         assert_eq!(read.phase.as_deref(), Some("failed"));
         assert!(read.everything);
         assert_eq!(read.format(), Format::Markdown);
-        let line = "export --timeline-backend sqlite --timeline-dsn a.db --format html -o x.md";
+        let line = "--timeline-backend sqlite --timeline-dsn a.db --format html -o x.md";
         let read = asked(Store::Timeline, line).unwrap();
         assert_eq!(
             (read.choice().backend, read.choice().dsn),
             ("sqlite", "a.db")
         );
         assert_eq!(read.format(), Format::Html);
-        let read = asked(Store::Timeline, "show --timeline-db x --as-of 7 --json").unwrap();
+        let line = "--timeline-dsn x --as-of 7 --json --session-id s";
+        let read = asked(Store::Timeline, line).unwrap();
         assert_eq!((read.as_of, read.shape), (Some(7), Shape::Json));
+        assert_eq!(read.session.as_deref(), Some("s"));
         assert_eq!(read.format(), Format::Jsonl);
     }
 
     #[test]
     fn slips_say_what_may_be_meant() {
         for (store, line, said) in [
-            (Store::Turns, "", "say what to do"),
-            (Store::Turns, "lst --turns-db a", "Did you mean list?"),
-            (Store::Turns, "list", "name a database with --turns-db FILE"),
+            (Store::Turns, "", "name a database with --turns-db FILE"),
+            (Store::Turns, "extra", "\"extra\" is one word too many"),
             (
-                Store::Turns,
-                "list --timeline-db a",
-                "--timeline-db is not understood",
+                Store::Timeline,
+                "--timeline-dsn a --as-of x",
+                "--as-of needs a number, not \"x\"",
             ),
             (
                 Store::Timeline,
-                "show --timeline-db a --yaml",
-                "--yaml is not understood",
-            ),
-            (
-                Store::Timeline,
-                "show --timeline-db a --as-of x",
-                "needs a number and got x",
-            ),
-            (
-                Store::Timeline,
-                "show --timeline-db",
-                "--timeline-db needs a value",
-            ),
-            (
-                Store::Timeline,
-                "export --timeline-db a --format pdf",
-                "there is no format pdf",
+                "--timeline-dsn a --format pdf",
+                "unknown format \"pdf\"",
             ),
         ] {
             let error = asked(store, line).unwrap_err();

@@ -10,8 +10,19 @@ use super::out;
 use crate::approvals;
 use crate::cli::ApprovalFlags;
 use crate::failure::Failure;
+use crate::help;
+use crate::verb::{ALL_FLAGS, Line, Verb};
 
-pub(super) fn run() -> Result<ExitCode, Failure> {
+pub(super) const VERB: Verb = Verb {
+    name: "doctor",
+    flags: &[],
+    raw_after: ALL_FLAGS,
+    help: help::DOCTOR,
+    run,
+};
+
+fn run(line: &Line) -> Result<ExitCode, Failure> {
+    let [] = line.exactly()?;
     let dirs = Dirs::from_env()?;
     let mut report = String::new();
     let mut problems = 0;
@@ -51,7 +62,7 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
     if providers.is_empty() {
         line(
             "models",
-            "none configured: offline/demo answers. Set a key such as ANTHROPIC_API_KEY.",
+            "none configured. Set a key such as ANTHROPIC_API_KEY, or use --model offline/demo.",
         );
     } else {
         line(

@@ -12,44 +12,57 @@ use serde_json::{Value, json};
 use super::out;
 use crate::extensions::options;
 use crate::failure::Failure;
-use crate::help::Topic;
-use crate::runtime;
+use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
+use crate::{help, runtime};
 
-pub(super) fn run(words: &[String]) -> Result<ExitCode, Failure> {
-    let Some((verb, rest)) = words.split_first() else {
-        return super::help(Topic::Extensions);
-    };
-    if verb != "list" {
-        return Err(Failure::usage("Error: see `pinion extensions --help`."));
-    }
-    let mut wanted = Wanted::default();
-    let mut rest = rest.iter();
-    while let Some(word) = rest.next() {
-        match word.as_str() {
-            "--json" => wanted.json = true,
-            "--no-load" => wanted.no_load = true,
-            "--approve" => wanted.trust = TrustFlag::Approve,
-            "--no-approve" => wanted.trust = TrustFlag::Refuse,
-            "-ne" | "--no-extensions" => wanted.flags.discovery = Discovery::Off,
-            "-e" | "--extension" => match rest.next() {
-                Some(source) => wanted.flags.extensions.push(source.clone()),
-                None => {
-                    let message = format!("Error: {word} needs a value after it.");
-                    return Err(Failure::usage(message));
-                }
-            },
-            _ => return Err(Failure::usage("Error: see `pinion extensions --help`.")),
-        }
-    }
-    list(&wanted)
-}
+const LIST: Verb = Verb {
+    name: "extensions list",
+    flags: &[&[
+        Flag::bare("--json"),
+        Flag::bare("--no-load"),
+        Flag::bare("--trust"),
+        Flag::bare("--no-trust"),
+        Flag::bare("--no-extensions").or("-ne"),
+        Flag::valued("--extension").or("-e"),
+    ]],
+    raw_after: ALL_FLAGS,
+    help: help::EXTENSIONS,
+    run: |line| {
+        let [] = line.exactly()?;
+        list(&Wanted::of(line)?)
+    },
+};
 
-#[derive(Default)]
+pub(super) const GROUP: Group = Group {
+    name: "extensions",
+    help: help::EXTENSIONS,
+    verbs: &[&LIST],
+    otherwise: None,
+};
+
 struct Wanted {
     flags: ExtensionFlags,
     trust: TrustFlag,
     json: bool,
     no_load: bool,
+}
+
+impl Wanted {
+    fn of(line: &Line) -> Result<Self, Failure> {
+        Ok(Self {
+            flags: ExtensionFlags {
+                extensions: line.values("--extension").map(str::to_owned).collect(),
+                discovery: if line.has("--no-extensions") {
+                    Discovery::Off
+                } else {
+                    Discovery::On
+                },
+            },
+            trust: super::trust_flag(line)?,
+            json: line.has("--json"),
+            no_load: line.has("--no-load"),
+        })
+    }
 }
 
 /// What became of an extension.

@@ -9,8 +9,22 @@ use pinion_message::Model;
 
 use super::out;
 use crate::failure::Failure;
+use crate::help;
+use crate::verb::{ALL_FLAGS, Verb};
 
-pub(super) fn run(search: Option<&str>) -> Result<ExitCode, Failure> {
+pub(super) const VERB: Verb = Verb {
+    name: "models",
+    flags: &[],
+    raw_after: ALL_FLAGS,
+    help: help::MODELS,
+    run: |line| {
+        let search = line.words.join(" ");
+        list(Some(search.as_str()).filter(|search| !search.is_empty()))
+    },
+};
+
+/// Prints the models that match `search`.
+pub(super) fn list(search: Option<&str>) -> Result<ExitCode, Failure> {
     let dirs = Dirs::from_env()?;
     let options = RegistryOptions {
         include_offline: true,
@@ -32,7 +46,7 @@ pub(super) fn run(search: Option<&str>) -> Result<ExitCode, Failure> {
         );
     }
     if wanted.is_empty() {
-        eprintln!("No model fits \"{}\".", search.unwrap_or_default());
+        eprintln!("No model matches \"{}\".", search.unwrap_or_default());
     }
     out(&table(&wanted))
 }

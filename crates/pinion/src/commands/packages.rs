@@ -19,88 +19,92 @@ use serde_json::json;
 use self::install::{Installed, Network, failed, install};
 use super::out;
 use crate::failure::Failure;
-use crate::help::Topic;
+use crate::help;
+use crate::verb::{ALL_FLAGS, Flag, Line, Verb};
 
-/// What is done with packages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Install,
-    Remove,
-    Update,
-    List,
+const LOCAL: Flag = Flag::bare("--local").or("-l");
+const OFFLINE: Flag = Flag::bare("--offline");
+
+pub(super) const INSTALL: Verb = Verb {
+    name: "install",
+    flags: &[&[LOCAL, OFFLINE]],
+    raw_after: ALL_FLAGS,
+    help: help::PACKAGES,
+    run: |line| {
+        if line.words.is_empty() {
+            return out(help::PACKAGES);
+        }
+        let [source] = words(line)?;
+        install_one(&Dirs::from_env()?, source, &Arguments::of(line))
+    },
+};
+
+pub(super) const REMOVE: Verb = Verb {
+    name: "remove",
+    flags: &[&[LOCAL, OFFLINE]],
+    raw_after: ALL_FLAGS,
+    help: help::PACKAGES,
+    run: |line| {
+        if line.words.is_empty() {
+            return out(help::PACKAGES);
+        }
+        let [source] = words(line)?;
+        remove(&Dirs::from_env()?, source, &Arguments::of(line))
+    },
+};
+
+pub(super) const UPDATE: Verb = Verb {
+    name: "update",
+    flags: &[&[OFFLINE]],
+    raw_after: ALL_FLAGS,
+    help: help::PACKAGES,
+    run: |line| {
+        let source = line.at_most_one();
+        let source = source.map_err(|failure| prompt(line, 1, failure))?;
+        update(&Dirs::from_env()?, source, &Arguments::of(line))
+    },
+};
+
+pub(super) const LIST: Verb = Verb {
+    name: "list",
+    flags: &[&[OFFLINE, Flag::bare("--json")]],
+    raw_after: ALL_FLAGS,
+    help: help::PACKAGES,
+    run: |line| {
+        let [] = words(line)?;
+        list(&Dirs::from_env()?, &Arguments::of(line))
+    },
+};
+
+/// The words of a command that people may have meant as the start of a prompt.
+fn words<const COUNT: usize>(line: &Line) -> Result<[&str; COUNT], Failure> {
+    line.exactly()
+        .map_err(|failure| prompt(line, COUNT, failure))
 }
 
-impl Verb {
-    /// The verb a word stands for.
-    pub fn from_word(word: &str) -> Option<Self> {
-        match word {
-            "install" => Some(Self::Install),
-            "remove" | "uninstall" => Some(Self::Remove),
-            "update" => Some(Self::Update),
-            "list" => Some(Self::List),
-            _ => None,
-        }
+fn prompt(line: &Line, most: usize, failure: Failure) -> Failure {
+    if line.words.len() <= most {
+        return failure;
     }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Install => "install",
-            Self::Remove => "remove",
-            Self::Update => "update",
-            Self::List => "list",
-        }
-    }
+    let said = format!("{} {}", line.name(), line.words.join(" "));
+    failure.reworded(|words| format!("{words} To send it as a prompt, run pinion -p {said:?}."))
 }
 
-/// What stands behind the verb.
-#[derive(Debug, Default)]
 struct Arguments {
-    sources: Vec<String>,
     local: bool,
     offline: bool,
     json: bool,
 }
 
-pub(super) fn run(verb: Verb, words: &[String]) -> Result<ExitCode, Failure> {
-    let arguments = read(verb, words)?;
-    let dirs = Dirs::from_env()?;
-    match (verb, arguments.sources.as_slice()) {
-        (Verb::Install, [source]) => install_one(&dirs, source, &arguments),
-        (Verb::Remove, [source]) => remove(&dirs, source, &arguments),
-        (Verb::Update, []) => update(&dirs, None, &arguments),
-        (Verb::Update, [source]) => update(&dirs, Some(source), &arguments),
-        (Verb::List, []) => list(&dirs, &arguments),
-        (Verb::Install | Verb::Remove, []) => super::help(Topic::Packages),
-        _ => {
-            let word = verb.word();
-            Err(Failure::usage(format!(
-                "Error: too many words behind {word}. See `pinion {word} --help`; to say it to the agent, use \
-                 pinion -p \"{word} …\"."
-            )))
-        }
-    }
-}
-
-fn read(verb: Verb, words: &[String]) -> Result<Arguments, Failure> {
-    let mut arguments = Arguments::default();
-    for word in words {
-        match (word.as_str(), verb) {
-            ("-l" | "--local", Verb::Install | Verb::Remove) => arguments.local = true,
-            ("--offline", _) => arguments.offline = true,
-            ("--json", Verb::List) => arguments.json = true,
-            (flag, _) if flag.starts_with('-') => {
-                let word = verb.word();
-                return Err(Failure::usage(format!(
-                    "Error: unknown option {flag}. See `pinion {word} --help`."
-                )));
-            }
-            (source, _) => arguments.sources.push(source.to_owned()),
-        }
-    }
-    Ok(arguments)
-}
-
 impl Arguments {
+    fn of(line: &Line) -> Self {
+        Self {
+            local: line.has("--local"),
+            offline: line.has("--offline"),
+            json: line.has("--json"),
+        }
+    }
+
     fn scope(&self) -> Scope {
         match self.local {
             true => Scope::Project,
@@ -205,7 +209,7 @@ fn remove(dirs: &Dirs, text: &str, arguments: &Arguments) -> Result<ExitCode, Fa
     out(&format!("Removed {written}\n"))
 }
 
-fn update(dirs: &Dirs, text: Option<&String>, arguments: &Arguments) -> Result<ExitCode, Failure> {
+fn update(dirs: &Dirs, text: Option<&str>, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let wanted = text.map(|text| parse(dirs, text)).transpose()?;
     let (trust, _) = Trust::decide(dirs, TrustFlag::Unset);
     let mut packages = all(dirs, trust);

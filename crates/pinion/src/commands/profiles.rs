@@ -14,23 +14,55 @@ use serde_json::{Map, Value, json};
 
 use super::out;
 use crate::failure::Failure;
-use crate::help::Topic;
-use crate::surroundings;
+use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
+use crate::{help, surroundings};
 
-pub(super) fn run(words: &[String]) -> Result<ExitCode, Failure> {
-    let Some((verb, rest)) = words.split_first() else {
-        return super::help(Topic::Profiles);
-    };
-    let wanted = Wanted::read(rest)?;
-    match (verb.as_str(), &wanted.name) {
-        ("list", None) => list(&wanted),
-        ("show", _) => show(&wanted),
-        ("debug", None) => debug(&wanted),
-        _ => Err(Failure::usage("Error: see `pinion profiles --help`.")),
-    }
-}
+const FLAGS: &[Flag] = &[
+    Flag::bare("--json"),
+    Flag::bare("--trust"),
+    Flag::bare("--no-trust"),
+    Flag::valued("--profile"),
+    Flag::valued("--config-file"),
+    Flag::valued("--profile-registries"),
+];
 
-#[derive(Default)]
+const LIST: Verb = Verb {
+    name: "profiles list",
+    flags: &[FLAGS],
+    raw_after: ALL_FLAGS,
+    help: help::PROFILES,
+    run: |line| {
+        let [] = line.exactly()?;
+        list(&Wanted::of(line, None)?)
+    },
+};
+
+const SHOW: Verb = Verb {
+    name: "profiles show",
+    flags: &[FLAGS],
+    raw_after: ALL_FLAGS,
+    help: help::PROFILES,
+    run: |line| show(&Wanted::of(line, line.at_most_one()?)?),
+};
+
+const DEBUG: Verb = Verb {
+    name: "profiles debug",
+    flags: &[FLAGS],
+    raw_after: ALL_FLAGS,
+    help: help::PROFILES,
+    run: |line| {
+        let [] = line.exactly()?;
+        debug(&Wanted::of(line, None)?)
+    },
+};
+
+pub(super) const GROUP: Group = Group {
+    name: "profiles",
+    help: help::PROFILES,
+    verbs: &[&LIST, &SHOW, &DEBUG],
+    otherwise: None,
+};
+
 struct Wanted {
     name: Option<String>,
     asked: Asked,
@@ -39,41 +71,23 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn read(words: &[String]) -> Result<Self, Failure> {
-        let mut wanted = Self::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            let (flag, attached) = match word.split_once('=') {
-                Some((flag, value)) if flag.starts_with("--") => (flag, Some(value.to_owned())),
-                _ => (word.as_str(), None),
-            };
-            let mut value = || {
-                attached
-                    .clone()
-                    .or_else(|| words.next().cloned())
-                    .ok_or_else(|| Failure::usage(format!("Error: {flag} needs a value after it.")))
-            };
-            match flag {
-                "--json" => wanted.json = true,
-                "--approve" => wanted.trust = TrustFlag::Approve,
-                "--no-approve" => wanted.trust = TrustFlag::Refuse,
-                "--profile" => wanted.asked.profile = Some(value()?),
-                "--config-file" => wanted.asked.config_file = Some(PathBuf::from(value()?)),
-                "--profile-registries" => {
-                    let sources = value()?;
-                    wanted
-                        .asked
-                        .registries
-                        .get_or_insert_default()
-                        .push(sources);
-                }
-                name if !name.starts_with('-') && wanted.name.is_none() => {
-                    wanted.name = Some(name.to_owned());
-                }
-                _ => return Err(Failure::usage("Error: see `pinion profiles --help`.")),
-            }
-        }
-        Ok(wanted)
+    fn of(line: &Line, name: Option<&str>) -> Result<Self, Failure> {
+        let text = |flag| line.value(flag).map(str::to_owned);
+        let registries: Vec<String> = line
+            .values("--profile-registries")
+            .map(str::to_owned)
+            .collect();
+        Ok(Self {
+            name: name.map(str::to_owned),
+            asked: Asked {
+                profile: text("--profile"),
+                config_file: text("--config-file").map(PathBuf::from),
+                registries: Some(registries).filter(|sources| !sources.is_empty()),
+                ..Asked::default()
+            },
+            trust: super::trust_flag(line)?,
+            json: line.has("--json"),
+        })
     }
 
     /// JSON where asked for, and where nobody looks at a table.

@@ -8,10 +8,11 @@ use pinion_pi::{Dialect, UnknownDialect};
 
 use super::out;
 use crate::failure::Failure;
-use crate::nearest::nearest;
+use crate::help;
+use crate::verb::{ALL_FLAGS, Flag, Line, Verb};
+use pinion_spelling::nearest;
 
 const PROTOCOLS: [&str; 2] = ["pi", "fleet"];
-const USAGE: &str = "Usage: pinion schema pi [--dialect early|classic|modern | --multi-session]\n       pinion schema fleet";
 
 /// A document that can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +25,17 @@ enum Document {
     Fleet,
 }
 
-pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
+pub(super) const VERB: Verb = Verb {
+    name: "schema",
+    flags: &[&[Flag::valued("--dialect"), Flag::bare("--multi-session")]],
+    raw_after: ALL_FLAGS,
+    help: help::SCHEMA,
+    run,
+};
+
+fn run(line: &Line) -> Result<ExitCode, Failure> {
     let mut text = String::new();
-    DeflateDecoder::new(packed(parse(arguments)?)).read_to_string(&mut text)?;
+    DeflateDecoder::new(packed(asked(line)?)).read_to_string(&mut text)?;
     out(&text)
 }
 
@@ -45,47 +54,32 @@ fn packed(document: Document) -> &'static [u8] {
     }
 }
 
-/// What is asked for.
-fn parse(arguments: &[String]) -> Result<Document, Failure> {
-    let mut protocol = None;
-    let mut document = Document::Lines(Dialect::default());
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        let flag = argument.split_once('=').unwrap_or((argument, ""));
-        match (argument.as_str(), flag) {
-            ("--dialect", _) => {
-                let name = rest.next().ok_or_else(|| {
-                    Failure::usage(format!("Error: --dialect needs a name.\n{USAGE}"))
-                })?;
-                document = Document::Lines(named(name)?);
-            }
-            (_, ("--dialect", name)) => document = Document::Lines(named(name)?),
-            ("--multi-session", _) => document = Document::Sessions,
-            (word, _) if !word.starts_with('-') && protocol.is_none() => protocol = Some(word),
-            (other, _) => {
-                return Err(Failure::usage(format!(
-                    "Error: {other} is not understood here.\n{USAGE}"
-                )));
-            }
+/// The document that the command line names.
+fn asked(line: &Line) -> Result<Document, Failure> {
+    let [protocol] = line.exactly()?;
+    let dialect = line.value("--dialect").map(named).transpose()?;
+    let sessions = line.has("--multi-session");
+    match (protocol, dialect) {
+        ("pi", Some(_)) if sessions => {
+            Err(line.wrong("--dialect and --multi-session exclude each other"))
         }
-    }
-    match protocol {
-        Some("fleet") => Ok(Document::Fleet),
-        Some(word) if PROTOCOLS.contains(&word) => Ok(document),
-        Some(word) => Err(Failure::usage(match nearest(word, PROTOCOLS.into_iter()) {
-            Some(nearest) => {
-                format!("Error: there is no protocol \"{word}\". Did you mean {nearest}?")
-            }
-            None => format!("Error: there is no protocol \"{word}\"; use pi or fleet."),
-        })),
-        None => Err(Failure::usage(USAGE)),
+        ("pi", _) if sessions => Ok(Document::Sessions),
+        ("pi", dialect) => Ok(Document::Lines(dialect.unwrap_or_default())),
+        ("fleet", None) if !sessions => Ok(Document::Fleet),
+        ("fleet", _) => Err(line.wrong("fleet takes no options")),
+        (word, _) => Err(match nearest(word, PROTOCOLS) {
+            Some(nearest) => line.wrong(&format!(
+                "unknown protocol {word:?}, did you mean {nearest}"
+            )),
+            None => line.wrong(&format!("unknown protocol {word:?}; use pi or fleet")),
+        }),
     }
 }
 
 fn named(name: &str) -> Result<Dialect, Failure> {
     name.parse().map_err(|error: UnknownDialect| {
         let names = Dialect::ALL.map(Dialect::name);
-        Failure::usage(match nearest(name, names.into_iter()) {
+        Failure::usage(match nearest(name, names) {
             Some(nearest) => format!("Error: {error}. Did you mean {nearest}?"),
             None => format!("Error: {error}."),
         })
@@ -96,23 +90,24 @@ fn named(name: &str) -> Result<Dialect, Failure> {
 mod tests {
     use super::*;
 
-    fn asked(words: &str) -> Result<Document, String> {
+    fn read(words: &str) -> Result<Document, String> {
         let arguments: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        parse(&arguments).map_err(|failure| format!("{failure:?}"))
+        let line = Line::read(&VERB, &arguments).map_err(|failure| failure.to_string())?;
+        asked(&line.unwrap()).map_err(|failure| failure.to_string())
     }
 
     #[test]
     fn a_dialect_is_named_or_classic() {
-        assert_eq!(asked("pi"), Ok(Document::Lines(Dialect::Classic)));
+        assert_eq!(read("pi"), Ok(Document::Lines(Dialect::Classic)));
         assert_eq!(
-            asked("pi --dialect early"),
+            read("pi --dialect early"),
             Ok(Document::Lines(Dialect::Early))
         );
         assert_eq!(
-            asked("--dialect=modern pi"),
+            read("--dialect=modern pi"),
             Ok(Document::Lines(Dialect::Modern))
         );
-        assert_eq!(asked("pi --multi-session"), Ok(Document::Sessions));
+        assert_eq!(read("pi --multi-session"), Ok(Document::Sessions));
     }
 
     #[test]
@@ -121,13 +116,14 @@ mod tests {
             ("pi --dialect modren", "Did you mean modern?"),
             ("pi --dialect clasic", "Did you mean classic?"),
             ("pi --dialect x", "use early, classic or modern"),
-            ("pi --dialect", "needs a name"),
-            ("pinochio", "there is no protocol"),
-            ("pi --rpc-dialect early", "--rpc-dialect is not understood"),
-            ("pi extra", "extra is not understood"),
-            ("", "Usage"),
+            ("pi --dialect", "--dialect needs a value"),
+            ("pinochio", "unknown protocol \"pinochio\""),
+            ("pi --rpc-dialect early", "unknown option --rpc-dialect"),
+            ("pi extra", "\"extra\" is one word too many"),
+            ("fleet --multi-session", "fleet takes no options"),
+            ("", "schema needs"),
         ] {
-            let error = asked(words).unwrap_err();
+            let error = read(words).unwrap_err();
             assert!(error.contains(part), "{words}: {error}");
         }
     }

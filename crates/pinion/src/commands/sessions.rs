@@ -11,22 +11,58 @@ use serde_json::json;
 
 use super::{export, out};
 use crate::failure::Failure;
-use crate::help::Topic;
+use crate::help;
+use crate::verb::{ALL_FLAGS, Flag, Group, Verb};
 
-pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match *words {
-        ["list"] => list(Scope::Project, Shape::Table),
-        ["list", "--all"] => list(Scope::All, Shape::Table),
-        ["list", "--json"] => list(Scope::Project, Shape::Json),
-        ["list", "--all", "--json"] | ["list", "--json", "--all"] => list(Scope::All, Shape::Json),
-        ["show", argument] => show(argument),
-        ["export", argument] => export_page(argument, None),
-        ["export", argument, output] => export_page(argument, Some(output.to_owned())),
-        [] => super::help(Topic::Sessions),
-        _ => Err(Failure::usage("Error: see `pinion sessions --help`.")),
-    }
-}
+const LIST: Verb = Verb {
+    name: "sessions list",
+    flags: &[&[Flag::bare("--all"), Flag::bare("--json")]],
+    raw_after: ALL_FLAGS,
+    help: help::SESSIONS,
+    run: |line| {
+        let [] = line.exactly()?;
+        let scope = if line.has("--all") {
+            Scope::All
+        } else {
+            Scope::Project
+        };
+        let shape = if line.has("--json") {
+            Shape::Json
+        } else {
+            Shape::Table
+        };
+        list(scope, shape)
+    },
+};
+
+const SHOW: Verb = Verb {
+    name: "sessions show",
+    flags: &[],
+    raw_after: ALL_FLAGS,
+    help: help::SESSIONS,
+    run: |line| {
+        let [session] = line.exactly()?;
+        show(session)
+    },
+};
+
+const EXPORT: Verb = Verb {
+    name: "sessions export",
+    flags: &[],
+    raw_after: ALL_FLAGS,
+    help: help::SESSIONS,
+    run: |line| {
+        let (session, output) = line.one_or_two()?;
+        export_page(session, output.map(str::to_owned))
+    },
+};
+
+pub(super) const GROUP: Group = Group {
+    name: "sessions",
+    help: help::SESSIONS,
+    verbs: &[&LIST, &SHOW, &EXPORT],
+    otherwise: None,
+};
 
 enum Scope {
     Project,

@@ -12,28 +12,80 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::databases::{
-    Asked, Format, Shape, Stopped, Store, Verb, beginning, checked, failed, table,
+    Asked, EXPORT_FLAGS, Format, JSON, LIMIT, SESSION, Shape, Stopped, Store, What, beginning,
+    checked, failed, table,
 };
 use super::out;
 use crate::failure::Failure;
-use crate::help::Topic;
+use crate::help;
+use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
 
 /// Events read at a time.
 const PAGE: usize = 500;
 
-pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
-    if arguments.is_empty() {
-        return super::help(Topic::Timeline);
-    }
-    let asked = Asked::parse(Store::Timeline, arguments)?;
-    if asked.verb == Verb::Check {
+const PLACE: &[Flag] = &[
+    Flag::valued("--timeline-db"),
+    Flag::valued("--timeline-dsn"),
+    Flag::valued("--timeline-backend"),
+];
+
+const LIST: Verb = Verb {
+    name: "timeline list",
+    flags: &[PLACE, &[SESSION, LIMIT, JSON]],
+    raw_after: ALL_FLAGS,
+    help: help::TIMELINE,
+    run: |line| run(What::List, line),
+};
+
+const SHOW: Verb = Verb {
+    name: "timeline show",
+    flags: &[
+        PLACE,
+        &[
+            SESSION,
+            JSON,
+            Flag::valued("--as-of"),
+            Flag::bare("--events"),
+        ],
+    ],
+    raw_after: ALL_FLAGS,
+    help: help::TIMELINE,
+    run: |line| run(What::Show, line),
+};
+
+const EXPORT: Verb = Verb {
+    name: "timeline export",
+    flags: &[PLACE, EXPORT_FLAGS, &[Flag::valued("--as-of")]],
+    raw_after: ALL_FLAGS,
+    help: help::TIMELINE,
+    run: |line| run(What::Export, line),
+};
+
+const CHECK: Verb = Verb {
+    name: "timeline check",
+    flags: &[PLACE],
+    raw_after: ALL_FLAGS,
+    help: help::TIMELINE,
+    run: |line| run(What::Check, line),
+};
+
+pub(super) const GROUP: Group = Group {
+    name: "timeline",
+    help: help::TIMELINE,
+    verbs: &[&LIST, &SHOW, &EXPORT, &CHECK],
+    otherwise: None,
+};
+
+fn run(what: What, line: &Line) -> Result<ExitCode, Failure> {
+    let asked = Asked::read(Store::Timeline, line)?;
+    if what == What::Check {
         return checked(check_timeline(&asked.choice()));
     }
     let mut store = read_timeline(&asked.choice()).map_err(failed)?;
-    match asked.verb {
-        Verb::List => list(&asked, store.as_mut()),
-        Verb::Show => show(&asked, store.as_mut()),
-        Verb::Export | Verb::Check => export(&asked, store.as_mut()),
+    match what {
+        What::List => list(&asked, store.as_mut()),
+        What::Show => show(&asked, store.as_mut()),
+        What::Export | What::Check => export(&asked, store.as_mut()),
     }
 }
 

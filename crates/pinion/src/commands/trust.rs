@@ -7,12 +7,28 @@ use pinion_config::{Dirs, Trust};
 
 use super::out;
 use crate::failure::Failure;
+use crate::help;
+use crate::verb::{ALL_FLAGS, Flag, Line, Verb};
 
-pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
+pub(super) const VERB: Verb = Verb {
+    name: "trust",
+    flags: &[&[Flag::bare("--revoke")]],
+    raw_after: ALL_FLAGS,
+    help: help::TRUST,
+    run,
+};
+
+fn run(line: &Line) -> Result<ExitCode, Failure> {
+    let named = line.at_most_one()?;
+    let revoke = line.has("--revoke");
     let dirs = Dirs::from_env()?;
-    let revoke = arguments.iter().any(|argument| argument == "--revoke");
-    let named = arguments.iter().find(|argument| !argument.starts_with('-'));
     let directory = named.map_or_else(|| dirs.cwd.clone(), PathBuf::from);
+    if !revoke && !directory.is_dir() {
+        return Err(line.wrong(&format!(
+            "{:?} is not a directory",
+            directory.display().to_string()
+        )));
+    }
     let (mut trust, notices) = Trust::load(&dirs);
     for notice in &notices {
         eprintln!("Warning: {notice}");

@@ -12,28 +12,74 @@ use pinion_jsonl::json::to_string;
 use serde_json::json;
 
 use super::databases::{
-    Asked, Format, Shape, Stopped, Store, Verb, beginning, checked, failed, table,
+    Asked, EXPORT_FLAGS, Format, JSON, LIMIT, SESSION, Shape, Stopped, Store, What, beginning,
+    checked, failed, table,
 };
 use super::out;
 use crate::failure::Failure;
-use crate::help::Topic;
+use crate::help;
+use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
 
 /// Phases in which a turn says all there is to say.
 const FINAL: &str = "final";
 
-pub(super) fn run(arguments: &[String]) -> Result<ExitCode, Failure> {
-    if arguments.is_empty() {
-        return super::help(Topic::Turns);
-    }
-    let asked = Asked::parse(Store::Turns, arguments)?;
-    if asked.verb == Verb::Check {
+const PLACE: &[Flag] = &[
+    Flag::valued("--turns-db"),
+    Flag::valued("--turns-dsn"),
+    Flag::valued("--turns-backend"),
+];
+
+const PHASE: Flag = Flag::valued("--phase");
+
+const LIST: Verb = Verb {
+    name: "turns list",
+    flags: &[PLACE, &[SESSION, PHASE, LIMIT, JSON]],
+    raw_after: ALL_FLAGS,
+    help: help::TURNS,
+    run: |line| run(What::List, line),
+};
+
+const SHOW: Verb = Verb {
+    name: "turns show",
+    flags: &[PLACE, &[SESSION, PHASE, JSON, Flag::bare("--yaml")]],
+    raw_after: ALL_FLAGS,
+    help: help::TURNS,
+    run: |line| run(What::Show, line),
+};
+
+const EXPORT: Verb = Verb {
+    name: "turns export",
+    flags: &[PLACE, EXPORT_FLAGS, &[PHASE, Flag::bare("--all")]],
+    raw_after: ALL_FLAGS,
+    help: help::TURNS,
+    run: |line| run(What::Export, line),
+};
+
+const CHECK: Verb = Verb {
+    name: "turns check",
+    flags: &[PLACE],
+    raw_after: ALL_FLAGS,
+    help: help::TURNS,
+    run: |line| run(What::Check, line),
+};
+
+pub(super) const GROUP: Group = Group {
+    name: "turns",
+    help: help::TURNS,
+    verbs: &[&LIST, &SHOW, &EXPORT, &CHECK],
+    otherwise: None,
+};
+
+fn run(what: What, line: &Line) -> Result<ExitCode, Failure> {
+    let asked = Asked::read(Store::Turns, line)?;
+    if what == What::Check {
         return checked(check_turns(&asked.choice()));
     }
     let mut store = read_turns(&asked.choice()).map_err(failed)?;
-    match asked.verb {
-        Verb::List => list(&asked, store.as_mut()),
-        Verb::Show => show(&asked, store.as_mut()),
-        Verb::Export | Verb::Check => export(&asked, store.as_mut()),
+    match what {
+        What::List => list(&asked, store.as_mut()),
+        What::Show => show(&asked, store.as_mut()),
+        What::Export | What::Check => export(&asked, store.as_mut()),
     }
 }
 

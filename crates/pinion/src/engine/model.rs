@@ -15,6 +15,8 @@ use crate::cli::Flags;
 use crate::failure::Failure;
 use crate::program::Program;
 
+const WHAT_TO_SET: &str = "Set the key of a provider in the environment, for example ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or describe a server in models.json.";
+
 pub(super) fn scoped_models(
     registry: &Registry,
     flags: &Flags,
@@ -70,7 +72,7 @@ pub(super) fn choose_model(
     };
     let mut initial = initial_model(registry, &options);
     if initial.is_none() {
-        initial = offline_instead(program, registry, &options)?;
+        initial = offline_instead(program, flags, registry, &options)?;
     }
     let Some(initial) = initial else {
         return Ok((None, ThinkingLevel::Off));
@@ -124,22 +126,27 @@ fn named_model(
     Ok(Some(resolved))
 }
 
-/// With nothing configured at all, the built-in model answers, and says so; pi gives up.
+/// Nothing is configured: on a terminal the built-in model answers, and says so. Elsewhere that would be taken for a
+/// real answer.
 fn offline_instead(
     program: Program,
+    flags: &Flags,
     registry: &Registry,
     options: &InitialOptions<'_>,
 ) -> Result<Option<pinion_llm::InitialModel>, Failure> {
-    match program {
-        Program::Pi => Err(Failure::failed(
-            "No models available.\n\nSet the key of a provider in the environment, for example ANTHROPIC_API_KEY,\nOPENAI_API_KEY or GEMINI_API_KEY, or describe a server in models.json.",
-        )),
-        Program::Pinion | Program::Pinocchio => {
-            registry.set_include_offline(true);
-            eprintln!(
-                "Note: no model is configured, so the built-in offline/demo model answers. It is no real model:\nset ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or write models.json, to use one."
-            );
-            Ok(initial_model(registry, options))
-        }
+    if program == Program::Pi || !flags.demo {
+        // A fleet shows the last line of a child that failed.
+        let demo = match program {
+            Program::Pi => "",
+            _ => "To try pinion without a model, use --model offline/demo.\n",
+        };
+        return Err(Failure::failed(format!(
+            "No models available.\n\n{demo}{WHAT_TO_SET}"
+        )));
     }
+    registry.set_include_offline(true);
+    eprintln!(
+        "Note: no model is configured, so the built-in offline/demo model answers. It is not a real model:\nset ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or write models.json, to use one."
+    );
+    Ok(initial_model(registry, options))
 }

@@ -99,6 +99,10 @@ fn flags(words: Vec<String>) -> Result<Box<Flags>, Failure> {
     match cli::parse(Program::Pinion, ours)? {
         Action::Run(mut flags) => {
             flags.decide_unknown(Program::Pinion)?;
+            // opencode makes one prompt of its arguments.
+            if flags.messages.len() > 1 {
+                flags.messages = vec![flags.messages.join(" ")];
+            }
             Ok(flags)
         }
         _ => Err(Failure::usage(

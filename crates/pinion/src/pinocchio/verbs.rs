@@ -8,6 +8,7 @@ use pinion_commands::{
     BUILT_INS, Command, CommandError, EntryKind, HelpLevel, HelpPage, Line, Repository, World,
     leading_options,
 };
+use pinion_spelling::nearest;
 use serde_json::json;
 
 use super::job::{Job, Place};
@@ -35,6 +36,10 @@ pub(crate) enum Verb {
 pub(crate) fn run(program: Program, verb: Verb) -> Result<ExitCode, Failure> {
     let done = match verb {
         Verb::RunCommand(arguments) => run_file(program, &arguments),
+        // A wrong command line of ours has our exit code; running a command has Pinocchio's.
+        Verb::Commands(arguments) if program == Program::Pinion && !runs(&arguments) => {
+            return commands(program, &arguments);
+        }
         Verb::Commands(arguments) => commands(program, &arguments),
         Verb::Named(words) => run_named(program, &words),
         Verb::Help(words) => pages::help(program, &words),
@@ -154,17 +159,39 @@ fn execute(
     }
 }
 
+const VERBS: [&str; 3] = ["list", "run", "help"];
+
+/// Whether the arguments of `commands` run one.
+fn runs(arguments: &[String]) -> bool {
+    arguments.first().is_some_and(|word| word == "run")
+}
+
 fn commands(program: Program, arguments: &[String]) -> Result<ExitCode, Failure> {
-    match arguments.split_first() {
-        Some((word, rest)) if word == "list" => list(rest),
-        Some((word, rest)) if word == "run" && !rest.is_empty() => run_named(program, rest),
-        Some((word, rest)) if word == "help" && !rest.is_empty() => pages::help(program, rest),
-        Some((word, _)) if ["--help", "-h", "help"].contains(&word.as_str()) => {
+    let Some((word, rest)) = arguments.split_first() else {
+        return Err(Failure::usage(
+            "Error: name what to do: commands list, run or help. See `commands --help`.",
+        ));
+    };
+    let asks_help = rest
+        .first()
+        .is_some_and(|word| word == "--help" || word == "-h");
+    match word.as_str() {
+        "--help" | "-h" => out(Topic::Commands.text()),
+        verb if VERBS.contains(&verb) && (asks_help || (rest.is_empty() && verb != "list")) => {
             out(Topic::Commands.text())
         }
-        _ => Err(Failure::usage(
-            "Usage: pinion commands list [--json]\n       pinion commands run WORDS… [options]\n       pinion commands help WORDS… | TOPIC | --list",
-        )),
+        "list" => list(rest),
+        "run" => run_named(program, rest),
+        "help" => pages::help(program, rest),
+        other => {
+            let hint = match nearest(other, VERBS) {
+                Some(nearest) => format!("Did you mean `commands {nearest}`?"),
+                None => "See `commands --help`.".to_owned(),
+            };
+            Err(Failure::usage(format!(
+                "Error: unknown command `commands {other}`. {hint}"
+            )))
+        }
     }
 }
 
@@ -174,7 +201,7 @@ fn list(arguments: &[String]) -> Result<ExitCode, Failure> {
         [flag] if flag == "--json" => true,
         [other, ..] => {
             return Err(Failure::usage(format!(
-                "Error: {other} is not understood here.\nUsage: pinion commands list [--json]"
+                "Error: unknown argument \"{other}\". Usage: commands list [--json]"
             )));
         }
     };

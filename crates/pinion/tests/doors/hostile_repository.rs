@@ -159,7 +159,7 @@ fn h3_every_way_to_start_is_as_careful() {
     for (arguments, code) in [
         (&["-p", "go"][..], 0),
         (&["--mode", "json", "go"][..], 0),
-        (&["--no-approve", "-p", "go"][..], 0),
+        (&["--no-trust", "-p", "go"][..], 0),
         (&["--continue", "-p", "go"][..], 0),
         (&["--list-models"][..], 0),
         (&["sessions", "list"][..], 0),
@@ -243,6 +243,6 @@ fn h3_trust_is_given_by_name_and_can_be_taken_back() {
     for name in sprung(&sandbox) {
         fs::remove_file(sandbox.root().join(name)).unwrap();
     }
-    run(&["--no-approve", "-p", "go"]);
+    run(&["--no-trust", "-p", "go"]);
     assert_eq!(sprung(&sandbox), Vec::<String>::new());
 }

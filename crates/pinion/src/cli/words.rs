@@ -1,0 +1,237 @@
+//! Words that are not prompts: a misspelled command, a command of a comparable tool, a prompt without its quotes. Each
+//! of them would otherwise be sent to a model that can call tools.
+
+use pinion_spelling::nearest;
+
+use super::Flags;
+use crate::commands;
+use crate::failure::Failure;
+use crate::program::Program;
+
+/// Commands of comparable tools, and what to use here instead.
+const ELSEWHERE: &[(&[&str], &str)] = &[
+    (
+        &[
+            "login", "logout", "auth", "account", "whoami", "key", "keys", "signin", "signup",
+        ],
+        "Keys come from the environment, such as ANTHROPIC_API_KEY, or from auth.json; `pinion doctor` shows what is set.",
+    ),
+    (
+        &[
+            "config",
+            "configure",
+            "settings",
+            "setup",
+            "init",
+            "onboard",
+            "env",
+        ],
+        "Settings are kept in settings.json; `pinion doctor` checks them.",
+    ),
+    (
+        &[
+            "serve", "server", "start", "daemon", "service", "up", "web", "ui",
+        ],
+        "To run a hub, use `pinion hub serve`; to serve a client, use `pinion --mode rpc`.",
+    ),
+    (
+        &["stop", "down", "status", "token", "tokens", "ps"],
+        "For a hub, see `pinion hub --help`.",
+    ),
+    (
+        &["logs", "log", "clips"],
+        "For clips, see `pinion clip --help`.",
+    ),
+    (
+        &["run", "exec", "ask", "prompt", "print", "query"],
+        "To run one prompt, use `pinion -p \"PROMPT\"`.",
+    ),
+    (&["rpc", "json", "acp"], "See --mode in `pinion --help`."),
+    (
+        &["chat", "tui", "repl"],
+        "To chat, run `pinion` on a terminal.",
+    ),
+    (
+        &["resume", "continue", "session", "history", "fork"],
+        "Use `pinion --continue`, `pinion --resume` or `pinion sessions list`.",
+    ),
+    (&["version"], "Use `pinion --version`."),
+    (
+        &[
+            "upgrade",
+            "add",
+            "get",
+            "plugin",
+            "plugins",
+            "extension",
+            "package",
+            "packages",
+            "rm",
+            "delete",
+        ],
+        "For packages, see `pinion install --help`; for clips, `pinion clip --help`.",
+    ),
+    (
+        &["model", "provider", "providers"],
+        "`pinion models` lists the models; --model chooses one.",
+    ),
+    (
+        &["agent", "agents", "task", "tasks", "workflow", "review"],
+        "To run several agents, see `pinion fleet --help`.",
+    ),
+    (
+        &["tool", "tools", "skill", "skills"],
+        "See --tools and --skill in `pinion --help`.",
+    ),
+    (
+        &[
+            "profile",
+            "completion",
+            "export",
+            "import",
+            "show",
+            "ls",
+            "info",
+            "new",
+            "create",
+            "debug",
+        ],
+        "`pinion --help` lists the commands.",
+    ),
+];
+
+impl Flags {
+    /// Refuses words that were most likely not meant as prompts.
+    pub fn check_words(&self, program: Program) -> Result<(), Failure> {
+        let literal = self.literal_from.unwrap_or(self.messages.len());
+        let typed = &self.messages[..literal.min(self.messages.len())];
+        // pi looks for commands in the first place only.
+        let looks = program != Program::Pi || self.begins_with_word;
+        if let Some(word) = typed.first().filter(|word| looks && is_bare(word))
+            && let Some(hint) = hint(program, word)
+        {
+            let anyway = match self.messages.len() {
+                1 => format!("pinion -p -- {word}"),
+                _ => format!("pinion -p {:?}", self.messages.join(" ")),
+            };
+            return Err(Failure::usage(format!(
+                "Error: {hint} To send it as a prompt: {anyway}"
+            )));
+        }
+        let unquoted = match program {
+            Program::Pi => typed.len() > 1 && typed.iter().all(|word| is_bare(word)),
+            _ => self.messages.len() > 1 && self.messages.iter().any(|word| is_bare(word)),
+        };
+        if unquoted {
+            let count = self.messages.len();
+            return Err(Failure::usage(format!(
+                "Error: {count} arguments would be {count} separate prompts. Quote a prompt that has several words: {} -p {:?}",
+                program.name(),
+                self.messages.join(" ")
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Whether an argument is one word, as the shell makes of a prompt without quotes. Languages that are written without
+/// spaces are not in ASCII, and a slash begins a command of the agent.
+fn is_bare(argument: &str) -> bool {
+    argument.is_ascii() && !argument.contains(char::is_whitespace) && !argument.starts_with('/')
+}
+
+/// Why `word` is not taken for a prompt, and what to use instead.
+fn hint(program: Program, word: &str) -> Option<String> {
+    let plain = word.to_ascii_lowercase();
+    if commands::words().any(|command| command == plain) {
+        return Some(match program {
+            Program::Pi => format!("{word:?} is a command of pinion: run `pinion {plain} …`."),
+            _ => format!("{word:?} is a command, and commands come first: `pinion {plain} …`."),
+        });
+    }
+    let known = ELSEWHERE
+        .iter()
+        .find(|(words, _)| words.contains(&plain.as_str()));
+    if let Some((_, instead)) = known {
+        return Some(format!("unknown command {word:?}. {instead}"));
+    }
+    let letters = plain.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    if !letters || plain.len() < 3 {
+        return None;
+    }
+    let others = ELSEWHERE
+        .iter()
+        .flat_map(|(words, _)| words.iter().copied());
+    let near = nearest(&plain, commands::words())
+        .or_else(|| nearest(&plain, others.filter(|other| other.len() > 3)))?;
+    Some(format!("unknown command {word:?}. Did you mean `{near}`?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Action, parse};
+    use super::*;
+
+    fn checked(program: Program, line: &[&str]) -> Result<(), String> {
+        match parse(program, line.iter().map(ToString::to_string).collect()) {
+            Ok(Action::Run(flags)) => flags
+                .check_words(program)
+                .map_err(|failure| failure.to_string()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn words_that_are_not_prompts_are_refused_with_a_hint() {
+        for (line, said) in [
+            (&["hbu", "serve"][..], "Did you mean `hub`?"),
+            (&["login"], "ANTHROPIC_API_KEY"),
+            (&["Login"], "ANTHROPIC_API_KEY"),
+            (&["lgoin"], "Did you mean `login`?"),
+            (&["--no-session", "config"], "settings.json"),
+            (&["init"], "settings.json"),
+            (&["sesions"], "Did you mean `sessions`?"),
+            (
+                &["--offline", "hub", "serve"],
+                "commands come first: `pinion hub …`",
+            ),
+            (&["-p", "hbu"], "pinion -p -- hbu"),
+            (
+                &["-p", "list", "the", "files"],
+                "pinion -p \"list the files\"",
+            ),
+            (&["-p", "fix", "the \"big\" bug"], "2 separate prompts"),
+            (&["-p", "--", "what", "now"], "pinion -p \"what now\""),
+        ] {
+            let error = checked(Program::Pinion, line).unwrap_err();
+            assert!(error.contains(said), "{line:?}: {error}");
+        }
+        for line in [&["auth", "print-api-key"][..], &["lst"], &["one", "two"]] {
+            checked(Program::Pi, line).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn prompts_are_not_refused() {
+        for line in [
+            &["list the files"][..],
+            &["-p", "hello"],
+            &["-p", "go"],
+            &["-p", "go."],
+            &["-p", "--", "login"],
+            &["-p", "review this", "fix what you found"],
+            &["-p", "/deploy", "then tell me"],
+            &["-p", "列出文件", "然后总结"],
+            &["@a.txt", "hello"],
+        ] {
+            assert_eq!(checked(Program::Pinion, line), Ok(()), "{line:?}");
+        }
+        for line in [
+            &["-p", "login"][..],
+            &["-p", "one", "and then two"],
+            &["-p", "--", "a", "b"],
+        ] {
+            assert_eq!(checked(Program::Pi, line), Ok(()), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Checks the names of tools in flags and rules, once extensions and clips have brought theirs: a misspelled name must
+//! not leave a tool on, or a rule without effect.
+
+use pinion_approval::{Origin, Policy, Rule};
+use pinion_config::Dirs;
+use pinion_spelling::nearest;
+
+use crate::cli::Flags;
+use crate::failure::Failure;
+use crate::program::Program;
+
+/// A name of a tool, and where it was written.
+pub(super) struct Named {
+    place: Place,
+    name: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Flag(&'static str),
+    Settings,
+    Project,
+}
+
+/// Every name of a tool in the flags and the rules.
+pub(super) fn named(flags: &Flags, policy: Option<&Policy>) -> Vec<Named> {
+    let of = |flag| {
+        move |name: &String| Named {
+            place: Place::Flag(flag),
+            name: name.clone(),
+        }
+    };
+    let tools = flags.tools.iter().flatten().map(of("--tools"));
+    let excluded = flags.exclude_tools.iter().map(of("--exclude-tools"));
+    let rules = policy.into_iter().flat_map(|policy| {
+        let allow = policy.allow.iter().map(|rule| ("--allow", rule));
+        allow.chain(policy.deny.iter().map(|rule| ("--deny", rule)))
+    });
+    let rules = rules.filter_map(|(flag, rule): (_, &Rule)| {
+        Some(Named {
+            place: match rule.origin() {
+                Origin::Flag => Place::Flag(flag),
+                Origin::Settings => Place::Settings,
+                Origin::Project => Place::Project,
+            },
+            name: rule.tool()?.to_owned(),
+        })
+    });
+    tools.chain(excluded).chain(rules).collect()
+}
+
+/// Refuses names that no tool in `known` has; returns warnings for those that are let pass.
+///
+/// A name in settings that is like no tool may belong to an extension that is not loaded here, a name that is like none
+/// may be registered later if `may_add_tools`. A project can never keep the program from starting, and pi only warns.
+pub(super) fn check(
+    program: Program,
+    named: &[Named],
+    known: &[&str],
+    may_add_tools: bool,
+    dirs: &Dirs,
+) -> Result<Vec<String>, Failure> {
+    let mut warnings = Vec::new();
+    for Named { place, name } in named {
+        if known.contains(&name.as_str()) {
+            continue;
+        }
+        let near = nearest(name, known.iter().copied());
+        let hint = match near {
+            Some(near) => format!("Did you mean {near}?"),
+            None => format!("Valid tools: {}.", known.join(", ")),
+        };
+        match place {
+            Place::Flag("--tools") if program == Program::Pi => warnings.push(format!(
+                "Unknown tool \"{name}\". Valid tools: {}",
+                known.join(", ")
+            )),
+            Place::Flag(flag) if program == Program::Pi || (near.is_none() && may_add_tools) => {
+                warnings.push(format!("{flag}: unknown tool \"{name}\". {hint}"));
+            }
+            Place::Flag(flag) => {
+                return Err(Failure::usage(format!(
+                    "Error: {flag}: unknown tool \"{name}\". {hint}"
+                )));
+            }
+            Place::Settings if near.is_some() => {
+                return Err(Failure::failed(format!(
+                    "Error: {}: approvals: unknown tool \"{name}\". {hint}",
+                    dirs.global_settings().display()
+                )));
+            }
+            Place::Settings => warnings.push(format!(
+                "{}: approvals: no tool is called \"{name}\" here",
+                dirs.global_settings().display()
+            )),
+            Place::Project => warnings.push(format!(
+                "{}: approvals: unknown tool \"{name}\". {hint}",
+                dirs.project_settings().display()
+            )),
+        }
+    }
+    Ok(warnings)
+}
