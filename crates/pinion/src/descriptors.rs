@@ -1,6 +1,9 @@
 //! How many files the process may have open.
 #![allow(unsafe_code)]
 
+use std::fs::File;
+use std::io;
+
 /// What many sessions and their commands need; a process gets 1024 unless it asks for more.
 const MANY: libc::rlim_t = 8192;
 
@@ -18,4 +21,27 @@ pub(crate) fn allow_many() {
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
         }
     }
+}
+
+/// What a run needs for its terminal, runtime, session, model and one command.
+const FEW: usize = 16;
+
+/// Fails if the process cannot open a few more files.
+pub(crate) fn require_some() -> io::Result<()> {
+    let mut tried = Vec::with_capacity(FEW);
+    for _ in 0..FEW {
+        match File::open("/dev/null") {
+            Ok(file) => tried.push(file),
+            Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {
+                let message = format!(
+                    "the limit of open files is too low: {} more could be opened, {FEW} are needed. Raise it with `ulimit -n`",
+                    tried.len()
+                );
+                return Err(io::Error::new(error.kind(), message));
+            }
+            // Not a limit of this process: what needs the file reports it.
+            Err(_) => break,
+        }
+    }
+    Ok(())
 }

@@ -1,5 +1,8 @@
 //! The binary: flags, wiring, exit codes. Everything else lives in the crates it puts together.
 
+#[macro_use]
+mod stderr;
+
 mod agent_clip;
 mod approvals;
 mod choices;
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     if arguments.first().map(String::as_str) == Some(pinion_tools::GUARDIAN_ARGUMENT) {
         pinion_tools::guardian_main();
     }
+    signals::survive_file_limits();
     let done = match link {
         Some(link) => pinix::run(link, &arguments),
         None => run(program, arguments),

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::descriptors;
 
 /// A runtime on this thread alone: an agent waits far more than it works, and a delta that does
 /// not change threads is a delta that arrives sooner.
@@ -15,9 +17,20 @@ pub(crate) fn for_several() -> io::Result<Runtime> {
     with_threads_beside(64)
 }
 
+/// A runtime with a thread per core, for hubs.
+pub(crate) fn on_every_core() -> io::Result<Runtime> {
+    built(&mut Builder::new_multi_thread())
+}
+
 fn with_threads_beside(count: usize) -> io::Result<Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(count)
-        .build()
+    built(Builder::new_current_thread().max_blocking_threads(count))
+}
+
+fn built(builder: &mut Builder) -> io::Result<Runtime> {
+    // Without descriptors the runtime would panic.
+    descriptors::require_some()?;
+    builder.enable_all().build().map_err(|error| {
+        let message = format!("the threads of the program cannot be started: {error}");
+        io::Error::new(error.kind(), message)
+    })
 }

@@ -2,8 +2,26 @@
 
 use std::io;
 
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, sigaction};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Keeps SIGXFSZ from ending the process: a write beyond `ulimit -f` fails and is reported like one on a full disk.
+///
+/// A handler, unlike `SIG_IGN`, is not inherited by the programs that are started.
+#[allow(unsafe_code, reason = "installing a signal handler")]
+pub(crate) fn survive_file_limits() {
+    extern "C" fn ignore(_: libc::c_int) {}
+    let action = SigAction::new(
+        SigHandler::Handler(ignore),
+        SaFlags::SA_RESTART,
+        SigSet::empty(),
+    );
+    // SAFETY: the handler does nothing, which is safe in any context.
+    let installed = unsafe { sigaction(nix::sys::signal::Signal::SIGXFSZ, &action) };
+    // It fails only for signals that cannot have a handler.
+    debug_assert!(installed.is_ok());
+}
 
 /// Hears SIGTERM and SIGHUP from the moment it is made, also those that come between two waits.
 #[derive(Debug)]

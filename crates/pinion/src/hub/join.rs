@@ -90,9 +90,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         ..Programs::default()
     };
     crate::descriptors::allow_many();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = crate::runtime::on_every_core()?;
     let done = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let log = Arc::new(ClipLog::at(root.join("logs").join("pinixd.log")));

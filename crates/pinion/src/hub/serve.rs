@@ -45,9 +45,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
     let options = Options::read(line)?;
     crate::descriptors::allow_many();
     let mut seat = Seat::take(&options.root, &options.pid)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = crate::runtime::on_every_core()?;
     let served = runtime.block_on(serve(options, &mut seat));
     pinion_tools::kill_all();
     runtime.shutdown_background();

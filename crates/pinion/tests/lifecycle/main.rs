@@ -16,6 +16,7 @@ mod answers;
 mod endings;
 mod exits;
 mod interleavings;
+mod limits;
 mod orphans;
 mod readers;
 mod timeouts;
