@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::guardian::wire::{self, Report};
 use crate::guardian::{self, Role, sweep};
@@ -25,9 +26,9 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(6);
 /// Set for a guardian. A program that has it and wants a guardian of its own does not know how to be one.
 pub(crate) const RECURSION_GUARD: &str = "PINION_GUARDIAN";
 
-/// What becomes of a command whose guardian dies.
-pub(crate) const KILLED: &str =
-    "the process that watches over commands was killed, perhaps by the command itself";
+/// The error of a command whose guardian dies, whether or not the guardian still reported that it started.
+pub(crate) const KILLED: &str = "The process that watches over commands was killed, and the command with it. \
+                                 Run the command again.";
 
 static PROGRAM: Mutex<Option<(PathBuf, Vec<OsString>)>> = Mutex::new(None);
 static LINK: Mutex<Option<Arc<Link>>> = Mutex::new(None);
@@ -48,7 +49,8 @@ pub fn set_guardian(program: PathBuf, arguments: Vec<OsString>) {
 ///
 /// For the way out. Processes may be started again afterwards.
 pub fn kill_all() {
-    let link = lock(&LINK).take();
+    // The link stays where the next start finds it, which then waits until everything is gone.
+    let link = lock(&LINK).clone();
     if let Some(link) = link {
         link.close();
     }
@@ -64,7 +66,15 @@ pub fn kill_family(family: &str) {
 }
 
 /// The connection to the guardian, made if there is none.
-pub(crate) fn link() -> io::Result<Arc<Link>> {
+///
+/// A guardian that is gone leaves processes behind, which are then killed by the marks of this process. A new one starts
+/// after that, or its first commands would be killed with them.
+pub(crate) async fn link() -> io::Result<Arc<Link>> {
+    let known = lock(&LINK).clone();
+    if let Some(link) = known.filter(|link| link.is_closed()) {
+        // A guardian that does not end in this time is given up.
+        let _ = tokio::time::timeout(CLOSE_PATIENCE, link.swept.cancelled()).await;
+    }
     let mut slot = lock(&LINK);
     if let Some(link) = slot.as_ref().filter(|link| !link.is_closed()) {
         return Ok(link.clone());
@@ -111,6 +121,8 @@ pub(crate) struct Link {
     waiting: Mutex<Waiting>,
     /// Told when the guardian is gone.
     gone: Condvar,
+    /// Fires when the guardian is gone and so is what it left.
+    swept: CancellationToken,
     /// A process was started over this link.
     proven: AtomicBool,
     /// We ended the guardian ourselves.
@@ -169,6 +181,7 @@ impl Link {
             writing: Mutex::default(),
             waiting: Mutex::default(),
             gone: Condvar::new(),
+            swept: CancellationToken::new(),
             proven: AtomicBool::new(false),
             dismissed: AtomicBool::new(false),
         });
@@ -189,12 +202,13 @@ impl Link {
                     // The guardian died on its own: what it left is known by its marks only.
                     sweep::kill_marked(&OWNER);
                 }
-                // Who only hears that nobody answers may ask somebody else.
+                // A caller that hears nothing but the end starts its process anew.
                 for call in calls.values_mut().filter(|call| call.taken) {
                     if let Some(started) = call.started.take() {
                         let _ = started.send(Err(io::Error::other(KILLED)));
                     }
                 }
+                reader.swept.cancel();
                 drop(calls);
                 lock(&reader.waiting).over = true;
                 reader.gone.notify_all();
@@ -276,7 +290,8 @@ impl Link {
     fn close(&self) {
         self.dismissed.store(true, Ordering::Relaxed);
         let _ = self.stream.shutdown(Shutdown::Both);
-        let waiting = lock(&self.waiting);
+        let mut waiting = lock(&self.waiting);
+        waiting.closed = true;
         let over = self
             .gone
             .wait_timeout_while(waiting, CLOSE_PATIENCE, |waiting| !waiting.over);

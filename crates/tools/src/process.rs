@@ -137,7 +137,7 @@ pub async fn launch(launch: Launch) -> io::Result<Running> {
         ],
     };
     for _ in 0..MAX_ATTEMPTS {
-        let link = link::link()?;
+        let link = link::link().await?;
         match start_over(&link, id, &start).await {
             Some(started) => return started,
             None => link.give_up(),

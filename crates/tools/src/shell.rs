@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::process::{self, Environment, Exit, Launch, Running};
-use crate::{ToolError, ToolSettings, fault};
+use crate::{ToolError, ToolSettings, blocking, fault, link};
 
 /// After the shell has ended, what it left in the background may print for this long.
 const GRACE: Duration = Duration::from_millis(100);
@@ -77,7 +77,10 @@ pub async fn run_shell(
     if cancel.is_cancelled() {
         return Ok(ShellOutcome::Aborted);
     }
-    let (mut running, mut pipe) = start(command, &options).await?;
+    let (mut running, mut pipe) = match start(command, &options, cancel).await {
+        Err(_) if cancel.is_cancelled() => return Ok(ShellOutcome::Aborted),
+        started => started?,
+    };
     let mut piece = vec![0; PIECE];
     let mut masked = options.settings.mask.stream();
     let mut open = true;
@@ -133,11 +136,7 @@ pub async fn run_shell(
         (Some(outcome), _) => outcome,
         (None, Some(Exit::Code(code))) => ShellOutcome::Exited(code),
         (None, Some(Exit::Unknown)) => {
-            return Err(ToolError(
-                "The process that watches over commands was killed, and the command with it. \
-                 Run the command again."
-                    .into(),
-            ));
+            return Err(ToolError(link::KILLED.into()));
         }
         (None, _) => ShellOutcome::Signalled,
     })
@@ -159,14 +158,21 @@ async fn at(instant: Option<Instant>) {
 async fn start(
     command: &str,
     options: &ShellOptions<'_>,
+    cancel: &CancellationToken,
 ) -> Result<(Running, Receiver), ToolError> {
-    let shell = shell(options.settings)?;
-    if !options.cwd.is_dir() {
-        return Err(ToolError(format!(
-            "Working directory does not exist: {}\nCannot execute bash commands.",
-            options.cwd.display()
-        )));
-    }
+    let (custom, cwd) = (options.settings.shell_path.clone(), options.cwd.to_owned());
+    // The working directory may be on a mount that does not answer.
+    let shell = blocking::run(cancel, move || {
+        let shell = shell(custom)?;
+        if !cwd.is_dir() {
+            return Err(ToolError(format!(
+                "Working directory does not exist: {}\nCannot execute bash commands.",
+                cwd.display()
+            )));
+        }
+        Ok(shell)
+    });
+    let shell = shell.await?;
     let command = match &options.settings.shell_command_prefix {
         Some(prefix) if !prefix.is_empty() => format!("{prefix}\n{command}"),
         _ => command.to_owned(),
@@ -180,6 +186,7 @@ async fn start(
     }
     let failed = |error: std::io::Error| match error.raw_os_error() {
         Some(_) => ToolError(format!("spawn {} {}", shell.display(), fault::code(&error))),
+        None if error.to_string() == link::KILLED => ToolError(link::KILLED.into()),
         None => ToolError(format!("The command could not be started: {error}")),
     };
     let (reader, writer) = std::io::pipe().map_err(failed)?;
@@ -200,10 +207,10 @@ async fn start(
 }
 
 /// The shell that runs commands.
-fn shell(settings: &ToolSettings) -> Result<PathBuf, ToolError> {
-    if let Some(path) = &settings.shell_path {
+fn shell(custom: Option<PathBuf>) -> Result<PathBuf, ToolError> {
+    if let Some(path) = custom {
         return if path.exists() {
-            Ok(path.clone())
+            Ok(path)
         } else {
             Err(ToolError(format!(
                 "Custom shell path not found: {}\nLet shellPath in settings.json name an existing shell.",

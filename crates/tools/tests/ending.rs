@@ -307,6 +307,41 @@ async fn a_command_whose_guardian_is_killed_fails_and_the_next_one_works() {
     );
 }
 
+/// While one command loses its guardian, others start at that moment: they run, once, to their end.
+#[tokio::test]
+async fn commands_started_while_a_guardian_dies_are_not_harmed() {
+    for round in 0..20 {
+        let place = Place::new(&[]);
+        place.text("bash", json!({"command": "true"})).await;
+        let guardian = Pid::from_raw(guardian_of(std::process::id()));
+        let victim = place.call("bash", json!({"command": "sleep 30"}));
+        let others = async {
+            tokio::time::sleep(Duration::from_millis(round * 3)).await;
+            kill(guardian, Signal::SIGKILL).unwrap();
+            let mut outputs = Vec::new();
+            for number in 0..10 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+                let line = format!("sleep 0.02; echo {number}");
+                outputs.push(place.call("bash", json!({"command": line})).await);
+            }
+            outputs
+        };
+        let (victim, outputs) = tokio::join!(victim, async {
+            let outputs = others.await;
+            place.cancel.cancel();
+            outputs
+        });
+        drop(victim);
+        for (number, output) in outputs.into_iter().enumerate() {
+            assert_eq!(
+                text(&output.unwrap()),
+                format!("{number}\n"),
+                "round {round}"
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_command_that_kills_its_guardian_runs_once_and_the_next_one_works() {
     let place = Place::new(&[]);
