@@ -1,7 +1,11 @@
 //! What a tool call would do, as far as rules speak about it.
 
+use std::path::Path;
+
 use pinion_agent::{Admission, Maker};
+use pinion_tools::run_blocking;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::files::Target;
 use crate::rule::{COMMAND_TOOL, PATH_TOOLS};
@@ -25,7 +29,8 @@ pub(crate) enum Subject<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub fn new(admission: &Admission<'a>) -> Self {
+    /// Finds out what a call would do. Looks paths up on another thread: they may be on a mount that does not answer.
+    pub async fn of(admission: &Admission<'a>) -> Self {
         let tool = admission.run.name.as_str();
         let text = |name: &str| admission.arguments.get(name).and_then(Value::as_str);
         let subject = if tool == COMMAND_TOOL {
@@ -38,10 +43,13 @@ impl<'a> Call<'a> {
             let lists = searches || tool == "ls";
             // The tools that list and search begin in the working directory.
             let path = text("path").or(lists.then_some("."));
-            path.map(|written| Subject::Path {
-                written,
-                target: Target::find(written, admission.cwd, searches),
-            })
+            match path {
+                None => None,
+                Some(written) => Some(Subject::Path {
+                    written,
+                    target: find(written, admission.cwd, searches).await,
+                }),
+            }
         } else {
             None
         };
@@ -68,6 +76,17 @@ impl<'a> Call<'a> {
             scope: scope.unwrap_or_else(|| self.arguments.to_string()),
         }
     }
+}
+
+async fn find(path: &str, cwd: &Path, whole_tree: bool) -> Target {
+    let (written, directory) = (path.to_owned(), cwd.to_owned());
+    // An abort drops the future that waits here.
+    let never = CancellationToken::new();
+    let found = run_blocking(&never, move || {
+        Target::find(&written, &directory, whole_tree)
+    });
+    let found = found.await;
+    found.unwrap_or_else(|_| Target::unknown(path, cwd, whole_tree))
 }
 
 /// A permission for the rest of a run.

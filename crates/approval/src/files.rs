@@ -1,7 +1,8 @@
 //! Patterns of paths, and whether a file or directory fits them.
 //!
 //! What counts is where a path leads, links and `..` resolved: a call is only permitted by the place it
-//! really reaches, and forbidden by that place as well as by the name it is called by.
+//! really reaches, and forbidden by that place as well as by the name it is called by. A path that leads to a descriptor of
+//! a process is refused whatever the rules say.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -21,6 +22,8 @@ pub(crate) struct Target {
     pub real: Option<Vec<PathBuf>>,
     /// How much of it is touched.
     pub reach: Reach,
+    /// Set for a path that no tool opens: why.
+    pub refused: Option<String>,
 }
 
 /// How much of a path is touched.
@@ -40,6 +43,7 @@ impl Target {
         if other != spelled[0] {
             spelled.push(other);
         }
+        let refused = spelled.iter().find_map(|path| refusal(path));
         let root = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
         let real: Option<Vec<PathBuf>> = spelled.iter().map(|path| real(path)).collect();
         for path in &mut spelled {
@@ -58,6 +62,22 @@ impl Target {
             },
             spelled,
             real,
+            refused,
+        }
+    }
+
+    /// A path about which the file system gave no answer: nothing permits it.
+    pub fn unknown(path: &str, cwd: &Path, whole_tree: bool) -> Self {
+        Self {
+            root: cwd.to_owned(),
+            spelled: vec![pinion_tools::resolve_path(path, cwd)],
+            real: None,
+            reach: if whole_tree {
+                Reach::Tree
+            } else {
+                Reach::Itself
+            },
+            refused: None,
         }
     }
 
@@ -71,6 +91,14 @@ impl Target {
     fn everywhere(&self) -> impl Iterator<Item = &PathBuf> {
         self.spelled.iter().chain(self.real.iter().flatten())
     }
+}
+
+/// Why no tool opens `path`: it leads to a descriptor of a process, such as the program's own input, or to a file of the
+/// running process. Rules that name it by its place say nothing about where its content goes.
+fn refusal(path: &Path) -> Option<String> {
+    let error = pinion_files::refuse(path).err()?;
+    let refused = error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none();
+    refused.then(|| error.to_string())
 }
 
 /// Where `path` leads: links and `..` resolved as the system does, for as much of it as exists.

@@ -37,11 +37,15 @@ impl Approvals {
     }
 
     async fn decide(&self, admission: Admission<'_>) -> Verdict {
-        let call = Call::new(&admission);
+        let call = Call::of(&admission).await;
         match self.policy.decide(&call) {
             Decision::Run => Verdict::Run,
             Decision::Ask => self.ask(&call).await,
             Decision::Forbidden(rule) => forbidden(rule),
+            Decision::NotAFile(path, reason) => refusal(
+                &format!("{path} {reason}. This call is never run."),
+                json!({"outcome": "not-a-file"}),
+            ),
             Decision::NotPermitted => refusal(
                 "No rule allows this call, and nobody is asked: approvals are set to deny.",
                 json!({"outcome": "not-allowed"}),

@@ -60,10 +60,17 @@ pub(crate) enum Decision<'a> {
     Forbidden(&'a Rule),
     /// Nothing permits it, and nobody is to be asked.
     NotPermitted,
+    /// Its path leads to what no tool opens: how it is written, and why.
+    NotAFile(&'a str, &'a str),
 }
 
 impl Policy {
-    pub(crate) fn decide(&self, call: &Call<'_>) -> Decision<'_> {
+    pub(crate) fn decide<'a>(&'a self, call: &'a Call<'_>) -> Decision<'a> {
+        if let Subject::Path { written, target } = &call.subject
+            && let Some(reason) = &target.refused
+        {
+            return Decision::NotAFile(written, reason);
+        }
         let mut uncertain = false;
         for rule in &self.deny {
             match forbids(rule, call) {

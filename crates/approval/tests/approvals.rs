@@ -160,6 +160,24 @@ async fn deny_rules_win_in_every_mode() {
 }
 
 #[tokio::test]
+async fn no_rule_and_no_answer_permits_a_descriptor() {
+    for mode in [Mode::Ask, Mode::Auto, Mode::Deny] {
+        let rules = ["*", "write", "write(/**)", "read(/dev/**)", "read(**)"];
+        let stage = Stage::new(policy(mode, &rules, &[]), Answer::AllowedForRun);
+        let link = stage.cwd().join("link");
+        std::os::unix::fs::symlink("/dev/stdin", link).unwrap();
+        let own = format!("/proc/{}/fd/1", std::process::id());
+        for path in ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", &own, "link"] {
+            for tool in ["read", "write", "edit", "grep", "find", "ls"] {
+                let verdict = stage.call(tool, json!({"path": path})).await;
+                assert_eq!(outcome(&verdict), "not-a-file", "{mode:?} {tool} {path}");
+            }
+        }
+        assert_eq!(stage.asked.titles(), [""; 0], "{mode:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_says_which_rule_and_whose() {
     let mut policy = policy(Mode::Auto, &[], &[]);
     policy.deny = vec![Rule::parse("bash(rm *)", Origin::Project).unwrap()];
