@@ -328,7 +328,15 @@ impl Actor {
             Command::SetLabel { entry_id, label } => reply.send(core.set_label(entry_id, label)),
             Command::GetEntries { since } => reply.send(core.entries_view(since.as_deref())),
             Command::GetTree => reply.send(Ok(core.tree_view())),
-            Command::ExportHtml { path } => reply.send(core.export_html(path)),
+            Command::ExportHtml { path } => match core.export(path) {
+                Err(error) => reply.send(Err(error)),
+                Ok(export) => {
+                    let (core, cancel) = (Arc::clone(core), self.stop.child_token());
+                    self.beside.push(Box::pin(async move {
+                        reply.send(core.write_export(export, &cancel).await);
+                    }));
+                }
+            },
             Command::GetCommands => reply.send(Ok(Answer::Commands(core.expander.commands()))),
             Command::Nothing => reply.done(),
             command @ (Command::NewSession { .. }

@@ -1,14 +1,20 @@
 //! Replacing the session: new, switch, fork, clone; names and exports.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use pinion_session::{
     Entry, NewEntry, NewSession, Notice, Opened, Role, SessionError, Store, export,
 };
-use pinion_tools::in_node_words;
+use pinion_tools::{in_node_words, run_blocking};
+use tokio_util::sync::CancellationToken;
 
 use crate::core::Core;
 use crate::{Answer, Command, EngineError, Event, ForkPosition, Replacement};
+
+/// How long an export may take, on a mount that does not answer for example.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The session that takes the place of the current one.
 pub(crate) enum Next {
@@ -223,8 +229,8 @@ impl Core {
         Ok(Answer::Done)
     }
 
-    /// Writes the session as a page to read; gives the path as it was named.
-    pub fn export_html(&self, path: Option<String>) -> Result<Answer, EngineError> {
+    /// Makes a page to read of the session as it is now.
+    pub fn export(&self, path: Option<String>) -> Result<export::Export, EngineError> {
         let (system_prompt, specs) = {
             let toolbox = self.toolbox();
             (toolbox.system_prompt(), toolbox.specs())
@@ -234,7 +240,27 @@ impl Core {
             tools: Some(&specs),
         };
         let path = path.map(PathBuf::from);
-        let written = export::to_file(&self.state().store, path.as_deref(), &self.cwd, extras);
+        let export = export::Export::new(&self.state().store, path.as_deref(), extras);
+        Ok(export?)
+    }
+
+    /// Writes the page; gives its path as it was named.
+    pub async fn write_export(
+        &self,
+        export: export::Export,
+        cancel: &CancellationToken,
+    ) -> Result<Answer, EngineError> {
+        let directory = Arc::clone(&self.cwd);
+        let writing = run_blocking(cancel, move || export.write(&directory));
+        let written = tokio::time::timeout(EXPORT_TIMEOUT, writing).await;
+        let written = match written {
+            Ok(written) => written.map_err(|reason| EngineError::Export(reason.to_string()))?,
+            Err(_) => {
+                let seconds = EXPORT_TIMEOUT.as_secs();
+                let reason = format!("the file system did not answer within {seconds} s");
+                return Err(EngineError::Export(reason));
+            }
+        };
         let written = written.map_err(|error| match error {
             SessionError::Io { source, path, .. } => {
                 EngineError::Export(in_node_words(&source, "open", &path))

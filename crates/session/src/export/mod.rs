@@ -59,6 +59,41 @@ pub fn html(store: &Store, extras: Extras<'_>) -> String {
     page
 }
 
+/// A page that is not written yet.
+#[derive(Debug)]
+pub struct Export {
+    output: PathBuf,
+    page: String,
+}
+
+impl Export {
+    /// Makes the page of a session that is on disk, for the file `output` or one of the default name.
+    pub fn new(
+        store: &Store,
+        output: Option<&Path>,
+        extras: Extras<'_>,
+    ) -> Result<Self, SessionError> {
+        let session = store.file().ok_or(SessionError::InMemory)?;
+        if !store.is_on_disk() {
+            return Err(SessionError::NothingToExport);
+        }
+        Ok(Self {
+            output: output.map_or_else(|| default_name(session), Path::to_owned),
+            page: html(store, extras),
+        })
+    }
+
+    /// Writes the page, below `directory` if its path is relative. Blocks as long as the file system does.
+    ///
+    /// Returns the path as given, or the default name as it is: relative.
+    pub fn write(self, directory: &Path) -> Result<PathBuf, SessionError> {
+        let Self { output, page } = self;
+        pinion_files::replace(&directory.join(&output), page.as_bytes(), Replace::USER)
+            .map_err(SessionError::io("write", &output))?;
+        Ok(output)
+    }
+}
+
 /// Writes the page to `output`, or to the default name, taken from `directory` where relative.
 ///
 /// Returns the path as given, or the default name as it is: relative.
@@ -68,15 +103,7 @@ pub fn to_file(
     directory: &Path,
     extras: Extras<'_>,
 ) -> Result<PathBuf, SessionError> {
-    let session = store.file().ok_or(SessionError::InMemory)?;
-    if !store.is_on_disk() {
-        return Err(SessionError::NothingToExport);
-    }
-    let output = output.map_or_else(|| default_name(session), Path::to_owned);
-    let page = html(store, extras);
-    pinion_files::replace(&directory.join(&output), page.as_bytes(), Replace::USER)
-        .map_err(SessionError::io("write", &output))?;
-    Ok(output)
+    Export::new(store, output, extras)?.write(directory)
 }
 
 /// `pi-session-<stem>.html`.
