@@ -69,7 +69,7 @@ impl Principal {
         let managed = matches!(right, Right::Manage | Right::OwnScopeManage);
         match right {
             Right::Never => Err(self.refused(method)),
-            _ if managed && !self.manages() => Err(self.refused(method)),
+            _ if managed && !self.manages() => Err(self.refused(needs_manage(method))),
             _ => Ok(()),
         }
     }
@@ -148,7 +148,12 @@ impl Principal {
         if self.reaches(method, clip) {
             Ok(())
         } else if self.sees(clip.owner, clip.alias, clip.shared) {
-            Err(self.refused(format_args!("{method} of clip '{alias}'")))
+            let what = format!("{method} of clip '{alias}'");
+            let managed = matches!(self.right(method), Right::Manage | Right::OwnScopeManage);
+            Err(match managed && !self.manages() {
+                true => self.refused(needs_manage(what)),
+                false => self.refused(what),
+            })
         } else {
             Err(Failure::no_clip(alias))
         }
@@ -192,6 +197,11 @@ impl fmt::Display for Principal {
             Self::Guest | Self::Anonymous => formatter.write_str("anonymous"),
         }
     }
+}
+
+/// What a token without the right to manage does not allow, and how to get one that does.
+fn needs_manage(what: impl fmt::Display) -> String {
+    format!("{what}: it was made without --manage")
 }
 
 /// That this needs a token, and there was none.

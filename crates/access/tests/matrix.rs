@@ -151,6 +151,9 @@ fn outcome<T>(
         }
         Code::PermissionDenied => {
             let whole = format!("token does not allow {method}");
+            let words = words
+                .strip_suffix(": it was made without --manage")
+                .unwrap_or(&words);
             assert!(
                 words == whole || words == format!("{whole} of clip '{alias}'"),
                 "{words}"

@@ -86,7 +86,7 @@ Logs in to the service that gives out tokens for your hub, and keeps the token i
 
 Usage:
   pinix login [--server URL]                 confirm it in a browser
-  pinix login --token TOKEN [--server URL]   with a token you have
+  pinix login --token TOKEN [--server URL]   with a token you have; calls then go to the hub at URL
   pinix whoami                               prints @name; exit code 1 if nobody is logged in
   pinix logout                               forgets the token
 
@@ -152,7 +152,14 @@ fn login(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
     let service = service(line)?;
     let login = match (line.value("--token"), service) {
-        (Some(token), service) => with_token(token, service.as_ref())?,
+        (Some(token), service) => {
+            let mut login = with_token(token, service.as_ref())?;
+            // A token of a hub is of use at that hub; one that a service signed may be for any.
+            if line.has("--server") && !token.contains('.') {
+                login.hub = service.map(|hub| hub.to_string());
+            }
+            login
+        }
         (None, Some(service)) => {
             let accounts = Accounts::at(&service, None).map_err(failed)?;
             caller::wait(confirmed(&accounts))?

@@ -163,6 +163,8 @@ fn a_hub_knows_whose_its_tokens_are() {
     let login = ["login", "--server", &hub.url, "--token", token];
     assert_eq!(home.run_as("pinix", &login).fine(), "Logged in as @cy.\n");
     assert_eq!(home.run_as("pinix", &["whoami"]).fine(), "@cy\n");
+    let client = kept(&home, "client.json");
+    assert_eq!(client["hub"], hub.url, "calls go to the hub of the login");
     let login = ["login", "--server", &hub.url, "--token", "pnx_nobody"];
     let said = home.run_as("pinix", &login).failed(1);
     assert!(

@@ -81,8 +81,8 @@ impl Home {
             "to": {"type": "integer", "required": true},
             "pause": {"type": "number"},
         });
-        let title =
-            json!({"title": {"type": "string", "required": true, "description": "What to show"}});
+        // Required, so that a word alone fills it; with a default, so that it may be left out.
+        let title = json!({"title": {"type": "string", "required": true, "default": "", "description": "What to show"}});
         let manifest = json!({
             "name": format!("@me/{name}"), "version": "1.2.0", "description": "Shows what it was told",
             "runtime": "python", "main": "probe.py", "ipc": "direct",
