@@ -12,7 +12,7 @@ mod services;
 
 pub use api::{
     Bridge, Dialogs, ExtensionEntry, ExtensionReport, Extensions, Flag, FlagKind, InputSource,
-    LoadFailure, LoadProblem, Loaded, Options, RecordSink,
+    LoadFailure, LoadProblem, Loaded, Options, RecordSink, RoomCheck,
 };
 pub use ops::{changed_environment, environment_variable};
 pub use script::{

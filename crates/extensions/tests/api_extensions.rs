@@ -23,6 +23,8 @@ mod memory;
 mod model;
 #[path = "api/replacing.rs"]
 mod replacing;
+#[path = "api/room.rs"]
+mod room;
 #[path = "api/stage.rs"]
 mod stage;
 #[path = "api/tools.rs"]

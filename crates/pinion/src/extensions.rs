@@ -9,7 +9,7 @@ use std::time::Duration;
 use pinion_config::{Dirs, ProjectTrust, Settings, find_extensions};
 use pinion_extensions::{
     ExtensionEntry, Extensions, Flag, FlagKind, InputSource, LoadFailure, LoadProblem, Options,
-    RecordSink, Script, ScriptOptions,
+    RecordSink, RoomCheck, Script, ScriptOptions,
 };
 use pinion_pi::Participant;
 use serde_json::{Map, Value, json};
@@ -22,6 +22,8 @@ use crate::failure::Failure;
 pub(crate) struct Audience {
     /// Takes records for the client.
     pub records: RecordSink,
+    /// Whether the client has room for more records.
+    pub has_room: RoomCheck,
     /// Whether there is a client that can be asked.
     pub has_ui: bool,
     /// How prompts reach the program.
@@ -33,6 +35,7 @@ impl Audience {
     pub fn none() -> Self {
         Self {
             records: Arc::new(|_| ()),
+            has_room: Arc::new(|| true),
             has_ui: false,
             source: InputSource::Interactive,
         }
@@ -137,6 +140,7 @@ pub(crate) async fn load(
         has_ui: audience.has_ui,
         source: audience.source,
         records: audience.records,
+        has_room: audience.has_room,
         services,
         ..found.options
     };

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pinion_agent::{Hooks, Listener, Stopper};
-use pinion_extensions::{Extensions, RecordSink};
+use pinion_extensions::{Extensions, RecordSink, RoomCheck};
 use pinion_jsonl::{Coalesce, Outgoing, Queue, Writer, WriterEnd};
 use pinion_pi::{Additions, Dialect, Out, Projection, Sink};
 use tokio::runtime::Runtime;
@@ -119,6 +119,11 @@ fn additions(engine: &Engine) -> Additions {
 /// Takes records of extensions to the writer.
 fn records(out: impl Sink) -> RecordSink {
     Arc::new(move |record| out.push(Out::Record(line_of(record))))
+}
+
+/// Whether the writer has room for records of extensions.
+fn room(out: impl Sink) -> RoomCheck {
+    Arc::new(move || out.has_room())
 }
 
 fn line_of(record: String) -> Vec<u8> {

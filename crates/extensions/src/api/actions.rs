@@ -37,14 +37,14 @@ impl Inner {
             "listens" => self.listens_now(generation, text(arguments, 0)),
             "fault" => {
                 let error = text(arguments, 2).to_owned();
-                self.fault(text(arguments, 0), text(arguments, 1), error);
+                self.deliver_fault(text(arguments, 0), text(arguments, 1), error);
                 DONE
             }
             "tell" => {
                 self.tell(value(arguments, 0));
                 DONE
             }
-            "ask" => told(self.ask(generation, value(arguments, 0))),
+            "ask" => told(self.ask(generation, value(arguments, 0))?),
             "asked" => {
                 self.asked(text(arguments, 0));
                 DONE
@@ -148,10 +148,12 @@ impl Inner {
                 DONE
             }
             "sendMessage" => {
+                self.wait_for_room()?;
                 self.send_message(desk, value(arguments, 0), value(arguments, 1));
                 DONE
             }
             "sendUserMessage" => {
+                self.wait_for_room()?;
                 self.send_user_message(desk, value(arguments, 0), value(arguments, 1));
                 DONE
             }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::extensions::Inner;
+use super::held::state_of;
 
 /// Takes one JSON record for the client, without its newline. It must not block.
 pub type RecordSink = Arc<dyn Fn(String) + Send + Sync>;
@@ -62,39 +63,36 @@ impl std::fmt::Debug for Dialogs {
 
 impl Inner {
     /// Tells the client something.
-    pub(super) fn tell(&self, request: &Value) {
-        self.send_request(request);
+    pub(super) fn tell(self: &Arc<Self>, request: &Value) {
+        let record = record_of(&Uuid::new_v4().to_string(), request);
+        self.deliver(state_of(request), record);
     }
 
     /// Asks the client something; the id of the question.
-    pub(super) fn ask(&self, generation: u64, request: &Value) -> String {
+    ///
+    /// Fails when too many questions already wait for a client that does not read.
+    pub(super) fn ask(
+        self: &Arc<Self>,
+        generation: u64,
+        request: &Value,
+    ) -> Result<String, String> {
         let id = Uuid::new_v4().to_string();
         self.dialogs.open().insert(id.clone(), generation);
-        self.send(&id, request);
+        if !self.deliver(Some(id.clone()), record_of(&id, request)) {
+            self.dialogs.open().remove(&id);
+            return Err("The client does not read: it cannot be asked.".to_owned());
+        }
         let ends_by_itself = request["timeout"].as_f64().is_some_and(|time| time > 0.0);
         if !ends_by_itself && self.hung_up.load(Ordering::Acquire) {
             self.answer_dialog(&id, &json!({"cancelled": true}));
         }
-        id
+        Ok(id)
     }
 
     /// A question is over.
     pub(super) fn asked(&self, id: &str) {
         self.dialogs.open().remove(id);
-    }
-
-    fn send_request(&self, request: &Value) {
-        self.send(&Uuid::new_v4().to_string(), request);
-    }
-
-    fn send(&self, id: &str, request: &Value) {
-        let mut record = Map::new();
-        record.insert("type".into(), "extension_ui_request".into());
-        record.insert("id".into(), id.into());
-        for (name, value) in request.as_object().into_iter().flatten() {
-            record.insert(name.clone(), value.clone());
-        }
-        (self.options.records)(Value::Object(record).to_string());
+        self.withdraw(id);
     }
 
     fn answer_dialog(&self, id: &str, response: &Value) {
@@ -106,4 +104,14 @@ impl Inner {
             self.post(&instance, "answer", arguments);
         }
     }
+}
+
+fn record_of(id: &str, request: &Value) -> String {
+    let mut record = Map::new();
+    record.insert("type".into(), "extension_ui_request".into());
+    record.insert("id".into(), id.into());
+    for (name, value) in request.as_object().into_iter().flatten() {
+        record.insert(name.clone(), value.clone());
+    }
+    Value::Object(record).to_string()
 }

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::bridge::Window;
 use super::dialogs::{Dialogs, OpenDialogs};
 use super::growing::Growing;
+use super::held::Held;
 use super::instance::Instance;
 use super::loaded::{LoadFailure, LoadProblem, Loaded, Summary};
 use super::options::Options;
@@ -52,6 +53,7 @@ pub(super) struct Inner {
     /// Instances before this one belong to sessions that were replaced.
     stale_before: AtomicU64,
     pub dialogs: OpenDialogs,
+    pub held: Held,
     pub updates: Updates,
     pub streams: OpenStreams,
     pub compactions: Mutex<Compactions>,
@@ -140,6 +142,7 @@ impl Extensions {
             wants: AtomicU64::new(0),
             stale_before: AtomicU64::new(0),
             dialogs: OpenDialogs::default(),
+            held: Held::default(),
             updates: Updates::default(),
             streams: OpenStreams::default(),
             compactions: Mutex::default(),
@@ -365,8 +368,12 @@ impl Inner {
 
     /// Tells the client that an extension failed.
     pub fn fault(&self, source: &str, during: &str, error: String) {
+        self.report_fault(source.to_owned(), during.to_owned(), error);
+    }
+
+    pub fn report_fault(&self, source: String, during: String, error: String) {
         match self.desk() {
-            Some(desk) => desk.fault(source.to_owned(), during.to_owned(), error),
+            Some(desk) => desk.fault(source, during, error),
             None => eprintln!("Extension error ({source}, {during}): {error}"),
         }
     }
@@ -384,7 +391,7 @@ impl Inner {
             .as_deref()
             .and_then(|stack| self.culprit(stack));
         let source = source.unwrap_or_else(|| "<runtime>".to_owned());
-        self.fault(&source, "uncaught", uncaught.message.clone());
+        self.deliver_fault(&source, "uncaught", uncaught.message.clone());
     }
 
     /// Why nothing could be loaded; where an extension is to blame, it is named.

@@ -418,6 +418,7 @@ impl Hooks for Extensions {
                     .observe_event("session_shutdown", event.to_string())
                     .await;
             }
+            self.inner.pass_all_held();
         })
     }
 }

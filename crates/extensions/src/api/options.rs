@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::dialogs::RecordSink;
+use super::held::RoomCheck;
 use crate::{ScriptOptions, Services};
 
 /// How prompts reach the program: the `source` of `input`.
@@ -36,6 +37,8 @@ pub struct Options {
     pub services: Arc<dyn Services>,
     /// Takes records for the client.
     pub records: RecordSink,
+    /// Whether the client has room for more records.
+    pub has_room: RoomCheck,
 }
 
 impl Default for Options {
@@ -50,6 +53,7 @@ impl Default for Options {
             script: ScriptOptions::default(),
             services: Arc::new(crate::NoServices),
             records: Arc::new(|_| ()),
+            has_room: Arc::new(|| true),
         }
     }
 }

@@ -9,7 +9,7 @@ use pinion_jsonl::{DEFAULT_LINE_LIMIT, Queue, Writer, read_lines, stdio};
 use pinion_pi::{Dialect, Out, PiListener};
 
 use super::serving::Serving;
-use super::{End, coalesce, conclude, projection, records, refuse_files, the_engine};
+use super::{End, coalesce, conclude, projection, records, refuse_files, room, the_engine};
 use crate::cli::Flags;
 use crate::engine::{Basis, Shared};
 use crate::extensions::Audience;
@@ -35,6 +35,7 @@ pub(crate) fn rpc(program: Program, flags: Box<Flags>) -> Result<ExitCode, Failu
         },
         Dialect::Classic | Dialect::Modern => Audience {
             records: records(queue.clone()),
+            has_room: room(queue.clone()),
             has_ui: true,
             source: InputSource::Rpc,
         },

@@ -21,7 +21,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use super::serving::Serving;
-use super::{End, FAREWELL, LAST_WORDS, additions, coalesce, conclude, line_of, refuse_files};
+use super::{
+    End, FAREWELL, LAST_WORDS, additions, coalesce, conclude, line_of, refuse_files, room,
+};
 use crate::cli::{Flags, OnEof};
 use crate::engine::{self, Basis, Company, Conversation, Shared};
 use crate::extensions::Audience;
@@ -192,6 +194,7 @@ impl House {
         let records = Arc::clone(&early);
         let audience = Audience {
             records: Arc::new(move |record| records.take(record)),
+            has_room: room(out.clone()),
             has_ui: true,
             source: InputSource::Rpc,
         };

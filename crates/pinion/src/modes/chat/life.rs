@@ -116,6 +116,8 @@ impl Life<'_> {
             records: Arc::new(move |record| {
                 records.tell(Incoming::Record(record));
             }),
+            // The terminal is this program's own reader.
+            has_room: Arc::new(|| true),
             has_ui: true,
             source: InputSource::Interactive,
         };
