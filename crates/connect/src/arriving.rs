@@ -15,6 +15,8 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
+use crate::outbox::Held;
+
 /// How long the next bytes of what nobody wants may take.
 const QUIET: Duration = Duration::from_secs(1);
 /// How long all of it may take.
@@ -24,6 +26,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 pub struct Arriving {
     body: Option<Incoming>,
     unread: Unread,
+    /// Keeps the answer from beginning before the body has ended, or is given up.
+    held: Option<Held>,
 }
 
 /// What becomes of the part of a body that nobody reads.
@@ -40,8 +44,15 @@ impl Arriving {
     pub(crate) fn request(body: Incoming, most: usize) -> Self {
         Self {
             body: Some(body),
-            unread: Unread::Forget(most),
+            // What passes the limit is often one message that is a little too long, and must not hide why it was refused.
+            unread: Unread::Forget(most.saturating_mul(2)),
+            held: None,
         }
+    }
+
+    /// Keeps the answer from beginning before the body has ended.
+    pub(crate) fn hold(&mut self, held: Held) {
+        self.held = self.body.is_some().then_some(held);
     }
 
     /// The body of an answer.
@@ -49,6 +60,7 @@ impl Arriving {
         Self {
             body: Some(body),
             unread: Unread::Refuse,
+            held: None,
         }
     }
 }
@@ -61,13 +73,13 @@ impl Drop for Arriving {
         if let (Unread::Forget(most), Ok(runtime)) =
             (self.unread, tokio::runtime::Handle::try_current())
         {
-            runtime.spawn(forget(body, most));
+            runtime.spawn(forget(body, most, self.held.take()));
         }
     }
 }
 
 /// Reads what nobody wants. Where it is too much or too slow, `body` is refused.
-async fn forget(mut body: Incoming, most: usize) {
+async fn forget(mut body: Incoming, most: usize, _held: Option<Held>) {
     let mut read = 0;
     let end = Instant::now() + LONGEST;
     while read <= most {
@@ -94,6 +106,9 @@ impl Body for Arriving {
         let frame = Pin::new(body).poll_frame(context);
         if let Poll::Ready(None | Some(Err(_))) = frame {
             self.body = None;
+        }
+        if self.is_end_stream() {
+            self.held = None;
         }
         frame
     }

@@ -9,7 +9,7 @@ use pinion_proto::Binary;
 use pinion_status::{Code, Failure};
 
 use crate::inbound::{Inbound, Side};
-use crate::outbox::Outbox;
+use crate::outbox::{Held, Outbox};
 use crate::protocol::{Codec, Protocol};
 use crate::server::Standing;
 
@@ -71,6 +71,11 @@ impl Context {
         self.uri.path().get(self.method_at..).unwrap_or_default()
     }
 
+    /// The query of the address. A Connect call made with GET has its message there.
+    pub fn query(&self) -> Option<&str> {
+        self.uri.query()
+    }
+
     /// The name and port under which the call came.
     pub fn authority(&self) -> Option<&str> {
         crate::authority(&self.uri, &self.headers)
@@ -96,8 +101,8 @@ pub struct Requests {
     pub(crate) inbound: Inbound,
     pub(crate) codec: Codec,
     pub(crate) count: Count,
-    /// Set while the request must be complete before its first message is looked at; the answer is held back by it.
-    pub(crate) held: Option<Outbox>,
+    /// Keeps the answer from beginning before the first message was read.
+    pub(crate) held: Option<Held>,
     /// The one message, while it is not yet known whether it is the only one.
     pub(crate) first: Option<Bytes>,
 }
@@ -129,7 +134,7 @@ impl Requests {
     pub async fn message<T: Binary>(&mut self) -> Result<T, Failure> {
         match self.next().await? {
             Some(message) => Ok(message),
-            None => Err(Failure::invalid("the request holds no message")),
+            None => Err(no_message()),
         }
     }
 
@@ -140,11 +145,12 @@ impl Requests {
 
     /// The next message as it stands on the wire, in the codec of the call.
     pub async fn next_raw(&mut self) -> Result<Option<Bytes>, Failure> {
-        if let Some(answer) = &self.held {
-            self.inbound.complete().await?;
-            answer.release();
-            self.held = None;
-        }
+        let next = self.take_next().await;
+        self.held = None;
+        next
+    }
+
+    async fn take_next(&mut self) -> Result<Option<Bytes>, Failure> {
         match self.count {
             Count::Done => Ok(None),
             Count::Many => self.enveloped().await,
@@ -158,11 +164,11 @@ impl Requests {
                     self.first = self.enveloped().await?;
                 }
                 if self.first.is_none() {
-                    return Err(Failure::invalid("the request holds no message"));
+                    return Err(no_message());
                 }
                 if self.enveloped().await?.is_some() {
-                    let message = "the request holds a second message, this method takes one";
-                    return Err(Failure::invalid(message));
+                    let message = "the request holds a second message; this method takes one";
+                    return Err(Failure::new(Code::Unimplemented, message));
                 }
                 self.count = Count::Done;
                 Ok(self.first.take())
@@ -184,6 +190,11 @@ impl Requests {
     }
 }
 
+/// The failure of a request that lacks the one message it must have. Connect and gRPC both call a wrong number unimplemented.
+fn no_message() -> Failure {
+    Failure::new(Code::Unimplemented, "the request holds no message")
+}
+
 /// What the caller gets. Messages wait here for the connection: sending returns when there is room for more.
 #[derive(Debug)]
 pub struct Answers {
@@ -195,12 +206,14 @@ impl Answers {
     /// Sends a message. A unary call takes exactly one.
     pub async fn send<T: Binary>(&mut self, message: &T) -> Result<(), Failure> {
         let codec = self.codec;
-        self.outbox.put(|buffer| codec.put(message, buffer)).await
+        self.outbox
+            .put(0, |buffer| codec.put(message, buffer))
+            .await
     }
 
     /// Sends a message that is already written in the codec of the call.
     pub async fn send_raw(&mut self, message: Bytes) -> Result<(), Failure> {
-        self.outbox.put(|_| vec![message.clone()]).await
+        self.outbox.put(0, |_| vec![message.clone()]).await
     }
 
     /// Sends a message whose end is `payload`, which is not copied when it is large.
@@ -209,10 +222,11 @@ impl Answers {
             buffer.extend_from_slice(prefix);
             vec![payload.clone()]
         };
-        self.outbox.put(write).await
+        self.outbox.put(0, write).await
     }
 
-    /// Adds a header to the answer. In a stream only those set before the handler first waits are sent.
+    /// Adds a header to the answer. The head of a stream leaves when its handler waits for the first time after it has read a
+    /// message of the request or sent one of the answer; headers added later are not sent.
     pub fn header(&mut self, name: HeaderName, value: HeaderValue) {
         self.outbox.headers(|headers| {
             headers.append(name, value);

@@ -3,7 +3,7 @@
 //! `flags: u8 | length: u32, big-endian | payload`. Flag 1 says the payload is compressed, flag 2 (Connect) or 128 (gRPC-Web)
 //! that it is the end of the stream and no message.
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use bytes::{Buf, Bytes};
 use pinion_status::{Code, Failure};
@@ -143,6 +143,13 @@ pub(crate) fn head(flags: u8, length: usize) -> Result<[u8; HEAD], Failure> {
     Ok([flags, a, b, c, d])
 }
 
+/// Packs a message with gzip.
+pub(crate) fn deflate(message: &[u8]) -> Result<Vec<u8>, Failure> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    let packed = packer.write_all(message).and_then(|()| packer.finish());
+    packed.map_err(|error| Failure::io("a message could not be compressed", &error))
+}
+
 /// Unpacks a gzip stream into at most `limit` bytes.
 pub(crate) fn inflate(packed: &[u8], limit: usize) -> Result<Bytes, Failure> {
     let mut unpacked = Vec::new();
@@ -165,8 +172,6 @@ pub(crate) fn too_large(length: impl std::fmt::Display, limit: usize) -> Failure
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use proptest::prelude::*;
 
     use super::*;

@@ -1,26 +1,40 @@
 //! How failures look on the wire, in each of the protocols, and how they are read back.
-//!
-//! A unary Connect answer that failed carries two shapes in one object, Connect's own and the older one with a code in upper
-//! case: `{"code":"not_found","message":"…","error":{"code":"NOT_FOUND","message":"…"}}`.
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use pinion_status::{Code, Failure};
-use serde::Deserialize;
+mod read;
+mod status;
+
+use base64::Engine;
+use base64::engine::general_purpose::{GeneralPurpose, STANDARD_NO_PAD};
+use base64::engine::{DecodePaddingMode, GeneralPurposeConfig};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use pinion_status::{Detail, Failure};
+
+pub(crate) use read::{read_end, read_grpc, read_grpc_web, read_unary};
 
 static GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 static GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+static GRPC_DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 
-/// The body of a unary Connect answer that failed.
-pub(crate) fn unary(failure: &Failure) -> Vec<u8> {
-    let mut message = Vec::new();
-    quote(&mut message, &failure.message);
-    let mut out = Vec::with_capacity(80 + 2 * message.len());
-    shape(&mut out, failure.code(), &message);
-    out.pop();
-    out.extend_from_slice(b",\"error\":");
-    shape(&mut out, upper(failure.code), &message);
-    out.push(b'}');
+/// Reads base64 with or without padding.
+const ANY_PADDING: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+/// The alphabet of headers and JSON.
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&base64::alphabet::STANDARD, ANY_PADDING);
+/// The alphabet of addresses.
+pub(crate) const URL_SAFE: GeneralPurpose =
+    GeneralPurpose::new(&base64::alphabet::URL_SAFE, ANY_PADDING);
+
+/// The body of a unary Connect answer that failed, in Connect's own form.
+///
+/// ```
+/// use pinion_connect::{Code, Failure, error_body};
+///
+/// let body = error_body(&Failure::new(Code::NotFound, "no such clip"));
+/// assert_eq!(body, br#"{"code":"not_found","message":"no such clip"}"#);
+/// ```
+pub fn error_body(failure: &Failure) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64 + failure.message.len());
+    object(&mut out, failure);
     out
 }
 
@@ -28,10 +42,8 @@ pub(crate) fn unary(failure: &Failure) -> Vec<u8> {
 pub(crate) fn end_of_stream(failure: Option<&Failure>, trailers: &HeaderMap) -> Vec<u8> {
     let mut out = vec![b'{'];
     if let Some(failure) = failure {
-        let mut message = Vec::new();
-        quote(&mut message, &failure.message);
         out.extend_from_slice(b"\"error\":");
-        shape(&mut out, failure.code(), &message);
+        object(&mut out, failure);
         out.push(b',');
     }
     if !trailers.is_empty() {
@@ -59,6 +71,12 @@ pub(crate) fn grpc(failure: Option<&Failure>, trailers: &mut HeaderMap) {
     if let Ok(message) = HeaderValue::try_from(percent_encode(&failure.message)) {
         trailers.insert(&GRPC_MESSAGE, message);
     }
+    if failure.details.is_empty() {
+        return;
+    }
+    if let Ok(status) = HeaderValue::try_from(STANDARD_NO_PAD.encode(status::write(failure))) {
+        trailers.insert(&GRPC_DETAILS, status);
+    }
 }
 
 /// Trailers as the payload of the last envelope of gRPC-Web.
@@ -73,20 +91,23 @@ pub(crate) fn grpc_web(trailers: &HeaderMap) -> Vec<u8> {
     out
 }
 
-/// The older name of a code: there is no word for a caller who did not say who it is.
-fn upper(code: Code) -> &'static str {
-    match code {
-        Code::Unauthenticated => Code::PermissionDenied.upper(),
-        Code::Unknown => Code::Internal.upper(),
-        other => other.upper(),
-    }
-}
-
-fn shape(out: &mut Vec<u8>, code: &str, quoted: &[u8]) {
+/// A failure as the object that Connect has for it.
+fn object(out: &mut Vec<u8>, failure: &Failure) {
     out.extend_from_slice(b"{\"code\":\"");
-    out.extend_from_slice(code.as_bytes());
+    out.extend_from_slice(failure.code().as_bytes());
     out.extend_from_slice(b"\",\"message\":");
-    out.extend_from_slice(quoted);
+    quote(out, &failure.message);
+    if !failure.details.is_empty() {
+        out.extend_from_slice(b",\"details\":[");
+        for Detail { type_name, value } in &failure.details {
+            out.extend_from_slice(b"{\"type\":");
+            quote(out, type_name);
+            out.extend_from_slice(b",\"value\":");
+            quote(out, &STANDARD_NO_PAD.encode(value));
+            out.extend_from_slice(b"},");
+        }
+        close(out, b"]");
+    }
     out.push(b'}');
 }
 
@@ -112,7 +133,8 @@ fn percent_encode(text: &str) -> String {
     out
 }
 
-fn percent_decode(bytes: &[u8]) -> String {
+/// Undoes percent encoding; a percent sign without two hexadecimal digits stands for itself.
+pub(crate) fn percent_decode(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
     while let Some((first, tail)) = rest.split_first() {
@@ -129,102 +151,14 @@ fn percent_decode(bytes: &[u8]) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-#[derive(Deserialize)]
-struct WireFailure {
-    #[serde(default)]
-    code: Option<String>,
-    #[serde(default)]
-    message: String,
-}
-
-impl WireFailure {
-    fn into_failure(self, otherwise: Code) -> Failure {
-        let known = |name: &String| Code::all().find(|code| code.as_str() == name);
-        let code = self.code.as_ref().and_then(known).unwrap_or(otherwise);
-        Failure::new(code, self.message)
-    }
-}
-
-/// Reads the answer of a unary call that failed. One that is not Connect's is understood by its status.
-pub(crate) fn read_unary(status: StatusCode, body: &[u8]) -> Failure {
-    let otherwise = by_status(status);
-    match serde_json::from_slice::<WireFailure>(body) {
-        Ok(wire) if wire.code.is_some() => wire.into_failure(otherwise),
-        _ => Failure::new(
-            otherwise,
-            format!("the server answered with HTTP status {status}"),
-        ),
-    }
-}
-
-/// What the envelope that ends a Connect stream says.
-pub(crate) fn read_end(payload: &[u8]) -> Result<(), Failure> {
-    #[derive(Deserialize)]
-    struct End {
-        #[serde(default)]
-        error: Option<WireFailure>,
-    }
-    match serde_json::from_slice::<End>(payload) {
-        Ok(End { error: None }) => Ok(()),
-        Ok(End { error: Some(wire) }) => Err(wire.into_failure(Code::Unknown)),
-        Err(error) => {
-            let message = format!("the end of the stream is not understood: {error}");
-            Err(Failure::new(Code::Unknown, message))
-        }
-    }
-}
-
-/// What the trailers of a gRPC call say; `None` if they say nothing.
-pub(crate) fn read_grpc(trailers: &HeaderMap) -> Option<Result<(), Failure>> {
-    let status = trailers.get(&GRPC_STATUS)?;
-    let number = status
-        .to_str()
-        .ok()
-        .and_then(|text| text.trim().parse().ok());
-    let message = trailers.get(&GRPC_MESSAGE).map(HeaderValue::as_bytes);
-    Some(
-        match number.map_or(Some(Code::Unknown), Code::from_number) {
-            None => Ok(()),
-            Some(code) => Err(Failure::new(
-                code,
-                percent_decode(message.unwrap_or_default()),
-            )),
-        },
-    )
-}
-
-/// Reads the payload of the last envelope of gRPC-Web.
-pub(crate) fn read_grpc_web(payload: &Bytes) -> HeaderMap {
-    let mut trailers = HeaderMap::new();
-    for line in payload.split(|byte| *byte == b'\n') {
-        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
-            continue;
-        };
-        let name = HeaderName::from_bytes(&line[..colon]);
-        let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii());
-        if let (Ok(name), Ok(value)) = (name, value) {
-            trailers.append(name, value);
-        }
-    }
-    trailers
-}
-
-fn by_status(status: StatusCode) -> Code {
-    match status.as_u16() {
-        400 => Code::Internal,
-        401 => Code::Unauthenticated,
-        403 => Code::PermissionDenied,
-        404 => Code::Unimplemented,
-        429 | 502 | 503 | 504 => Code::Unavailable,
-        _ => Code::Unknown,
-    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
+    use http::StatusCode;
+    use pinion_status::Code;
+
     use super::*;
 
     fn text(bytes: Vec<u8>) -> String {
@@ -232,14 +166,17 @@ mod tests {
     }
 
     #[test]
-    fn a_unary_failure_has_both_shapes() {
+    fn a_unary_failure_is_connects_own_object() {
         let failure = Failure::no_clip("gh\"ost");
         assert_eq!(
-            text(unary(&failure)),
-            r#"{"code":"not_found","message":"Clip 'gh\"ost' not found","error":{"code":"NOT_FOUND","message":"Clip 'gh\"ost' not found"}}"#
+            text(error_body(&failure)),
+            r#"{"code":"not_found","message":"Clip 'gh\"ost' not found"}"#
         );
-        let failure = Failure::new(Code::Unauthenticated, "token required");
-        assert!(text(unary(&failure)).contains(r#""error":{"code":"PERMISSION_DENIED","#));
+        let failure = failure.with_detail("a.B", *b"\xff\xfe");
+        assert_eq!(
+            text(error_body(&failure)),
+            r#"{"code":"not_found","message":"Clip 'gh\"ost' not found","details":[{"type":"a.B","value":"//4"}]}"#
+        );
     }
 
     #[test]
@@ -259,14 +196,18 @@ mod tests {
     #[test]
     fn every_code_comes_back_from_every_form() {
         for code in Code::all() {
-            let failure = Failure::new(code, "50 % of ünïcode\nand a line");
+            let failure = Failure::new(code, "50 % of ünïcode\nand a line")
+                .with_detail("google.rpc.RetryInfo", *b"\x0a\x02\x08\x01")
+                .with_detail("a.Empty", []);
             let status = StatusCode::from_u16(code.http_status()).unwrap();
-            assert_eq!(read_unary(status, &unary(&failure)), failure);
-            assert_eq!(
-                read_end(&end_of_stream(Some(&failure), &HeaderMap::new())),
-                Err(failure.clone())
-            );
+            assert_eq!(read_unary(status, &error_body(&failure)), failure);
             let mut trailers = HeaderMap::new();
+            trailers.append("x-a", HeaderValue::from_static("1"));
+            trailers.append("x-a", HeaderValue::from_static("2"));
+            assert_eq!(
+                read_end(&end_of_stream(Some(&failure), &trailers)),
+                (Err(failure.clone()), trailers.clone())
+            );
             grpc(Some(&failure), &mut trailers);
             assert!(trailers[&GRPC_MESSAGE].to_str().is_ok());
             assert_eq!(read_grpc(&trailers), Some(Err(failure.clone())));
@@ -289,6 +230,6 @@ mod tests {
             code(400, r#"{"code":"novel","message":"m"}"#),
             Code::Internal
         );
-        assert_eq!(percent_decode(b"100% %zz %4"), "100% %zz %4");
+        assert_eq!(percent_decode(b"100% %zz %4"), b"100% %zz %4");
     }
 }

@@ -11,6 +11,7 @@ use pinion_status::{Code, Failure};
 
 use crate::arriving::Arriving;
 use crate::envelope::{self, COMPRESSED, Deframer, Envelope};
+use crate::outbox::Held;
 
 /// What is read, which decides whose fault it is when it cannot be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,21 @@ impl Inbound {
         }
     }
 
+    /// A message that came without a body.
+    pub(crate) fn of(message: Bytes, gzip: bool, limit: usize) -> Self {
+        Self {
+            body: None,
+            deframer: Deframer::new(limit),
+            first: message,
+            gathered: Vec::new(),
+            trailers: None,
+            gzip,
+            limit,
+            patience: None,
+            side: Side::Request,
+        }
+    }
+
     /// From now on takes no message longer than this.
     pub(crate) fn shorten(&mut self, most: usize) {
         self.limit = self.limit.min(most);
@@ -91,11 +107,11 @@ impl Inbound {
         }
     }
 
-    /// Reads all there is, so that [`Inbound::envelope`] need not wait.
-    pub(crate) async fn complete(&mut self) -> Result<(), Failure> {
-        let whole = self.gather().await?;
-        self.deframer.feed(whole);
-        Ok(())
+    /// Keeps the answer from beginning before the body has ended.
+    pub(crate) fn hold(&mut self, held: Held) {
+        if let Some(body) = &mut self.body {
+            body.hold(held);
+        }
     }
 
     /// Trailers that came behind the last byte.
@@ -118,6 +134,7 @@ impl Inbound {
             .as_ref()
             .map_or(0, |body| body.size_hint().lower());
         let announced = usize::try_from(announced).unwrap_or(usize::MAX);
+        let announced = announced.max(self.first.len());
         if announced > self.limit {
             self.body = None;
             return Err(envelope::too_large(announced, self.limit));

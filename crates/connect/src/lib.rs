@@ -52,8 +52,9 @@ mod timeout;
 pub use arriving::Arriving;
 pub use body::{Body, Piece};
 pub use call::{Answers, Call, Context, Peer, Requests};
-pub use client::{Client, ClientOptions, HttpVersion, Receiver, Roots, Sender};
-pub use pinion_status::{Code, Failure};
+pub use client::{CallOptions, Client, ClientOptions, HttpVersion, Receiver, Reply, Roots, Sender};
+pub use failures::error_body;
+pub use pinion_status::{Code, Detail, Failure};
 pub use protocol::{Codec, Protocol};
 pub use server::{
     Kind, Limits, Origins, Server, ServerOptions, Service, Tls, authority, is_own_origin,

@@ -45,12 +45,37 @@ struct State {
     abandoned: bool,
     /// The stream they belong to is to be torn down.
     broken_off: bool,
-    /// The answer must not begin before the request is complete.
-    held: bool,
+    /// When the answer may begin.
+    hold: Hold,
     /// Waits for something to take.
     taker: Option<Waker>,
     /// Waits for room.
     producer: Option<Waker>,
+}
+
+/// What the beginning of an answer waits for. Some clients stop sending their request as soon as an answer begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Nothing.
+    No,
+    /// The first message of the request was read, or one of the answer was sent.
+    FirstMessage,
+    /// The whole request was read, or the messages of the answer fill the outbox.
+    WholeRequest,
+}
+
+/// Keeps an answer from beginning for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Held(Outbox);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.hold = Hold::No;
+        if let Some(waker) = state.taker.take() {
+            waker.wake();
+        }
+    }
 }
 
 /// How messages are put down.
@@ -77,7 +102,7 @@ impl Outbox {
             finished: false,
             abandoned: false,
             broken_off: false,
-            held: false,
+            hold: Hold::No,
             taker: None,
             producer: None,
         };
@@ -90,9 +115,10 @@ impl Outbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for room, then lets `write` put down a message: all of it, or the part before what it gives back.
+    /// Waits for room, then lets `write` put down a message in an envelope with these flags: all of it, or the part before what it gives back.
     pub(crate) async fn put(
         &self,
+        flags: u8,
         mut write: impl FnMut(&mut Vec<u8>) -> Vec<Bytes>,
     ) -> Result<(), Failure> {
         std::future::poll_fn(|context| {
@@ -108,7 +134,7 @@ impl Outbox {
                 state.producer = Some(context.waker().clone());
                 return Poll::Pending;
             }
-            let put = state.put(&mut write);
+            let put = state.put(flags, &mut write);
             wake(state.taker.take(), context);
             Poll::Ready(put)
         })
@@ -136,24 +162,22 @@ impl Outbox {
         Poll::Pending
     }
 
-    /// Holds the beginning of the answer back until [`Outbox::release`].
-    pub(crate) fn hold(&self) {
-        self.lock().held = true;
+    /// Holds the beginning of the answer back until what is returned is dropped.
+    pub(crate) fn hold(&self, hold: Hold) -> Held {
+        self.lock().hold = hold;
+        Held(self.clone())
     }
 
-    /// Lets the answer begin.
-    pub(crate) fn release(&self) {
-        let mut state = self.lock();
-        state.held = false;
-        if let Some(waker) = state.taker.take() {
-            waker.wake();
-        }
-    }
-
-    /// Waits until the answer may begin; one that was given is not held.
+    /// Waits until the answer may begin.
     pub(crate) fn poll_open(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
-        if !state.held || state.messages > 0 {
+        let open = match state.hold {
+            Hold::No => true,
+            Hold::FirstMessage => state.messages > 0,
+            // A handler that waits for room would never read the rest.
+            Hold::WholeRequest => state.is_full(),
+        };
+        if open {
             return Poll::Ready(());
         }
         state.taker = Some(context.waker().clone());
@@ -219,7 +243,7 @@ impl Outbox {
         std::mem::take(&mut self.lock().headers)
     }
 
-    /// Closes the place: what is left in it, and how many messages there were.
+    /// Closes the place and returns what is left in it.
     pub(crate) fn close(&self) -> Rest {
         let mut state = self.lock();
         state.abandoned = true;
@@ -227,7 +251,7 @@ impl Outbox {
             waker.wake();
         }
         Rest {
-            messages: state.messages,
+            lacks_message: state.framing != Framing::Stream && state.messages == 0,
             parts: std::mem::take(&mut state.parts),
             buffer: std::mem::take(&mut state.buffer),
             headers: std::mem::take(&mut state.headers),
@@ -239,7 +263,8 @@ impl Outbox {
 /// What was left when a call ended.
 #[derive(Debug, Default)]
 pub(crate) struct Rest {
-    pub(crate) messages: u64,
+    /// The call takes exactly one message and was given none.
+    pub(crate) lacks_message: bool,
     pub(crate) parts: Vec<Bytes>,
     pub(crate) buffer: Vec<u8>,
     pub(crate) headers: HeaderMap,
@@ -280,7 +305,11 @@ impl State {
         self.buffer.is_empty() && self.parts.is_empty()
     }
 
-    fn put(&mut self, write: &mut dyn FnMut(&mut Vec<u8>) -> Vec<Bytes>) -> Result<(), Failure> {
+    fn put(
+        &mut self,
+        flags: u8,
+        write: &mut dyn FnMut(&mut Vec<u8>) -> Vec<Bytes>,
+    ) -> Result<(), Failure> {
         let start = self.buffer.len();
         let framed = self.framing != Framing::Bare;
         if framed {
@@ -290,7 +319,7 @@ impl State {
         let behind: usize = tail.iter().map(Bytes::len).sum();
         if framed {
             let length = self.buffer.len() - start - envelope::HEAD + behind;
-            let head = match envelope::head(0, length) {
+            let head = match envelope::head(flags, length) {
                 Ok(head) => head,
                 Err(failure) => {
                     self.buffer.truncate(start);

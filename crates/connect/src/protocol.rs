@@ -1,7 +1,7 @@
 //! Which protocol and which codec a request speaks, told by its content type.
 
 use bytes::Bytes;
-use http::header::CONTENT_ENCODING;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use http::{HeaderName, HeaderValue};
 use pinion_proto::{Binary, Strictness};
 use pinion_status::{Code, Failure};
@@ -40,6 +40,8 @@ pub(crate) struct Speech {
 
 static CONNECT_ENCODING: HeaderName = HeaderName::from_static("connect-content-encoding");
 static GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+static CONNECT_ACCEPTS: HeaderName = HeaderName::from_static("connect-accept-encoding");
+static GRPC_ACCEPTS: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 
 /// Room made for a message of unknown length.
 const FIRST_ROOM: usize = 256;
@@ -100,6 +102,15 @@ impl Speech {
             (Protocol::Connect, false) => &CONTENT_ENCODING,
             (Protocol::Connect, true) => &CONNECT_ENCODING,
             _ => &GRPC_ENCODING,
+        }
+    }
+
+    /// The header that lists the compressions that may be used for the other direction.
+    pub(crate) fn accept_encoding_header(self) -> &'static HeaderName {
+        match (self.protocol, self.enveloped) {
+            (Protocol::Connect, false) => &ACCEPT_ENCODING,
+            (Protocol::Connect, true) => &CONNECT_ACCEPTS,
+            _ => &GRPC_ACCEPTS,
         }
     }
 }

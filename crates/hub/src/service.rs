@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Request, Response, header};
 use pinion_access::{Caller, Lease, Method, Origin, Principal, Via, bearer};
-use pinion_connect::{Arriving, Body, Call, Kind, Peer, Service, is_own_origin};
+use pinion_connect::{Arriving, Body, Call, Kind, Peer, Service, error_body, is_own_origin};
 use pinion_status::{Code, Failure};
 
 use crate::Hub;
@@ -20,6 +20,22 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The paths under which the service answers.
 pub const PREFIXES: [&str; 2] = ["/pinix.v2.HubService/", "/pinix.hub.v1.HubService/"];
+
+/// Connect's form of a failure, and in its member `error` the older one of Pinix, with a code in upper case:
+/// `{"code":"not_found","message":"…","error":{"code":"NOT_FOUND","message":"…"}}`.
+fn with_older_form(failure: &Failure) -> Vec<u8> {
+    // Pinix has no words for a caller who did not say who it is, nor for failures of an unknown kind.
+    let code = match failure.code {
+        Code::Unauthenticated => Code::PermissionDenied,
+        Code::Unknown => Code::Internal,
+        other => other,
+    };
+    let older = serde_json::json!({ "code": code.upper(), "message": failure.message });
+    let mut body = error_body(failure);
+    body.pop();
+    body.extend_from_slice(format!(",\"error\":{older}}}").as_bytes());
+    body
+}
 
 impl Service for Hub {
     fn method(&self, name: &str) -> Option<Kind> {
@@ -30,6 +46,10 @@ impl Service for Hub {
             Method::GetLogs => Kind::ServerStream,
             _ => Kind::Unary,
         })
+    }
+
+    fn error_body(&self, failure: &Failure) -> Vec<u8> {
+        with_older_form(failure)
     }
 
     async fn serve(self: Arc<Self>, mut call: Call) -> Result<(), Failure> {

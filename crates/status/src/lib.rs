@@ -138,6 +138,17 @@ pub struct Failure {
     pub code: Code,
     /// What happened, where, and what to do.
     pub message: Cow<'static, str>,
+    /// Messages for programs that explain the failure, as Connect and gRPC carry them. Most failures have none.
+    pub details: Vec<Detail>,
+}
+
+/// One message that explains a failure to a program: the content of a `google.protobuf.Any`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detail {
+    /// The full name of the message type, such as `google.rpc.RetryInfo`.
+    pub type_name: String,
+    /// The message in protobuf's binary form.
+    pub value: Vec<u8>,
 }
 
 impl Failure {
@@ -146,7 +157,18 @@ impl Failure {
         Self {
             code,
             message: message.into(),
+            details: Vec::new(),
         }
+    }
+
+    /// Adds a message that explains the failure to a program.
+    #[must_use]
+    pub fn with_detail(mut self, type_name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        self.details.push(Detail {
+            type_name: type_name.into(),
+            value: value.into(),
+        });
+        self
     }
 
     /// The stable name of the kind of failure.

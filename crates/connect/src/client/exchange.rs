@@ -1,10 +1,16 @@
 //! Requests on their way out, and what their answers say.
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, TE, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::{Buf, Bytes};
+use http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, TE, USER_AGENT,
+};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Version};
 use hyper::body::Incoming;
 use pinion_proto::Binary;
 use pinion_status::{Code, Failure};
@@ -12,57 +18,70 @@ use tokio::time::Instant;
 
 use super::line::{Answering, Line};
 use super::stream::{Receiver, Sender, Source};
-use super::{HttpVersion, Inner};
-use crate::arriving::Arriving;
+use super::{CallOptions, HttpVersion, Inner, Reply};
 use crate::body::{Body, Piece};
-use crate::inbound::{Inbound, Side};
+use crate::envelope::{self, COMPRESSED};
+use crate::inbound::Side;
 use crate::outbox::{Framing, Outbox};
-use crate::protocol::{Protocol, Speech};
-use crate::{envelope, failures, timeout};
+use crate::protocol::{Codec, Protocol, Speech};
+use crate::timeout;
 
-/// Bytes of an answer that is an error are read up to here.
-const WORDS: usize = 256 * 1024;
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("pinion/", env!("CARGO_PKG_VERSION")));
+static CONNECT_VERSION: HeaderName = HeaderName::from_static("connect-protocol-version");
 
 /// What is sent, kept until it is sure that it was.
 enum Outgoing {
     Whole(Piece),
+    /// A message that goes into the address.
+    Address(Piece),
     Stream(Outbox),
 }
 
 impl Inner {
-    pub(super) async fn unary<Req: Binary, Resp: Binary>(
+    pub(super) async fn call<Req: Binary, Resp: Binary>(
         &self,
         method: &str,
         request: &Req,
-        limit: Option<Duration>,
-    ) -> Result<Resp, Failure> {
+        options: &CallOptions,
+    ) -> Reply<Resp> {
+        let failed = |failure| Reply {
+            headers: HeaderMap::new(),
+            trailers: HeaderMap::new(),
+            answer: Err(failure),
+        };
         let speech = self.speech(false);
         let asking = async {
-            let response = self.ask(method, request, speech, limit).await?;
-            let mut inbound = self.inbound(response, speech).await?;
-            if !speech.enveloped {
-                let answer = inbound.inbound.bare().await?;
-                return speech.codec.decode(answer, Side::Answer);
-            }
-            let mut receiver = Receiver::new(Source::Open(Box::new(inbound)), speech, None, None);
-            let Some(answer) = receiver.next().await? else {
-                let message = "the server ended the call without an answer";
-                return Err(Failure::new(Code::Internal, message));
+            let response = match self.ask(method, request, speech, options).await {
+                Ok(response) => response,
+                Err(failure) => return failed(failure),
             };
-            match receiver.next().await? {
-                None => Ok(answer),
-                Some(_) => {
-                    let message = "the server gave more than one answer to a unary call";
-                    Err(Failure::new(Code::Internal, message))
-                }
+            let answer = self.read_head(response, speech).await;
+            if speech.enveloped {
+                let mut receiver = Receiver::of(answer, speech, None);
+                let answer = receiver.single().await;
+                let (headers, trailers) = receiver.into_metadata();
+                return Reply {
+                    headers,
+                    trailers,
+                    answer,
+                };
+            }
+            let message = match answer.messages {
+                Ok(mut inbound) => inbound.bare().await,
+                Err(failure) => Err(failure),
+            };
+            let message = message.and_then(|bytes| speech.codec.decode(bytes, Side::Answer));
+            Reply {
+                headers: answer.headers,
+                trailers: answer.trailers,
+                answer: message,
             }
         };
-        match limit {
+        match options.timeout {
             None => asking.await,
             Some(limit) => {
                 let asked = tokio::time::timeout(limit, asking).await;
-                asked.unwrap_or_else(|_| Err(timeout::timed_out(limit)))
+                asked.unwrap_or_else(|_| failed(timeout::timed_out(limit)))
             }
         }
     }
@@ -74,47 +93,48 @@ impl Inner {
         limit: Option<Duration>,
     ) -> Result<Receiver<Resp>, Failure> {
         let speech = self.speech(true);
-        let deadline = limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit)));
-        let asking = async {
-            let response = self.ask(method, request, speech, limit).await?;
-            self.inbound(response, speech).await
+        let options = CallOptions {
+            timeout: limit,
+            ..CallOptions::default()
         };
-        let inbound = match deadline {
+        let deadline = deadline(limit);
+        let asking = async {
+            let response = self.ask(method, request, speech, &options).await?;
+            let answer = self.read_head(response, speech).await;
+            match answer.messages {
+                Ok(_) => Ok(answer),
+                Err(failure) => Err(failure),
+            }
+        };
+        let answer = match deadline {
             None => asking.await?,
             Some((at, limit)) => {
                 let asked = tokio::time::timeout_at(at, asking).await;
                 asked.unwrap_or_else(|_| Err(timeout::timed_out(limit)))?
             }
         };
-        Ok(Receiver::new(
-            Source::Open(Box::new(inbound)),
-            speech,
-            deadline,
-            None,
-        ))
+        Ok(Receiver::of(answer, speech, deadline))
     }
 
-    pub(super) async fn bidi<Req: Binary, Resp: Binary>(
-        self: &std::sync::Arc<Self>,
+    pub(super) async fn open<Req: Binary, Resp: Binary>(
+        self: &Arc<Self>,
         method: &str,
-        limit: Option<Duration>,
+        options: &CallOptions,
+        duplex: Duplex,
     ) -> Result<(Sender<Req>, Receiver<Resp>), Failure> {
         let speech = self.speech(true);
-        let deadline = limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit)));
         let mut line = self.lines.get(&self.address, &self.options, false).await?;
-        if !line.is_duplex() {
+        if duplex == Duplex::Required && !line.is_duplex() {
             let message = format!("{method} needs HTTP/2");
             return Err(Failure::new(Code::FailedPrecondition, message));
         }
         let outbox = Outbox::new(Framing::Stream);
         let outgoing = Outgoing::Stream(outbox.clone());
-        let answering = line.send(self.request(method, speech, outgoing, limit, &line)?);
-        let source = Source::Waiting(answering, std::sync::Arc::clone(self));
-        let sender = Sender::new(outbox.clone(), speech.codec);
-        Ok((
-            sender,
-            Receiver::new(source, speech, deadline, Some(outbox)),
-        ))
+        let answering = line.send(self.request(method, speech, outgoing, options, &line)?);
+        let source = Source::Waiting(answering, line, Arc::clone(self));
+        let sender = Sender::new(outbox.clone(), speech.codec, self.options.gzip);
+        let receiver = Receiver::new(source, speech, deadline(options.timeout), Some(outbox));
+        Ok((sender, receiver))
     }
 
     /// Sends one message and waits for the beginning of the answer. A connection that was lost before is opened anew.
@@ -123,21 +143,16 @@ impl Inner {
         method: &str,
         request: &Req,
         speech: Speech,
-        limit: Option<Duration>,
+        options: &CallOptions,
     ) -> Result<Response<Incoming>, Failure> {
-        let mut body = Vec::new();
-        if speech.enveloped {
-            body.extend_from_slice(&[0; envelope::HEAD]);
-        }
-        let tail = speech.codec.put(request, &mut body);
-        if speech.enveloped {
-            let length = body.len() - envelope::HEAD + tail.iter().map(Bytes::len).sum::<usize>();
-            body[..envelope::HEAD].copy_from_slice(&envelope::head(0, length)?);
-        }
-        let piece = Piece::new(std::iter::once(body.into()).chain(tail).collect());
+        let piece = self.message(request, speech)?;
+        let in_address = options.get && !speech.enveloped;
+        let outgoing = || match in_address {
+            true => Outgoing::Address(piece.clone()),
+            false => Outgoing::Whole(piece.clone()),
+        };
         let mut line = self.lines.get(&self.address, &self.options, false).await?;
-        let outgoing = Outgoing::Whole(piece.clone());
-        let request = self.request(method, speech, outgoing, limit, &line)?;
+        let request = self.request(method, speech, outgoing(), options, &line)?;
         match self.answer(line.send(request), line).await {
             Ok(response) => return Ok(response),
             Err((failure, Sent::Maybe)) => return Err(failure),
@@ -145,7 +160,7 @@ impl Inner {
             Err((_, Sent::No)) => {}
         }
         let mut line = self.lines.get(&self.address, &self.options, true).await?;
-        let request = self.request(method, speech, Outgoing::Whole(piece), limit, &line)?;
+        let request = self.request(method, speech, outgoing(), options, &line)?;
         let answer = self.answer(line.send(request), line).await;
         answer.map_err(|(failure, _)| failure)
     }
@@ -171,44 +186,24 @@ impl Inner {
         })
     }
 
-    /// Looks at the head of an answer; its messages follow, unless it is an error.
-    pub(super) async fn inbound(
-        &self,
-        response: Response<Incoming>,
-        speech: Speech,
-    ) -> Result<Answer, Failure> {
-        let (parts, body) = response.into_parts();
-        let body = Arriving::answer(body);
-        let encoding = parts.headers.get(speech.encoding_header());
-        let gzip = encoding.is_some_and(|value| value == "gzip");
-        if parts.status != StatusCode::OK {
-            let packed = parts.headers.get("content-encoding");
-            let gzip = packed.is_some_and(|value| value == "gzip");
-            let mut words = Inbound::new(body, gzip, WORDS, None, Side::Answer);
-            let words = words.bare().await.unwrap_or_default();
-            return Err(failures::read_unary(parts.status, &words));
+    /// A message as the body of a request.
+    fn message<Req: Binary>(&self, request: &Req, speech: Speech) -> Result<Piece, Failure> {
+        let mut body = Vec::new();
+        let mut tail = speech.codec.put(request, &mut body);
+        if self.options.gzip {
+            tail.iter().for_each(|part| body.extend_from_slice(part));
+            body = envelope::deflate(&body)?;
+            tail.clear();
         }
-        let kind = parts.headers.get(CONTENT_TYPE);
-        if kind.and_then(Speech::parse) != Some(speech) {
-            let kind = String::from_utf8_lossy(kind.map_or(b"", HeaderValue::as_bytes));
-            let message = format!(
-                "{} does not answer as {} is answered, but with {kind:?}; is this the right address?",
-                self.address.authority,
-                speech.content_type(),
-            );
-            return Err(Failure::new(Code::Unknown, message));
+        let length = body.len() + tail.iter().map(Bytes::len).sum::<usize>();
+        let mut parts = Vec::with_capacity(2 + tail.len());
+        if speech.enveloped {
+            let flags = u8::from(self.options.gzip) * COMPRESSED;
+            parts.push(Bytes::copy_from_slice(&envelope::head(flags, length)?));
         }
-        // A gRPC call that failed at once says so in its headers.
-        if speech.protocol != Protocol::Connect
-            && let Some(Err(failure)) = failures::read_grpc(&parts.headers)
-        {
-            return Err(failure);
-        }
-        let inbound = Inbound::new(body, gzip, self.options.message, None, Side::Answer);
-        Ok(Answer {
-            inbound,
-            headers: parts.headers,
-        })
+        parts.push(body.into());
+        parts.extend(tail);
+        Ok(Piece::new(parts))
     }
 
     fn speech(&self, stream: bool) -> Speech {
@@ -224,7 +219,7 @@ impl Inner {
         method: &str,
         speech: Speech,
         outgoing: Outgoing,
-        limit: Option<Duration>,
+        options: &CallOptions,
         line: &Line,
     ) -> Result<Request<Body>, Failure> {
         let http = if line.is_duplex() {
@@ -235,14 +230,27 @@ impl Inner {
         if http == HttpVersion::One && speech.protocol == Protocol::Grpc {
             return Err(Failure::new(Code::FailedPrecondition, "gRPC needs HTTP/2"));
         }
+        let mut headers = self.base_headers(Some(speech))?;
+        let mut path = Cow::Borrowed(method);
+        let mut verb = Method::POST;
         let body = match outgoing {
             Outgoing::Whole(piece) => Body::piece(piece),
             Outgoing::Stream(outbox) => Body::outbox(outbox),
+            Outgoing::Address(piece) => {
+                path = Cow::Owned(self.with_query(method, speech, piece));
+                verb = Method::GET;
+                headers.remove(CONTENT_TYPE);
+                headers.remove(CONTENT_ENCODING);
+                headers.remove(&CONNECT_VERSION);
+                Body::empty()
+            }
         };
         let mut request = Request::new(body);
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.address.uri(method, http)?;
-        let mut headers = self.base_headers(Some(speech))?;
+        *request.method_mut() = verb;
+        *request.uri_mut() = self.address.uri(&path, http)?;
+        for (name, value) in &options.headers {
+            headers.append(name, value.clone());
+        }
         if http == HttpVersion::One {
             let host = HeaderValue::from_str(self.address.authority.as_str());
             headers.insert(
@@ -252,12 +260,28 @@ impl Inner {
         } else {
             *request.version_mut() = Version::HTTP_2;
         }
-        if let Some(limit) = limit {
+        if let Some(limit) = options.timeout {
             let (name, value) = timeout::write(limit, speech.protocol);
             headers.insert(name, value);
         }
         *request.headers_mut() = headers;
         Ok(request)
+    }
+
+    /// The address of a call whose message is in it.
+    fn with_query(&self, method: &str, speech: Speech, mut message: Piece) -> String {
+        let encoding = match speech.codec {
+            Codec::Json => "json",
+            Codec::Proto => "proto",
+        };
+        let compression = if self.options.gzip {
+            "&compression=gzip"
+        } else {
+            ""
+        };
+        let message = message.copy_to_bytes(message.remaining());
+        let message = URL_SAFE_NO_PAD.encode(message);
+        format!("{method}?connect=v1&base64=1{compression}&encoding={encoding}&message={message}")
     }
 
     /// Headers of every request. An address or a token that cannot be sent is found here.
@@ -280,7 +304,7 @@ impl Inner {
         );
         match speech.protocol {
             Protocol::Connect => {
-                headers.insert("connect-protocol-version", HeaderValue::from_static("1"));
+                headers.insert(&CONNECT_VERSION, HeaderValue::from_static("1"));
             }
             Protocol::Grpc => {
                 headers.insert(TE, HeaderValue::from_static("trailers"));
@@ -289,15 +313,25 @@ impl Inner {
                 headers.insert("x-grpc-web", HeaderValue::from_static("1"));
             }
         }
+        if self.options.gzip {
+            headers.insert(speech.encoding_header(), HeaderValue::from_static("gzip"));
+            let accepts = speech.accept_encoding_header();
+            headers.insert(accepts, HeaderValue::from_static("gzip"));
+        }
         Ok(headers)
     }
 }
 
-/// An answer whose head was understood.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) inbound: Inbound,
-    pub(super) headers: HeaderMap,
+/// Whether messages must be able to go both ways at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Duplex {
+    Required,
+    IfPossible,
+}
+
+/// When a call with this limit must be over.
+fn deadline(limit: Option<Duration>) -> Option<(Instant, Duration)> {
+    limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit)))
 }
 
 /// Whether a request may have reached the server.

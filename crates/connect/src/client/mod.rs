@@ -1,6 +1,7 @@
 //! The client: calls to one server, over connections that are opened when needed and opened again when lost.
 
 mod address;
+mod answer;
 mod exchange;
 mod line;
 mod secure;
@@ -19,6 +20,7 @@ pub use stream::{Receiver, Sender};
 
 use crate::protocol::{Codec, Protocol};
 use address::Address;
+use exchange::Duplex;
 use line::Lines;
 
 /// How a client speaks.
@@ -40,6 +42,30 @@ pub struct ClientOptions {
     pub connect_time: Duration,
     /// Bytes of one message of an answer.
     pub message: usize,
+    /// Compress requests with gzip and ask for answers compressed with gzip.
+    pub gzip: bool,
+}
+
+/// What one call sends beside its messages.
+#[derive(Debug, Clone, Default)]
+pub struct CallOptions {
+    /// The time limit of the call; the server receives it too.
+    pub timeout: Option<Duration>,
+    /// Headers to send, beside those of [`ClientOptions::headers`].
+    pub headers: HeaderMap,
+    /// Make a unary Connect call with GET. For methods without side effects only.
+    pub get: bool,
+}
+
+/// The answer of a unary call with everything that came around it.
+#[derive(Debug)]
+pub struct Reply<Resp> {
+    /// The headers of the answer; empty if the server did not answer.
+    pub headers: HeaderMap,
+    /// The trailers of the answer.
+    pub trailers: HeaderMap,
+    /// The message, or why there is none.
+    pub answer: Result<Resp, Failure>,
 }
 
 /// Which HTTP a client speaks.
@@ -63,6 +89,7 @@ impl Default for ClientOptions {
             headers: HeaderMap::new(),
             connect_time: Duration::from_secs(10),
             message: 44 * 1024 * 1024,
+            gzip: false,
         }
     }
 }
@@ -115,7 +142,21 @@ impl Client {
         request: &Req,
         timeout: Option<Duration>,
     ) -> Result<Resp, Failure> {
-        self.inner.unary(method, request, timeout).await
+        let options = CallOptions {
+            timeout,
+            ..CallOptions::default()
+        };
+        self.call(method, request, &options).await.answer
+    }
+
+    /// One request, one answer, with the headers and trailers of both.
+    pub async fn call<Req: Binary, Resp: Binary>(
+        &self,
+        method: &str,
+        request: &Req,
+        options: &CallOptions,
+    ) -> Reply<Resp> {
+        self.inner.call(method, request, options).await
     }
 
     /// One request, any number of answers. Done when the server begins to answer.
@@ -134,6 +175,19 @@ impl Client {
         method: &str,
         timeout: Option<Duration>,
     ) -> Result<(Sender<Req>, Receiver<Resp>), Failure> {
-        self.inner.bidi(method, timeout).await
+        let options = CallOptions {
+            timeout,
+            ..CallOptions::default()
+        };
+        self.inner.open(method, &options, Duplex::Required).await
+    }
+
+    /// Any number of messages both ways, with headers. Over HTTP/1.1 servers answer once the [`Sender`] is finished.
+    pub async fn open<Req: Binary, Resp: Binary>(
+        &self,
+        method: &str,
+        options: &CallOptions,
+    ) -> Result<(Sender<Req>, Receiver<Resp>), Failure> {
+        self.inner.open(method, options, Duplex::IfPossible).await
     }
 }

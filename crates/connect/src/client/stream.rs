@@ -5,17 +5,19 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::HeaderMap;
 use pinion_proto::Binary;
 use pinion_status::{Code, Failure};
 use tokio::time::Instant;
 
 use super::Inner;
-use super::exchange::{Answer, reason};
-use super::line::Answering;
-use crate::envelope::{END, Envelope, TRAILERS};
+use super::answer::Answer;
+use super::exchange::reason;
+use super::line::{Answering, Line};
+use crate::envelope::{self, COMPRESSED, END, Envelope, TRAILERS};
 use crate::failures;
-use crate::inbound::Side;
+use crate::inbound::{Inbound, Side};
 use crate::outbox::Outbox;
 use crate::protocol::{Codec, Protocol, Speech};
 
@@ -24,14 +26,16 @@ use crate::protocol::{Codec, Protocol, Speech};
 pub struct Sender<Req> {
     outbox: Outbox,
     codec: Codec,
+    gzip: bool,
     kind: PhantomData<fn(Req)>,
 }
 
 impl<Req: Binary> Sender<Req> {
-    pub(super) fn new(outbox: Outbox, codec: Codec) -> Self {
+    pub(super) fn new(outbox: Outbox, codec: Codec, gzip: bool) -> Self {
         Self {
             outbox,
             codec,
+            gzip,
             kind: PhantomData,
         }
     }
@@ -39,7 +43,17 @@ impl<Req: Binary> Sender<Req> {
     /// Sends a message; returns when there is room for the next. Fails when the stream is over.
     pub async fn send(&mut self, message: &Req) -> Result<(), Failure> {
         let codec = self.codec;
-        self.outbox.put(|buffer| codec.put(message, buffer)).await
+        if !self.gzip {
+            let put = |buffer: &mut Vec<u8>| codec.put(message, buffer);
+            return self.outbox.put(0, put).await;
+        }
+        let mut plain = Vec::new();
+        for part in codec.put(message, &mut plain) {
+            plain.extend_from_slice(&part);
+        }
+        let packed = Bytes::from(envelope::deflate(&plain)?);
+        let put = |_: &mut Vec<u8>| vec![packed.clone()];
+        self.outbox.put(COMPRESSED, put).await
     }
 
     /// Says that no more messages will come.
@@ -59,13 +73,19 @@ pub struct Receiver<Resp> {
     deadline: Option<(Instant, Duration)>,
     /// What the caller still sends; ends with the call.
     outbox: Option<Outbox>,
+    /// The headers of the answer, once it has begun.
+    headers: Option<HeaderMap>,
+    trailers: HeaderMap,
+    has_message: bool,
     kind: PhantomData<fn() -> Resp>,
 }
 
 pub(super) enum Source {
     /// The server has not answered yet.
-    Waiting(Answering, Arc<Inner>),
-    Open(Box<Answer>),
+    Waiting(Answering, Line, Arc<Inner>),
+    Open(Box<Inbound>),
+    /// The server answered with a failure at once.
+    Failed(Failure),
     Over,
 }
 
@@ -81,80 +101,147 @@ impl<Resp: Binary> Receiver<Resp> {
             speech,
             deadline,
             outbox,
+            headers: None,
+            trailers: HeaderMap::new(),
+            has_message: false,
             kind: PhantomData,
         }
     }
 
+    /// A stream whose answer has begun.
+    pub(super) fn of(
+        answer: Answer,
+        speech: Speech,
+        deadline: Option<(Instant, Duration)>,
+    ) -> Self {
+        let mut receiver = Self::new(Source::Over, speech, deadline, None);
+        receiver.begin(answer);
+        receiver
+    }
+
+    fn begin(&mut self, answer: Answer) {
+        self.headers = Some(answer.headers);
+        self.trailers = answer.trailers;
+        self.source = match answer.messages {
+            Ok(inbound) => Source::Open(Box::new(inbound)),
+            Err(failure) => Source::Failed(failure),
+        };
+    }
+
     /// The next message; `None` when the server has ended the call well. May be dropped while it waits: nothing is lost.
     pub async fn next(&mut self) -> Result<Option<Resp>, Failure> {
-        let next = match self.deadline {
-            None => self.receive().await,
-            Some((at, limit)) => {
-                let received = tokio::time::timeout_at(at, self.receive()).await;
-                received.unwrap_or_else(|_| Err(crate::timeout::timed_out(limit)))
-            }
-        };
+        let next = self
+            .in_time(async |receiver| receiver.receive().await)
+            .await;
         if !matches!(next, Ok(Some(_))) {
             self.close();
         }
         next
     }
 
-    /// The headers of the answer, once the server has begun it.
+    /// The one message of a call that has one answer.
+    pub async fn single(&mut self) -> Result<Resp, Failure> {
+        let wrong = |message| Err(Failure::new(Code::Unimplemented, message));
+        let Some(answer) = self.next().await? else {
+            return wrong("the server ended the call without an answer");
+        };
+        match self.next().await? {
+            None => Ok(answer),
+            Some(_) => wrong("the server gave more than one answer to a call that has one"),
+        }
+    }
+
+    /// The headers of the answer, once the server has begun it. `None` if the call was lost before.
     pub async fn headers(&mut self) -> Result<Option<&HeaderMap>, Failure> {
-        let opened = self.open().await;
+        let opened = self.in_time(async |receiver| receiver.open().await).await;
         if let Err(failure) = opened {
             self.close();
             return Err(failure);
         }
-        Ok(match &self.source {
-            Source::Open(answer) => Some(&answer.headers),
-            _ => None,
-        })
+        Ok(self.headers.as_ref())
     }
 
-    async fn receive(&mut self) -> Result<Option<Resp>, Failure> {
-        self.open().await?;
-        let Source::Open(answer) = &mut self.source else {
-            return Ok(None);
-        };
-        match answer.inbound.envelope().await? {
-            Some(envelope) => self.read(envelope),
-            None => {
-                let status = answer.inbound.trailers().and_then(failures::read_grpc);
-                status.unwrap_or_else(|| Err(broken_off())).map(|()| None)
+    /// The trailers of the answer; empty before the call has ended.
+    pub fn trailers(&self) -> &HeaderMap {
+        &self.trailers
+    }
+
+    pub(super) fn into_metadata(mut self) -> (HeaderMap, HeaderMap) {
+        let headers = self.headers.take().unwrap_or_default();
+        (headers, std::mem::take(&mut self.trailers))
+    }
+
+    async fn in_time<T>(
+        &mut self,
+        work: impl AsyncFnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        match self.deadline {
+            None => work(self).await,
+            Some((at, limit)) => {
+                let worked = tokio::time::timeout_at(at, work(self)).await;
+                worked.unwrap_or_else(|_| Err(crate::timeout::timed_out(limit)))
             }
         }
     }
 
-    fn read(&self, envelope: Envelope) -> Result<Option<Resp>, Failure> {
+    async fn receive(&mut self) -> Result<Option<Resp>, Failure> {
+        self.open().await?;
+        let inbound = match &mut self.source {
+            Source::Open(inbound) => inbound,
+            Source::Failed(failure) => return Err(failure.clone()),
+            Source::Waiting(..) | Source::Over => return Ok(None),
+        };
+        if let Some(envelope) = inbound.envelope().await? {
+            return self.read(envelope);
+        }
+        // An answer without messages and trailers may have had them in its head.
+        self.trailers = match inbound.trailers() {
+            Some(trailers) if self.speech.protocol == Protocol::Grpc => trailers.clone(),
+            None if self.speech.protocol != Protocol::Connect && !self.has_message => {
+                self.headers.clone().unwrap_or_default()
+            }
+            _ => HeaderMap::new(),
+        };
+        let status = failures::read_grpc(&self.trailers);
+        status.unwrap_or_else(|| Err(broken_off())).map(|()| None)
+    }
+
+    fn read(&mut self, envelope: Envelope) -> Result<Option<Resp>, Failure> {
         let Envelope { flags, payload } = envelope;
         if flags & END != 0 && self.speech.protocol == Protocol::Connect {
-            return failures::read_end(&payload).map(|()| None);
+            let (result, trailers) = failures::read_end(&payload);
+            self.trailers = trailers;
+            return result.map(|()| None);
         }
         if flags & TRAILERS != 0 && self.speech.protocol == Protocol::GrpcWeb {
-            let status = failures::read_grpc(&failures::read_grpc_web(&payload));
+            self.trailers = failures::read_grpc_web(&payload);
+            let status = failures::read_grpc(&self.trailers);
             return status.unwrap_or_else(|| Err(broken_off())).map(|()| None);
         }
+        self.has_message = true;
         self.speech.codec.decode(payload, Side::Answer).map(Some)
     }
 
     /// Waits for the beginning of the answer.
     async fn open(&mut self) -> Result<(), Failure> {
-        let Source::Waiting(answering, inner) = &mut self.source else {
+        let Source::Waiting(answering, ..) = &mut self.source else {
             return Ok(());
         };
         let answered = answering.await;
-        let inner = Arc::clone(inner);
         // Polled once more it would panic.
-        self.source = Source::Over;
+        let Source::Waiting(_, line, inner) = std::mem::replace(&mut self.source, Source::Over)
+        else {
+            return Ok(());
+        };
         let response = answered.map_err(|error| {
             Failure::new(
                 Code::Unavailable,
                 format!("the call was lost: {}", reason(error.error())),
             )
         })?;
-        self.source = Source::Open(Box::new(inner.inbound(response, self.speech).await?));
+        inner.lines.keep(line);
+        let answer = inner.read_head(response, self.speech).await;
+        self.begin(answer);
         Ok(())
     }
 }
@@ -179,13 +266,14 @@ impl<Resp> fmt::Debug for Receiver<Resp> {
         let state = match &self.source {
             Source::Waiting(..) => "waiting",
             Source::Open(_) => "open",
+            Source::Failed(_) => "failed",
             Source::Over => "over",
         };
         formatter.debug_tuple("Receiver").field(&state).finish()
     }
 }
 
-/// The failure of a stream that ended without saying how.
+/// The failure of a stream that ended without saying how. No server may do that: a connection that is lost ends otherwise.
 fn broken_off() -> Failure {
-    Failure::new(Code::Unavailable, "the stream broke off before its end")
+    Failure::new(Code::Internal, "the stream broke off before its end")
 }

@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderName, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderName};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
@@ -16,23 +16,21 @@ use tokio_util::sync::CancellationToken;
 
 use super::going::{Going, shutting_down};
 use super::options::ServerOptions;
+use super::reply::{Reply, refusal};
 use super::stream::Streaming;
-use super::{Kind, Service, bare, cross};
+use super::{Kind, Service, bare, cross, get};
 use crate::arriving::Arriving;
 use crate::body::Body;
 use crate::call::{Answers, Call, Context, Count, Peer, Requests};
-use crate::envelope::TRAILERS;
 use crate::inbound::{Inbound, Side};
-use crate::outbox::{Framing, Outbox, Rest};
+use crate::outbox::{Framing, Hold, Outbox, Rest};
 use crate::protocol::{ACCEPTED, Protocol, Speech};
-use crate::{failures, timeout};
+use crate::timeout;
 
 /// Headers that a request may have; HTTP/1.1 has the same limit where it is parsed.
 const MOST_HEADERS: usize = 100;
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("identity,gzip");
-static GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 static ACCEPT_POST: HeaderName = HeaderName::from_static("accept-post");
+static CONNECT_VERSION: HeaderName = HeaderName::from_static("connect-protocol-version");
 
 /// What a call needs to know of its connection.
 #[derive(Debug)]
@@ -56,7 +54,7 @@ pub(crate) async fn answer<S: Service>(
         return bare(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
     }
     if let Err(failure) = cross::check_host(options, &parts) {
-        return refusal(&failure);
+        return refusal(&*service, &failure);
     }
     let origin = cross::check_origin(options, &parts);
     if parts.method == Method::OPTIONS {
@@ -64,21 +62,22 @@ pub(crate) async fn answer<S: Service>(
     }
     let origin = match origin {
         Ok(origin) => origin,
-        Err(failure) => return refusal(&failure),
+        Err(failure) => return refusal(&*service, &failure),
     };
     let path = parts.uri.path();
     let under = |prefix: &String| path.starts_with(prefix.as_str()).then_some(prefix.len());
     let mut response = match options.prefixes.iter().find_map(under) {
         Some(method_at) => call(service, options, parts, body, method_at, line).await,
+        None if is_grpc(&parts) => no_method(&*service, &parts, parts.uri.path()),
         None => {
             let request = Request::from_parts(parts, body);
-            let answer = AssertUnwindSafe(service.plain(request, line.peer.clone())).catch_unwind();
+            let answer = Arc::clone(&service).plain(request, line.peer.clone());
             tokio::select! {
                 biased;
-                answer = answer => {
+                answer = AssertUnwindSafe(answer).catch_unwind() => {
                     answer.unwrap_or_else(|_| bare(StatusCode::INTERNAL_SERVER_ERROR))
                 }
-                () = line.cut.cancelled() => refusal(&shutting_down()),
+                () = line.cut.cancelled() => refusal(&*service, &shutting_down()),
             }
         }
     };
@@ -86,6 +85,27 @@ pub(crate) async fn answer<S: Service>(
         cross::allow(response.headers_mut(), origin);
     }
     response
+}
+
+/// Whether a request is a call in gRPC or gRPC-Web, wherever it goes.
+fn is_grpc(parts: &Parts) -> bool {
+    let speech = parts.headers.get(CONTENT_TYPE).and_then(Speech::parse);
+    parts.method == Method::POST
+        && speech.is_some_and(|speech| speech.protocol != Protocol::Connect)
+}
+
+/// The answer to a call of a method that there is not.
+fn no_method<S: Service>(service: &S, parts: &Parts, name: &str) -> Response<Body> {
+    let content_type = parts.headers.get(CONTENT_TYPE);
+    match content_type.and_then(Speech::parse) {
+        Some(speech) if speech.protocol != Protocol::Connect => {
+            let message = format!("there is no method {name:?}");
+            let failure = Failure::new(Code::Unimplemented, message);
+            let reply = Reply::new(service, speech, content_type.cloned());
+            reply.whole(Err(failure), Rest::default())
+        }
+        _ => bare(StatusCode::NOT_FOUND),
+    }
 }
 
 /// Answers a call, or says why it is none.
@@ -97,61 +117,68 @@ async fn call<S: Service>(
     method_at: usize,
     line: &Line,
 ) -> Response<Body> {
-    let content_type = parts.headers.get(CONTENT_TYPE).cloned();
-    let speech = content_type.as_ref().and_then(Speech::parse);
     let name = parts.uri.path().get(method_at..).unwrap_or_default();
     let Some(kind) = service.method(name) else {
-        return match speech {
-            Some(speech) if speech.protocol != Protocol::Connect => {
-                let message = format!("there is no method {name:?}");
-                let failure = Failure::new(Code::Unimplemented, message);
-                respond(speech, content_type, Err(failure), Rest::default())
-            }
-            _ => bare(StatusCode::NOT_FOUND),
-        };
+        return no_method(&*service, &parts, name);
     };
-    if parts.method != Method::POST {
-        let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
-        response
-            .headers_mut()
-            .insert(ALLOW, HeaderValue::from_static("POST"));
-        return response;
-    }
-    let Some((speech, unary)) = speech.and_then(|speech| Some((speech, fits(kind, speech)?)))
-    else {
+    let gets = matches!(kind, Kind::Unary | Kind::Either) && service.has_no_side_effects(name);
+    let asked = match parts.method {
+        Method::POST => post(kind, &parts, body, options),
+        Method::GET if gets => get::read(&parts, options.limits.message),
+        _ => {
+            let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
+            let allowed = if gets { "GET, POST" } else { "POST" };
+            response
+                .headers_mut()
+                .insert(ALLOW, HeaderValue::from_static(allowed));
+            return response;
+        }
+    };
+    let Some(asked) = asked else {
         let mut response = bare(StatusCode::UNSUPPORTED_MEDIA_TYPE);
         response
             .headers_mut()
             .insert(&ACCEPT_POST, HeaderValue::from_static(ACCEPTED));
         return response;
     };
+    let Asked { speech, unary, .. } = asked;
     let old = parts.version < Version::HTTP_2;
     if old && (kind == Kind::Bidi || speech.protocol == Protocol::Grpc) {
         return bare(StatusCode::HTTP_VERSION_NOT_SUPPORTED);
     }
-    let asked = gzip(&parts.headers, speech)
-        .and_then(|gzip| Ok((gzip, timeout::read(&parts.headers, speech.protocol)?)));
-    let (gzip, timeout) = match asked {
-        Ok(asked) => asked,
-        Err(failure) => return fail(speech, unary, content_type, failure),
+    let reply = Reply::new(&*service, speech, Some(asked.content_type));
+    let version = || check_version(&parts.headers, speech.protocol);
+    let limit = || timeout::read(&parts.headers, speech.protocol);
+    let read = version().and_then(|()| Ok((asked.inbound?, limit()?)));
+    let (mut inbound, timeout) = match read {
+        Ok(read) => read,
+        Err(failure) if unary || speech.protocol == Protocol::Grpc => {
+            return reply.whole(Err(failure), Rest::default());
+        }
+        Err(failure) => return reply.failed_stream(failure),
     };
     let limit = timeout.or(options.limits.unary_time.filter(|_| unary));
     let deadline = limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit)));
 
     let single = unary || kind == Kind::ServerStream || kind == Kind::Either;
-    let patience = (single || old).then_some(options.limits.body_time);
-    let inbound = Inbound::new(body, gzip, options.limits.message, patience, Side::Request);
     let (framing, count) = match (unary, speech.enveloped, single) {
         (true, false, _) => (Framing::Bare, Count::Bare),
         (true, true, _) => (Framing::Single, Count::One),
         (false, _, true) => (Framing::Stream, Count::One),
+        (false, _, false) if kind == Kind::ClientStream => (Framing::Single, Count::Many),
         (false, _, false) => (Framing::Stream, Count::Many),
     };
     let outbox = Outbox::new(framing);
-    let held = (old && kind == Kind::BidiOrSingle).then(|| {
-        outbox.hold();
-        outbox.clone()
-    });
+    let hold = match kind {
+        _ if unary => Hold::No,
+        Kind::ClientStream => Hold::WholeRequest,
+        Kind::BidiOrSingle if old => Hold::WholeRequest,
+        _ => Hold::FirstMessage,
+    };
+    let mut held = (hold != Hold::No).then(|| outbox.hold(hold));
+    if let Some(held) = held.take_if(|_| hold == Hold::WholeRequest) {
+        inbound.hold(held);
+    }
     let call = Call {
         context: Context {
             protocol: speech.protocol,
@@ -177,39 +204,81 @@ async fn call<S: Service>(
             codec: speech.codec,
         },
     };
+    let served = unharmed(Arc::clone(&service), call);
     if unary {
-        let work = bounded(unharmed(service, call), deadline);
         let result = tokio::select! {
             biased;
-            result = work => result,
+            result = bounded(served, deadline) => result,
             () = line.cut.cancelled() => Err(shutting_down()),
         };
-        return respond(speech, content_type, result, outbox.close());
+        return reply.whole(result, outbox.close());
     }
-    let handler = Box::pin(unharmed(service, call));
-    let streaming = Streaming::new(handler, outbox.clone(), speech.protocol, deadline);
-    stream(streaming, outbox, speech, content_type, &line.going).await
+    let streaming = Streaming::new(Box::pin(served), outbox.clone(), speech.protocol, deadline);
+    stream(streaming, outbox, reply, &line.going).await
 }
 
-/// Starts a stream: its handler gets one chance to fail or to set headers before they go out. Where the request must be complete
-/// first, they wait for that.
-async fn stream(
+/// What the head of a request says about a call.
+pub(super) struct Asked {
+    pub(super) speech: Speech,
+    /// One request, one answer.
+    pub(super) unary: bool,
+    pub(super) content_type: HeaderValue,
+    /// The message or messages of the request.
+    pub(super) inbound: Result<Inbound, Failure>,
+}
+
+/// Reads the head of a call made with POST; `None` is a content type that the method does not take.
+fn post(kind: Kind, parts: &Parts, body: Arriving, options: &ServerOptions) -> Option<Asked> {
+    let content_type = parts.headers.get(CONTENT_TYPE)?;
+    let speech = Speech::parse(content_type)?;
+    let unary = fits(kind, speech)?;
+    let single = unary || kind == Kind::ServerStream || kind == Kind::Either;
+    let waits = single || parts.version < Version::HTTP_2;
+    let patience = waits.then_some(options.limits.body_time);
+    let name = speech.encoding_header();
+    let encoding = parts
+        .headers
+        .get(name)
+        .map_or(b"".as_slice(), HeaderValue::as_bytes);
+    let inbound = is_gzip(name.as_str(), encoding)
+        .map(|gzip| Inbound::new(body, gzip, options.limits.message, patience, Side::Request));
+    Some(Asked {
+        speech,
+        unary,
+        content_type: content_type.clone(),
+        inbound,
+    })
+}
+
+/// Refuses versions of Connect's protocol that there are not yet.
+fn check_version(headers: &HeaderMap, protocol: Protocol) -> Result<(), Failure> {
+    match headers.get(&CONNECT_VERSION) {
+        Some(version) if protocol == Protocol::Connect && version != "1" => {
+            let message = format!("{CONNECT_VERSION} {version:?} is not known; use \"1\"");
+            Err(Failure::invalid(message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Starts a stream. Its head leaves once the handler waits and enough of the request was read, so that the handler may set
+/// headers, and that clients that stop sending once an answer begins have sent what is needed.
+async fn stream<S: Service>(
     mut streaming: Streaming,
     outbox: Outbox,
-    speech: Speech,
-    content_type: Option<HeaderValue>,
+    reply: Reply<'_, S>,
     going: &Arc<Going>,
 ) -> Response<Body> {
     poll_fn(|context| {
         streaming.advance(context, going);
-        match streaming.is_running() {
-            true => outbox.poll_open(context),
-            false => Poll::Ready(()),
+        match streaming.has_failed() {
+            true => Poll::Ready(()),
+            false => outbox.poll_open(context),
         }
     })
     .await;
     let headers = outbox.take_headers();
-    if speech.protocol == Protocol::Grpc
+    if reply.speech.protocol == Protocol::Grpc
         && let Some((failure, trailers)) = streaming.early_failure()
     {
         let rest = Rest {
@@ -217,11 +286,9 @@ async fn stream(
             trailers,
             ..Rest::default()
         };
-        return respond(speech, content_type, Err(failure), rest);
+        return reply.whole(Err(failure), rest);
     }
-    let mut response = Response::new(Body::call(streaming));
-    open(&mut response, speech, content_type, headers);
-    response
+    reply.stream(streaming, headers)
 }
 
 /// Whether a method takes a call in these words, and then whether it is a unary one.
@@ -234,13 +301,12 @@ fn fits(kind: Kind, speech: Speech) -> Option<bool> {
     }
 }
 
-/// Whether messages may be compressed with gzip; other ways are not known.
-fn gzip(headers: &HeaderMap, speech: Speech) -> Result<bool, Failure> {
-    let name = speech.encoding_header();
-    match headers.get(name).map(HeaderValue::as_bytes) {
-        None | Some(b"" | b"identity") => Ok(false),
-        Some(b"gzip") => Ok(true),
-        Some(other) => {
+/// Whether messages are compressed with gzip; other ways are not known.
+pub(super) fn is_gzip(name: &str, encoding: &[u8]) -> Result<bool, Failure> {
+    match encoding {
+        b"" | b"identity" => Ok(false),
+        b"gzip" => Ok(true),
+        other => {
             let other = String::from_utf8_lossy(other);
             let message = format!("{name} {other:?} is not known, use identity or gzip");
             Err(Failure::new(Code::Unimplemented, message))
@@ -268,108 +334,4 @@ async fn bounded(
     };
     let done = tokio::time::timeout_at(at.into(), work).await;
     done.unwrap_or_else(|_| Err(timeout::timed_out(limit)))
-}
-
-/// The answer of a call that fails before it begins.
-fn fail(
-    speech: Speech,
-    unary: bool,
-    content_type: Option<HeaderValue>,
-    failure: Failure,
-) -> Response<Body> {
-    if unary || speech.protocol == Protocol::Grpc {
-        return respond(speech, content_type, Err(failure), Rest::default());
-    }
-    let handler = Box::pin(std::future::ready(Err(failure)));
-    let outbox = Outbox::new(Framing::Stream);
-    let streaming = Streaming::new(handler, outbox, speech.protocol, None);
-    let mut response = Response::new(Body::call(streaming));
-    open(&mut response, speech, content_type, HeaderMap::new());
-    response
-}
-
-/// The answer of a call that has one message, or none and a failure.
-fn respond(
-    speech: Speech,
-    content_type: Option<HeaderValue>,
-    result: Result<(), Failure>,
-    mut rest: Rest,
-) -> Response<Body> {
-    let result = match result {
-        Ok(()) if rest.messages == 0 => Err(Failure::new(
-            Code::Internal,
-            "the method ended without an answer",
-        )),
-        other => other,
-    };
-    let headers = std::mem::take(&mut rest.headers);
-    let mut trailers = std::mem::take(&mut rest.trailers);
-    let mut response = match (speech.protocol, &result) {
-        (Protocol::Connect, Ok(())) => Response::new(Body::piece(rest.into_piece())),
-        (Protocol::Connect, Err(failure)) => refusal(failure),
-        (Protocol::Grpc, Ok(())) => {
-            failures::grpc(None, &mut trailers);
-            Response::new(Body::trailed(
-                rest.into_piece(),
-                std::mem::take(&mut trailers),
-            ))
-        }
-        (Protocol::Grpc, Err(failure)) => {
-            failures::grpc(Some(failure), &mut trailers);
-            let mut response = Response::new(Body::empty());
-            *response.headers_mut() = std::mem::take(&mut trailers);
-            response
-        }
-        (Protocol::GrpcWeb, result) => {
-            failures::grpc(result.as_ref().err(), &mut trailers);
-            let payload = failures::grpc_web(&std::mem::take(&mut trailers));
-            let rest = if result.is_ok() {
-                rest
-            } else {
-                Rest::default()
-            };
-            Response::new(Body::piece(rest.end_with(TRAILERS, &payload)))
-        }
-    };
-    let content_type = match (speech.protocol, result) {
-        (Protocol::Connect, Err(_)) => Some(JSON),
-        _ => content_type,
-    };
-    open(&mut response, speech, content_type, headers);
-    for (name, value) in &trailers {
-        if let Ok(name) = HeaderName::try_from(format!("trailer-{name}")) {
-            response.headers_mut().append(name, value.clone());
-        }
-    }
-    response
-}
-
-/// Headers that every answer of a call has.
-fn open(
-    response: &mut Response<Body>,
-    speech: Speech,
-    content_type: Option<HeaderValue>,
-    more: HeaderMap,
-) {
-    let headers = response.headers_mut();
-    if let Some(content_type) = content_type {
-        headers.insert(CONTENT_TYPE, content_type);
-    }
-    if speech.protocol != Protocol::Connect {
-        headers.insert(&GRPC_ACCEPT_ENCODING, ACCEPT_ENCODING);
-    }
-    headers.extend(more);
-}
-
-/// An answer in plain HTTP that says why there is no other.
-fn refusal(failure: &Failure) -> Response<Body> {
-    let mut response = Response::new(Body::from(failures::unary(failure)));
-    let status = StatusCode::from_u16(failure.code.http_status());
-    *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, JSON);
-    if failure.code == Code::Unauthenticated {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    }
-    response
 }

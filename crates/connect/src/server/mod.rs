@@ -5,10 +5,12 @@ mod admission;
 mod connection;
 mod cross;
 mod dispatch;
+mod get;
 mod going;
 mod io;
 mod listen;
 mod options;
+mod reply;
 mod stream;
 mod tls;
 
@@ -29,6 +31,7 @@ pub use tls::Tls;
 use crate::arriving::Arriving;
 use crate::body::Body;
 use crate::call::{Call, Peer};
+use crate::failures::error_body;
 
 /// How a method may be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +40,13 @@ pub enum Kind {
     Unary,
     /// One request, any number of answers.
     ServerStream,
+    /// Any number of requests, then one answer.
+    ClientStream,
     /// Any number of both; needs HTTP/2.
     Bidi,
     /// Unary without envelopes, a server stream with them.
     Either,
-    /// Any number of both; over HTTP/1.1 the request must be complete before the answer starts.
+    /// Any number of both; over HTTP/1.1 the answer starts when the request was read to its end.
     BidiOrSingle,
 }
 
@@ -49,6 +54,17 @@ pub enum Kind {
 pub trait Service: Send + Sync + 'static {
     /// How the method may be called; `None`: there is no such method.
     fn method(&self, name: &str) -> Option<Kind>;
+
+    /// Whether a unary method changes nothing. Connect clients may then call it with GET, which web pages and caches do without
+    /// asking: leave it out for methods that cost or reveal anything.
+    fn has_no_side_effects(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// The JSON body of a unary Connect call that failed. Connect's own form unless this is implemented.
+    fn error_body(&self, failure: &Failure) -> Vec<u8> {
+        error_body(failure)
+    }
 
     /// Serves one call; what it returns is how the call ends. Nothing of the request was read yet but its head: whoever may not
     /// call should be told before [`Call::requests`] is asked for anything. What is left unread is read and forgotten, within

@@ -14,6 +14,7 @@ use pinion_status::Failure;
 use tokio::time::Sleep;
 
 use super::going::{Going, Listed};
+use super::reply::no_answer;
 use crate::body::Piece;
 use crate::envelope::{END, TRAILERS};
 use crate::failures;
@@ -69,8 +70,12 @@ impl Streaming {
         self.lock().early_failure()
     }
 
-    pub(crate) fn is_running(&self) -> bool {
+    fn is_running(&self) -> bool {
         self.lock().is_running()
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(self.lock().phase, Phase::Ended(Err(_)))
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -185,6 +190,8 @@ impl Work {
     /// The last messages and the end.
     fn end(&mut self, failure: Option<&Failure>) -> Frame<Piece> {
         let mut rest = self.outbox.close();
+        let owed = (rest.lacks_message && failure.is_none()).then(no_answer);
+        let failure = owed.as_ref().or(failure);
         if self.protocol == Protocol::Connect {
             let payload = failures::end_of_stream(failure, &rest.trailers);
             return Frame::data(rest.end_with(END, &payload));

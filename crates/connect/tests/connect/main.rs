@@ -8,6 +8,7 @@
 )]
 
 mod calls;
+mod conformance;
 mod doors;
 mod farewells;
 mod hostile;

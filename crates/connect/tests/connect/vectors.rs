@@ -63,7 +63,13 @@ fn compare(answer: &Answer, expected: &Value, case: &str) {
         assert_eq!(answer.header(name), value.as_str(), "{case}: {name}");
     }
     let text = answer.text().replace("after 20 ms", "after 2000 ms");
-    assert_eq!(text, String::from_utf8_lossy(&body(expected)), "{case}");
+    let expected = String::from_utf8_lossy(&body(expected)).into_owned();
+    // The recorded hub adds a form of its own to failures of unary calls; the tests of the hub look at that.
+    let expected = match expected.split_once(r#","error":{"code":"#) {
+        Some((own, _)) => format!("{own}}}"),
+        None => expected,
+    };
+    assert_eq!(text, expected, "{case}");
 }
 
 #[tokio::test]

@@ -76,20 +76,29 @@ impl Hub {
             Codec::Proto => FirstInvoke::decode(first),
         };
         let first = first.map_err(|error| Failure::invalid(error.to_string()))?;
+        let connect::Call {
+            context,
+            requests,
+            answers,
+        } = call;
         let (request, more) = match first {
-            FirstInvoke::Whole(request) => (request, None),
-            FirstInvoke::Open(request) => (request, Some(input(call.requests))),
+            FirstInvoke::Whole(request) => {
+                // Over HTTP/1.1 the answer begins once the request has ended or is not wanted any more.
+                drop(requests);
+                (request, None)
+            }
+            FirstInvoke::Open(request) => (request, Some(input(requests))),
             FirstInvoke::Chunk => return Err(not_a_start()),
         };
         let nothing_yet = more.is_some() && request.input.is_empty();
-        let (target, mut wanted) = prepare(caller, request, &call.context)?;
+        let (target, mut wanted) = prepare(caller, request, &context)?;
         if nothing_yet {
             wanted.input = Bytes::new();
         }
         wanted.more = more;
         let outputs = self.invoke(&target, wanted);
-        let relayed = relay(outputs, call.answers, call.context.codec).await;
-        relayed.map_err(|failure| in_time(failure, &call.context))
+        let relayed = relay(outputs, answers, context.codec).await;
+        relayed.map_err(|failure| in_time(failure, &context))
     }
 }
 

@@ -1,0 +1,78 @@
+//! Calls made with GET, whose message is in the address. Connect allows them for unary methods without side effects, so that
+//! caches may answer them.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use bytes::Bytes;
+use http::HeaderValue;
+use http::request::Parts;
+use pinion_status::Failure;
+
+use super::dispatch::{Asked, is_gzip};
+use crate::failures::{URL_SAFE, percent_decode};
+use crate::inbound::Inbound;
+use crate::protocol::{Codec, Protocol, Speech};
+
+/// Reads the address of a call; `None` is an encoding of messages that is not known.
+pub(super) fn read(parts: &Parts, limit: usize) -> Option<Asked> {
+    let query = Query(parts.uri.query().unwrap_or_default());
+    let codec = match &*query.get("encoding")? {
+        b"json" => Codec::Json,
+        b"proto" => Codec::Proto,
+        _ => return None,
+    };
+    let speech = Speech {
+        protocol: Protocol::Connect,
+        codec,
+        enveloped: false,
+    };
+    let inbound = message(&query).and_then(|message| {
+        let compression = query.get("compression").unwrap_or_default();
+        let gzip = is_gzip("compression", &compression)?;
+        Ok(Inbound::of(message, gzip, limit))
+    });
+    Some(Asked {
+        speech,
+        unary: true,
+        content_type: HeaderValue::from_static(speech.content_type()),
+        inbound,
+    })
+}
+
+fn message(query: &Query<'_>) -> Result<Bytes, Failure> {
+    match query.get("connect").as_deref() {
+        None | Some(b"v1") => {}
+        Some(other) => {
+            let other = String::from_utf8_lossy(other);
+            let message = format!("the parameter connect is {other:?}, and should be \"v1\"");
+            return Err(Failure::invalid(message));
+        }
+    }
+    let missing = || Failure::invalid("the parameter \"message\" is missing");
+    let message = query.get("message").ok_or_else(missing)?;
+    if query.get("base64").as_deref() != Some(b"1") {
+        return Ok(message.into());
+    }
+    let decoded = URL_SAFE.decode(message);
+    let garbage = |_| Failure::invalid("the parameter \"message\" is not base64 for addresses");
+    decoded.map(Bytes::from).map_err(garbage)
+}
+
+/// The parameters of an address. Values are bytes: a binary message need not be text.
+struct Query<'a>(&'a str);
+
+impl Query<'_> {
+    fn get(&self, name: &str) -> Option<Vec<u8>> {
+        let pairs = self
+            .0
+            .split('&')
+            .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        let (_, value) = pairs.into_iter().find(|(known, _)| *known == name)?;
+        let spaced = match value.contains('+') {
+            true => Cow::Owned(value.replace('+', " ")),
+            false => Cow::Borrowed(value),
+        };
+        Some(percent_decode(spaced.as_bytes()))
+    }
+}
