@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -54,8 +53,8 @@ pub type Bindings = BTreeMap<String, Binding>;
 /// The bindings of an installed clip.
 pub(crate) fn read(package: &Package) -> Result<Bindings, ClipError> {
     for place in places(package) {
-        match std::fs::read(&place) {
-            Ok(text) => {
+        match files::read_if_present(&place) {
+            Ok(Some(text)) => {
                 return serde_json::from_slice(&text).map_err(|error| {
                     let message = format!(
                         "{} is not an object of bindings: {error}. Repair it or remove it",
@@ -64,7 +63,7 @@ pub(crate) fn read(package: &Package) -> Result<Bindings, ClipError> {
                     ClipError::new(Code::FailedPrecondition, message)
                 });
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(None) => {}
             Err(error) => return Err(ClipError::io(place.display(), &error)),
         }
     }

@@ -18,6 +18,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use nix::errno::Errno;
+use pinion_files::FileKind;
 use serde::{Serialize, Serializer};
 
 use crate::{ClipError, Code, alias};
@@ -224,11 +225,19 @@ impl DataStore {
             return Err(place.too_large());
         }
         // The file would only take the place of a link that leads out, but whoever follows it is refused everywhere else.
-        let there = place.open(Kind::Reference).map(drop);
-        if let Err(error) = there
-            && error.code == Code::PermissionDenied
-        {
-            return Err(error);
+        match place.open(Kind::Reference) {
+            Err(error) if error.code == Code::PermissionDenied => return Err(error),
+            Ok(there) => {
+                let metadata = there.metadata().map_err(|error| place.io(&error))?;
+                if !matches!(
+                    FileKind::of(&metadata),
+                    FileKind::Regular | FileKind::Directory
+                ) {
+                    let message = format!("\"{path}\" cannot be written: it is not a regular file");
+                    return Err(ClipError::new(Code::FailedPrecondition, message));
+                }
+            }
+            Err(_) => {}
         }
         let parents = place.beneath()?.make_parents(&place.path);
         let (parent, name) = parents.map_err(|errno| match errno {

@@ -1,10 +1,11 @@
 //! Small files that are ours: written whole or not at all.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
+use pinion_files::Replace;
 use serde::Serialize;
 
 /// Puts `content` in the place of a file, as indented JSON for nobody else to read.
@@ -20,32 +21,32 @@ pub(crate) fn replace_for_all(path: &Path, content: &impl Serialize) -> io::Resu
 fn replace_with_mode(path: &Path, content: &impl Serialize, mode: u32) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(content)?;
     text.push(b'\n');
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".unfinished");
-    let unfinished = Path::new(&unfinished);
-    let _ = fs::remove_file(unfinished);
-    let mut written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(unfinished)?;
-    written.write_all(&text)?;
-    written.sync_all()?;
-    fs::rename(unfinished, path)?;
-    if let Some(parent) = path.parent() {
-        File::open(parent)?.sync_all()?;
-    }
-    Ok(())
+    let options = Replace {
+        mode,
+        force_mode: true,
+        ..Replace::PRIVATE
+    };
+    pinion_files::replace(path, &text, options)
 }
 
-/// Waits until nobody else holds the file `path`, and holds it until dropped.
+/// The largest of these files that is read, in bytes.
+const LIMIT: u64 = 64 << 20;
+
+/// Reads a file. `None` if it does not exist.
+pub fn read_if_present(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    pinion_files::read_if_present(path, LIMIT)
+}
+
+/// How long a change waits for another process.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// Locks the file `path` until the result is dropped. Another process that holds it for ten seconds is an error.
 pub(crate) fn lock(path: &Path) -> io::Result<File> {
-    let lock = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)?;
-    lock.lock()?;
-    Ok(lock)
+    pinion_files::lock(path, LOCK_WAIT).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => {
+            let message = format!("{error}. Try again when that process has ended, or stop it");
+            io::Error::new(error.kind(), message)
+        }
+        _ => error,
+    })
 }

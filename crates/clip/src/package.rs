@@ -1,7 +1,6 @@
 //! The files of a clip's directory that say what it is and how it is started: `clip.json` and `package.json`.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -182,20 +181,15 @@ fn bin(package: &Value) -> Option<String> {
 }
 
 pub(crate) fn json_object(path: &Path) -> Result<Option<Map<String, Value>>, ClipError> {
-    let file = match File::open(path) {
-        Ok(file) => file,
+    let text = match pinion_files::read(path, MAX_FILE) {
+        Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            let message = format!("{} is longer than 4 MiB", path.display());
+            return Err(ClipError::new(Code::ResourceExhausted, message));
+        }
         Err(error) => return Err(ClipError::io(path.display(), &error)),
     };
-    let mut text = Vec::new();
-    let mut limited = file.take(MAX_FILE + 1);
-    limited
-        .read_to_end(&mut text)
-        .map_err(|error| ClipError::io(path.display(), &error))?;
-    if text.len() as u64 > MAX_FILE {
-        let message = format!("{} is longer than 4 MiB", path.display());
-        return Err(ClipError::new(Code::ResourceExhausted, message));
-    }
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
     match serde_json::from_slice(text) {
         Ok(object) => Ok(Some(object)),

@@ -223,6 +223,17 @@ fn a_namespace_that_is_a_link_is_not_followed() {
 }
 
 #[test]
+fn a_fifo_is_not_written_over() {
+    let (place, store) = store();
+    let fifo = store.directory("todo").unwrap().join("pipe");
+    nix::unistd::mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+    let error = store.write("todo", "pipe", b"x").unwrap_err();
+    assert_eq!(error.code, Code::FailedPrecondition, "{error}");
+    assert!(fifo.exists() && !fifo.is_file());
+    drop(place);
+}
+
+#[test]
 fn links_inside_are_followed_and_replaced_by_writing() {
     let (root, store) = store();
     symlink("a/b.txt", root.path().join("data/todo/inside")).unwrap();

@@ -67,7 +67,7 @@ pub(super) fn directory(source: &Path, target: &Path) -> Result<(), ClipError> {
             } else if kind.is_symlink() {
                 links.add(relative, fs::read_link(entry.path()).map_err(wrong)?)?;
             } else if kind.is_file() {
-                let file = File::open(entry.path()).map_err(wrong)?;
+                let file = pinion_files::open(&entry.path()).map_err(wrong)?;
                 let mode = file.metadata().map_err(wrong)?.permissions().mode();
                 let limit = budget.left() + 1;
                 let copied = write_file(&target.join(&relative), file, limit, mode);

@@ -1,7 +1,7 @@
 //! What is known about installed clips, in `config.json`. Other keys of that file belong to others and stay.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -104,15 +104,15 @@ pub(super) fn lock(root: &Path) -> Result<File, ClipError> {
 
 fn load(root: &Path) -> Result<Map<String, Value>, ClipError> {
     let path = root.join("config.json");
-    match fs::read(&path) {
-        Ok(text) => serde_json::from_slice(&text).map_err(|error| {
+    match files::read_if_present(&path) {
+        Ok(Some(text)) => serde_json::from_slice(&text).map_err(|error| {
             let message = format!(
                 "{} is not a JSON object: {error}. Repair it or move it away",
                 path.display()
             );
             ClipError::invalid(message)
         }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Map::new()),
+        Ok(None) => Ok(Map::new()),
         Err(error) => Err(ClipError::io(path.display(), &error)),
     }
 }
@@ -120,7 +120,18 @@ fn load(root: &Path) -> Result<Map<String, Value>, ClipError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_held_lock_ends_the_wait_with_an_error_that_names_the_file() {
+        let root = tempfile::tempdir().unwrap();
+        let _held = lock(root.path()).unwrap();
+        let error = update(root.path(), |_| panic!("it is locked")).unwrap_err();
+        let expected = "config.json.lock: has been locked by another process for 10 s. Try again";
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(!root.path().join("config.json").exists());
+    }
 
     #[test]
     fn what_others_keep_in_the_file_stays() {

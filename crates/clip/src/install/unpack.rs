@@ -23,7 +23,7 @@ pub(super) fn archive(
     target: &Path,
 ) -> Result<(), ClipError> {
     let wrong = |error: io::Error| ClipError::io(archive.display(), &error);
-    let mut file = File::open(archive).map_err(wrong)?;
+    let mut file = pinion_files::open(archive).map_err(wrong)?;
     if file.metadata().map_err(wrong)?.len() > MAX_ARCHIVE {
         let message = format!("{} is larger than 256 MiB", archive.display());
         return Err(ClipError::new(Code::ResourceExhausted, message));
@@ -31,7 +31,7 @@ pub(super) fn archive(
     if let Some(expected) = checksum {
         verify(&mut file, expected.trim(), archive)?;
     }
-    let file = File::open(archive).map_err(wrong)?;
+    let file = pinion_files::open(archive).map_err(wrong)?;
     unpack(MultiGzDecoder::new(BufReader::new(file)), target)
 }
 

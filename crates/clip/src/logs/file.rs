@@ -34,12 +34,9 @@ impl LogFile {
         if let Some(parent) = path.parent() {
             let _ = fs::create_dir_all(parent);
         }
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(&path);
-        match file {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o600);
+        match pinion_files::open_with(&mut options, &path) {
             Ok(file) => Self::Open {
                 length: file.metadata().map_or(0, |metadata| metadata.len()),
                 path,
@@ -55,8 +52,13 @@ impl LogFile {
         };
         let line = print(time, level, origin, message);
         if *length > 0 && *length + line.len() as u64 > MAX_FILE {
-            let _ = fs::rename(&*path, rotated(path));
-            *self = Self::open(path.clone());
+            let old = rotated(path);
+            let renamed = pinion_files::is_regular(&old).and_then(|_| fs::rename(&*path, old));
+            *self = match renamed {
+                // A full file that stays must not grow without end.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Self::None,
+                _ => Self::open(path.clone()),
+            };
             return self.write(time, level, origin, message);
         }
         if file.write_all(line.as_bytes()).is_ok() {
@@ -114,7 +116,7 @@ pub(super) fn read_back(path: &Path) -> io::Result<String> {
 
 /// The last bytes of a file.
 fn end_of(path: &Path, most: u64) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = pinion_files::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
     let mut bytes = Vec::new();

@@ -336,7 +336,11 @@ mod tests {
                 "\"kind\" must be one of [\"a\",\"b\"], not \"c\"",
             ),
             (json!({"text": "x", "place": {}}), "\"place.x\" is missing"),
-            (json!({"text": "x", "ot": 1}), "\"ot\" is not known"),
+            (json!({"text": "x", "more": 1}), "\"more\" is not known"),
+            (
+                json!({"text": "x", "ot": 1}),
+                "\"ot\" is not known, did you mean \"to\"?",
+            ),
             (
                 json!({"text": "x", "knd": 1}),
                 "\"knd\" is not known, did you mean \"kind\"?",

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use pinion_files::Replace;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -15,7 +17,9 @@ use crate::{ClipError, Code, files, hex};
 /// The index of a directory.
 pub(super) fn index(directory: &Path) -> Result<Value, ClipError> {
     let path = directory.join(INDEX);
-    let text = fs::read(&path).map_err(|error| ClipError::io(path.display(), &error))?;
+    let text = files::read_if_present(&path)
+        .and_then(|text| text.ok_or_else(|| Errno::ENOENT.into()))
+        .map_err(|error| ClipError::io(path.display(), &error))?;
     parse(&path, &text)
 }
 
@@ -60,7 +64,7 @@ pub(super) fn publish(
         }
         let file = format!("{}-{}-{version}.tgz", package.scope, package.name);
         let place = directory.join(&file);
-        fs::write(&place, &publication.archive)
+        pinion_files::replace(&place, &publication.archive, Replace::USER)
             .map_err(|error| ClipError::io(place.display(), &error))?;
         for key in ["type", "description", "domain"] {
             entry[key] = publication.text(key).into();
@@ -118,10 +122,11 @@ fn change(
     let path = directory.join(INDEX);
     let wrong = |error: io::Error| ClipError::io(path.display(), &error);
     fs::create_dir_all(directory).map_err(wrong)?;
-    let _lock = files::lock(&directory.join("index.json.lock")).map_err(wrong)?;
-    let mut index = match fs::read(&path) {
-        Ok(text) => parse(&path, &text)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => json!({"packages": {}}),
+    let lock = directory.join("index.json.lock");
+    let _lock = files::lock(&lock).map_err(|error| ClipError::io(lock.display(), &error))?;
+    let mut index = match files::read_if_present(&path) {
+        Ok(Some(text)) => parse(&path, &text)?,
+        Ok(None) => json!({"packages": {}}),
         Err(error) => return Err(wrong(error)),
     };
     let shape = index.as_object().map(|index| index.get("packages"));

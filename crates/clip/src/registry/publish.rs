@@ -1,6 +1,6 @@
 //! A package on its way into a registry: what it says about itself, and its archive.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -170,7 +170,7 @@ fn pack(directory: &Path) -> Result<Vec<u8>, ClipError> {
             tar.append_link(&mut header, name, to).map_err(wrong)?;
         } else if metadata.is_file() {
             header.set_size(metadata.len());
-            let file = File::open(&place).map_err(wrong)?;
+            let file = pinion_files::open(&place).map_err(wrong)?;
             tar.append_data(&mut header, name, file).map_err(wrong)?;
         }
     }
@@ -193,7 +193,7 @@ struct Ignored {
 impl Ignored {
     fn read(directory: &Path) -> Result<Self, ClipError> {
         let path = directory.join(".pinixignore");
-        let text = match fs::read_to_string(&path) {
+        let text = match pinion_files::read_text(&path, 1 << 20) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(ClipError::io(path.display(), &error)),
