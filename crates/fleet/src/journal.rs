@@ -228,13 +228,20 @@ pub struct Contents {
     pub damage: Vec<String>,
 }
 
+/// The largest journal that is read, in bytes.
+const LIMIT: u64 = 1 << 30;
+
 impl Journal {
     /// Opens a journal, lays a torn end aside, and gives what is in it.
     pub fn open(path: &Path) -> io::Result<(Self, Contents)> {
         let mut options = OpenOptions::new();
-        let mut file = options.read(true).append(true).create(true).open(path)?;
+        options.read(true).append(true).create(true);
+        let mut file = pinion_files::open_with(&mut options, path)?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        (&file).take(LIMIT + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > LIMIT {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         let mut torn = None;
         let good = match pinion_jsonl::tail::inspect(&bytes) {
             pinion_jsonl::tail::Tail::Whole => bytes.len(),
@@ -258,7 +265,7 @@ impl Journal {
 
     /// What is in a journal, without touching it. A last line without end may still be written.
     pub fn read(path: &Path) -> io::Result<Contents> {
-        let bytes = std::fs::read(path)?;
+        let bytes = pinion_files::read(path, LIMIT)?;
         let whole = match pinion_jsonl::tail::inspect(&bytes) {
             pinion_jsonl::tail::Tail::Torn { at } if bytes.last() != Some(&b'\n') => at,
             _ => bytes.len(),
@@ -292,7 +299,8 @@ fn lay_aside(path: &Path, torn: &[u8]) -> io::Result<String> {
     let mut name = path.as_os_str().to_owned();
     name.push(".torn");
     let mut options = OpenOptions::new();
-    let mut beside = options.append(true).create(true).open(&name)?;
+    let name = Path::new(&name);
+    let mut beside = pinion_files::open_with(options.append(true).create(true), name)?;
     beside.write_all(torn)?;
     if torn.last() != Some(&b'\n') {
         beside.write_all(b"\n")?;

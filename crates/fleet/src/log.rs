@@ -27,7 +27,8 @@ pub struct BatchLog {
 impl BatchLog {
     /// A log in a new file.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let mut options = OpenOptions::new();
+        let file = pinion_files::open_with(options.create(true).append(true), path)?;
         Ok(Self {
             file,
             buffer: Vec::new(),

@@ -11,14 +11,19 @@
 //! | `report.json`, `report.md` | the report |
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
+use pinion_files::Replace;
 use pinion_status::{Code, Failure};
 
 use crate::{Contents, Journal, Plan, Report, RunState};
+
+/// The largest `plan.json` that is read: it holds every prompt of the plan.
+const PLAN_LIMIT: u64 = 256 << 20;
 
 /// A run's directory.
 #[derive(Debug)]
@@ -100,23 +105,22 @@ impl RunDir {
     /// Makes sure that nobody else runs it.
     pub fn lock(&mut self) -> Result<(), Failure> {
         let path = self.path.join("lock");
-        let file = File::create(&path).map_err(|error| Failure::io(path.display(), &error))?;
-        match file.try_lock() {
-            Ok(()) => {
+        match pinion_files::lock(&path, Duration::ZERO) {
+            Ok(file) => {
                 self.lock = Some(file);
                 Ok(())
             }
-            Err(TryLockError::WouldBlock) => {
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
                 let message = format!("{} is being run by another process", self.path.display());
                 Err(Failure::new(Code::FailedPrecondition, message))
             }
-            Err(TryLockError::Error(error)) => Err(Failure::io(path.display(), &error)),
+            Err(error) => Err(Failure::io(path.display(), &error)),
         }
     }
 
     /// Whether somebody runs it now.
     pub fn is_running(&self) -> bool {
-        let file = File::open(self.path.join("lock"));
+        let file = pinion_files::open(&self.path.join("lock"));
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
@@ -162,7 +166,8 @@ impl RunDir {
     /// The plan of the run.
     pub fn plan(&self) -> Result<Plan, Failure> {
         let path = self.path.join("plan.json");
-        let bytes = fs::read(&path).map_err(|error| Failure::io(path.display(), &error))?;
+        let bytes = pinion_files::read(&path, PLAN_LIMIT)
+            .map_err(|error| Failure::io(path.display(), &error))?;
         serde_json::from_slice(&bytes)
             .map_err(|error| Failure::new(Code::DataLoss, format!("{}: {error}", path.display())))
     }
@@ -209,13 +214,8 @@ impl RunDir {
     /// Writes a file in one piece: whole or not at all.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         let path = self.path.join(name);
-        let beside = self.path.join(format!(".{name}.new"));
-        let write = || -> io::Result<()> {
-            let mut file = File::create(&beside)?;
-            file.write_all(bytes)?;
-            fs::rename(&beside, &path)
-        };
-        write().map_err(|error| Failure::io(path.display(), &error))
+        pinion_files::replace(&path, bytes, Replace::USER)
+            .map_err(|error| Failure::io(path.display(), &error))
     }
 
     /// Deletes the run.
@@ -229,4 +229,32 @@ fn new_id() -> String {
     let now = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
     let (_, low) = uuid::Uuid::new_v4().as_u64_pair();
     format!("{now}-{:05x}", low & 0xf_ffff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifo_in_the_directory_neither_blocks_nor_is_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = RunDir::create(place.path(), Some(&place.path().join("run"))).unwrap();
+        let names = ["report.md", "plan.json", "events.jsonl"];
+        for name in names {
+            let fifo = directory.path().join(name);
+            nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        }
+        let errors = [
+            directory.write("report.md", b"x").unwrap_err(),
+            directory.plan().unwrap_err(),
+            directory.state().unwrap_err(),
+            directory.journal().unwrap_err(),
+        ];
+        for error in errors {
+            assert!(error.message.contains("is a FIFO"), "{}", error.message);
+        }
+        for name in names {
+            assert!(!directory.path().join(name).is_file());
+        }
+    }
 }

@@ -47,6 +47,21 @@ impl Place {
     }
 }
 
+#[test]
+fn prompts_that_are_not_regular_files_are_refused_and_nothing_blocks() {
+    let place = Place::new();
+    let fifo = place.0.path().join("prompt.md");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for (path, why) in [
+        ("prompt.md", "is a FIFO, not a regular file"),
+        ("/dev/zero", "is a device, not a regular file"),
+    ] {
+        let text = format!("children: [{{ name: a, model: mock/a, prompt: {{ file: {path} }} }}]");
+        let problems = place.problems(&text);
+        assert!(problems[0].contains(why), "{problems:?}");
+    }
+}
+
 const WHOLE: &str = r#"
 tiers:
   top:      [mock/large, mock/medium]

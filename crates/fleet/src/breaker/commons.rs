@@ -9,12 +9,13 @@
 //! cannot be read is moved aside, and a run that cannot write goes on by itself (`board.rs`).
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use pinion_files::Replace;
 use serde::{Deserialize, Serialize};
 
 use super::kept::{Kept, to_milliseconds};
@@ -23,7 +24,6 @@ use super::process::Process;
 const VERSION: u32 = 1;
 /// How long somebody else may hold the file.
 const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(1);
 /// A larger file is none of ours.
 const MAX_SIZE: u64 = 4 * 1024 * 1024;
 /// Times that are so much earlier than the last were only taken before waiting for the file.
@@ -160,18 +160,14 @@ fn read(path: &Path) -> Result<Option<Contents>, Unreadable> {
     let forbidden = |error: &dyn std::fmt::Display| {
         Unreadable::Forbidden(format!("{}: {error}", path.display()))
     };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+    let bytes = match pinion_files::read_if_present(path, MAX_SIZE) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+            return Err(Unreadable::Damaged("it is too large".into()));
+        }
         Err(error) => return Err(forbidden(&error)),
     };
-    let mut bytes = Vec::new();
-    let mut file = file.take(MAX_SIZE + 1);
-    file.read_to_end(&mut bytes)
-        .map_err(|error| forbidden(&error))?;
-    if bytes.len() as u64 > MAX_SIZE {
-        return Err(Unreadable::Damaged("it is too large".into()));
-    }
     let damaged = |error: serde_json::Error| Unreadable::Damaged(error.to_string());
     let head: Head = serde_json::from_slice(&bytes).map_err(damaged)?;
     if head.version > VERSION {
@@ -188,29 +184,18 @@ fn lock(path: &Path) -> Result<File, String> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
         made.map_err(|error| wrong(&error))?;
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600);
-    let file = options.open(&place).map_err(|error| wrong(&error))?;
-    let begun = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
-                std::thread::sleep(LOOK);
-            }
-            Err(TryLockError::WouldBlock) => {
-                let seconds = PATIENCE.as_secs();
-                return Err(wrong(&format_args!(
-                    "another process has held it for {seconds} s"
-                )));
-            }
-            Err(TryLockError::Error(error)) => return Err(wrong(&error)),
-        }
-    }
+    pinion_files::lock(&place, PATIENCE).map_err(|error| match error.kind() {
+        ErrorKind::TimedOut => wrong(&format_args!(
+            "another process has held it for {} s",
+            PATIENCE.as_secs()
+        )),
+        _ => wrong(&error),
+    })
 }
 
 fn move_aside(path: &Path, why: &str) -> Result<String, String> {
     let aside = beside(path, ".damaged");
+    pinion_files::is_regular(&aside).map_err(|error| format!("{}: {error}", aside.display()))?;
     fs::rename(path, &aside).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(format!(
         "the breakers of all runs in {} could not be read ({why}) and begin anew; what was there is in {}",
@@ -222,11 +207,11 @@ fn move_aside(path: &Path, why: &str) -> Result<String, String> {
 fn replace(path: &Path, contents: &Contents) -> io::Result<()> {
     let mut text = serde_json::to_vec(contents)?;
     text.push(b'\n');
-    let unfinished = beside(path, ".new");
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    options.open(&unfinished)?.write_all(&text)?;
-    fs::rename(&unfinished, path)
+    let options = Replace {
+        sync: false,
+        ..Replace::PRIVATE
+    };
+    pinion_files::replace(path, &text, options)
 }
 
 fn beside(path: &Path, ending: &str) -> PathBuf {

@@ -166,10 +166,18 @@ fn a_disk_that_cannot_be_written_leaves_the_run_alone_with_what_it_knows() {
     for now in [100, 101] {
         fail(&mut one, pass, now);
     }
-    // Whoever runs the tests may write everywhere, but not over a directory.
-    fs::create_dir(place.file().with_extension("json.new")).unwrap();
     let pass = go(&mut other, 102);
-    let warning = fail(&mut other, pass, 102).unwrap();
+    // Root may write everywhere, but not over a directory: one takes the place of the file after it was read.
+    let file = place.file();
+    let aside = file.with_extension("aside");
+    let (_, warning) = other.act(S(102), |breakers| {
+        fs::rename(&file, &aside).unwrap();
+        fs::create_dir(&file).unwrap();
+        breakers.of("m").failed(pass, S(102))
+    });
+    fs::remove_dir(&file).unwrap();
+    fs::rename(&aside, &file).unwrap();
+    let warning = warning.unwrap();
     assert!(
         warning.contains("not shared with other runs any more")
             && warning.contains("breakers.json"),
@@ -353,6 +361,24 @@ fn processes_killed_at_any_moment_tear_nothing() {
     assert_eq!(contents["models"]["ours"]["failures"], json!(ours));
     let theirs = contents["models"]["m"]["failures"].as_array().unwrap();
     assert!(!theirs.is_empty() && theirs.len() <= 12 * 2 * FAILURES);
+}
+
+#[test]
+fn a_fifo_instead_of_a_file_neither_blocks_nor_is_replaced() {
+    for name in ["breakers.json", "breakers.json.lock"] {
+        let place = Place::new();
+        let fifo = place.file().with_file_name(name);
+        fs::create_dir_all(fifo.parent().unwrap()).unwrap();
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let mut board = place.board();
+        let (_, warning) = board.act(S(101), |breakers| breakers.of("m").admit(S(101)));
+        let warning = warning.unwrap();
+        assert!(
+            warning.contains("is a FIFO, not a regular file"),
+            "{warning}"
+        );
+        assert!(!board.is_shared() && !fifo.is_file());
+    }
 }
 
 #[test]

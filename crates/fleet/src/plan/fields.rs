@@ -10,6 +10,9 @@ use serde_json::Number;
 use super::Problem;
 use crate::Micros;
 
+/// The largest file that a plan may name as a prompt, in bytes.
+const PROMPT_LIMIT: u64 = 64 << 20;
+
 /// Reads values and collects what is wrong with them.
 #[derive(Debug)]
 pub(super) struct Fields {
@@ -184,7 +187,7 @@ impl Fields {
     /// The text of a file.
     pub fn file(&mut self, node: &Node, what: &str) -> Option<(PathBuf, String)> {
         let path = self.path(node, what)?;
-        match std::fs::read(&path) {
+        match pinion_files::read(&path, PROMPT_LIMIT) {
             Ok(bytes) => Some((path, String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) => {
                 let shown = shown(&path, &self.directory);

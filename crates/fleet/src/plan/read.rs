@@ -11,6 +11,9 @@ use super::settings::{KEYS, Settings};
 use super::{Budget, Plan, PlanError, Problem, Sharing};
 use crate::BreakerRules;
 
+/// The largest plan, in bytes.
+const PLAN_LIMIT: u64 = 64 << 20;
+
 /// Models by tier, each with its line.
 type Tiers = BTreeMap<String, Vec<(String, u64)>>;
 
@@ -28,8 +31,10 @@ pub fn read_plan(
             message,
         }],
     };
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| fail(0, format!("the plan cannot be read: {error}")))?;
+    let unreadable =
+        |why: &dyn std::fmt::Display| fail(0, format!("the plan cannot be read: {why}"));
+    let bytes = pinion_files::read_named(path, PLAN_LIMIT).map_err(|error| unreadable(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8"))?;
     let node = pinion_yaml::parse(&text).map_err(|problem| fail(problem.line, problem.message))?;
     let mut reader = Reader {
         fields: Fields {

@@ -21,6 +21,8 @@ use crate::{
 
 /// How often a child that waits looks at breakers that others may change.
 const LOOK: Duration = Duration::from_secs(1);
+/// The largest input that is put into a prompt, in bytes.
+const INPUT_LIMIT: u64 = 4 << 30;
 
 /// The run that all children see.
 pub(super) struct Shared {
@@ -344,7 +346,8 @@ impl Shared {
     /// What came on standard input; read when a prompt first asks for it.
     pub fn input(&self) -> Arc<str> {
         let read = || {
-            let bytes = std::fs::read(self.directory.input()).unwrap_or_default();
+            let bytes =
+                pinion_files::read(&self.directory.input(), INPUT_LIMIT).unwrap_or_default();
             String::from_utf8_lossy(&bytes).into()
         };
         Arc::clone(self.input.get_or_init(read))
