@@ -13,11 +13,15 @@ use crate::{AgentKind, BreakerState, ChildFailure, Isolation, Micros, Tokens};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// It has not, or was killed.
+    /// It has not.
     Running,
+    /// Its process ended without an end of the run.
+    Killed,
     /// All children finished.
     Finished,
-    /// Some child failed, or the judge said no.
+    /// All children finished, and the judge gave a verdict whose exit code is not 0.
+    Judged,
+    /// Some child failed, or the judge gave no verdict.
     Failed,
     /// The money was spent.
     Budget,
@@ -32,6 +36,8 @@ impl RunStatus {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
+            Self::Killed => "killed",
+            Self::Judged => "judged",
             Self::Finished => "finished",
             Self::Failed => "failed",
             Self::Budget => "budget spent",
@@ -129,6 +135,14 @@ pub struct ChildReport {
 }
 
 impl Report {
+    /// How the run ended, in one word for people: the verdict where one was given.
+    pub fn ending(&self) -> &str {
+        match (&self.verdict, self.status) {
+            (Some(verdict), RunStatus::Finished | RunStatus::Judged) => verdict,
+            (_, status) => status.as_str(),
+        }
+    }
+
     /// The report of a run in this state. `judge` and `verdict_field` are the plan's.
     pub fn new(state: &RunState, judge: Option<&str>, verdict_field: Option<&str>) -> Self {
         let (status, exit_code) = match state.ended {

@@ -274,16 +274,14 @@ fn verdict(shared: &Shared) -> (RunStatus, u8) {
     }
     let report = shared.report();
     let rule = shared.plan.verdict.as_ref();
-    let code = rule.map_or(0, |rule| {
-        // No verdict is no yes.
-        let known = rule
-            .exit
-            .iter()
-            .find(|(name, _)| report.verdict.as_ref() == Some(name));
-        known.map_or(1, |(_, code)| *code)
-    });
-    match code {
-        0 => (RunStatus::Finished, 0),
-        code => (RunStatus::Failed, code),
+    let Some(rule) = rule else {
+        return (RunStatus::Finished, 0);
+    };
+    let mut known = rule.exit.iter();
+    match known.find(|(name, _)| report.verdict.as_ref() == Some(name)) {
+        Some((_, 0)) => (RunStatus::Finished, 0),
+        Some((_, code)) => (RunStatus::Judged, *code),
+        // A missing verdict is not a yes.
+        None => (RunStatus::Failed, 1),
     }
 }

@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use pinion_files::Replace;
 use pinion_status::{Code, Failure};
 
-use crate::{Contents, Journal, Plan, Report, RunState};
+use crate::{Contents, Journal, Plan, Report, RunState, RunStatus};
 
 /// The largest `plan.json` that is read: it holds every prompt of the plan.
 const PLAN_LIMIT: u64 = 256 << 20;
@@ -190,17 +190,18 @@ impl RunDir {
         Ok(state)
     }
 
-    /// The report of the run, made from its journal.
+    /// The report of the run, made from its journal. A run that has not ended is running or was killed.
     pub fn report(&self) -> Result<Report, Failure> {
         let plan = self.plan().ok();
         let judge = plan.as_ref().and_then(|plan| plan.judge.as_ref());
         let verdict = plan.as_ref().and_then(|plan| plan.verdict.as_ref());
         let field = verdict.map(|verdict| verdict.field.as_str());
-        Ok(Report::new(
-            &self.state()?,
-            judge.map(|judge| judge.name.as_str()),
-            field,
-        ))
+        let judge = judge.map(|judge| judge.name.as_str());
+        let mut report = Report::new(&self.state()?, judge, field);
+        if report.status == RunStatus::Running && !self.is_running() {
+            report.status = RunStatus::Killed;
+        }
+        Ok(report)
     }
 
     /// Writes both reports.

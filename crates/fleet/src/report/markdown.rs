@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{ChildReport, Report, RunStatus};
+use super::{ChildReport, Report};
 use crate::ChildStatus;
 
 /// More of a result than this is left to `report.json`.
@@ -49,10 +49,7 @@ pub(super) fn headline(report: &Report) -> String {
         .iter()
         .filter(|child| child.status == ChildStatus::Finished);
     let counts = format!("{} of {} finished", finished.count(), report.children.len());
-    match (&report.verdict, report.status) {
-        (Some(verdict), RunStatus::Finished | RunStatus::Failed) => format!("{verdict} ({counts})"),
-        (_, status) => format!("{} ({counts})", status.as_str()),
-    }
+    format!("{} ({counts})", report.ending())
 }
 
 fn table(text: &mut String, report: &Report) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use pinion_fleet::{ChildStatus, RunDir, RunState, RunStatus};
+use pinion_fleet::{ChildStatus, RunDir, RunStatus};
 use pinion_tui::sanitise;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ pub(super) fn show(root: &Path, run: &str, json: bool) -> Result<ExitCode, Failu
         let text = serde_json::to_string_pretty(&report).unwrap_or_default();
         return out(&(text + "\n"));
     }
-    if report.status == RunStatus::Running && !directory.is_running() {
+    if report.status == RunStatus::Killed {
         eprintln!(
             "Note: this run was killed; `pinion fleet resume {}` goes on with it.",
             super::name(root, &directory)
@@ -42,10 +42,9 @@ pub(super) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
     }
     let mut text = String::new();
     for directory in runs.into_iter().rev() {
-        let Ok(state) = directory.state() else {
+        let (Ok(state), Ok(report)) = (directory.state(), directory.report()) else {
             continue;
         };
-        let status = status(&directory, &state);
         let finished = state
             .children
             .iter()
@@ -55,7 +54,8 @@ pub(super) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
             let line = json!({
                 "run": directory.id(),
                 "plan": state.plan,
-                "status": status,
+                "status": report.status,
+                "verdict": report.verdict,
                 "startedAt": state.started,
                 "children": state.children.len(),
                 "finished": finished,
@@ -67,7 +67,7 @@ pub(super) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
             text.push_str(&format!(
                 "{:<24} {:<12} {:>4}/{:<4} {:>10}  {}\n",
                 directory.id(),
-                status,
+                report.ending(),
                 finished,
                 state.children.len(),
                 state.cost().to_string(),
@@ -76,14 +76,6 @@ pub(super) fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
         }
     }
     out(&text)
-}
-
-fn status(directory: &RunDir, state: &RunState) -> &'static str {
-    match state.ended {
-        Some((status, _)) => status.as_str(),
-        None if directory.is_running() => "running",
-        None => "killed",
-    }
 }
 
 pub(super) fn clean(root: &Path, which: &Which) -> Result<ExitCode, Failure> {

@@ -50,6 +50,12 @@ fn l8_children_end_with_a_fleet_that_is_killed() {
     fleet.wait().unwrap();
     let child = pid_in(&stage, "pid").unwrap();
     wait_until("the end of the child", || !is_alive(child));
+    let directory = stage.run_dir().display().to_string();
+    let shown = stage.verb(&["show", &directory]);
+    assert!(shown.stdout.contains(": killed ("), "{}", shown.stdout);
+    let json = stage.verb(&["show", &directory, "--json"]).stdout;
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(report["status"], "killed");
 }
 
 #[test]

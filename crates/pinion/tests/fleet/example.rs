@@ -22,7 +22,7 @@ fn seven_reviewers_and_a_judge_block_the_change() {
     let report = ran.report();
     assert_eq!(
         (report["status"].as_str(), report["verdict"].as_str()),
-        (Some("failed"), Some("block"))
+        (Some("judged"), Some("block"))
     );
     let children = report["children"].as_array().unwrap();
     assert_eq!(children.len(), 7);

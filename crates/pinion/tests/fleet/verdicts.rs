@@ -24,11 +24,19 @@ fn judged(stage: &Stage, answers: &[Value]) -> Ran {
 
 #[test]
 fn a_verdict_is_the_exit_code_and_an_unlisted_one_is_1() {
-    for (verdict, code) in [("approve", 0), ("block", 3), ("perhaps", 1)] {
+    for (verdict, code, status, word) in [
+        ("approve", 0, "finished", "approve"),
+        ("block", 3, "judged", "block"),
+        ("perhaps", 1, "failed", "failed"),
+    ] {
         let stage = Stage::offline();
         let ran = judged(&stage, &[json!({"verdict": verdict})]);
         assert_eq!(ran.code, Some(code), "{verdict}: {}", ran.stderr);
         assert_eq!(ran.report()["verdict"], verdict);
+        assert_eq!(ran.report()["status"], status, "{verdict}");
+        let directory = ran.directory.display().to_string();
+        let shown = stage.verb(&["show", &directory]).stdout;
+        assert!(shown.contains(&format!(": {word} (")), "{shown}");
     }
 }
 
