@@ -46,6 +46,8 @@ pub(crate) trait Watcher {
 pub(crate) struct AttemptEnd {
     /// Why it failed, if it did.
     pub failure: Option<ChildFailure>,
+    /// The same attempt would fail again, whatever the kind of the failure: its program cannot be started.
+    pub permanent: bool,
     pub result: Option<String>,
     /// How long the result was, where it was too long to be kept in full.
     pub shortened_from: Option<usize>,
@@ -312,6 +314,7 @@ impl Attempt {
                 let message = format!("what it printed could not be kept: {error}");
                 Some(ChildFailure::new(FailureKind::Protocol, message))
             }),
+            permanent: false,
             result: self.result,
             shortened_from: self.shortened_from,
             changed: self.changed,

@@ -106,7 +106,8 @@ pub(crate) fn files_in_prompt(agent: AgentKind) -> bool {
     )
 }
 
-fn with_model(word: &str, model: Option<&str>) -> String {
+/// Puts the model of an attempt in the place of `{{ model }}`.
+pub(crate) fn with_model(word: &str, model: Option<&str>) -> String {
     crate::prompt::render(word, |name| match name {
         "model" => Some(model.unwrap_or_default().to_owned()),
         _ => None,
@@ -253,6 +254,23 @@ pub(crate) async fn process(
             prompt: tokio::spawn(write_prompt(stdin, prompt)),
         },
     })
+}
+
+/// Whether a process that failed to start with `error` would fail again. Too many processes or descriptors pass; a missing
+/// program, or one that may not be run, stays as it is.
+pub(crate) fn is_permanent(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ArgumentListTooLong, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,
+    };
+    matches!(
+        error.kind(),
+        NotFound
+            | PermissionDenied
+            | InvalidInput
+            | NotADirectory
+            | IsADirectory
+            | ArgumentListTooLong
+    ) || error.raw_os_error() == Some(nix::libc::ENOEXEC)
 }
 
 /// A child need not read all of its prompt, or any of it.

@@ -3,6 +3,7 @@
 mod children;
 mod fields;
 mod models;
+mod programs;
 mod read;
 mod settings;
 

@@ -75,7 +75,7 @@ children:
   - { name: performance, prompt: { text: "Look at {{ input }}" }, tier: top, budget: 0.25, output: json }
   - name: other
     agent: jsonl
-    command: [./agent, --model, "{{ model }}"]
+    command: [sh, --model, "{{ model }}"]
     prompt: Say {{ name }}
     timeout: 10m
     failback: always

@@ -29,6 +29,7 @@ use self::arguments::{Arguments, Printed, Which};
 use self::host::ProgramHost;
 use self::ink::Palette;
 use self::view::{LastPicture, Lines, Table, Tape};
+use crate::commands::out;
 use crate::failure::Failure;
 use crate::hub::caller::ADDRESS_VARIABLE;
 use crate::modes::last_words;
@@ -42,6 +43,7 @@ time and money, and always ends with a report. Children are pinion, or any agent
 
 Usage:
   pinion fleet run PLAN.yaml < INPUT       run a plan; INPUT is {{ input }} in its prompts
+  pinion fleet check PLAN.yaml             report what is wrong with a plan, and run nothing
   pinion fleet resume RUN                  run again what did not finish
   pinion fleet show [RUN] [--json]         the report of a run; the newest if none is named
   pinion fleet list [--json]               the runs there are
@@ -85,6 +87,25 @@ fn start(plan: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = read(Path::new(plan), &host)?;
     let directory = RunDir::create(&root(&dirs), arguments.run_dir.as_deref()).map_err(words_of)?;
     execute(arguments, dirs, host, plan, directory, How::New)
+}
+
+/// Reports every problem of a plan, as a run would before it starts.
+fn check(plan: &str) -> Result<ExitCode, Failure> {
+    let host = ProgramHost::new(Dirs::from_env()?);
+    let read = read(Path::new(plan), &host)?;
+    let noun = match read.children.len() {
+        1 => "child",
+        _ => "children",
+    };
+    let judge = if read.judge.is_some() {
+        " and a judge"
+    } else {
+        ""
+    };
+    out(&format!(
+        "{plan}: {} {noun}{judge}, no problems\n",
+        read.children.len()
+    ))
 }
 
 fn resume(run: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {

@@ -48,6 +48,7 @@ impl Reader<'_> {
             }
             let settings = settings.or(defaults);
             let models = self.models(&settings, item.at.line);
+            self.check_program(&settings, &models, item.at.line);
             let (name, prompt) = (name.unwrap_or_default(), prompt.unwrap_or_default());
             children.push(settings.child(name, prompt, models));
         }
@@ -72,6 +73,7 @@ impl Reader<'_> {
         }
         let settings = settings.or(defaults);
         let models = self.models(&settings, node.at.line);
+        self.check_program(&settings, &models, node.at.line);
         let mut judge = settings.child(JUDGE.into(), prompt.unwrap_or_default(), models);
         if verdict.is_some() && judge.output == Output::Text {
             judge.output = Output::Json { schema: None };

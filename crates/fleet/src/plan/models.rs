@@ -19,7 +19,12 @@ impl Reader<'_> {
     pub fn models(&mut self, settings: &Settings, line: u64) -> Vec<String> {
         let agent = settings.agent.unwrap_or_default();
         let ours = agent == AgentKind::Pinion;
-        if agent == AgentKind::Jsonl && settings.command.as_ref().is_none_or(Vec::is_empty) {
+        if agent == AgentKind::Jsonl
+            && settings
+                .command
+                .as_ref()
+                .is_none_or(|(words, _)| words.is_empty())
+        {
             self.fields.problem(line, "agent jsonl needs a command");
         }
         if let Some((Isolation::Task, at)) = settings.isolation

@@ -63,6 +63,13 @@ enum Next {
     GiveUp,
 }
 
+/// Why an attempt did not start.
+struct NotStarted {
+    message: String,
+    /// Another try would end the same way.
+    permanent: bool,
+}
+
 struct Story<'a> {
     shared: &'a Arc<Shared>,
     child: &'a Arc<ChildPlan>,
@@ -94,6 +101,9 @@ impl Story<'_> {
             };
             if self.shared.stop.reason().is_some() {
                 return (Outcome::Stopped, Some(failure), end.result, None);
+            }
+            if end.permanent {
+                return (Outcome::Failed, Some(failure), end.result, None);
             }
             match self.next(&failure, index) {
                 Next::Move(index) => from = index,
@@ -226,8 +236,9 @@ impl Story<'_> {
                 )
                 .await
             }
-            Err(message) => AttemptEnd {
+            Err(NotStarted { message, permanent }) => AttemptEnd {
                 failure: Some(ChildFailure::new(FailureKind::Protocol, message)),
+                permanent,
                 result: None,
                 shortened_from: None,
                 changed: false,
@@ -289,11 +300,18 @@ impl Story<'_> {
         }
     }
 
-    async fn start(&self, model: Option<&str>, log: &str) -> Result<(Started, Consumer), String> {
+    async fn start(
+        &self,
+        model: Option<&str>,
+        log: &str,
+    ) -> Result<(Started, Consumer), NotStarted> {
         let child = self.child;
         let directory = &self.shared.directory;
         let log = directory.path().join(log);
-        let log = BatchLog::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let log = BatchLog::create(&log).map_err(|error| NotStarted {
+            message: format!("{}: {error}", log.display()),
+            permanent: false,
+        })?;
         let consumer = Consumer::new(child.agent.adapter(&child.events), log);
         let prompt = self.prompt();
         let place = child
@@ -310,8 +328,12 @@ impl Story<'_> {
                 let stderr = directory.stderr(&child.name, self.attempt);
                 launch::process(words, place, variables, prompt.into_bytes(), stderr)
                     .await
-                    .map_err(|error| {
-                        format!("{} cannot be started: {error}", program.unwrap_or_default())
+                    .map_err(|error| NotStarted {
+                        message: format!(
+                            "{} cannot be started: {error}",
+                            program.unwrap_or_default()
+                        ),
+                        permanent: launch::is_permanent(&error),
                     })?
             }
             Isolation::Task => self.task(model, prompt, place),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::{HELP, clean, list, resume, show, start};
+use super::{HELP, check, clean, list, resume, show, start};
 use crate::failure::Failure;
 use crate::verb::{ALL_FLAGS, Flag, Group, Line, Verb};
 
@@ -37,6 +37,10 @@ const RUN: Verb = verb(
         start(plan, &Arguments::read(line)?)
     },
 );
+const CHECK: Verb = verb("fleet check", &[], |line| {
+    let [plan] = line.exactly()?;
+    check(plan)
+});
 const RESUME: Verb = verb("fleet resume", &[&[OUTPUT, QUIET]], |line| {
     let [run] = line.exactly()?;
     resume(run, &Arguments::read(line)?)
@@ -58,7 +62,7 @@ const CLEAN: Verb = verb(
 pub(crate) const GROUP: Group = Group {
     name: "fleet",
     help: HELP,
-    verbs: &[&RUN, &RESUME, &SHOW, &LIST, &CLEAN],
+    verbs: &[&RUN, &CHECK, &RESUME, &SHOW, &LIST, &CLEAN],
     otherwise: None,
 };
 

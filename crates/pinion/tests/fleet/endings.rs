@@ -1,6 +1,7 @@
 //! Every way a child or a run can end, and that nothing is left of it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -162,7 +163,12 @@ fn heartbeats_keep_nobody_alive_unless_the_plan_says_so() {
 #[test]
 fn what_cannot_be_started_or_says_nothing_is_told() {
     let stage = Stage::offline();
-    let missing = "  - { name: missing, agent: jsonl, prompt: x, command: [/no/such/program] }\n";
+    // A program that is there when the plan is read, and cannot be executed: its interpreter is missing.
+    stage.write("missing.sh", "#!/no/such/interpreter\n");
+    let file = stage.sandbox.work().join("missing.sh");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let missing =
+        "  - { name: missing, agent: jsonl, prompt: x, command: [./missing.sh], retries: 3 }\n";
     let plan = format!(
         "defaults: {{ retries: 0 }}\nchildren:\n{missing}{}{}",
         script("mute", "exit 0"),
@@ -170,11 +176,14 @@ fn what_cannot_be_started_or_says_nothing_is_told() {
     );
     let ran = stage.run(&plan);
     assert_eq!(ran.code, Some(1));
-    assert!(
-        ran.child("missing")["failure"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("/no/such/program cannot be started")
+    let missing = ran.child("missing");
+    let said = missing["failure"]["message"].as_str().unwrap();
+    assert!(said.contains("./missing.sh cannot be started"), "{said}");
+    let tries = missing["attempts"].as_array().map(Vec::len);
+    assert_eq!(
+        tries,
+        Some(1),
+        "a permanent failure is not retried: {missing:#}"
     );
     assert_eq!(ran.child("mute")["failure"]["kind"], "protocol");
     let bad = ran.child("bad");

@@ -23,6 +23,57 @@ fn a_wrong_plan_starts_nothing_and_ends_with_2() {
 }
 
 #[test]
+fn a_missing_program_is_reported_before_anything_starts() {
+    let stage = Stage::offline();
+    stage.write("tool.sh", "#!/bin/sh\n");
+    let plan = "children:\n\
+        \x20 - { name: a, agent: jsonl, prompt: x, command: [/no/such/program] }\n\
+        \x20 - { name: b, agent: jsonl, prompt: x, command: [printnev, PWD] }\n\
+        \x20 - { name: c, agent: jsonl, prompt: x, command: [./tool.sh] }\n\
+        \x20 - { name: d, agent: jsonl, prompt: x, command: [bash, -c, 'touch ran'] }\n\
+        \x20 - { name: e, agent: opencode, prompt: x, env: { PATH: /no/such/path } }\n\
+        \x20 - { name: f, agent: jsonl, prompt: x, model: gone, command: ['tool-{{ model }}'] }\n\
+        judge: { agent: jsonl, prompt: x, command: no-such-judge-program }\n";
+    let ran = stage.run(plan);
+    let checked = stage.verb(&["check", "plan.yaml"]);
+    for ran in [&ran, &checked] {
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        for part in [
+            "plan.yaml:2: there is no program \"/no/such/program\"; install it",
+            "plan.yaml:3: there is no program \"printnev\" on the PATH; did you mean \"printenv\"?",
+            "plan.yaml:4: \"./tool.sh\" is not executable; run `chmod +x`",
+            "plan.yaml:6: agent opencode cannot be started: there is no program \"opencode\" on the PATH",
+            "plan.yaml:7: there is no program \"tool-gone\"",
+            "plan.yaml:8: there is no program \"no-such-judge-program\"",
+            "6 problems in the plan; nothing was started",
+        ] {
+            assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+        }
+    }
+    assert!(!ran.directory.exists());
+    assert!(!stage.sandbox.work().join("ran").exists());
+}
+
+#[test]
+fn a_plan_can_be_checked_without_running_it() {
+    let stage = Stage::offline();
+    stage.write(
+        "plan.yaml",
+        &format!("children:\n{}", script("a", "touch ran")),
+    );
+    let checked = stage.verb(&["check", "plan.yaml"]);
+    assert_eq!(
+        (checked.code, checked.stdout.as_str()),
+        (Some(0), "plan.yaml: 1 child, no problems\n")
+    );
+    assert!(!stage.sandbox.work().join("ran").exists());
+    let unknown = stage.verb(&["chekc", "plan.yaml"]);
+    assert_eq!(unknown.code, Some(2));
+    let hint = "unknown command `fleet chekc`. Did you mean `pinion fleet check`?";
+    assert!(unknown.stderr.contains(hint), "{}", unknown.stderr);
+}
+
+#[test]
 fn a_run_leaves_everything_behind_that_was_promised() {
     let stage = Stage::offline();
     let plan = format!(
