@@ -1,17 +1,16 @@
 //! Files with secrets in them: only their owner may read them, they are replaced as a whole, one writer at a time.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use pinion_files::Replace;
 use pinion_status::{Code, Failure};
 
 /// How long a writer waits for another.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it looks whether the other is done.
-const LOOK: Duration = Duration::from_millis(5);
 /// More than this is no file of ours.
 const LARGEST: u64 = 16 << 20;
 
@@ -76,13 +75,13 @@ impl Content {
 /// The file at `path`; `None` if there is none.
 pub(crate) fn read(path: &Path) -> Result<Option<Content>, Failure> {
     let wrong = |error: io::Error| Failure::io(path.display(), &error);
-    let file = match File::open(path) {
+    let file = match pinion_files::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(wrong(error)),
     };
     let metadata = file.metadata().map_err(wrong)?;
-    if !metadata.is_file() || metadata.size() > LARGEST {
+    if metadata.size() > LARGEST {
         let message = format!("{} is not a file of ours: move it away", path.display());
         return Err(Failure::new(Code::FailedPrecondition, message));
     }
@@ -108,24 +107,10 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<Content>, Failure> {
 ///
 /// For those who hold the [`Lock`] of `path`.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<Stamp, Failure> {
-    let put = || {
-        let unfinished = beside(path, ".unfinished");
-        match fs::remove_file(&unfinished) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&unfinished)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, path)?;
-        File::open(directory(path))?.sync_all()?;
-        file.metadata().map(|metadata| Stamp::of(&metadata))
-    };
-    put().map_err(|error| Failure::io(format_args!("{} cannot be written", path.display()), &error))
+    let put = pinion_files::replace(path, bytes, Replace::PRIVATE)
+        .and_then(|()| fs::metadata(path))
+        .map(|metadata| Stamp::of(&metadata));
+    put.map_err(|error| Failure::io(format_args!("{} cannot be written", path.display()), &error))
 }
 
 /// Makes a directory that only its owner can look into, unless there is one.
@@ -144,32 +129,18 @@ impl Lock {
     /// Waits until nobody else replaces the file at `path`.
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
         let place = beside(path, ".lock");
-        let wrong = |error: io::Error| Failure::io(place.display(), &error);
         make_directory(directory(path))?;
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&place)
-            .map_err(wrong)?;
-        let start = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Self { _held: file }),
-                Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
-                    std::thread::sleep(LOOK);
-                }
-                Err(TryLockError::WouldBlock) => {
-                    let message = format!(
-                        "another process has been changing {} for {} s: try again, or end it",
-                        path.display(),
-                        PATIENCE.as_secs()
-                    );
-                    return Err(Failure::new(Code::Unavailable, message));
-                }
-                Err(TryLockError::Error(error)) => return Err(wrong(error)),
+        match pinion_files::lock(&place, PATIENCE) {
+            Ok(file) => Ok(Self { _held: file }),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                let message = format!(
+                    "another process has been changing {} for {} s: try again, or end it",
+                    path.display(),
+                    PATIENCE.as_secs()
+                );
+                Err(Failure::new(Code::Unavailable, message))
             }
+            Err(error) => Err(Failure::io(place.display(), &error)),
         }
     }
 }
@@ -196,4 +167,30 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifo_instead_of_a_file_neither_blocks_nor_is_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("tokens.json");
+        for fifo in [&path, &beside(&path, ".lock")] {
+            nix::unistd::mkfifo(fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        }
+        for failure in [
+            read(&path).map(drop).unwrap_err(),
+            replace(&path, b"x").map(drop).unwrap_err(),
+            Lock::of(&path).map(drop).unwrap_err(),
+        ] {
+            let message = failure.message;
+            assert!(
+                message.contains("is a FIFO, not a regular file"),
+                "{message}"
+            );
+        }
+        assert!(!path.is_file());
+    }
 }

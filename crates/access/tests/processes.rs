@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ fn what_a_dead_writer_left_is_cleared_away_and_never_read() {
     let root = tempdir().unwrap();
     let store = TokenStore::open(root.path()).unwrap();
     let first = store.mint(NewToken::new(Grant::Super)).unwrap();
-    let unfinished = root.path().join("tokens.json.unfinished");
+    let unfinished = root.path().join(".tokens.json.unfinished");
     fs::write(&unfinished, r#"{"version":1,"tok"#).unwrap();
     let another = TokenStore::open(root.path()).unwrap();
     assert_eq!(another.list().unwrap().len(), 1);
@@ -122,17 +122,33 @@ fn what_a_dead_writer_left_is_cleared_away_and_never_read() {
         .unwrap();
 }
 
+/// Makes a directory below `root` whose path has `length` bytes.
+fn directory_of_length(root: &Path, length: usize) -> PathBuf {
+    let mut path = root.canonicalize().unwrap();
+    loop {
+        match length - path.as_os_str().len() {
+            0 => break,
+            left @ 2..=200 => path.push("x".repeat(left - 1)),
+            _ => path.push("x".repeat(100)),
+        }
+    }
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
 #[test]
 fn a_write_that_fails_changes_nothing() {
     let root = tempdir().unwrap();
     let store = TokenStore::open(root.path()).unwrap();
     let minted = store.mint(NewToken::new(Grant::Super)).unwrap();
     let before = fs::read(root.path().join(TOKENS)).unwrap();
-    // Where the new file is to be written there is something that cannot be removed.
-    fs::create_dir_all(root.path().join("tokens.json.unfinished/full")).unwrap();
+    // The file and its lock can be opened here; the path of the copy that replaces it is longer than the kernel takes.
+    let deep = directory_of_length(root.path(), 4075);
+    fs::copy(root.path().join(TOKENS), deep.join(TOKENS)).unwrap();
+    let store = TokenStore::open(&deep).unwrap();
     store.mint(NewToken::new(Grant::Super)).unwrap_err();
     store.revoke(&minted.record.id).unwrap_err();
-    assert_eq!(fs::read(root.path().join(TOKENS)).unwrap(), before);
+    assert_eq!(fs::read(deep.join(TOKENS)).unwrap(), before);
     assert_eq!(store.list().unwrap().len(), 1);
     Gate::new(Mode::Secured, store)
         .authenticate(Some(minted.token.reveal()), Peer::LOCAL)

@@ -114,7 +114,7 @@ fn the_file_holds_no_token_and_only_its_owner_reads_it() {
             .contains(minted.token.reveal())
         );
     }
-    assert!(!fixture.root.path().join("tokens.json.unfinished").exists());
+    assert!(!fixture.root.path().join(".tokens.json.unfinished").exists());
 }
 
 fn clip(alias: &str) -> Grant {

@@ -33,13 +33,13 @@ impl Book {
     /// Those kept in `directory`. A file that cannot be read is left alone and said.
     pub fn open(directory: &Path) -> Result<Self, Failure> {
         let path = directory.join("schedules.json");
-        let pages = match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+        let pages = match files::read_if_present(&path) {
+            Ok(Some(bytes)) => serde_json::from_slice(&bytes).map_err(|error| {
                 let path = path.display();
                 let message = format!("{path} cannot be read: {error}. Repair or move it away.");
                 Failure::new(Code::DataLoss, message)
             })?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Pages::default(),
+            Ok(None) => Pages::default(),
             Err(error) => return Err(Failure::io(path.display(), &error)),
         };
         Ok(Self {
