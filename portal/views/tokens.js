@@ -79,8 +79,7 @@ async function createToken(page, draw) {
       event.preventDefault();
       fill(failed);
       button.disabled = true;
-      const request = { kind: kind.value, label: label.value.trim() };
-      if (Number(life.value)) request.ttlSeconds = Number(life.value);
+      const request = { kind: kind.value, label: label.value.trim(), ttlSeconds: Number(life.value) };
       if (kind.value === "hub") Object.assign(request, { scope: scope.value.trim(), manage: manage.checked });
       if (kind.value === "clip") request.alias = alias.value;
       try {

@@ -67,6 +67,9 @@ fn is_alias(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(fits)
 }
 
+/// How long a token lasts that a user makes without saying so: 90 days.
+pub const DEFAULT_LIFETIME: Duration = Duration::from_hours(90 * 24);
+
 /// What a token that is to be made is for.
 #[derive(Debug, Clone)]
 pub struct NewToken {
@@ -101,11 +104,10 @@ impl NewToken {
     }
 }
 
-/// Reads how long a token is to last: `90d`, `12h`, `30m`, `45s`, `2w`.
-pub fn parse_lifetime(text: &str) -> Result<Duration, Failure> {
+fn parse_lifetime(text: &str) -> Result<Duration, Failure> {
     let wrong = || {
         Failure::invalid(format!(
-            "{text:?} is not a time to live: write 30m, 12h, 90d or 2w"
+            "{text:?} is not a time after which a token expires: write 30m, 12h, 90d, 2w or never"
         ))
     };
     let trimmed = text.trim();
@@ -131,6 +133,14 @@ pub fn parse_lifetime(text: &str) -> Result<Duration, Failure> {
     seconds.map(Duration::from_secs).ok_or_else(wrong)
 }
 
+/// Reads when a token expires: `never` is `None`, else `90d`, `12h`, `30m`, `45s`, `2w`.
+pub fn parse_expiry(text: &str) -> Result<Option<Duration>, Failure> {
+    if text.trim().eq_ignore_ascii_case("never") {
+        return Ok(None);
+    }
+    parse_lifetime(text).map(Some)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,10 +155,13 @@ mod tests {
             ("90d", 7_776_000),
             (" 2W ", 1_209_600),
         ] {
-            assert_eq!(parse_lifetime(text).unwrap().as_secs(), seconds, "{text}");
+            let lifetime = parse_expiry(text).unwrap();
+            assert_eq!(lifetime, Some(Duration::from_secs(seconds)), "{text}");
         }
+        assert_eq!(parse_expiry(" Never ").unwrap(), None);
         for text in [
             "",
+            "nevr",
             "d",
             "0d",
             "-1d",
@@ -160,7 +173,7 @@ mod tests {
             "36601d",
             "1\u{e9}",
         ] {
-            assert!(parse_lifetime(text).is_err(), "{text}");
+            assert!(parse_expiry(text).is_err(), "{text}");
         }
     }
 
@@ -208,7 +221,7 @@ mod tests {
     proptest! {
         #[test]
         fn lifetimes_never_panic(text in "\\PC{0,30}") {
-            let _ = parse_lifetime(&text);
+            let _ = parse_expiry(&text);
         }
     }
 }

@@ -47,7 +47,7 @@ mod token;
 pub use bootstrap::{Entrance, bootstrap};
 pub use clock::{Clock, Millis};
 pub use gate::{Caller, Gate, Mode, Origin, Peer, Transport, Via};
-pub use grant::{Grant, NewToken, parse_lifetime};
+pub use grant::{DEFAULT_LIFETIME, Grant, NewToken, parse_expiry};
 pub use header::{SESSION_COOKIE, bearer, session_of};
 pub use import::{Import, import_super_token};
 pub use lease::Lease;

@@ -330,11 +330,14 @@ async fn what_cannot_be_installed_is_told_in_words_of_its_source() {
     .unwrap();
     fs::write(
         place.join("a.py"),
-        "import sys\nprint('no milk', file=sys.stderr)\nsys.exit(3)\n",
+        "import sys\nprint('no milk\\nno tea', file=sys.stderr)\nsys.exit(3)\n",
     )
     .unwrap();
     let refused = shop.install(&local(&place), "").await.unwrap_err();
     let message = &*refused.message;
-    assert!(message.ends_with("; its last words: no milk"), "{message}");
+    assert!(
+        message.ends_with("exit code 3\nno milk\nno tea"),
+        "{message}"
+    );
     assert!(!message.contains(".staging-"), "{message}");
 }

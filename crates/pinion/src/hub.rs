@@ -1,9 +1,11 @@
 //! `pinion hub …`: runs a hub, tells about it, ends it, and looks after its tokens.
 
+pub(crate) mod ask;
 pub(crate) mod caller;
 mod help;
 mod import;
 mod join;
+pub(crate) mod login;
 mod mounts;
 pub(crate) mod place;
 pub(crate) mod seat;
@@ -28,6 +30,9 @@ pub(crate) const GROUP: Group = Group {
         &standing::INFO,
         &join::VERB,
         &tokens::VERB,
+        &login::LOGIN,
+        &login::LOGOUT,
+        &login::WHOAMI,
     ],
     otherwise: Some(&serve::VERB),
 };

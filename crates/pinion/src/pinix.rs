@@ -4,7 +4,6 @@
 //! exit code 1.
 
 mod account;
-mod ask;
 mod chat;
 mod config;
 mod registry;
@@ -51,8 +50,9 @@ pub(crate) fn run(link: Link, arguments: &[String]) -> Result<ExitCode, Failure>
     })
 }
 
-/// Where a message says whose help to read, that is the command as it was typed.
+/// A message with the commands that it names, as they are typed here.
 fn hinted(link: Link, message: String) -> String {
+    let message = message.replace("`pinion hub login", "`pinix login");
     let hint = message
         .split_once("See `pinion ")
         .and_then(|(before, rest)| Some((before, rest.split_once(" --help`")?)));

@@ -36,12 +36,15 @@ pub(super) fn not_tried_out(
     let said = said.iter().filter(|line| line.origin != Origin::System);
     let said: Vec<&str> = said.map(|line| &*line.message).collect();
     let last = &said[said.len().saturating_sub(LAST)..];
-    if !last.is_empty() {
-        message.push_str("; its last words: ");
-        message.push_str(&last.join(" / "));
+    // A crash is reported with its last lines.
+    if last.last().is_some_and(|line| !message.contains(line)) {
+        message.push_str("; its last lines:");
+        for line in last {
+            message.extend(["\n", line]);
+        }
     }
     if is_typescript_on_node(package, programs) {
-        message.push_str("; it is written in TypeScript, which needs bun or node 22.18");
+        message.push_str("\nIt is written in TypeScript, which needs bun or node 22.18.");
     }
     ClipError::new(error.code, message)
 }

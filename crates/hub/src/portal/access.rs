@@ -18,7 +18,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use jiff::Timestamp;
 use pinion_access::{
-    Caller, Gate, Grant, Kind, NewToken, Peer, Principal, Record, TokenId, Transport, bearer,
+    Caller, DEFAULT_LIFETIME, Gate, Grant, Kind, NewToken, Peer, Principal, Record, TokenId,
+    Transport, bearer,
 };
 use pinion_connect::Body;
 use pinion_status::{Code, Failure};
@@ -126,7 +127,7 @@ fn require_super(caller: &Caller) -> Result<(), Failure> {
         Principal::Anonymous => Err(not_signed_in()),
         _ => Err(Failure::new(
             Code::PermissionDenied,
-            "tokens are kept with a super token",
+            "managing tokens requires a super token; the owner of the hub has one",
         )),
     }
 }
@@ -252,6 +253,7 @@ struct Wanted {
     scope: String,
     alias: String,
     manage: bool,
+    /// Seconds; 0 never expires.
     ttl_seconds: u64,
     label: String,
 }
@@ -263,7 +265,7 @@ impl Default for Wanted {
             scope: String::new(),
             alias: String::new(),
             manage: false,
-            ttl_seconds: 0,
+            ttl_seconds: DEFAULT_LIFETIME.as_secs(),
             label: String::new(),
         }
     }
@@ -307,7 +309,7 @@ impl Wanted {
             0 => Ok(new),
             seconds @ 1..=LONGEST_LIFE => Ok(new.lasting(Duration::from_secs(seconds))),
             _ => Err(Failure::invalid(
-                "a token lasts at most a hundred years; leave ttlSeconds out for one without an end",
+                "a token lasts at most a hundred years; ttlSeconds 0 makes one that never expires",
             )),
         }
     }

@@ -141,10 +141,12 @@ impl Caller {
                 "the hub at {url} went away before it had answered ({message}). What was asked may have been done."
             ),
             Code::Unauthenticated if self.token.is_none() => format!(
-                "the hub at {url} needs a token. Give one with --auth-token or {CLI_VARIABLE}; `pinion hub token create` makes one."
+                "the hub at {url} needs a token. Log in with `pinion hub login`, or give one with --auth-token or {CLI_VARIABLE}; \
+                 the owner of the hub makes one with `pinion hub token create`."
             ),
             Code::Unauthenticated => format!(
-                "the hub at {url} does not accept this token: {message}. `pinion hub token create` makes another."
+                "the hub at {url} does not accept this token: {message}. The owner of the hub makes another with \
+                 `pinion hub token create`; `pinion hub login` keeps it."
             ),
             _ => message.to_string(),
         };
@@ -158,19 +160,25 @@ pub(crate) fn address(
     root: &Path,
     holder: Option<&Holder>,
 ) -> Result<String, Failure> {
+    let running = || {
+        holder
+            .map_or(DEFAULT_ADDRESS, |holder| &holder.url)
+            .to_owned()
+    };
+    Ok(pointed_at(named, root)?.unwrap_or_else(running))
+}
+
+/// The hub that the user pointed commands at: by a flag, in the environment or in `client.json`.
+pub(crate) fn pointed_at(named: Option<&str>, root: &Path) -> Result<Option<String>, Failure> {
     if let Some(server) = named {
-        return Ok(with_scheme(server));
+        return Ok(Some(with_scheme(server)));
     }
     let set = std::env::var(ADDRESS_VARIABLE).ok();
     if let Some(set) = set.filter(|set| !set.trim().is_empty()) {
-        return Ok(with_scheme(&set));
+        return Ok(Some(with_scheme(&set)));
     }
     let config = ClientConfig::load(root).map_err(failed)?;
-    Ok(match (config.hub, holder) {
-        (Some(hub), _) => with_scheme(&hub),
-        (None, Some(holder)) => holder.url.clone(),
-        (None, None) => DEFAULT_ADDRESS.to_owned(),
-    })
+    Ok(config.hub.as_deref().map(with_scheme))
 }
 
 /// Whom to believe that the hub is the hub.

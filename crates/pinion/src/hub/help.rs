@@ -10,6 +10,7 @@ Usage:
   pinion hub info                        what a hub says of itself
   pinion hub join URL                    offer the clips here to a hub elsewhere, without being one
   pinion hub token create|list|revoke    who may call it
+  pinion hub login, logout, whoami       use a hub elsewhere: keep its address and your token there
 
 Each has --help. The hub's files are in ~/.pinion/hub; --root or PINION_HUB_DIR name another place.
 Clips are looked after with `pinion clip`, called with `pinion invoke`.
@@ -105,17 +106,17 @@ pub(super) const TOKEN: &str = "\
 Who may call the hub.
 
 Usage:
-  pinion hub token create --scope @NAME [--manage] [--ttl 90d] [--label TEXT]
+  pinion hub token create --scope @NAME [--manage] [--expires 90d|never] [--label TEXT]
   pinion hub token create --kind clip --alias ALIAS
   pinion hub token create --kind super
   pinion hub token list
   pinion hub token revoke ID
 
-They work on the hub's files, whether it runs or not; --root names another place than ~/.pinion/hub. With --server
-URL they ask a hub elsewhere, which wants a super token for it (--auth-token).
+They work on the files of the hub in ~/.pinion/hub or --root, whether it runs or not. With --server URL, PINIX_URL or
+after `pinion hub login` they ask that hub, which requires a super token.
 
 Examples:
-  pinion hub token create --scope @ann --ttl 30d --label \"Ann's laptop\"
+  pinion hub token create --scope @ann --expires 30d --label \"Ann's laptop\"
   pinion hub token revoke k3v9q2mz
 ";
 
@@ -131,12 +132,12 @@ Usage:
   --scope @NAME          who the user is
   --alias ALIAS          which clip it is
   --manage               the user may also install, remove and bind
-  --ttl TIME             how long it is good: 12h, 90d, 2w; for ever without it
+  --expires TIME         when it expires: after 12h, 30d or 2w, or never; 90d without the flag (--ttl is the same)
   --label TEXT           what it is for, shown in lists
   --root DIR, --server URL, --auth-token TOKEN, --json
 
 Examples:
-  pinion hub token create --scope @ann --manage --ttl 90d
+  pinion hub token create --scope @ann --manage --expires 30d
   PINIX_TOKEN=$(pinion hub token create --scope @ci | jq -r .token)
 ";
 
@@ -159,6 +160,26 @@ Usage:
 
 Examples:
   pinion hub token revoke k3v9q2mz
+";
+
+pub(super) const LOGIN: &str = "\
+Keeps the address of a hub and your token for it in client.json. Later commands call that hub with that token.
+
+Usage:
+  pinion hub login --server URL [--token TOKEN]
+  pinion hub whoami                      print @name; exit code 1 without a login
+  pinion hub logout                      forget the token
+
+  --server URL   the hub, else PINIX_URL, else the hub of the last login
+  --token TOKEN  the token that the owner of the hub made for you with `pinion hub token create`. Without the
+                 flag, pinion asks for it or reads it from standard input; other users see command lines
+  --root DIR     where client.json is: ~/.pinion/hub, or PINION_HUB_DIR
+
+The hub checks the token first. It is sent over https only, or to this machine.
+
+Examples:
+  pinion hub login --server https://hub.example.org
+  pinion hub login --server https://hub.example.org < token.txt
 ";
 
 pub(super) const JOIN: &str = "\

@@ -1,10 +1,11 @@
-//! `hub token`: who may call the hub. Works on the hub's files, whether it runs or not, or on a hub elsewhere.
+//! `hub token`: who may call the hub. Works on the hub's files, whether it runs or not, or asks the hub that commands are
+//! pointed at.
 
 mod keeper;
 
 use std::process::ExitCode;
 
-use pinion_access::{Grant, Kind, parse_lifetime};
+use pinion_access::{DEFAULT_LIFETIME, Grant, Kind, parse_expiry};
 use serde_json::{Value, json};
 
 use self::keeper::{Keeper, Wish};
@@ -41,6 +42,7 @@ const CREATE: Verb = Verb {
             Flag::valued("--scope"),
             Flag::valued("--alias"),
             Flag::bare("--manage"),
+            Flag::valued("--expires"),
             Flag::valued("--ttl"),
             Flag::valued("--label"),
         ],
@@ -75,17 +77,25 @@ fn create(line: &Line) -> Result<ExitCode, Failure> {
     };
     let manage = line.has("--manage");
     let grant = Grant::from_words(kind, line.value("--scope"), line.value("--alias"), manage);
-    let lifetime = line.value("--ttl").map(parse_lifetime).transpose();
+    if line.has("--expires") && line.has("--ttl") {
+        return Err(line.wrong("--expires and --ttl are the same; give one of them"));
+    }
+    let lifetime = match line.value("--expires").or(line.value("--ttl")) {
+        Some(text) => parse_expiry(text).map_err(wrong)?,
+        None => Some(DEFAULT_LIFETIME),
+    };
     let wish = Wish {
         grant: grant.map_err(wrong)?,
-        lifetime: lifetime.map_err(wrong)?,
+        lifetime,
         label: line.value("--label").unwrap_or_default().to_owned(),
     };
     let told = Keeper::of(line)?.make(wish)?;
     match Shape::of(line) {
         Shape::Json => out(&format!("{told}\n")),
         Shape::Table => {
-            eprintln!("Token {}. It is shown this once:", text(&told, "id"));
+            let id = text(&told, "id");
+            let expires = minute(text(&told, "expires"), "never");
+            eprintln!("Token {id}, expires: {expires}. It is shown this once:");
             out(&format!("{}\n", text(&told, "token")))
         }
     }
@@ -117,11 +127,7 @@ fn row(token: &Value) -> Vec<String> {
         "" => text(token, "scope"),
         alias => alias,
     };
-    // Times are as RFC 3339 has them; to the minute is enough here.
-    let time = |key: &str, otherwise: &str| match text(token, key) {
-        "" => otherwise.to_owned(),
-        time => time.chars().take(16).collect::<String>().replace('T', " "),
-    };
+    let time = |key: &str, otherwise: &str| minute(text(token, key), otherwise);
     vec![
         text(token, "id").to_owned(),
         kind.to_owned(),
@@ -131,6 +137,14 @@ fn row(token: &Value) -> Vec<String> {
         time("lastUsed", "-"),
         text(token, "label").to_owned(),
     ]
+}
+
+/// An RFC 3339 time to the minute, or `otherwise` if there is none.
+fn minute(time: &str, otherwise: &str) -> String {
+    match time {
+        "" => otherwise.to_owned(),
+        time => time.chars().take(16).collect::<String>().replace('T', " "),
+    }
 }
 
 fn revoke(line: &Line) -> Result<ExitCode, Failure> {

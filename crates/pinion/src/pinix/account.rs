@@ -6,15 +6,16 @@
 use std::process::ExitCode;
 
 use pinion_access::Token;
-use pinion_access::client::{ClientConfig, Credential, Credentials, User};
+use pinion_access::client::{Credential, Credentials};
 use pinion_clip::registry::{Accounts, Address, Confirmation, Login, Slip};
 use pinion_status::Code;
 use tokio::time::Instant;
 
-use super::ask::{Answer, given_or_asked};
 use super::registry::{named_registry, registry_address};
 use crate::commands::out;
 use crate::failure::Failure;
+use crate::hub::ask::{Answer, given_or_asked};
+use crate::hub::login::{at, keep, logout, nobody, whoami, with_token};
 use crate::hub::show::plain;
 use crate::hub::{caller, failed, place};
 use crate::verb::{Flag, Line, Verb};
@@ -181,24 +182,6 @@ fn service(line: &Line) -> Result<Option<Address>, Failure> {
     named.map(|named| named.parse().map_err(failed)).transpose()
 }
 
-/// Whoever has a token already is asked for no more; a service says who that is.
-fn with_token(token: &str, service: Option<&Address>) -> Result<Login, Failure> {
-    let token = pinion_clip::Token::new(token.trim());
-    let username = match service {
-        Some(service) => {
-            let accounts = Accounts::at(service, Some(token.clone())).map_err(failed)?;
-            caller::wait(async { accounts.name().await.map_err(failed) })?
-        }
-        None => String::new(),
-    };
-    Ok(Login {
-        token,
-        username,
-        scope: None,
-        hub: None,
-    })
-}
-
 /// Shows where to confirm, and waits for it.
 async fn confirmed(accounts: &Accounts) -> Result<Login, Failure> {
     let slip = accounts.slip().await.map_err(failed)?;
@@ -224,67 +207,6 @@ async fn confirmed(accounts: &Accounts) -> Result<Login, Failure> {
     Err(Failure::failed(
         "Error: nobody has confirmed it in time. Run `pinix login` again.",
     ))
-}
-
-/// Keeps a login for hubs.
-fn keep(line: &Line, login: Login) -> Result<ExitCode, Failure> {
-    let root = place::root(line)?;
-    std::fs::create_dir_all(&root)?;
-    let token = Token::given(login.token.reveal())
-        .ok_or_else(|| Failure::failed("Error: the token is empty."))?;
-    let Login {
-        username,
-        scope,
-        hub,
-        ..
-    } = login;
-    let scope = scope.and_then(|scope| scope.parse().ok());
-    let user = (!username.is_empty()).then(|| User {
-        username: username.clone(),
-        scope,
-    });
-    let kept = ClientConfig::update(&root, |config| {
-        config.hub_token = Some(token);
-        config.user = user;
-        if let Some(hub) = hub {
-            config.hub = Some(hub);
-        }
-    });
-    kept.map_err(failed)?;
-    match username.as_str() {
-        "" => out("The token is kept. Nobody was asked whose it is.\n"),
-        name => out(&format!("Logged in as {}.\n", at(name))),
-    }
-}
-
-fn logout(line: &Line) -> Result<ExitCode, Failure> {
-    line.exactly::<0>()?;
-    let root = place::root(line)?;
-    if !root.exists() {
-        return out("Nobody was logged in.\n");
-    }
-    let mut was_there = false;
-    let forgotten = ClientConfig::update(&root, |config| {
-        was_there = config.hub_token.take().is_some();
-        config.user = None;
-    });
-    forgotten.map_err(failed)?;
-    out(match was_there {
-        true => "Logged out.\n",
-        false => "Nobody was logged in.\n",
-    })
-}
-
-fn whoami(line: &Line) -> Result<ExitCode, Failure> {
-    line.exactly::<0>()?;
-    let config = ClientConfig::load(&place::root(line)?).map_err(failed)?;
-    match (config.hub_token, config.user) {
-        (Some(_), Some(user)) => out(&format!("{}\n", at(&user.username))),
-        (Some(_), None) => Err(Failure::failed(
-            "Error: there is a token, but it is not known whose. `pinix login --token` with --server asks.",
-        )),
-        (None, _) => Err(nobody("pinix login")),
-    }
 }
 
 fn hub_login(line: &Line) -> Result<ExitCode, Failure> {
@@ -386,14 +308,4 @@ fn registry_whoami(line: &Line) -> Result<ExitCode, Failure> {
     let accounts = Accounts::at(&address, Some(token)).map_err(failed)?;
     let name = caller::wait(async { accounts.name().await.map_err(failed) })?;
     out(&format!("{}\n", at(&name)))
-}
-
-fn nobody(command: &str) -> Failure {
-    Failure::failed(format!(
-        "Error: nobody is logged in. `{command}` does that."
-    ))
-}
-
-fn at(name: &str) -> String {
-    format!("@{}", plain(name.trim_start_matches('@')))
 }

@@ -177,6 +177,90 @@ fn a_hub_knows_whose_its_tokens_are() {
 }
 
 #[test]
+fn a_second_person_logs_in_and_later_commands_use_the_hub() {
+    let owner = Home::new();
+    let hub = owner.serve_probe();
+    let made = owner.run(&["hub", "token", "create", "--scope", "@cy"]);
+    let made = made.json();
+    let token = made["token"].as_str().unwrap();
+
+    let home = Home::new();
+    let said = home.run(&["hub", "login"]).failed(2);
+    assert!(said.contains("--server"), "{said}");
+    let login = ["hub", "login", "--server", &hub.url];
+    let wrong = home.run_fed("pinion", &login, b"pnx_nobody\n").failed(1);
+    assert!(
+        wrong.contains("does not accept this token") && !wrong.contains("pnx_nobody"),
+        "{wrong}"
+    );
+    assert!(!home.root().join("client.json").exists());
+    let fed = home.run_fed("pinion", &login, format!("{token}\n").as_bytes());
+    assert_eq!(fed.fine(), "Logged in as @cy.\n");
+    let client = kept(&home, "client.json");
+    assert_eq!(
+        (&client["hub"], &client["hub_token"]),
+        (&json!(hub.url), &json!(token))
+    );
+    assert_eq!(home.run(&["hub", "whoami"]).fine(), "@cy\n");
+    let echoed = home.run(&["invoke", "probe", "echo", "--title", "x"]);
+    assert_eq!(echoed.json(), json!({"title": "x"}));
+
+    // A new token goes to the hub of the last login.
+    let again = home.run(&["hub", "login", "--token", token]);
+    assert_eq!(again.fine(), "Logged in as @cy.\n");
+    assert_eq!(home.run(&["hub", "logout"]).fine(), "Logged out.\n");
+    let said = home.run(&["hub", "whoami"]).failed(1);
+    assert!(said.contains("`pinion hub login`"), "{said}");
+    let said = home.run(&["clip", "list"]).failed(1);
+    assert!(said.contains("`pinion hub login`"), "{said}");
+}
+
+#[test]
+fn tokens_are_made_by_the_hub_that_a_client_is_logged_in_to() {
+    let owner = Home::new();
+    let hub = owner.serve_probe();
+    let make = |kind: &[&str]| {
+        let words = [&["hub", "token", "create"], kind].concat();
+        owner.run(&words).json()["token"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let home = Home::new();
+    let create = ["hub", "token", "create", "--scope", "@dee"];
+    let log_in = |token: &str| {
+        let login = ["hub", "login", "--server", &hub.url, "--token", token];
+        home.run(&login).fine()
+    };
+    // The settings of a client do not make a hub.
+    std::fs::create_dir_all(home.root()).unwrap();
+    let said = home.run(&create).failed(1);
+    assert!(
+        said.contains("no hub in") && said.contains("`pinion hub login`"),
+        "{said}"
+    );
+
+    log_in(&make(&["--scope", "@cy"]));
+    let said = home.run(&create).failed(1);
+    assert!(said.contains("requires a super token"), "{said}");
+
+    log_in(&make(&["--kind", "super"]));
+    let made = home.run(&create).json();
+    let token = made["token"].as_str().unwrap();
+    let echoed = owner.run(&[
+        "invoke",
+        "--auth-token",
+        token,
+        "probe",
+        "echo",
+        "--title",
+        "x",
+    ]);
+    assert_eq!(echoed.json(), json!({"title": "x"}));
+    assert!(!home.root().join("tokens.json").exists());
+}
+
+#[test]
 fn passwords_and_tokens_do_not_travel_in_clear() {
     let home = Home::new();
     let account = ["--username", "a", "--password", "b", "--registry"];

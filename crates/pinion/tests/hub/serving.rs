@@ -184,6 +184,37 @@ fn tokens_are_listed_without_themselves_and_revoked_while_it_runs() {
 }
 
 #[test]
+fn tokens_expire_after_ninety_days_unless_told_otherwise() {
+    let home = Home::new();
+    let _hub = home.serve();
+    let days = |flags: &[&str]| {
+        let mut words = vec!["hub", "token", "create", "--scope", "@ann"];
+        words.extend(flags);
+        let made = home.run(&words).json();
+        let time = |name: &str| made[name].as_str()?.parse::<jiff::Timestamp>().ok();
+        let (created, expires) = (time("created").unwrap(), time("expires")?);
+        Some(expires.duration_since(created).as_hours() / 24)
+    };
+    assert_eq!(days(&[]), Some(90));
+    assert_eq!(days(&["--expires", "30d"]), Some(30));
+    assert_eq!(days(&["--ttl", "2w"]), Some(14));
+    assert_eq!(days(&["--expires", "never"]), None);
+    for (flags, hint) in [
+        (&["--expires", "nevr"][..], "30m, 12h, 90d, 2w or never"),
+        (&["--expires", "1d", "--ttl", "1d"], "one of them"),
+    ] {
+        let mut words = vec!["hub", "token", "create", "--scope", "@ann"];
+        words.extend(flags);
+        let said = home.run(&words).failed(2);
+        assert!(said.contains(hint), "{said}");
+    }
+    let listed = home.run(&["hub", "token", "list"]).json();
+    let local = &listed[0];
+    assert_eq!(local["label"], "local command line", "{listed}");
+    assert!(local.get("expires").is_none(), "{listed}");
+}
+
+#[test]
 fn tokens_of_a_hub_elsewhere_are_kept_with_a_super_token() {
     let home = Home::new();
     let hub = home.serve();

@@ -262,7 +262,13 @@ fn tokens_that_make_no_sense_are_not_made() {
         (&made["kind"], &made["alias"]),
         (&json!("clip"), &json!("my-todo"))
     );
-    assert!(made.get("expires").is_none());
+    let times = ["created", "expires"]
+        .map(|name| made[name].as_str().unwrap().parse::<Timestamp>().unwrap());
+    let days = times[1].duration_since(times[0]).as_hours() / 24;
+    assert_eq!(days, 90, "unless the caller says otherwise");
+    let endless = json!({"kind": "super", "ttlSeconds": 0});
+    let (_, made) = desk.as_super("POST /auth/tokens", &endless).unwrap();
+    assert!(made.get("expires").is_none(), "{made}");
 }
 
 #[test]

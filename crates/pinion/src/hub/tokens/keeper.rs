@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pinion_access::{Grant, Minted, NewToken, TokenId, TokenStore};
+use pinion_access::{Grant, LOCAL_TOKEN, Minted, NewToken, TOKENS, TokenId, TokenStore};
 use pinion_connect::{Code, Failure as Refusal};
 use pinion_llm::{FetchRequest, Fetcher, Redirect};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::hub::caller::{self, Caller};
+use crate::hub::seat::{Holder, pid_file};
 use crate::hub::{failed, place};
 use crate::verb::Line;
 
@@ -19,6 +20,7 @@ const LONGEST: usize = 16 * 1024 * 1024;
 /// What a token is to be.
 pub(super) struct Wish {
     pub grant: Grant,
+    /// `None` never expires.
     pub lifetime: Option<Duration>,
     pub label: String,
 }
@@ -32,15 +34,19 @@ pub(super) enum Keeper {
 }
 
 impl Keeper {
-    /// The hub that `--server` names, else the files.
+    /// The hub that commands are pointed at, else the files of the hub here.
     pub fn of(line: &Line) -> Result<Self, Failure> {
-        if line.has("--server") {
+        let root = place::root(line)?;
+        let own = Holder::at(&pid_file(&root)).map(|holder| holder.url);
+        let pointed_at = caller::pointed_at(line.value("--server"), &root)?;
+        if line.has("--server") || (pointed_at.is_some() && pointed_at != own) {
             return Ok(Self::Hub(Caller::of(line)?));
         }
-        let root = place::root(line)?;
-        if !root.is_dir() {
+        // A directory that only has the settings of a client is not a hub: no hub would know its tokens.
+        if !root.join(TOKENS).exists() && !root.join(LOCAL_TOKEN).exists() {
             return Err(Failure::failed(format!(
-                "Error: there is no hub in {}. `pinion hub serve` makes one; --root names another place, --server a hub elsewhere.",
+                "Error: there is no hub in {}. For a hub elsewhere, name it with --server or log in with `pinion hub login`. \
+                 `pinion hub serve` makes one here; --root names another directory.",
                 root.display()
             )));
         }
@@ -74,9 +80,7 @@ impl Keeper {
                 if let Some(alias) = alias {
                     asked["alias"] = json!(alias);
                 }
-                if let Some(lifetime) = wish.lifetime {
-                    asked["ttlSeconds"] = lifetime.as_secs().into();
-                }
+                asked["ttlSeconds"] = wish.lifetime.map_or(0, |time| time.as_secs()).into();
                 ask(caller, "POST", "", Some(&asked))
             }
         }

@@ -8,13 +8,13 @@ use crate::failure::Failure;
 
 /// Asks for something; nothing is shown of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Shown,
     Hidden,
 }
 
 /// What a flag said, else what is answered.
-pub(super) fn given_or_asked(
+pub(crate) fn given_or_asked(
     given: Option<&str>,
     what: &str,
     flag: &str,
