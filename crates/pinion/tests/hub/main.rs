@@ -14,6 +14,7 @@ mod gateway;
 mod issuers;
 mod joining;
 mod links;
+mod memory;
 mod schedules;
 #[path = "../../../clip/tests/common/server.rs"]
 mod server;
