@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -90,6 +91,8 @@ pub(crate) struct Call {
     pub(crate) line: Bytes,
     pub(crate) deadline: Option<Instant>,
     limits: Arc<Limits>,
+    /// Bytes of all answers of the clip that wait to be read.
+    unread: Arc<AtomicUsize>,
     progress: Mutex<Progress>,
 }
 
@@ -145,12 +148,14 @@ impl Call {
         line: Vec<u8>,
         deadline: Option<Instant>,
         limits: Arc<Limits>,
+        unread: Arc<AtomicUsize>,
     ) -> Self {
         Self {
             id,
             line: line.into(),
             deadline,
             limits,
+            unread,
             progress: Mutex::default(),
         }
     }
@@ -166,6 +171,12 @@ impl Call {
         let most = match is_alone {
             true => limits.chunk_bytes.min(limits.ahead),
             false => limits.chunk_bytes,
+        };
+        // Callers that do not read must not fill the memory by their number.
+        let most = if self.unread.load(Ordering::Relaxed) < limits.unread {
+            most
+        } else {
+            most.min(limits.unread_share)
         };
         let mut progress = self.progress();
         progress.touched = true;
@@ -190,6 +201,7 @@ impl Call {
         }
         progress.bytes += length;
         progress.chunks.push_back(chunk);
+        self.unread.fetch_add(length, Ordering::Relaxed);
         wake(progress);
         Push::Taken
     }
@@ -210,6 +222,7 @@ impl Call {
         let mut progress = self.progress();
         if progress.end.is_none() {
             progress.bytes += chunk.len();
+            self.unread.fetch_add(chunk.len(), Ordering::Relaxed);
             progress.chunks.push_back(chunk);
             progress.end = Some(Ok(()));
             wake(progress);
@@ -244,6 +257,13 @@ impl Call {
 
     pub(crate) fn resent(&self) -> bool {
         self.progress().resent
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let left = self.progress().bytes;
+        self.unread.fetch_sub(left, Ordering::Relaxed);
     }
 }
 
@@ -321,6 +341,7 @@ impl Stream for ChunkStream {
         let mut progress = stream.call.progress();
         if let Some((chunk, is_roomy)) = progress.pop() {
             drop(progress);
+            stream.call.unread.fetch_sub(chunk.len(), Ordering::Relaxed);
             if is_roomy && let Some(shared) = stream.shared.upgrade() {
                 shared.room.notify_one();
             }
@@ -357,7 +378,7 @@ mod tests {
 
     /// Fills a call until a part is refused: how many were taken, and how many must be read before somebody is told of room.
     fn taken_and_read(is_alone: bool, length: usize) -> (usize, usize) {
-        let call = Call::new("1".into(), Vec::new(), None, Arc::default());
+        let call = Call::new("1".into(), Vec::new(), None, Arc::default(), Arc::default());
         let chunk = Bytes::from(vec![b'x'; length]);
         let push = || matches!(call.push(chunk.clone(), is_alone), Push::Taken);
         let taken = (0..).take_while(|_| push()).count();
@@ -376,5 +397,30 @@ mod tests {
     fn with_others_behind_it_a_call_has_room_for_more_and_waits_for_any() {
         assert_eq!(taken_and_read(false, 64 * 1024), (128, 1));
         assert_eq!(taken_and_read(false, 10), (256, 1));
+    }
+    #[test]
+    fn calls_have_room_for_little_while_the_clip_has_much_that_is_unread() {
+        let (limits, unread) = (Arc::<Limits>::default(), Arc::<AtomicUsize>::default());
+        let call = || Call::new("1".into(), Vec::new(), None, limits.clone(), unread.clone());
+        let fill = |call: &Call| {
+            let chunk = Bytes::from(vec![b'x'; 64 * 1024]);
+            let push = || matches!(call.push(chunk.clone(), false), Push::Taken);
+            (0..).take_while(|_| push()).count()
+        };
+        let mut calls: Vec<Call> = Vec::new();
+        while unread.load(Ordering::Relaxed) < limits.unread {
+            calls.push(call());
+            assert_eq!(fill(&calls[calls.len() - 1]), 128);
+        }
+        assert_eq!(calls.len() * limits.chunk_bytes, limits.unread);
+        assert_eq!(fill(&call()), 1, "one part always fits");
+        calls.pop();
+        assert_eq!(
+            fill(&call()),
+            128,
+            "the room of a call is free when it is gone"
+        );
+        drop(calls);
+        assert_eq!(unread.load(Ordering::Relaxed), 0);
     }
 }

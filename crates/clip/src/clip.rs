@@ -301,7 +301,9 @@ impl Clip {
             return Err(ClipError::new(Code::ResourceExhausted, message));
         }
         let limits = self.shared.limits.clone();
-        let call = Arc::new(Call::new(id, line, invocation.deadline, limits));
+        let unread = self.shared.unread.clone();
+        let call = Call::new(id, line, invocation.deadline, limits, unread);
+        let call = Arc::new(call);
         let start = self.shared.submit(call.clone())?;
         self.begin(start);
         Ok(ChunkStream::new(call, &self.shared, invocation.cancel))

@@ -13,7 +13,11 @@ pub struct Limits {
     pub chunks: usize,
     /// Bytes of one answer that wait to be read.
     pub chunk_bytes: usize,
-    /// The same while nobody else waits for the process, which then waits for its caller.
+    /// Bytes of all answers of the clip that wait to be read before each has `unread_share` and not `chunk_bytes`.
+    pub unread: usize,
+    /// Bytes of one answer that wait to be read while `unread` are waiting.
+    pub unread_share: usize,
+    /// Bytes of one answer that wait to be read while nobody else waits for the process, which then waits for its caller.
     pub ahead: usize,
     /// How long others wait, in all, for a caller that does not read before its call is cancelled.
     pub patience: Duration,
@@ -61,6 +65,8 @@ impl Default for Limits {
             waiting: 4096,
             chunks: 256,
             chunk_bytes: 8 * MIB,
+            unread: 128 * MIB,
+            unread_share: 16 * 1024,
             ahead: MIB / 2,
             patience: Duration::from_millis(250),
             line_in: 32 * MIB,

@@ -8,7 +8,7 @@ mod departed;
 mod ending;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -32,6 +32,8 @@ pub(crate) use ending::{Crashes, End};
 pub(crate) struct Shared {
     pub(crate) config: ClipConfig,
     pub(crate) limits: Arc<Limits>,
+    /// Bytes of all answers that wait to be read.
+    pub(crate) unread: Arc<AtomicUsize>,
     pub(crate) log: Arc<ClipLog>,
     pub(crate) outward: Arc<dyn Outward>,
     pub(crate) snapshot: watch::Sender<Snapshot>,
@@ -164,6 +166,7 @@ impl Shared {
         Arc::new(Self {
             config,
             limits,
+            unread: Arc::default(),
             log,
             outward,
             snapshot,
@@ -289,10 +292,8 @@ impl Shared {
     /// Too much of its answer waits to be read, and others wait behind it.
     pub(crate) fn overflow(&self, call: &Call) {
         let message = format!(
-            "the answer of clip \"{}\" was not read fast enough: more than {} parts or {} bytes of it were waiting",
+            "the answer of clip \"{}\" was not read fast enough, while others waited for the clip",
             self.alias(),
-            self.limits.chunks,
-            self.limits.chunk_bytes
         );
         let error = ClipError::new(Code::ResourceExhausted, message);
         self.give_up(&mut self.state(), call, None, error);

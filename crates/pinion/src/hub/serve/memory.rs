@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 /// How often to look.
-const INTERVAL: Duration = Duration::from_secs(5);
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Trims the heap while it is large, for as long as the hub runs.
 pub(super) async fn trim_when_large() {
