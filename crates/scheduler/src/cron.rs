@@ -26,11 +26,38 @@ pub(crate) fn parse(text: &str) -> Result<Cron, Failure> {
         .build();
     let cron = parser
         .parse(text)
-        .map_err(|error| wrong(error.to_string().trim_end_matches('.')))?;
+        .map_err(|_| wrong(&problem(&parser, text)))?;
     // The thirtieth of February is well written and never comes.
     match next(&cron, &pinion_zones::now()) {
         Some(_) => Ok(cron),
         None => Err(wrong("there is no such time")),
+    }
+}
+
+/// The field of a line that cannot be read. The parser's own errors name its internals.
+fn problem(parser: &CronParser, text: &str) -> String {
+    const FIELDS: [&str; 6] = ["second", "minute", "hour", "day", "month", "weekday"];
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let Some(names) = FIELDS
+        .len()
+        .checked_sub(fields.len())
+        .filter(|missing| *missing < 2)
+        .and_then(|missing| FIELDS.get(missing..))
+    else {
+        return match fields.len() {
+            1 => "it has 1 field".to_owned(),
+            count => format!("it has {count} fields"),
+        };
+    };
+    let alone = |at: usize| {
+        let mut line = vec!["*"; fields.len()];
+        line[at] = fields[at];
+        line.join(" ")
+    };
+    let bad = (0..fields.len()).find(|at| parser.parse(&alone(*at)).is_err());
+    match bad {
+        Some(at) => format!("the {} {:?} is not valid", names[at], fields[at]),
+        None => "the fields do not fit together".to_owned(),
     }
 }
 
@@ -53,6 +80,27 @@ mod tests {
         let now = now.to_zoned(zone.clone()).unwrap();
         let next = next(&parse(line).unwrap(), &now).unwrap();
         next.to_zoned(zone.clone()).strftime("%F %T").to_string()
+    }
+
+    #[test]
+    fn an_error_names_the_field() {
+        for (line, words) in [
+            (
+                "",
+                "\"\" is not a time as cron writes it: it has 0 fields. ",
+            ),
+            ("noon", "it has 1 field. It has five"),
+            ("* * *", "it has 3 fields. "),
+            ("* * * * * * *", "it has 7 fields. "),
+            ("99 * * * *", "the minute \"99\" is not valid. "),
+            ("0 25 * * *", "the hour \"25\" is not valid. "),
+            ("0 0 * foo *", "the month \"foo\" is not valid. "),
+            ("77 0 0 * * *", "the second \"77\" is not valid. "),
+            ("0 0 30 2 *", "there is no such time. "),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.message.contains(words), "{line}: {}", error.message);
+        }
     }
 
     #[test]
