@@ -107,7 +107,17 @@ fn describe(line: &Line, caller: &Caller, alias: &str, words: &Words) -> Result<
     }
     let mut manifest = caller::wait(manifest(caller, alias))?;
     if let Some(command) = &words.command {
+        let names = manifest.commands.iter().map(|it| &*it.name);
+        let meant = pinion_spelling::nearest(command, names).map(str::to_owned);
+        let lists_any = !manifest.commands.is_empty();
         manifest.commands.retain(|it| it.name == *command.as_str());
+        if lists_any && manifest.commands.is_empty() {
+            let hint = meant.map(|name| format!("; did you mean \"{name}\"?"));
+            return Err(Failure::failed(format!(
+                "Error: clip \"{alias}\" has no command \"{command}\"{}",
+                hint.unwrap_or_default()
+            )));
+        }
     }
     out(&crate::clip::described(&manifest))
 }

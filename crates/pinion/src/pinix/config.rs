@@ -62,9 +62,21 @@ fn change(line: &Line) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         ["set", name, _] => Err(unknown(name)),
-        _ => Err(Failure::failed(
-            "Error: something is missing. See `pinix config --help`.",
+        ["set", name] => Err(Failure::failed(format!(
+            "Error: the value of {name} is missing: pinix config set {name} VALUE"
+        ))),
+        ["get"] | ["set"] => Err(Failure::failed(
+            "Error: name a setting: registry, hub or hub-token. See `pinix config --help`.",
         )),
+        [] => Err(Failure::failed(
+            "Error: use `pinix config get NAME` or `pinix config set NAME VALUE`. See `pinix config --help`.",
+        )),
+        ["get", _, extra, ..] | ["set", _, _, extra, ..] => Err(Failure::failed(format!(
+            "Error: unexpected argument \"{extra}\". See `pinix config --help`."
+        ))),
+        [other, ..] => Err(Failure::failed(format!(
+            "Error: unknown command \"{other}\"; use get or set. See `pinix config --help`."
+        ))),
     }
 }
 
