@@ -49,8 +49,12 @@ impl Command {
                 )
             }),
         );
-        let mut groups: Vec<Group> = built_ins.iter().map(|option| option.group).collect();
-        groups.dedup();
+        let mut groups: Vec<Group> = Vec::new();
+        for option in built_ins {
+            if !groups.contains(&option.group) {
+                groups.push(option.group);
+            }
+        }
         for group in groups {
             if level == HelpLevel::Short && !group.is_common() {
                 continue;

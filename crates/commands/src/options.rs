@@ -46,7 +46,7 @@ const fn with(mut option: BuiltIn, default: &'static str) -> BuiltIn {
     option
 }
 
-const BACKENDS: &[&str] = &["", "disabled", "memory", "sqlite", "postgres", "mysql"];
+const BACKENDS: &[&str] = &["", "disabled", "memory", "sqlite", "postgres"];
 const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 use Group::{

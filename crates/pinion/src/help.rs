@@ -305,7 +305,10 @@ What is kept:
   --turns-dsn, --timeline-dsn DSN
                              the same in PostgreSQL: postgres://user@host/database
 
-Without a key and without a profile the built-in offline/demo model answers. --tools read,bash lets the model call tools.
+Which model answers:
+  --model NAME               a model, as `pinion --model` takes it; offline/demo is built in and needs no key
+  --profile NAME             a profile; without either, a model that has a key
+  --tools read,bash          tools the model may call
 
 Examples:
   pinion run-command greet.yaml --name Ada

@@ -109,7 +109,9 @@ pub enum RequestKind {
     Snapshot,
     /// End the process.
     Shutdown,
-    /// Nothing that is known.
+    /// A request this protocol does not have, by its name.
+    Unknown(String),
+    /// The line names no request.
     Empty,
 }
 
@@ -135,9 +137,17 @@ impl Refusal {
         }
     }
 
-    /// For a request that asks nothing, once the active run is over.
-    pub fn unknown_request() -> Self {
+    /// For a line that names no request, once the active run is over. The words are Pinocchio's, which clients compare.
+    pub fn empty_request() -> Self {
         Self::failed(Code::UnknownRequest, "request oneof is empty")
+    }
+
+    /// For a request this protocol does not have, once the active run is over.
+    pub fn unknown_request(name: &str) -> Self {
+        Self::failed(
+            Code::UnknownRequest,
+            format!("unknown request {name:?}; use submit, cancel, snapshot or shutdown"),
+        )
     }
 
     /// The frames that tell of it.
@@ -179,7 +189,10 @@ pub fn decode(line: &[u8]) -> Result<Option<Request>, Refusal> {
         Some(rpc_request_line::Request::Cancel(_)) => RequestKind::Cancel,
         Some(rpc_request_line::Request::Snapshot(_)) => RequestKind::Snapshot,
         Some(rpc_request_line::Request::Shutdown(_)) => RequestKind::Shutdown,
-        None => RequestKind::Empty,
+        None => match unknown_member(line) {
+            Some(name) => RequestKind::Unknown(name),
+            None => RequestKind::Empty,
+        },
     };
     let request_id = match decoded.request_id.trim() {
         "" => ids::new_id().into(),
@@ -190,6 +203,29 @@ pub fn decode(line: &[u8]) -> Result<Option<Request>, Refusal> {
         request_id,
         kind,
     }))
+}
+
+/// The members of a request, as protobuf's JSON spells them.
+const MEMBERS: [&str; 9] = [
+    "version",
+    "sessionId",
+    "session_id",
+    "requestId",
+    "request_id",
+    "submit",
+    "cancel",
+    "snapshot",
+    "shutdown",
+];
+
+/// The longest unknown name that an error repeats, in characters.
+const NAME_SHOWN: usize = 40;
+
+/// The first member of a line that a request does not have.
+fn unknown_member(line: &[u8]) -> Option<String> {
+    let members: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(line).ok()?;
+    let name = members.keys().find(|name| !MEMBERS.contains(&&***name))?;
+    Some(name.chars().take(NAME_SHOWN).collect())
 }
 
 /// Whether a submit is being served.
@@ -242,7 +278,7 @@ impl Binding {
     /// Whether `request` may be served: whose frames its answer is, or whose its refusal and why.
     ///
     /// A request without a session id is meant for the session the process is bound to. One that asks nothing
-    /// passes, because it is refused only when the active run is over: [`Refusal::unknown_request`].
+    /// passes, because it is refused only when the active run is over: [`Refusal::empty_request`].
     pub fn check(
         &mut self,
         request: &Request,
@@ -345,6 +381,27 @@ mod tests {
     }
 
     #[test]
+    fn a_request_that_does_not_exist_is_named() {
+        let kind = |line: &str| request(line).kind;
+        let unknown = |name: &str| RequestKind::Unknown(name.to_owned());
+        assert_eq!(kind(r#"{"submt":{"prompt":"x"}}"#), unknown("submt"));
+        assert_eq!(
+            kind(r#"{"version":1,"session_id":"s","requestId":"r","Cancel":{}}"#),
+            unknown("Cancel")
+        );
+        let long = "x".repeat(1000);
+        assert_eq!(
+            kind(&format!("{{\"{long}\":1}}")),
+            unknown(&long[..NAME_SHOWN])
+        );
+        assert_eq!(kind(r#"{"version":1,"submit":null}"#), RequestKind::Empty);
+        assert_eq!(
+            Refusal::unknown_request("submt").message,
+            "unknown request \"submt\"; use submit, cancel, snapshot or shutdown"
+        );
+    }
+
+    #[test]
     fn lines_are_accepted_and_refused_as_the_original_does() {
         let table = include_str!("../../../tests/pinocchio/request-codec.json");
         let rows: Vec<serde_json::Value> = serde_json::from_str(table).unwrap();
@@ -359,7 +416,7 @@ mod tests {
                 RequestKind::Cancel => "cancel",
                 RequestKind::Snapshot => "snapshot",
                 RequestKind::Shutdown => "shutdown",
-                RequestKind::Empty => "",
+                RequestKind::Unknown(_) | RequestKind::Empty => "",
             };
             assert_eq!(row["request"].as_str().unwrap_or(""), kind, "{row}");
         }

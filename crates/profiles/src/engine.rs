@@ -12,11 +12,12 @@ use pinion_message::{Model, ModelCost, Secret, ThinkingLevel};
 use secrecy::ExposeSecret;
 use serde_json::json;
 
-use crate::api_type::{ApiType, OFFLINE, SPOKEN};
+use crate::api_type::{ApiType, OFFLINE};
 use crate::error::{Notice, ProfileError};
 use crate::places::Surroundings;
 use crate::resolve::Resolved;
 use crate::tuning::{self, Tuning};
+use crate::unnamed::{self, Unnamed};
 use crate::{oauth, outbound};
 
 /// Tokens that fit into a model nobody knows.
@@ -107,6 +108,7 @@ pub fn engine(
     resolved: &Resolved,
     registry: &Registry,
     surroundings: &Surroundings<'_>,
+    if_unnamed: Unnamed<'_>,
     now: SystemTime,
 ) -> Result<Chosen, ProfileError> {
     let settings = &resolved.settings;
@@ -123,35 +125,68 @@ pub fn engine(
         return of_registry(resolved, registry, provider, id);
     }
     let api_type = ApiType::of(api_type)?;
-    let bearer = bearer(resolved, &api_type, now)?;
-    let address = address(resolved, &api_type)?;
+    match of_api_type(resolved, registry, surroundings, &api_type, name, now)? {
+        Some(chosen) => Ok(chosen),
+        None if unnamed::names_nothing(resolved) => {
+            unnamed::choose(resolved, registry, surroundings, if_unnamed, now)
+        }
+        None => Err(missing_key(registry, &api_type, name)),
+    }
+}
+
+/// The model `id` over this kind of API, at the server and with the key of the settings. `None` without a key.
+pub(crate) fn of_api_type(
+    resolved: &Resolved,
+    registry: &Registry,
+    surroundings: &Surroundings<'_>,
+    api_type: &ApiType,
+    id: &str,
+    now: SystemTime,
+) -> Result<Option<Chosen>, ProfileError> {
+    let bearer = bearer(resolved, api_type, now)?;
+    let address = address(resolved, api_type)?;
     let access = match bearer {
-        Some(token) => Some(Access::Given(with_token(&api_type, token))),
-        None => access(resolved, registry, surroundings, &api_type, &address),
+        Some(token) => Some(Access::Given(with_token(api_type, token))),
+        None => access(resolved, registry, surroundings, api_type, &address),
     };
     let Some(access) = access else {
-        if asks_for_nothing(resolved) && !any_key(resolved, registry, surroundings) {
-            let mut chosen = of_registry(resolved, registry, OFFLINE, "demo")?;
-            chosen.notices.push(Notice::new(
-                "offline_instead",
-                "no key is configured and no engine is named, so the built-in offline/demo model answers. It is no real model: set OPENAI_API_KEY, or choose a profile, to use one.",
-            ));
-            return Ok(chosen);
-        }
-        return Err(ProfileError::MissingKey {
-            engine: name.to_owned(),
-            api_type: api_type.name.to_owned(),
-            key: api_type
-                .keys
-                .first()
-                .copied()
-                .unwrap_or_default()
-                .to_owned(),
-            variables: api_type.advised_variables(),
-        });
+        return Ok(None);
     };
-    let model = model(resolved, registry, &api_type, name, address.url);
-    finish(resolved, model, access)
+    let model = model(resolved, registry, api_type, id, address.url);
+    finish(resolved, model, access).map(Some)
+}
+
+pub(crate) fn missing_key(registry: &Registry, api_type: &ApiType, id: &str) -> ProfileError {
+    let key = api_type.keys.first().copied().unwrap_or_default();
+    ProfileError::MissingKey {
+        engine: id.to_owned(),
+        api_type: api_type.name.to_owned(),
+        key: key.to_owned(),
+        variables: api_type.advised_variables(),
+        instead: unnamed::models_with_keys(registry),
+    }
+}
+
+/// The model that `--model` names, asked as the settings require. The name overrides the engine, the kind of API and the
+/// server of every profile.
+pub fn named_engine(
+    resolved: &Resolved,
+    registry: &Registry,
+    pattern: &str,
+) -> Result<Chosen, ProfileError> {
+    let found = pinion_llm::resolve_model(registry, None, pattern).map_err(|error| {
+        ProfileError::UnknownModel {
+            message: error.to_string(),
+        }
+    })?;
+    check_key(registry, &found.model)?;
+    let mut chosen = finish(resolved, Model::clone(&found.model), Access::Registry)?;
+    if let Some(level) = found.thinking {
+        chosen.thinking = chosen.model.clamp_thinking(level);
+    }
+    let warning = found.warning.map(|words| Notice::new("model", words));
+    chosen.notices.extend(warning);
+    Ok(chosen)
 }
 
 /// The settings as they concern `model`.
@@ -171,7 +206,7 @@ fn finish(resolved: &Resolved, mut model: Model, access: Access) -> Result<Chose
 }
 
 /// A model of pinion's own registry, with its own key.
-fn of_registry(
+pub(crate) fn of_registry(
     resolved: &Resolved,
     registry: &Registry,
     provider: &str,
@@ -182,18 +217,24 @@ fn of_registry(
         let message = match resolved {
             Err(error) => error.to_string(),
             Ok(found) => format!(
-                "engine \"{provider}/{id}\" is no model of pinion's; did you mean {}/{}?",
+                "engine \"{provider}/{id}\" is not a model of pinion; did you mean {}/{}?",
                 found.model.provider, found.model.id
             ),
         };
         return Err(ProfileError::UnknownModel { message });
     };
-    registry
-        .check_credentials(&model)
-        .map_err(|error| ProfileError::MissingCredential {
-            message: error.to_string().replace("\n\n", " "),
-        })?;
+    check_key(registry, &model)?;
     finish(resolved, Model::clone(&model), Access::Registry)
+}
+
+fn check_key(registry: &Registry, model: &Model) -> Result<(), ProfileError> {
+    registry.check_credentials(model).map_err(|error| {
+        let reason = error.to_string().replace("\n\n", " ");
+        let reason = reason.trim_end_matches('.');
+        ProfileError::MissingCredential {
+            message: format!("{reason}{}", unnamed::models_with_keys(registry)),
+        }
+    })
 }
 
 /// `provider/id` or `cassette:FILE`, where nothing says that another server is meant.
@@ -260,12 +301,6 @@ fn access(
     api_type: &ApiType,
     address: &Address,
 ) -> Option<Access> {
-    let with_key = |key: Secret| {
-        Access::Given(Authorization {
-            api_key: Some(key),
-            ..Authorization::default()
-        })
-    };
     if let Some(key) = static_key(resolved, api_type) {
         return Some(with_key(key));
     }
@@ -276,7 +311,14 @@ fn access(
     (address.usual && registry.has_credentials(api_type.provider)).then_some(Access::Registry)
 }
 
-fn static_key(resolved: &Resolved, api_type: &ApiType) -> Option<Secret> {
+fn with_key(key: Secret) -> Access {
+    Access::Given(Authorization {
+        api_key: Some(key),
+        ..Authorization::default()
+    })
+}
+
+pub(crate) fn static_key(resolved: &Resolved, api_type: &ApiType) -> Option<Secret> {
     let keys = &resolved.settings.api.api_keys;
     let set = |name: &&str| {
         let key = keys.get(*name)?;
@@ -318,24 +360,6 @@ fn with_token(api_type: &ApiType, token: Secret) -> Authorization {
             }
         }
     }
-}
-
-fn asks_for_nothing(resolved: &Resolved) -> bool {
-    resolved.profile.is_none()
-        && !resolved.is_given(&["chat", "engine"])
-        && !resolved.is_given(&["chat", "api_type"])
-}
-
-/// Whether any key is configured, for whomever.
-fn any_key(resolved: &Resolved, registry: &Registry, surroundings: &Surroundings<'_>) -> bool {
-    let keys = resolved.settings.api.api_keys.values();
-    let mut set = keys.filter(|key| !key.expose_secret().trim().is_empty());
-    set.next().is_some()
-        || SPOKEN.iter().any(|api_type| {
-            let mut variables = api_type.variables.iter();
-            variables.any(|name| surroundings.variable(name).is_some())
-                || registry.has_credentials(api_type.provider)
-        })
 }
 
 /// The model of the catalogue, or one made up, with what `model_info` says of it.

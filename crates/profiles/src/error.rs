@@ -131,14 +131,21 @@ pub enum ProfileError {
     UnknownModel { message: String },
     /// No key for the chosen engine.
     #[error(
-        "no API key for engine \"{engine}\" (chat.api_type {api_type}): set {variables} in the environment, or api.api_keys.{key} in a profile"
+        "no API key for engine \"{engine}\" (chat.api_type {api_type}): set {variables} in the environment, or api.api_keys.{key} in a profile{instead}"
     )]
     MissingKey {
         engine: String,
         api_type: String,
         key: String,
         variables: String,
+        /// Names models that have a key; empty if none has.
+        instead: String,
     },
+    /// No engine is named, and no key is configured.
+    #[error(
+        "no model is configured: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or choose a profile; to try the command without one, use --model offline/demo"
+    )]
+    NoModel,
     /// No key for a model of pinion's own registry.
     #[error("{message}")]
     MissingCredential { message: String },
@@ -179,7 +186,9 @@ impl ProfileError {
             Self::UnknownApiType { .. } => "unknown_api_type",
             Self::UnsupportedApiType { .. } => "unsupported_api_type",
             Self::UnknownModel { .. } => "unknown_model",
-            Self::MissingKey { .. } | Self::MissingCredential { .. } => "no_api_key",
+            Self::MissingKey { .. } | Self::MissingCredential { .. } | Self::NoModel => {
+                "no_api_key"
+            }
             Self::MissingBaseUrl { .. } => "no_base_url",
             Self::UrlNotAllowed { .. } => "url_not_allowed",
             Self::OAuth { .. } => "login_unusable",

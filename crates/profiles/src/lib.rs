@@ -29,9 +29,10 @@ mod source;
 mod sqlite;
 mod tree;
 mod tuning;
+mod unnamed;
 
 pub use config::{Config, DocumentState, repositories};
-pub use engine::{Access, Chosen, engine};
+pub use engine::{Access, Chosen, engine, named_engine};
 pub use error::{Notice, ProfileError};
 pub use keys::{KEYS, Key, Kind, options};
 pub use library::{Library, ProfileId, Selected};
@@ -48,3 +49,4 @@ pub use slug::Slug;
 pub use source::Source;
 pub use tree::Tree;
 pub use tuning::Tuning;
+pub use unnamed::Unnamed;

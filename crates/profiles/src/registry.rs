@@ -115,7 +115,7 @@ fn refuse_old_forms(entries: &[Entry], findings: &mut Findings) {
         && !has("profiles")
         && mappings
     {
-        let words = "a map of profiles alone is no registry: write `slug: NAME` above, and the profiles under `profiles:`, with their settings in `inference_settings`";
+        let words = "a map of profiles alone is not a registry: write `slug: NAME` above, and the profiles under `profiles:`, with their settings in `inference_settings`";
         findings.problems.push(entries[0].at.problem(words));
     }
 }

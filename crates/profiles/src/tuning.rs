@@ -293,7 +293,7 @@ fn level(origin: &str, word: &str) -> Result<ThinkingLevel, ProfileError> {
     word.parse().map_err(|_| ProfileError::Setting {
         origin: origin.to_owned(),
         message: format!(
-            "\"{word}\" is no effort; use off, minimal, low, medium, high, xhigh or max"
+            "\"{word}\" is not an effort; use off, minimal, low, medium, high, xhigh or max"
         ),
     })
 }

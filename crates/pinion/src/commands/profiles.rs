@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use pinion_config::{Dirs, Trust, TrustFlag};
 use pinion_llm::{Registry as Models, RegistryOptions};
 use pinion_profiles::{
-    Asked, Chosen, Profile, ProfileError, Registry, Resolved, engine, resolve, to_yaml,
+    Asked, Chosen, Profile, ProfileError, Registry, Resolved, Unnamed, engine, resolve, to_yaml,
 };
 use serde_json::{Map, Value, json};
 
@@ -122,7 +122,11 @@ fn look(wanted: &Wanted) -> Result<Looked, Failure> {
         for notice in &notices {
             eprintln!("Warning: {notice}");
         }
-        let engine = engine(&resolved, &models, surroundings, SystemTime::now());
+        let unnamed = Unnamed {
+            saved: None,
+            demo: true,
+        };
+        let engine = engine(&resolved, &models, surroundings, unnamed, SystemTime::now());
         Ok(Looked { resolved, engine })
     })
 }

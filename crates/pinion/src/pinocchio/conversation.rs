@@ -175,8 +175,8 @@ async fn run(
     stop: CancellationToken,
 ) -> (Vec<Arc<Message>>, RunEnd) {
     if turn.blocks.is_empty() {
-        let words = "session has no seed turn (or seed turn is empty)";
-        return (Vec::new(), RunEnd::Failed(words.into()));
+        let words = format!("{} has no prompt", runner.command);
+        return (Vec::new(), RunEnd::Failed(words));
     }
     let context = context(turn);
     let past = Past {

@@ -13,7 +13,7 @@ use pinion_history::{StoreChoice, TimelineStore, Turn, TurnStore, open_timeline,
 use pinion_llm::{Providers, Registry, RegistryOptions};
 use pinion_message::{Block, Mask};
 use pinion_pinocchio::{Seed, Text, seed_turn, with_prompt};
-use pinion_profiles::{Asked, Factories, Notice, Resolved, Surroundings};
+use pinion_profiles::{Asked, Factories, Notice, Resolved, Surroundings, Unnamed};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -36,6 +36,8 @@ pub(super) struct Job {
     pub seed: Turn,
     /// Where frames go beside standard output.
     pub debug_events: Option<File>,
+    /// The name of the command's file, for errors.
+    command: String,
     place: Place,
     resolved: Resolved,
 }
@@ -78,6 +80,7 @@ impl Job {
             rendered,
             seed,
             debug_events,
+            command: file_name(command),
             place,
             resolved,
         })
@@ -100,9 +103,17 @@ impl Job {
         for notice in &notices {
             eprintln!("Warning: {notice}");
         }
-        let chosen = self.place.look(|surroundings| {
-            pinion_profiles::engine(&self.resolved, &registry, surroundings, SystemTime::now())
-        });
+        let unnamed = Unnamed {
+            saved: settings.default_provider().zip(settings.default_model()),
+            demo: self.options.mode.allows_demo(),
+        };
+        let (resolved, now) = (&self.resolved, SystemTime::now());
+        let chosen = match &self.options.model {
+            Some(pattern) => pinion_profiles::named_engine(resolved, &registry, pattern),
+            None => self.place.look(|surroundings| {
+                pinion_profiles::engine(resolved, &registry, surroundings, unnamed, now)
+            }),
+        };
         let chosen = chosen.map_err(|error| error.to_string())?;
         tell(&chosen.notices);
         let (providers, notice) = Providers::from_environment();
@@ -124,6 +135,7 @@ impl Job {
         // A call that was cut off is not run, and an answer that never began is not told as begun.
         engine.habits = Habits::Modern;
         Ok(Runner {
+            command: self.command.clone(),
             thinking_level: models.thinking_level(),
             models: Arc::new(models),
             tools: self.options.tools.clone(),
@@ -249,6 +261,15 @@ impl Place {
             directories.push(surroundings.home.join(".pinocchio/prompts"));
             directories
         })
+    }
+}
+
+/// The name of the command's file, or of the command if it is not in a file.
+fn file_name(command: &Command) -> String {
+    let name = command.origin.path.as_deref().and_then(Path::file_name);
+    match name {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => command.name.clone(),
     }
 }
 

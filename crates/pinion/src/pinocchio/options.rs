@@ -1,5 +1,6 @@
 //! What the options every command has say.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use pinion_commands::{BUILT_INS, BuiltIn, BuiltInValues, Command, FieldType, Group};
@@ -9,25 +10,40 @@ use pinion_pinocchio::PatchMode;
 use crate::clip_tools::ClipFlags;
 use crate::failure::Failure;
 
-/// Commands may have had a field of this name before there was such an option; theirs counts.
-const PLAIN: BuiltIn = BuiltIn {
-    name: "plain",
-    short: None,
-    kind: FieldType::Bool,
-    choices: &[],
-    default: Some("false"),
-    group: Group::Pinion,
-    help: "Chat in lines instead of on a screen",
-    claims_stdin: false,
-};
+/// Options of this program for which a command's own field of the same name takes precedence.
+const YIELDING: [BuiltIn; 2] = [
+    BuiltIn {
+        name: "model",
+        short: None,
+        kind: FieldType::String,
+        choices: &[],
+        default: None,
+        group: Group::Pinion,
+        help: "The model, as in `pinion --model`; overrides --ai-engine and profiles",
+        claims_stdin: false,
+    },
+    BuiltIn {
+        name: "plain",
+        short: None,
+        kind: FieldType::Bool,
+        choices: &[],
+        default: Some("false"),
+        group: Group::Pinion,
+        help: "Chat in lines instead of on a screen",
+        claims_stdin: false,
+    },
+];
 
 /// The options this command has beside its own.
 pub(super) fn built_ins(command: &Command) -> Vec<BuiltIn> {
-    let mut options = BUILT_INS.to_vec();
-    if !command.fields().any(|field| field.option() == PLAIN.name) {
-        options.push(PLAIN);
-    }
-    options
+    let is_own = |option: &BuiltIn| command.fields().any(|field| field.option() == option.name);
+    let yielding = YIELDING.into_iter().filter(|option| !is_own(option));
+    BUILT_INS.iter().copied().chain(yielding).collect()
+}
+
+/// The options that may stand before the words of a command.
+pub(super) fn leading() -> Vec<BuiltIn> {
+    BUILT_INS.iter().copied().chain(YIELDING).collect()
 }
 
 /// What a run is to show, and how.
@@ -45,6 +61,18 @@ pub(super) enum Mode {
     Chat,
     /// The answer, or every event, for people and scripts.
     Text(Output),
+}
+
+impl Mode {
+    /// Whether the built-in model may answer if no model is configured: the client of a conversation reads the note
+    /// about it. A script would take one answer for a real one.
+    pub fn allows_demo(self) -> bool {
+        match self {
+            Self::Requests | Self::Chat => true,
+            Self::Text(_) => std::io::stdout().is_terminal(),
+            Self::PrintPrompt | Self::PrintSettings | Self::OneShot => false,
+        }
+    }
 }
 
 /// When somebody is asked, after the answer, whether to go on in a chat.
@@ -103,6 +131,8 @@ pub(super) struct Options {
     pub asking: Asking,
     pub patch_mode: PatchMode,
     pub coalesce: Coalesce,
+    /// `--model`.
+    pub model: Option<String>,
     pub session_id: Option<String>,
     pub resume: bool,
     /// A chat is lines, on any terminal.
@@ -158,9 +188,10 @@ impl Options {
                 true => Coalesce::Never,
                 false => Coalesce::WhenBehind,
             },
+            model: text("model").map(str::to_owned),
             session_id,
             resume,
-            plain: values.flag(PLAIN.name),
+            plain: values.flag("plain"),
             turns,
             timeline: store("timeline"),
             debug_events: text("debug-events-jsonl").map(PathBuf::from),

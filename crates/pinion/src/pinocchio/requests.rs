@@ -140,9 +140,10 @@ impl<'a> Requests<'a> {
         };
         let must_wait = match request.kind {
             RequestKind::Submit(_) | RequestKind::Cancel => false,
-            RequestKind::Snapshot | RequestKind::Shutdown | RequestKind::Empty => {
-                activity == Activity::Busy
-            }
+            RequestKind::Snapshot
+            | RequestKind::Shutdown
+            | RequestKind::Unknown(_)
+            | RequestKind::Empty => activity == Activity::Busy,
         };
         if must_wait {
             self.put_off.push_front(request);
@@ -160,7 +161,8 @@ impl<'a> Requests<'a> {
                 self.frame(&address, Control::Snapshot);
                 self.frame(&address, Control::Done(DoneStatus::Ok));
             }
-            RequestKind::Empty => self.refuse(Refusal::unknown_request(), &address),
+            RequestKind::Unknown(name) => self.refuse(Refusal::unknown_request(&name), &address),
+            RequestKind::Empty => self.refuse(Refusal::empty_request(), &address),
             RequestKind::Shutdown => {
                 self.frame(&address, Control::Done(DoneStatus::Shutdown));
                 return More::No(End::Done);

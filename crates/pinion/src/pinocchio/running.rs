@@ -18,6 +18,8 @@ use super::models::OneModel;
 
 /// What every run of a process has in common.
 pub(super) struct Runner {
+    /// The name of the command's file, for errors.
+    pub command: String,
     pub models: Arc<OneModel>,
     pub thinking_level: ThinkingLevel,
     /// The built-in tools the model may call.

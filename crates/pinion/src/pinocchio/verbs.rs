@@ -12,7 +12,7 @@ use pinion_spelling::nearest;
 use serde_json::json;
 
 use super::job::{Job, Place};
-use super::options::{Mode, Options, built_ins};
+use super::options::{Mode, Options, built_ins, leading};
 use super::{chat, frames, pages, text, words};
 use crate::commands::out;
 use crate::failure::Failure;
@@ -63,7 +63,7 @@ fn run_file(program: Program, arguments: &[String]) -> Result<ExitCode, Failure>
 }
 
 fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
-    let (options, words) = words.split_at(leading_options(words, BUILT_INS));
+    let (options, words) = words.split_at(leading_options(words, &leading()));
     let place = Place::read()?;
     let repository = Repository::load(&place.repositories(), BUILT_INS);
     match repository.find(words).map_err(failed)? {

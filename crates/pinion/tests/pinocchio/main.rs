@@ -13,6 +13,7 @@
 mod support;
 
 mod cancels;
+mod choosing;
 mod endings;
 mod exits;
 mod input;

@@ -205,7 +205,9 @@ fn frames_can_be_written_to_a_file_in_every_mode() {
 fn words_go_to_standard_error_or_to_a_file() {
     let home = Home::offline();
     let what = answer();
-    let words = "offline/demo";
+    let misspelled = home.read("say.yaml") + "factories:\n  chat: {engin: gpt-4}\n";
+    home.write("say.yaml", &misspelled);
+    let words = "it has no effect";
     let ran = run(&home, &["--rpc", "--what", &what]);
     assert!(ran.stderr.contains(words), "{}", ran.stderr);
     let ran = run(&home, &["--rpc", "--log-file", "log.txt", "--what", &what]);

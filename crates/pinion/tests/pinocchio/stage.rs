@@ -25,10 +25,12 @@ pub struct Home {
 impl Home {
     /// The built-in model answers.
     pub fn offline() -> Self {
-        Self::with_settings(&json!({}))
+        let mut home = Self::with_settings(&json!({}));
+        home.set("PINOCCHIO_AI_ENGINE", "offline/demo");
+        home
     }
 
-    /// The same, with settings of the engine.
+    /// No model is configured; settings of the engine are.
     pub fn with_settings(settings: &Value) -> Self {
         let sandbox = offline_sandbox(settings);
         sandbox.add_files(&json!({"say.yaml": SAY, "seed.yaml": SEED}));

@@ -55,6 +55,8 @@ fn d5_a_timeline_that_cannot_grow_is_told_once_and_the_run_goes_on() {
     let arguments = [
         "run-command",
         "say.yaml",
+        "--model",
+        "offline/demo",
         "--rpc",
         "--session-id",
         "s",
@@ -89,6 +91,8 @@ fn d5_an_answer_that_cannot_be_kept_is_no_success() {
     let arguments = [
         "run-command",
         "say.yaml",
+        "--model",
+        "offline/demo",
         "--rpc",
         "--session-id",
         "s",

@@ -50,6 +50,8 @@ impl Home {
         let kept = [
             "run-command",
             "say.yaml",
+            "--ai-engine",
+            "offline/demo",
             "--session-id",
             session,
             "--turns-db",

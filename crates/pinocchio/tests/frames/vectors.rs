@@ -297,8 +297,12 @@ fn stdin(name: &str, mut replies: Vec<Reply>, too_long: bool) {
             RequestKind::Shutdown => {
                 stage.control(session, request_id, Control::Done(DoneStatus::Shutdown));
             }
+            RequestKind::Unknown(name) => {
+                let refused = Refusal::unknown_request(&name).frames(&address);
+                stage.outs.extend(refused);
+            }
             RequestKind::Empty => {
-                let refused = Refusal::unknown_request().frames(&address);
+                let refused = Refusal::empty_request().frames(&address);
                 stage.outs.extend(refused);
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pinion_llm::{EventStream, Provider, Request, RequestOptions, build_request};
 use pinion_message::{Message, ThinkingLevel, UserMessage};
-use pinion_profiles::{Asked, Chosen, Factories, ProfileError};
+use pinion_profiles::{Asked, Chosen, Factories, ProfileError, Unnamed, named_engine};
 use serde_json::{Value, json};
 
 use crate::world::{World, options, profile};
@@ -171,7 +171,7 @@ fn what_cannot_be_asked_says_what_to_set() {
         ),
         (
             "{inference: {reasoning_effort: huge}, api: {api_keys: {openai-api-key: k}}}",
-            "invalid_setting inference.reasoning_effort: \"huge\" is no effort",
+            "invalid_setting inference.reasoning_effort: \"huge\" is not an effort",
         ),
     ] {
         let asked = inline(&world, settings);
@@ -223,9 +223,13 @@ fn without_any_key_the_offline_model_answers_and_only_then() {
         assert_eq!(name(&chosen), "offline/demo");
         assert!(chosen.notices.is_empty(), "{:?}", chosen.notices);
     }
-    // Another provider's key is a key: nobody wants the offline model then.
-    world.variable("ANTHROPIC_API_KEY", "a");
-    assert!(told_for(&world, &Asked::default()).starts_with("no_api_key"));
+    // A script must not take the built-in model's answer for a real one.
+    let scripted = world.engine_if_unnamed(&Asked::default(), Unnamed::default());
+    let words = told(scripted);
+    assert!(
+        words.starts_with("no_api_key no model is configured: set ANTHROPIC_API_KEY, "),
+        "{words}"
+    );
     world.variable("OPENAI_API_KEY", "o");
     let chosen = world.engine(&Asked::default()).unwrap();
     assert_eq!(name(&chosen), "openai/gpt-4");
@@ -235,6 +239,93 @@ fn without_any_key_the_offline_model_answers_and_only_then() {
     world.variable("PINOCCHIO_OPENAI_API_KEY", "p");
     let (_, headers, _) = sent(&world, &world.engine(&Asked::default()).unwrap());
     assert_eq!(header(&headers, "authorization"), Some("Bearer p"));
+}
+
+#[test]
+fn a_run_that_names_no_model_uses_one_that_has_a_key() {
+    let name = |chosen: &Chosen| format!("{}/{}", chosen.model.provider, chosen.model.id);
+    let nothing = Asked::default();
+    for (variable, provider, key) in [
+        ("ANTHROPIC_API_KEY", "anthropic/", "x-api-key"),
+        ("PINOCCHIO_CLAUDE_API_KEY", "anthropic/", "x-api-key"),
+        ("GEMINI_API_KEY", "google/", "x-goog-api-key"),
+        ("MISTRAL_API_KEY", "mistral/", "authorization"),
+    ] {
+        let mut world = World::new();
+        world.variable(variable, "k");
+        for demo in [false, true] {
+            let unnamed = Unnamed { saved: None, demo };
+            let chosen = world.engine_if_unnamed(&nothing, unnamed).unwrap();
+            assert!(name(&chosen).starts_with(provider), "{}", name(&chosen));
+            let (_, headers, _) = sent(&world, &chosen);
+            let sent = header(&headers, key).unwrap();
+            assert_eq!(sent.trim_start_matches("Bearer "), "k", "{variable}");
+        }
+    }
+    // The key goes to the server that the settings name.
+    let mut world = World::new();
+    world.variable("ANTHROPIC_API_KEY", "k");
+    world.variable("PINOCCHIO_CLAUDE_BASE_URL", "https://proxy.example");
+    let chosen = world.engine(&nothing).unwrap();
+    let (to, _, _) = sent(&world, &chosen);
+    assert_eq!(to, "https://proxy.example/v1/messages");
+    // The user's default model comes first, and its missing key is an error.
+    let saved = |provider, id| Unnamed {
+        saved: Some((provider, id)),
+        demo: true,
+    };
+    let chosen = world.engine_if_unnamed(&nothing, saved("offline", "demo"));
+    assert_eq!(name(&chosen.unwrap()), "offline/demo");
+    let words = told(world.engine_if_unnamed(&nothing, saved("mistral", "codestral-latest")));
+    assert!(words.contains("MISTRAL_API_KEY"), "{words}");
+    // A server that is named without a key is not replaced.
+    let words = told(world.engine(&options(&[("openai-base-url", json!("https://h/v1"))])));
+    assert!(words.contains("no API key for engine \"gpt-4\""), "{words}");
+}
+
+#[test]
+fn a_missing_key_names_the_models_that_have_one() {
+    let mut world = World::new();
+    let gpt = options(&[("ai-engine", json!("gpt-4o"))]);
+    assert!(!told(world.engine(&gpt)).contains("--model"));
+    world.variable("ANTHROPIC_API_KEY", "a");
+    for engine in ["gpt-4o", "mistral/codestral-latest"] {
+        let words = told(world.engine(&options(&[("ai-engine", json!(engine))])));
+        assert!(words.starts_with("no_api_key"), "{words}");
+        assert!(
+            words.contains(". Models you have a key for: anthropic/claude-")
+                && words.ends_with("; name one with --model"),
+            "{words}"
+        );
+    }
+}
+
+#[test]
+fn a_named_model_overrides_profiles() {
+    let mut world = World::new();
+    world.variable("ANTHROPIC_API_KEY", "a");
+    let asked = inline(
+        &world,
+        "{chat: {engine: m, api_type: openai, max_response_tokens: 77}, api: {api_keys: {openai-api-key: k}, base_urls: {openai-base-url: 'https://h/x'}}}",
+    );
+    let resolved = world.resolve(&asked).unwrap();
+    let registry = world.registry();
+    let chosen = named_engine(&resolved, &registry, "anthropic/claude-sonnet-4-5:high").unwrap();
+    assert_eq!(chosen.thinking, ThinkingLevel::High);
+    let (to, headers, body) = sent(&world, &chosen);
+    assert_eq!(to, "https://api.anthropic.com/v1/messages");
+    assert_eq!(header(&headers, "x-api-key"), Some("a"));
+    assert_eq!(body["model"], "claude-sonnet-4-5");
+    for (pattern, words) in [
+        ("claude-sonet-4-5-nothing-like-it", "unknown_model "),
+        (
+            "mistral/codestral-latest",
+            "no_api_key No API key found for mistral",
+        ),
+    ] {
+        let error = told(named_engine(&resolved, &registry, pattern));
+        assert!(error.starts_with(words), "{error}");
+    }
 }
 
 #[test]

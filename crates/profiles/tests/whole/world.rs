@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pinion_llm::{Environment, Registry, RegistryOptions};
-use pinion_profiles::{Asked, Chosen, ProfileError, Resolved, Surroundings, engine, resolve};
+use pinion_profiles::{
+    Asked, Chosen, ProfileError, Resolved, Surroundings, Unnamed, engine, resolve,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -106,9 +108,21 @@ impl World {
     }
 
     pub fn engine(&self, asked: &Asked) -> Result<Chosen, ProfileError> {
+        let demo = Unnamed {
+            demo: true,
+            saved: None,
+        };
+        self.engine_if_unnamed(asked, demo)
+    }
+
+    pub fn engine_if_unnamed(
+        &self,
+        asked: &Asked,
+        unnamed: Unnamed<'_>,
+    ) -> Result<Chosen, ProfileError> {
         let resolved = self.resolve(asked)?;
         let registry = self.registry();
-        self.with(|surroundings| engine(&resolved, &registry, surroundings, noon()))
+        self.with(|surroundings| engine(&resolved, &registry, surroundings, unnamed, noon()))
     }
 }
 
