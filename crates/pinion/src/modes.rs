@@ -9,6 +9,7 @@ mod print;
 mod rpc;
 mod serving;
 mod several;
+mod status_line;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ use pinion_jsonl::stdio;
 use pinion_pi::PrintListener;
 
 use super::conversation::{Outcome, converse, failed_answer, prompts};
+use super::status_line::StatusLine;
 use super::the_engine;
 use crate::cli::Flags;
 use crate::engine::{Basis, Shared};
@@ -25,7 +26,9 @@ pub(crate) fn print(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fai
     let (printer, settled) = PrintListener::new();
     let prompts = prompts(&flags)?;
     let runtime = runtime::build()?;
-    let listeners: Vec<Arc<dyn Listener>> = vec![Arc::clone(&printer) as _];
+    let status = StatusLine::on_terminal();
+    let mut listeners: Vec<Arc<dyn Listener>> = vec![Arc::clone(&printer) as _];
+    listeners.extend(status.clone().map(|status| status as _));
     let basis = Basis::read(&flags)?;
     let shared = Shared::new(&basis.dirs);
     let engine = the_engine(
@@ -37,6 +40,9 @@ pub(crate) fn print(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fai
         Audience::none(),
         &shared,
     )?;
+    if let (Some(status), Some(model)) = (&status, &engine.config.model) {
+        status.set_model(model);
+    }
     let mut ending = Ending::listen(&runtime)?;
     let gone = reader::gone(stdout.try_clone()?);
     let outcome = converse(
@@ -47,7 +53,11 @@ pub(crate) fn print(program: Program, flags: Box<Flags>) -> Result<ExitCode, Fai
         prompts,
         settled,
         gone,
-    )?;
+    );
+    if let Some(status) = status {
+        status.end();
+    }
+    let outcome = outcome?;
     runtime.shutdown_background();
     match outcome {
         Outcome::Ended(code) => Ok(ExitCode::from(code)),

@@ -73,3 +73,28 @@ fn a_session_is_picked_by_its_number() {
     plain.say("again");
     plain.wait_for("Here again.");
 }
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn a_single_answer_shows_its_status_until_it_is_there() {
+    let wait = json!({"tool": "bash", "args": {"command": "while [ ! -e go ]; do sleep 0.05; done"}, "id": "call_1"});
+    let turns = json!([{"steps": [wait]}, {"steps": [{"text": "Here it is."}]}]);
+    let room = Room::new(json!({ "turns": turns }));
+    room.start("-p hello");
+    room.terminal.wait_for(" · bash …");
+    std::fs::write(room.sandbox.work().join("go"), "").unwrap();
+    let screen = room.terminal.wait_for("ended with 0");
+    assert!(screen.starts_with("Here it is.\nended with 0"), "{screen}");
+    assert!(!screen.contains(" · bash"), "{screen}");
+}
+
+#[test]
+#[ignore = "needs tmux: cargo xtask test --all"]
+fn a_single_answer_shows_no_status_in_a_file() {
+    let turns = json!([{"steps": [{"text": "Here it is."}]}]);
+    let room = Room::new(json!({ "turns": turns }));
+    room.start("-p hello 2> errors");
+    room.terminal.wait_for("ended with 0");
+    let errors = std::fs::read_to_string(room.sandbox.work().join("errors")).unwrap();
+    assert_eq!(errors, "");
+}
