@@ -93,7 +93,14 @@ mod tests {
 
     #[test]
     fn approve_needs_a_mode_and_only_pi_trusts_with_it() {
-        let cases: &[(Program, &[&str], Option<bool>, Option<Mode>, &[&str])] = &[
+        type Case<'a> = (
+            Program,
+            &'a [&'a str],
+            Option<bool>,
+            Option<Mode>,
+            &'a [&'a str],
+        );
+        let cases: &[Case<'_>] = &[
             (
                 Program::Pinion,
                 &["--approve", "ask"],
