@@ -3,14 +3,22 @@
 //! For documents that people write and whose keys are checked one by one: plans of fleets, configuration, profiles. What
 //! keys there are, and which files are read, is up to those who ask. Documents with a fixed shape are read into types.
 
+mod explain;
+
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
 
-/// What a document may unpack to.
+use self::explain::explain;
+
+/// The values a document may hold after its aliases are replaced.
 const MOST_NODES: usize = 100_000;
+/// Levels of lists and mappings in each other. The reader calls itself for each level, on stacks of 2 MB.
+const MOST_LEVELS: usize = 32;
+/// The bytes of text a document may hold after its aliases are replaced.
+const MOST_TEXT: usize = 64 << 20;
 
 /// One mistake in a document, with its place; line 0 is a value that stands in no file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +97,11 @@ pub fn parse(text: &str) -> Result<Node, Problem> {
     let options = serde_saphyr::options! {
         // `y`, `on` and their like are words; where a switch is wanted they still count.
         strict_booleans: true,
-        budget: serde_saphyr::budget! { max_nodes: MOST_NODES },
+        budget: serde_saphyr::budget! {
+            max_nodes: MOST_NODES,
+            max_depth: MOST_LEVELS,
+            max_total_scalar_bytes: MOST_TEXT,
+        },
     };
     let parsed = serde_saphyr::from_str_with_options::<Node>(text, options);
     parsed.map_err(|error| {
@@ -97,13 +109,7 @@ pub fn parse(text: &str) -> Result<Node, Problem> {
             line: location.line(),
             column: location.column(),
         });
-        // The picture of the place could show a key.
-        let words = error.without_snippet().to_string();
-        let line = words.lines().find(|line| !line.trim().is_empty());
-        place.problem(format!(
-            "this is not valid YAML: {}",
-            line.unwrap_or("it cannot be read").trim()
-        ))
+        place.problem(explain(&error))
     })
 }
 
