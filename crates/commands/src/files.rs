@@ -51,7 +51,11 @@ pub(crate) fn parsed(text: &str, format: Format) -> Result<Option<Value>, String
     match format {
         Format::Json => match serde_json::from_str(text) {
             Ok(json) => Ok(Some(Value::from_json(&json))),
-            Err(error) => Err(format!("not JSON: {error}")),
+            Err(error) => Err(format!(
+                "not JSON from line {}, column {} on",
+                error.line(),
+                error.column()
+            )),
         },
         Format::Yaml => match crate::yaml::from_str::<serde_json::Value>(text) {
             Ok(json) => Ok(Some(Value::from_json(&json))),

@@ -256,7 +256,7 @@ fn wrong_values_say_what_is_expected() {
             "objectFromFile",
             "",
             &["--my-field", "bad.json"],
-            "--my-field: bad.json is not JSON: EOF while parsing an object at line 1 column 1",
+            "--my-field: bad.json is not JSON from line 1, column 1 on",
         ),
         (
             "objectListFromFile",

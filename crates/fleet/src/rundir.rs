@@ -168,8 +168,14 @@ impl RunDir {
         let path = self.path.join("plan.json");
         let bytes = pinion_files::read(&path, PLAN_LIMIT)
             .map_err(|error| Failure::io(path.display(), &error))?;
-        serde_json::from_slice(&bytes)
-            .map_err(|error| Failure::new(Code::DataLoss, format!("{}: {error}", path.display())))
+        serde_json::from_slice(&bytes).map_err(|error| {
+            let why = pinion_jsonl::explain_with_place(&error);
+            let message = format!(
+                "{} is damaged, so the run cannot be resumed: {why}",
+                path.display()
+            );
+            Failure::new(Code::DataLoss, message)
+        })
     }
 
     /// Opens the journal to go on with it.

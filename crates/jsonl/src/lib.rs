@@ -2,9 +2,10 @@
 //!
 //! Framing on LF alone with a bounded reader, JSON printed the way JavaScript prints it, a queue
 //! that merges progress instead of growing, a writer thread that owns the protocol's descriptor,
-//! and repair of files whose last line was torn. Knows no protocol and no message.
+//! repair of files whose last line was torn, and plain words for JSON that cannot be read. Knows no protocol and no message.
 
 mod delta;
+mod explain;
 pub mod json;
 mod number;
 mod queue;
@@ -16,6 +17,7 @@ pub mod tail;
 mod writer;
 
 pub use delta::DeltaText;
+pub use explain::{explain, explain_with_place};
 pub use queue::{Coalesce, Outgoing, Queue};
 pub use reader::{Input, read_lines, read_lines_until_too_long};
 pub use records::Records;

@@ -98,7 +98,12 @@ impl Fetcher {
     ///
     /// When the request cannot be made or nobody answers.
     pub async fn fetch(&self, request: FetchRequest) -> Result<FetchResponse, FetchError> {
-        let mut url = Url::parse(&request.url).map_err(|error| invalid(&error.to_string()))?;
+        let mut url = Url::parse(&request.url).map_err(|_| {
+            let url = &request.url;
+            invalid(&format!(
+                "{url:?} is not a URL; write it like \"https://example.com/path\""
+            ))
+        })?;
         let mut method =
             Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("not a method"))?;
         let mut headers = header_map(&request.headers)?;

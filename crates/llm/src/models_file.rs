@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use pinion_jsonl::explain;
 use pinion_message::{Model, ModelCost, Secret, ThinkingLevel};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -215,7 +216,7 @@ pub(crate) fn registered(
         let text = config.to_string();
         let entry: ProviderEntry<'_> = match serde_json::from_str(&text) {
             Ok(entry) => entry,
-            Err(error) => return wrong(&error.to_string()),
+            Err(error) => return wrong(&explain(&error)),
         };
         for custom in &mut changed.models {
             let model = Arc::make_mut(&mut custom.model);
@@ -251,7 +252,7 @@ pub(crate) fn registered(
     }
     let text = described.to_string();
     let parsed = serde_json::from_str::<&RawValue>(&text)
-        .map_err(|error| error.to_string())
+        .map_err(|error| explain(&error))
         .and_then(|raw| provider(&text, name, raw).map_err(|problem| problem.what));
     let mut parsed = parsed.or_else(|error| wrong(&error))?;
     parsed.replaces_built_in = true;

@@ -48,7 +48,8 @@ pub(crate) fn read_arguments(text: &str) -> (Value, Option<String>) {
 fn complaint(text: &str, error: &serde_json::Error) -> String {
     let shown = &text[..text.floor_char_boundary(SHOWN)];
     let more = if shown.len() < text.len() { " …" } else { "" };
-    format!("not valid JSON ({error}). Received: {shown}{more}")
+    let why = pinion_jsonl::explain_with_place(error);
+    format!("not valid JSON ({why}). Received: {shown}{more}")
 }
 
 /// Escapes raw control characters and doubles stray backslashes, inside string literals only.
@@ -434,6 +435,6 @@ mod tests {
             "{error}"
         );
         let long = format!("{{\"a\": \"{}", "é".repeat(2000));
-        assert!(read_arguments(&long).1.unwrap().len() < SHOWN + 100);
+        assert!(read_arguments(&long).1.unwrap().len() < SHOWN + 200);
     }
 }

@@ -121,14 +121,9 @@ impl Problem {
                 .map_or(0, |(newline, _)| newline + 1),
         };
         let offset = offset_of(text, part) + line_start + error.column().saturating_sub(1);
-        let words = error.to_string();
-        // The place it names is relative to the part; ours is not.
-        let what = words
-            .rsplit_once(" at line ")
-            .map_or(words.as_str(), |(what, _)| what);
         Self {
             position: position(text, offset),
-            what: what.to_owned(),
+            what: pinion_jsonl::explain(error),
         }
     }
 

@@ -257,7 +257,7 @@ async fn failures_come_before_or_in_the_middle_of_an_answer() {
         broken
             .error_message
             .unwrap()
-            .starts_with("Offline script: turn 1, step 1: unknown field")
+            .starts_with("Offline script: turn 1, step 1: unknown member")
     );
 }
 

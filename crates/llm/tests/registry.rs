@@ -239,7 +239,7 @@ fn a_wrong_provider_costs_only_itself_and_says_where_it_is() {
         ),
         (
             r#"{"models":[{}],"apiKey":"k","baseUrl":"u","api":"a"}"#,
-            "missing field `id`",
+            "\"id\" is missing",
         ),
         (
             r#"{"models":[{"id":"m","contextWindow":0}],"apiKey":"k","baseUrl":"u","api":"a"}"#,
@@ -248,7 +248,7 @@ fn a_wrong_provider_costs_only_itself_and_says_where_it_is() {
         (r#"{"apiKey":"k"}"#, "needs \"models\""),
         (
             r#"{"baseUrl":7}"#,
-            "invalid type: integer `7`, expected a string",
+            "the number 7 is there where text is expected",
         ),
         ("[]", "expected"),
     ];
@@ -287,8 +287,8 @@ fn a_file_that_is_no_json_is_told_with_its_place_and_built_ins_stay() {
     assert_eq!(
         notices,
         [
-            "models.json: line 2, column 20: expected value; the file is ignored",
-            "auth.json: line 1, column 1: invalid type: sequence, expected an object; the file is ignored",
+            "models.json: line 2, column 20: a value is expected here; the file is ignored",
+            "auth.json: line 1, column 1: a list is there where an object is expected; the file is ignored",
         ]
     );
 }

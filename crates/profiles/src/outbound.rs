@@ -27,7 +27,7 @@ pub(crate) fn check(
     };
     let advised = providers.first().copied().unwrap_or_default();
     let url = Url::parse(address)
-        .map_err(|error| refused(format!("is not an address: {error}; write https://HOST/…")))?;
+        .map_err(|_| refused("is not an address; write https://HOST/…".to_owned()))?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(refused(
             "has a name or a password in it; write the key under api.api_keys instead".to_owned(),

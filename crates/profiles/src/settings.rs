@@ -186,8 +186,8 @@ impl fmt::Debug for ApiSettings {
 impl InferenceSettings {
     /// The settings of a checked tree. The error is for people.
     pub(crate) fn from_tree(tree: Tree) -> Result<Self, String> {
-        let mut settings: Self =
-            serde_json::from_value(tree.to_value()).map_err(|error| error.to_string())?;
+        let mut settings: Self = serde_json::from_value(tree.to_value())
+            .map_err(|error| pinion_jsonl::explain(&error))?;
         settings.tree = tree;
         Ok(settings)
     }

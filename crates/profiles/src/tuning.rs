@@ -162,8 +162,10 @@ fn structured_output(resolved: &Resolved) -> Result<Option<StructuredOutput>, Pr
                 .to_owned(),
         ));
     }
-    let schema: serde_json::Value = serde_json::from_str(text)
-        .map_err(|error| wrong(format!("the schema is not valid JSON: {error}")))?;
+    let schema: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+        let why = pinion_jsonl::explain_with_place(&error);
+        wrong(format!("the schema is not valid JSON: {why}"))
+    })?;
     if !schema.is_object() {
         return Err(wrong("the schema must be a JSON object".to_owned()));
     }

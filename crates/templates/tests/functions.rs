@@ -494,7 +494,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         r#"{{mustFromJson "{"}}"#,
-        "t:1:3: mustFromJson: the text is not JSON: EOF while parsing an object at line 1 column 1",
+        "t:1:3: mustFromJson: the text is not JSON from line 1, column 1 on",
     ),
     (
         r#"{{ternary 1 2 3}}"#,

@@ -131,7 +131,10 @@ impl Settings {
                     schema: Some(schema),
                 });
             }
-            Err(error) => fields.problem(node.at.line, format!("schema is not JSON: {error}")),
+            Err(error) => {
+                let why = pinion_jsonl::explain_with_place(&error);
+                fields.problem(node.at.line, format!("schema is not JSON: {why}"));
+            }
         }
     }
 

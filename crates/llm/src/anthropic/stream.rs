@@ -1,6 +1,7 @@
 //! The event stream of the Messages API. Frames are told apart by their SSE event name; blocks
 //! are found by the provider's own index, which is forgotten when a block stops.
 
+use pinion_jsonl::explain;
 use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -115,8 +116,12 @@ impl Decode for Stream {
         }
         let name = frame.event;
         let mut mended = String::new();
-        let event = read(frame.data, &mut mended)
-            .map_err(|error| format!("Could not parse Anthropic SSE event {name}: {error}"))?;
+        let event = read(frame.data, &mut mended).map_err(|error| {
+            format!(
+                "Could not parse Anthropic SSE event {name}: {}",
+                explain(&error)
+            )
+        })?;
         if let Some(event) = event {
             self.event(answer, name, event)?;
         }

@@ -1,6 +1,7 @@
 //! The chunk stream of Chat Completions. One text block and one thinking block for the whole
 //! answer, any number of tool calls; all blocks end together after the last chunk.
 
+use pinion_jsonl::explain;
 use pinion_message::{Block, Model, StopReason, TextBlock, ThinkingBlock, Usage};
 use serde::Deserialize;
 use serde_json::Value;
@@ -131,8 +132,9 @@ impl Decode for Stream {
             return Ok(Progress::Complete);
         }
         let mut mended = String::new();
-        let chunk = read(frame.data, &mut mended)
-            .map_err(|error| format!("Could not parse a chunk of the stream: {error}"))?;
+        let chunk = read(frame.data, &mut mended).map_err(|error| {
+            format!("Could not parse a chunk of the stream: {}", explain(&error))
+        })?;
         if let Some(chunk) = chunk {
             self.chunk(answer, &chunk)?;
         }

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pinion_jsonl::explain;
 use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, Usage, now_millis};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -111,7 +112,7 @@ impl Decode for Stream {
         let mut mended = String::new();
         let chunk = read(frame.data, &mut mended).map_err(|error| match error.classify() {
             serde_json::error::Category::Eof => "Incomplete JSON segment at the end".to_owned(),
-            _ => format!("Could not parse a frame of the stream: {error}"),
+            _ => format!("Could not parse a frame of the stream: {}", explain(&error)),
         })?;
         if let Some(chunk) = chunk {
             self.chunk(answer, chunk)?;

@@ -1,6 +1,7 @@
 //! Mistral's chunk stream. Content is a string or a list of typed pieces; a change between text
 //! and thinking begins a new block, and tool calls end with the stream.
 
+use pinion_jsonl::explain;
 use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, Usage};
 use serde::Deserialize;
 use serde_json::Value;
@@ -92,8 +93,9 @@ impl Decode for Stream {
             return Ok(Progress::Complete);
         }
         let mut mended = String::new();
-        let chunk = read(frame.data, &mut mended)
-            .map_err(|error| format!("Could not parse a chunk of the stream: {error}"))?;
+        let chunk = read(frame.data, &mut mended).map_err(|error| {
+            format!("Could not parse a chunk of the stream: {}", explain(&error))
+        })?;
         if let Some(chunk) = chunk {
             self.chunk(answer, &chunk)?;
         }

@@ -132,7 +132,7 @@ impl Script {
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         match values.next() {
             None => Err("it is empty".to_owned()),
-            Some(Err(error)) => Err(error.to_string()),
+            Some(Err(error)) => Err(pinion_jsonl::explain_with_place(&error)),
             Some(Ok(value)) => Self::from_value(value),
         }
     }
@@ -251,7 +251,7 @@ fn milliseconds(number: f64) -> Result<Duration, String> {
 }
 
 fn words(error: serde_json::Error) -> String {
-    error.to_string()
+    pinion_jsonl::explain(&error)
 }
 
 fn hash(value: &Value) -> u64 {
@@ -335,7 +335,7 @@ mod tests {
             ("", "empty"),
             ("[{]", "line 1"),
             ("7", "object or a list"),
-            (r#"[{"txt":"a"}]"#, "turn 1, step 1: unknown field `txt`"),
+            (r#"[{"txt":"a"}]"#, "turn 1, step 1: unknown member \"txt\""),
             (
                 r#"{"turns":[[{"text":"a"}],[{"text":"b"},{}]]}"#,
                 "turn 2, step 2: it says nothing",

@@ -30,7 +30,7 @@ pub(super) fn azure_url(model: &Model) -> Result<String, String> {
         ));
     }
     let mut base = reqwest::Url::parse(&base)
-        .map_err(|error| format!("The Azure base URL {base:?} is not valid: {error}"))?;
+        .map_err(|_| format!("The Azure base URL {base:?} is not a URL. Write it like \"https://NAME.openai.azure.com\"."))?;
     let host = base.host_str().unwrap_or_default();
     let azure = [".openai.azure.com", ".cognitiveservices.azure.com"];
     if azure.iter().any(|domain| host.ends_with(domain)) {

@@ -1,6 +1,7 @@
 //! The event stream of the Responses API. State is kept per output index, because items may
 //! interleave; the item that ends a block is authoritative over what was streamed.
 
+use pinion_jsonl::explain;
 use pinion_message::{Block, StopReason, TextBlock, ThinkingBlock, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -103,8 +104,12 @@ impl Decode for Stream {
             return Ok(Progress::More);
         }
         let mut mended = String::new();
-        let event = read(frame.data, &mut mended)
-            .map_err(|error| format!("Could not parse an event of the stream: {error}"))?;
+        let event = read(frame.data, &mut mended).map_err(|error| {
+            format!(
+                "Could not parse an event of the stream: {}",
+                explain(&error)
+            )
+        })?;
         if let Some(event) = &event {
             self.event(answer, event)?;
         }

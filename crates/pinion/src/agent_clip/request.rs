@@ -1,6 +1,7 @@
 //! What may be asked of the agent, in the older and the newer spelling: `topic get {"id":…}`, `/topics/<id> get`.
 
 use pinion_clip::manifest::canonical_command;
+use pinion_jsonl::{explain, explain_with_place};
 use pinion_status::{Code, Failure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -220,12 +221,16 @@ fn members(input: &[u8]) -> Result<Map<String, Value>, Failure> {
         Ok(Value::Object(members)) => Ok(members),
         Ok(Value::Null) => Ok(Map::new()),
         Ok(_) => Err(Failure::invalid("the input must be an object")),
-        Err(error) => Err(Failure::invalid(format!("the input is not JSON: {error}"))),
+        Err(error) => Err(Failure::invalid(format!(
+            "the input is not JSON: {}",
+            explain_with_place(&error)
+        ))),
     }
 }
 
 fn parsed<T: DeserializeOwned>(members: &Map<String, Value>) -> Result<T, Failure> {
-    T::deserialize(members).map_err(|error| Failure::invalid(format!("the input: {error}")))
+    T::deserialize(members)
+        .map_err(|error| Failure::invalid(format!("the input: {}", explain(&error))))
 }
 
 fn chat(members: &Map<String, Value>) -> Result<Chat, Failure> {
@@ -340,7 +345,7 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_in_words() {
         for (command, input, words) in [
-            ("chat", "{}", "missing field `message`"),
+            ("chat", "{}", "\"message\" is missing"),
             ("chat", r#"{"message":"  "}"#, "message is required"),
             (
                 "chat",
@@ -353,8 +358,16 @@ mod tests {
             ("topic get", r#"{"id":"a","limit":-1}"#, "limit must be"),
             ("/topics/a.b get", "{}", "is no id"),
             ("steer", r#"{"message":"x"}"#, "topic_id"),
-            ("agent create", r#"{"thinking":"hard"}"#, "`hard`"),
-            ("event create", r#"{"type":"weekly"}"#, "`once` or `daily`"),
+            (
+                "agent create",
+                r#"{"thinking":"hard"}"#,
+                "unknown value \"hard\"",
+            ),
+            (
+                "event create",
+                r#"{"type":"weekly"}"#,
+                "known are once, daily",
+            ),
             ("cancel-event", "{}", "id is required"),
         ] {
             let failure = Request::read(command, input.as_bytes()).unwrap_err();

@@ -34,7 +34,11 @@ pub(super) const TABLE: &[Function] = &[
         countable(values_in(text))?;
         match serde_json::from_str(text) {
             Ok(json) => Ok(Value::from_json(&json)),
-            Err(error) => Err(format!("the text is not JSON: {error}")),
+            Err(error) => Err(format!(
+                "the text is not JSON from line {}, column {} on",
+                error.line(),
+                error.column()
+            )),
         }
     }),
     exactly("toYaml", 1, |scope, args| {
