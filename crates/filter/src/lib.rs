@@ -3,20 +3,26 @@
 //! A [`Filter`] is compiled before anything is asked, and then given one JSON text after the other; what comes out goes to a writer, each
 //! output on a line. It runs in a thread of its own: a filter may go on for ever, and whoever waits for it must be able to stop waiting.
 //!
+//! [`Filter::compile_confined`] runs a filter in a process whose memory is limited.
+//!
 //! There are the functions of jq but `input`, `inputs` and modules: each text is filtered alone.
 
 mod depth;
 mod form;
+mod process;
 mod program;
 
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
 use tokio::sync::oneshot;
 
 pub use self::form::{Form, Layout, Texts};
+use self::process::Remote;
+pub use self::process::{FILTER_ARGUMENT, MEMORY_LIMIT, filter_main};
 use self::program::Program;
 
 /// Room for filters that call themselves and for JSON that is deep; it costs nothing until it is used.
@@ -51,6 +57,15 @@ pub enum Problem {
     Output(io::Error),
 }
 
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(why) => formatter.write_str(why),
+            Self::Output(error) => error.fmt(formatter),
+        }
+    }
+}
+
 impl Filter {
     /// Compiles `code`; what it makes will be written to `output` in this form. Fails with words about what is wrong with the code.
     pub fn compile(
@@ -58,16 +73,41 @@ impl Filter {
         form: Form,
         output: impl Write + Send + 'static,
     ) -> Result<Self, String> {
+        let code = code.to_owned();
+        let mut output = output;
+        Self::in_thread(
+            move || Program::compile(&code),
+            move |program, json| filter_one(program, form, &mut output, json),
+        )
+    }
+
+    /// Like [`Filter::compile`], in a process whose memory is limited: `program` is this program, which calls
+    /// [`filter_main`] there. Outputs go to standard output.
+    pub fn compile_confined(program: &Path, code: &str, form: Form) -> Result<Self, String> {
+        let (program, code) = (program.to_owned(), code.to_owned());
+        Self::in_thread(
+            move || Remote::start(&program, &code, form),
+            |remote, json| remote.apply(json),
+        )
+    }
+
+    /// Starts the thread that makes something of each text with what `start` gives it.
+    fn in_thread<T>(
+        start: impl FnOnce() -> Result<T, String> + Send + 'static,
+        mut apply: impl FnMut(&mut T, &[u8]) -> Result<Flow, Problem> + Send + 'static,
+    ) -> Result<Self, String> {
         let (work, waiting) = mpsc::channel();
         let (told, verdict) = mpsc::channel();
-        let code = code.to_owned();
         let body = move || {
-            let program = match Program::compile(&code) {
-                Ok(program) => program,
+            let mut started = match start() {
+                Ok(started) => started,
                 Err(problem) => return drop(told.send(Err(problem))),
             };
             let _ = told.send(Ok(()));
-            serve(&program, form, output, &waiting);
+            while let Ok(Work { json, done }) = waiting.recv() {
+                // The caller may have stopped waiting.
+                let _ = done.send(apply(&mut started, &json));
+            }
         };
         let thread = thread::Builder::new().name("filter".to_owned());
         thread
@@ -95,15 +135,14 @@ impl fmt::Debug for Filter {
     }
 }
 
-/// Filters what comes until nobody is left who could send more.
-fn serve(program: &Program, form: Form, mut output: impl Write, waiting: &mpsc::Receiver<Work>) {
-    while let Ok(Work { json, done }) = waiting.recv() {
-        let outcome = program.run(&json, |value| form.write(value, &mut output));
-        let outcome = outcome.and_then(|flow| {
-            output.flush().map_err(Problem::Output)?;
-            Ok(flow)
-        });
-        // Whoever asked may have stopped waiting.
-        let _ = done.send(outcome);
-    }
+/// Writes what `program` makes of one text to `output`.
+fn filter_one(
+    program: &Program,
+    form: Form,
+    mut output: impl Write,
+    json: &[u8],
+) -> Result<Flow, Problem> {
+    let flow = program.run(json, |value| form.write(value, &mut output))?;
+    output.flush().map_err(Problem::Output)?;
+    Ok(flow)
 }

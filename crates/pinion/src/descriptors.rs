@@ -1,4 +1,4 @@
-//! How many files the process may have open.
+//! How many files the process may have open, and how much memory.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -19,6 +19,20 @@ pub(crate) fn allow_many() {
             limit.rlim_cur = MANY.min(limit.rlim_max);
             // Without it there is room for fewer sessions, and opening one more says so.
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+}
+
+/// Limits the memory that the process may map. An allocation beyond it fails, which ends the process.
+pub(crate) fn limit_memory(bytes: u64) {
+    for (what, most) in [(libc::RLIMIT_AS, bytes), (libc::RLIMIT_CORE, 0)] {
+        let limit = libc::rlimit {
+            rlim_cur: most,
+            rlim_max: most,
+        };
+        // SAFETY: the structure is valid and lives across the call.
+        unsafe {
+            libc::setrlimit(what, &limit);
         }
     }
 }

@@ -131,7 +131,8 @@ fn call(line: &Line, caller: &Caller, alias: &str, words: Words) -> Result<ExitC
     };
     // Before the call, which may do something that cannot be taken back.
     if let Some(code) = words.filter.as_deref().or(line.value("--jq")) {
-        let filter = Filter::compile(code, printer.form(), std::io::stdout());
+        let ourselves = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
+        let filter = Filter::compile_confined(&ourselves, code, printer.form());
         let wrong = |problem| line.wrong(&format!("--jq is not a filter: {problem}"));
         printer.filter = Some(filter.map_err(wrong)?);
     }

@@ -48,6 +48,10 @@ fn main() -> ExitCode {
     if arguments.first().map(String::as_str) == Some(pinion_tools::GUARDIAN_ARGUMENT) {
         pinion_tools::guardian_main();
     }
+    if arguments.first().map(String::as_str) == Some(pinion_filter::FILTER_ARGUMENT) {
+        descriptors::limit_memory(pinion_filter::MEMORY_LIMIT);
+        return pinion_filter::filter_main(hub::show::harmless);
+    }
     signals::survive_file_limits();
     let done = match link {
         Some(link) => pinix::run(link, &arguments),

@@ -104,6 +104,33 @@ fn a_filter_that_fails_is_exit_code_1() {
 }
 
 #[test]
+fn a_filter_that_takes_too_much_memory_ends_with_an_error() {
+    let home = Home::new();
+    let _hub = home.serve_probe();
+    for filter in [
+        "[range(1e18) | \"x\" * 100000] | length",
+        "\"x\" * 1000000000000 | length",
+        "def f: 1 + f; f",
+        "def f: [f]; f",
+    ] {
+        let said = home
+            .run(&["invoke", "probe", "text", "--jq", filter])
+            .failed(1);
+        let words =
+            "Error: --jq: the filter needs more than 1024 MB of memory, or calls itself too deeply";
+        assert!(said.contains(words), "{filter}: {said}");
+    }
+    let line = [
+        "invoke",
+        "probe",
+        "text",
+        "--jq",
+        "[range(100000)] | length",
+    ];
+    assert_eq!(home.run(&line).fine(), "100000\n");
+}
+
+#[test]
 fn an_interrupt_ends_a_filter_that_does_not() {
     let home = Home::new();
     let _hub = home.serve_probe();
