@@ -26,7 +26,7 @@ mod read;
 mod replace;
 
 pub use lock::{LockDirectory, lock};
-pub use open::{create_new, open, open_named, open_with};
+pub use open::{create_new, create_or_empty, open, open_named, open_with};
 pub use place::{FileKind, Target, is_regular, locate, refuse};
 pub use read::{read, read_if_present, read_named, read_text};
 pub use replace::{Replace, replace};

@@ -74,6 +74,14 @@ pub fn create_new(path: &Path, mode: u32) -> io::Result<File> {
         .open(path)
 }
 
+/// Opens a regular file for writing and empties it, or creates it. `mode` is subject to the umask.
+pub fn create_or_empty(path: &Path, mode: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = open_with(options.write(true).create(true).mode(mode), path)?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +114,21 @@ mod tests {
         writer.join().unwrap().unwrap();
         let error = open_named(Path::new("/dev/zero")).unwrap_err();
         assert_eq!(error.to_string(), "is a device, not a regular file");
+    }
+
+    #[test]
+    fn only_a_regular_file_is_emptied() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        for _ in 0..2 {
+            create_or_empty(&path, 0o600).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"");
+            std::fs::write(&path, "text").unwrap();
+        }
+        let fifo = dir.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let error = create_or_empty(&fifo, 0o600).unwrap_err();
+        assert_eq!(error.to_string(), "is a FIFO, not a regular file");
     }
 
     #[test]

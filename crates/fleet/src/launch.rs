@@ -278,12 +278,6 @@ async fn write_prompt(mut stdin: Sender, prompt: Vec<u8>) {
     let _ = stdin.write_all(&prompt).await;
 }
 
-fn create_or_empty(path: &Path) -> io::Result<File> {
-    let file = pinion_files::open_with(File::options().write(true).create(true), path)?;
-    file.set_len(0)?;
-    Ok(file)
-}
-
 /// Keeps standard error in a file, made with the first byte; gives its end.
 async fn keep_stderr(mut pipe: Receiver, path: PathBuf) -> Vec<u8> {
     let mut file: Option<File> = None;
@@ -297,7 +291,7 @@ async fn keep_stderr(mut pipe: Receiver, path: PathBuf) -> Vec<u8> {
             return tail;
         }
         if file.is_none() {
-            file = create_or_empty(&path).ok();
+            file = pinion_files::create_or_empty(&path, 0o666).ok();
         }
         let room = piece.len().min(STDERR_LIMIT - kept);
         kept += room;

@@ -184,6 +184,17 @@ fn turns_are_listed_and_shown() {
 }
 
 #[test]
+fn an_export_does_not_empty_or_wait_for_what_is_not_a_regular_file() {
+    let home = Home::filled();
+    nix::unistd::mkfifo(&home.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let errors = home.refused("turns export --turns-db turns.db -o pipe", 1);
+    assert!(
+        errors.contains("pipe: is a FIFO, not a regular file"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn turns_are_exported() {
     let home = Home::filled();
     let newest = home.lines("turns export --turns-db turns.db");

@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 
 /// What a file says; nothing if it is not there.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+    let bytes = match files::read_if_present(path) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
         Err(error) => return Err(Failure::io(path.display(), &error)),
     };
     let parsed = serde_json::from_slice(&bytes);

@@ -15,6 +15,9 @@ use crate::hub::caller::{self, Caller, Shape};
 use crate::hub::show::{json_list, plain, table};
 use crate::verb::{Flag, Line, Verb};
 
+/// The largest content that is sent, in bytes: the hub stores less, but base64 is longer.
+const FILE_LIMIT: u64 = 64 << 20;
+
 const OPERATIONS: [&str; 5] = ["read", "write", "list", "delete", "stat"];
 
 pub(super) const VERB: Verb = Verb {
@@ -116,7 +119,7 @@ fn content(line: &Line) -> Result<Vec<u8>, Failure> {
     let bytes = match (line.value("--content"), line.value("--file")) {
         (Some(_), Some(_)) => return Err(line.wrong("--content and --file exclude each other")),
         (Some(content), None) => content.as_bytes().to_vec(),
-        (None, Some(path)) if path != "-" => std::fs::read(path)
+        (None, Some(path)) if path != "-" => pinion_files::read_named(path.as_ref(), FILE_LIMIT)
             .map_err(|error| Failure::failed(format!("Error: {path}: {error}")))?,
         (None, _) => {
             if std::io::stdin().is_terminal() {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pinion_clip::alias;
+use pinion_files::Replace;
 use serde_json::json;
 
 use super::help;
@@ -167,7 +168,8 @@ fn write(directory: &Path, template: &Template, name: &str) -> Result<(), Failur
     std::fs::create_dir_all(directory).map_err(failed)?;
     for file in template.files {
         let path = directory.join(file.path);
-        std::fs::write(&path, file.content.replace("NAME", name)).map_err(failed)?;
+        let content = file.content.replace("NAME", name);
+        pinion_files::replace(&path, content.as_bytes(), Replace::USER).map_err(failed)?;
         if file.runs {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
                 .map_err(failed)?;

@@ -76,7 +76,7 @@ fn absolute(path: &str) -> Result<PathBuf, Failure> {
 /// What a directory or an archive calls itself, else what its file is called.
 fn name_of(path: &Path) -> String {
     let said = ["clip.json", "package.json"].iter().find_map(|file| {
-        let text = std::fs::read(path.join(file)).ok()?;
+        let text = pinion_files::read(&path.join(file), 4 << 20).ok()?;
         let read: Value = serde_json::from_slice(&text).ok()?;
         let name = read["name"].as_str()?;
         Some(name.rsplit('/').next()?.to_owned())

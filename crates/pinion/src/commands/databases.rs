@@ -1,6 +1,5 @@
 //! What `turns` and `timeline` have in common: which database, what of it, in which form, and where to.
 
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -168,9 +167,10 @@ impl Asked {
     ) -> Result<ExitCode, Failure> {
         let written = match &self.output {
             Some(path) => {
-                let file = File::create(path).map_err(|error| {
-                    Failure::failed(format!("Error: could not write {path}: {error}"))
-                })?;
+                let file =
+                    pinion_files::create_or_empty(path.as_ref(), 0o666).map_err(|error| {
+                        Failure::failed(format!("Error: could not write {path}: {error}"))
+                    })?;
                 let mut file = BufWriter::new(file);
                 write(&mut file).and_then(|()| Ok(file.flush()?))
             }

@@ -37,7 +37,7 @@ pub(super) async fn keep(
     // Only a whole input has the name of one, so that nobody goes on with half of it.
     let unfinished = directory.path().join(".input.new");
     let wrong = |error: &io::Error| Failure::io(path.display(), error);
-    let file = File::create(&unfinished).map_err(|error| wrong(&error))?;
+    let file = pinion_files::create_or_empty(&unfinished, 0o666).map_err(|error| wrong(&error))?;
     let (tell, told) = oneshot::channel();
     // A thread of its own: a read that nobody waits for any more ends with the process.
     let reader = std::thread::Builder::new().name("input".into());
@@ -62,6 +62,7 @@ pub(super) async fn keep(
         }
         () = said => {}
     }
+    pinion_files::is_regular(&path).map_err(|error| wrong(&error))?;
     fs::rename(&unfinished, &path).map_err(|error| wrong(&error))
 }
 

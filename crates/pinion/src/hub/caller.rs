@@ -181,13 +181,16 @@ pub(crate) fn pointed_at(named: Option<&str>, root: &Path) -> Result<Option<Stri
     Ok(config.hub.as_deref().map(with_scheme))
 }
 
+/// The largest file of certificates, in bytes.
+const PEM_LIMIT: u64 = 16 << 20;
+
 /// Whom to believe that the hub is the hub.
 fn roots(line: &Line) -> Result<Roots, Failure> {
     let Some(path) = line.value("--ca") else {
         return Ok(Roots::Platform);
     };
-    let pem =
-        std::fs::read(path).map_err(|error| Failure::failed(format!("Error: {path}: {error}")))?;
+    let pem = pinion_files::read_named(path.as_ref(), PEM_LIMIT)
+        .map_err(|error| Failure::failed(format!("Error: {path}: {error}")))?;
     Ok(Roots::Pem(pem))
 }
 

@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use pinion_access::client::ClientConfig;
@@ -12,6 +11,7 @@ use pinion_access::{Import, TokenStore, import_super_token};
 use pinion_clip::alias;
 use pinion_clip::logs::{Level, Origin};
 use pinion_connect::{Client, ClientOptions, Failure as Refusal};
+use pinion_files::Replace;
 use pinion_hub::Hub;
 use pinion_proto::hub::{AddClipRequest, AddClipResponse};
 use serde_json::Value;
@@ -19,6 +19,9 @@ use serde_json::Value;
 use super::caller::path_of;
 use super::failed;
 use crate::failure::Failure;
+
+/// The largest `config.json`, in bytes.
+const LIMIT: u64 = 64 << 20;
 
 /// A Pinix directory that was read.
 #[derive(Debug)]
@@ -41,7 +44,7 @@ impl Pinix {
         let wrong = |error: &dyn std::fmt::Display| {
             Failure::failed(format!("Error: {}: {error}", path.display()))
         };
-        let text = fs::read(&path).map_err(|error| wrong(&error))?;
+        let text = pinion_files::read(&path, LIMIT).map_err(|error| wrong(&error))?;
         let config: Value = serde_json::from_slice(&text).map_err(|error| wrong(&error))?;
         let clips = config["clips"].as_object().into_iter().flatten();
         let clips = clips.filter_map(|(name, record)| {
@@ -64,15 +67,8 @@ impl Pinix {
     pub fn take_tokens(&self, root: &Path, tokens: &TokenStore) -> Result<(), Failure> {
         // The plain text is taken out of what is read, which must not be the file of the other.
         let copy = root.join("imported.json");
-        let config = fs::read(self.directory.join("config.json"))?;
-        let mut options = fs::OpenOptions::new();
-        let file = options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&copy);
-        io::Write::write_all(&mut file?, &config)?;
+        let config = pinion_files::read(&self.directory.join("config.json"), LIMIT)?;
+        pinion_files::replace(&copy, &config, Replace::PRIVATE)?;
         let imported = import_super_token(tokens, &copy);
         let _ = fs::remove_file(&copy);
         if imported.map_err(failed)? == Import::TooShort {
@@ -152,7 +148,11 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         if kind.is_dir() {
             copy(&entry.path(), &target)?;
         } else if kind.is_file() {
-            fs::copy(entry.path(), target)?;
+            let mut source = pinion_files::open(&entry.path())?;
+            let mode = source.metadata()?.permissions();
+            let mut copied = pinion_files::create_new(&target, 0o600)?;
+            io::copy(&mut source, &mut copied)?;
+            copied.set_permissions(mode)?;
         }
     }
     Ok(())

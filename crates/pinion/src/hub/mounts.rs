@@ -13,6 +13,8 @@ use pinion_mcp::Mount;
 
 /// The name of the file in the hub's directory.
 const FILE: &str = "mcp.json";
+/// The largest of these files, in bytes.
+const LIMIT: u64 = 16 << 20;
 
 /// The servers that are mounted.
 #[derive(Debug, Default)]
@@ -25,7 +27,7 @@ impl Mounts {
             let message = format!("{FILE}: {failure}");
             hub.log().push(Level::Error, Origin::System, &message);
         };
-        let text = match std::fs::read_to_string(root.join(FILE)) {
+        let text = match pinion_files::read_text(&root.join(FILE), LIMIT) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Self::default(),
             Err(error) => {

@@ -21,6 +21,8 @@ const LOCK: &str = "hub.lock";
 /// Somebody who only looks whether a hub is there holds the lock for a moment.
 const LOOKS: usize = 5;
 const LOOK: Duration = Duration::from_millis(20);
+/// The largest file that says who holds a seat, in bytes.
+const HOLDER_LIMIT: u64 = 64 << 10;
 
 /// The place of the file, unless another is asked for.
 pub(crate) fn pid_file(root: &Path) -> PathBuf {
@@ -94,7 +96,7 @@ impl Drop for Seat {
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).mode(0o600);
-    options.truncate(false).open(path)
+    pinion_files::open_with(&mut options, path)
 }
 
 fn cannot(path: &Path, error: &io::Error) -> Failure {
@@ -172,12 +174,12 @@ impl Holder {
 
     /// The same, also if it is no hub.
     pub fn anyone_at(path: &Path) -> Option<Self> {
-        let mut file = File::open(path).ok()?;
+        let file = pinion_files::open(path).ok()?;
         if file.try_lock_shared().is_ok() {
             return None;
         }
         let mut text = String::new();
-        file.read_to_string(&mut text).ok()?;
+        file.take(HOLDER_LIMIT).read_to_string(&mut text).ok()?;
         let holder: Value = serde_json::from_str(&text).ok()?;
         let (role, url) = match holder["hubURL"].as_str() {
             Some(url) => (Role::Hub, url),

@@ -1,6 +1,6 @@
 //! `pinix start` and `pinixd`: a hub, in the background or not.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -212,7 +212,7 @@ fn start(line: &Line) -> Result<ExitCode, Failure> {
     loop {
         let holder = Holder::anyone_at(&pid).filter(|holder| holder.pid == child.id());
         if let Some(Holder { role, pid, url, .. }) = holder {
-            eprint!("{}", std::fs::read_to_string(&path).unwrap_or_default());
+            eprint!("{}", words_in(&path));
             return out(&match role {
                 Role::Hub => format!("The hub has started: {url}, process {pid}.\n"),
                 Role::Runtime => {
@@ -221,8 +221,7 @@ fn start(line: &Line) -> Result<ExitCode, Failure> {
             });
         }
         if child.try_wait()?.is_some() {
-            let said = std::fs::read_to_string(&path).unwrap_or_default();
-            return Err(Failure::failed(said.trim_end().to_owned()));
+            return Err(Failure::failed(words_in(&path).trim_end().to_owned()));
         }
         if start.elapsed() > PATIENCE {
             // A hub that never began is not left behind.
@@ -243,11 +242,11 @@ fn place_for_words(root: &Path) -> Result<(File, PathBuf), Failure> {
     let logs = root.join("logs");
     std::fs::create_dir_all(&logs)?;
     let path = logs.join("pinixd.err");
-    let mut options = OpenOptions::new();
-    let file = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(&path)?;
+    let file = pinion_files::create_or_empty(&path, 0o666)
+        .map_err(|error| Failure::failed(format!("Error: {}: {error}", path.display())))?;
     Ok((file, path))
+}
+
+fn words_in(path: &Path) -> String {
+    pinion_files::read_text(path, 16 << 20).unwrap_or_default()
 }

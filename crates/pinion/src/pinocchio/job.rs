@@ -317,6 +317,9 @@ fn json(value: &templates::Value) -> Value {
     }
 }
 
+/// The largest picture that is read, in bytes.
+const IMAGE_LIMIT: u64 = 64 << 20;
+
 /// Local pictures, made fit for a model.
 fn images(paths: &[String], cwd: &Path) -> Result<Vec<Block>, Failure> {
     let mut images = Vec::new();
@@ -325,7 +328,7 @@ fn images(paths: &[String], cwd: &Path) -> Result<Vec<Block>, Failure> {
         let failed = |reason: &dyn std::fmt::Display| {
             Failure::failed(format!("Error: --images {path}: {reason}"))
         };
-        let bytes = std::fs::read(&file).map_err(|error| failed(&error))?;
+        let bytes = pinion_files::read_named(&file, IMAGE_LIMIT).map_err(|error| failed(&error))?;
         match pinion_tools::prepare_image(bytes) {
             Ok((block, note)) => {
                 if let Some(note) = note {
@@ -350,7 +353,7 @@ fn created(path: &Path) -> Result<File, Failure> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).map_err(failed)?;
     }
-    File::create(path).map_err(failed)
+    pinion_files::create_or_empty(path, 0o666).map_err(failed)
 }
 
 fn tell(notices: &[Notice]) {

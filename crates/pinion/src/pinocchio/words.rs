@@ -15,15 +15,18 @@ pub(super) struct Elsewhere {
 
 /// Sends words where the options say.
 pub(super) fn as_asked(values: &BuiltInValues) -> Result<Option<Elsewhere>, Failure> {
-    let path = match (values.text("log-file"), values.text("log-level")) {
-        ("", "error" | "fatal") => "/dev/null",
-        ("", _) if values.flag("log-to-stdout") => "/dev/stdout",
+    let mut options = OpenOptions::new();
+    options.append(true);
+    let (path, file) = match (values.text("log-file"), values.text("log-level")) {
+        ("/dev/null", _) | ("", "error" | "fatal") => ("/dev/null", options.open("/dev/null")),
+        ("", _) if values.flag("log-to-stdout") => ("/dev/stdout", options.open("/dev/stdout")),
         ("", _) => return Ok(None),
-        (path, _) => path,
+        (path, _) => {
+            let file = pinion_files::open_with(options.create(true), path.as_ref());
+            (path, file)
+        }
     };
     let failed = |error| Failure::failed(format!("Error: --log-file {path}: {error}"));
-    let mut options = OpenOptions::new();
-    let file = options.append(true).create(true).open(path);
     let file = file.map_err(failed)?;
     let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
     point_stderr_at(&file)?;

@@ -93,7 +93,9 @@ fn l7_what_cannot_begin_prints_no_frame() {
         "name: wrong\nshort: Wrong\nprompt: |\n  fine\n  {{ joinn \",\" .x }}\n",
     );
     home.write("needs.yaml", "name: needs\nshort: Needs\nflags:\n  - name: file\n    type: string\n    required: true\nprompt: x\n");
-    let cases: [(&[&str], &str); 12] = [
+    let pipe = home.sandbox.work().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let cases: [(&[&str], &str); 15] = [
         (&["missing.yaml", "--rpc"], "missing.yaml"),
         (&["broken.yaml", "--rpc"], "broken.yaml"),
         (&["wrong.yaml", "--rpc"], "wrong.yaml:5:6"),
@@ -114,6 +116,18 @@ fn l7_what_cannot_begin_prints_no_frame() {
         (
             &["say.yaml", "--rpc", "--debug-events-jsonl", "/proc/none/x"],
             "/proc/none/x",
+        ),
+        (
+            &["say.yaml", "--rpc", "--debug-events-jsonl", "pipe"],
+            "pipe: is a FIFO, not a regular file",
+        ),
+        (
+            &["say.yaml", "--rpc", "--log-file", "pipe"],
+            "pipe: is a FIFO, not a regular file",
+        ),
+        (
+            &["say.yaml", "--rpc", "--images", "/dev/zero"],
+            "/dev/zero: is a device, not a regular file",
         ),
     ];
     for (arguments, words) in cases {

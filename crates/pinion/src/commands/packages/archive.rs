@@ -1,6 +1,6 @@
 //! Unpacks the archives npm makes, without npm.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub(super) fn is_archive(path: &Path) -> bool {
 /// Unpacks an archive into `directory` and gives the one directory that is in it. Only files and directories
 /// come out, none of them outside: links and devices have no business in a package.
 pub(super) fn unpack(archive: &Path, directory: &Path) -> io::Result<PathBuf> {
-    let file = BufReader::new(File::open(archive)?);
+    let file = BufReader::new(pinion_files::open(archive)?);
     let reader: Box<dyn Read> = match archive.extension().is_some_and(|end| end == "tar") {
         true => Box::new(file),
         false => Box::new(GzDecoder::new(file)),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use pinion_config::{
     Dirs, GitSource, PackageContents, PackageSource, Scope, SourceKind, record_package,
 };
+use pinion_files::Replace;
 use serde_json::Value;
 
 use super::archive;
@@ -302,13 +303,13 @@ fn ignore_installed(dirs: &Dirs, place: &Path) -> Result<(), Failure> {
     };
     let file = dirs.project_dir.join(top).join(".gitignore");
     if !file.exists() {
-        fs::write(file, "*\n")?;
+        pinion_files::replace(&file, b"*\n", Replace::USER)?;
     }
     Ok(())
 }
 
 pub(super) fn manifest(root: &Path) -> Value {
-    let text = fs::read(root.join("package.json")).unwrap_or_default();
+    let text = pinion_files::read(&root.join("package.json"), 16 << 20).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pinion_files::FileKind;
 use tempfile::TempDir;
 
 const PREFIX: &str = ".install-";
@@ -46,10 +47,20 @@ impl Stage {
             fs::create_dir_all(parent)?;
         }
         let before = self.path().join("before");
-        let replaces = place.exists();
-        if replaces {
-            fs::rename(place, &before)?;
-        }
+        let replaces = match fs::metadata(place) {
+            Ok(metadata) => {
+                if !matches!(
+                    FileKind::of(&metadata),
+                    FileKind::Regular | FileKind::Directory
+                ) {
+                    let message = format!("{} is not a directory", place.display());
+                    return Err(io::Error::new(io::ErrorKind::NotADirectory, message).into());
+                }
+                fs::rename(place, &before)?;
+                true
+            }
+            Err(_) => false,
+        };
         let result = fs::rename(ready, place)
             .map_err(E::from)
             .and_then(|()| record());

@@ -1,5 +1,6 @@
 //! What the command line says about a hub that is to run.
 
+use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -235,9 +236,13 @@ fn address(line: &Line) -> Result<SocketAddr, Failure> {
     Ok(SocketAddr::new(bind, port.unwrap_or(DEFAULT_PORT)))
 }
 
+/// The largest certificate, key or token file, in bytes.
+const SECRET_LIMIT: u64 = 16 << 20;
+
 fn tls(line: &Line) -> Result<Option<Tls>, Failure> {
     let read = |path: &str| {
-        std::fs::read(path).map_err(|error| Failure::failed(format!("Error: {path}: {error}")))
+        pinion_files::read_named(path.as_ref(), SECRET_LIMIT)
+            .map_err(|error| Failure::failed(format!("Error: {path}: {error}")))
     };
     match (line.value("--tls-cert"), line.value("--tls-key")) {
         (None, None) => Ok(None),
@@ -261,10 +266,12 @@ fn super_token(line: &Line) -> Result<Option<Token>, Failure> {
         line.value("--super-token-file"),
     ) {
         (Some(token), _) => Some(token.to_owned()),
-        (None, Some(path)) => Some(
-            std::fs::read_to_string(path)
-                .map_err(|error| Failure::failed(format!("Error: {path}: {error}")))?,
-        ),
+        (None, Some(path)) => {
+            let wrong = |error: &dyn Display| Failure::failed(format!("Error: {path}: {error}"));
+            let bytes = pinion_files::read_named(path.as_ref(), SECRET_LIMIT);
+            let bytes = bytes.map_err(|error| wrong(&error))?;
+            Some(String::from_utf8(bytes).map_err(|_| wrong(&"is not UTF-8"))?)
+        }
         (None, None) => std::env::var(SUPER_TOKEN).ok().filter(|it| !it.is_empty()),
     };
     let chosen = given.map(|token| Token::chosen(&token)).transpose();
