@@ -240,7 +240,7 @@ impl Clips for Far {
 /// A call on its way.
 enum Calling {
     Ahead(Client, Box<InvokeRequest>),
-    Under(Receiver<InvokeResponse>),
+    Under(Box<Receiver<InvokeResponse>>),
     Over,
 }
 
@@ -254,7 +254,7 @@ impl Calling {
                     .server_stream(&path_of("Invoke"), &*request, None)
                     .await
                 {
-                    Ok(answers) => answers,
+                    Ok(answers) => Box::new(answers),
                     Err(refusal) => return Some((Err(refusal), Self::Over)),
                 }
             }
