@@ -163,7 +163,7 @@ fn a_file_that_cannot_be_used_ends_no_run_and_is_told_once() {
     assert_eq!(asked(&stage, "d"), ["good"], "it begins anew and opens");
 
     std::fs::remove_file(fleets.join("breakers.json")).unwrap();
-    std::fs::create_dir(fleets.join("breakers.json.new")).unwrap();
+    std::fs::create_dir(fleets.join("breakers.json")).unwrap();
     let names = ["e", "f", "g", "h"];
     let ran = run(&stage, "full", &plan("{}", &names), Some(HUB));
     let warnings = of_kind(&stage, "full", "warning");
