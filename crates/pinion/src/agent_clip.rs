@@ -124,6 +124,10 @@ impl std::fmt::Debug for AgentClip {
 }
 
 impl Endpoint for AgentClip {
+    fn checks_inputs(&self) -> bool {
+        true
+    }
+
     fn snapshot(&self) -> Snapshot {
         Snapshot::running(Arc::clone(&self.manifest))
     }

@@ -160,10 +160,8 @@ fn every_command_refuses_unknown_options_and_explains_itself() {
         (&["trust", "revoke"], "is not a directory"),
         (&["trust", ".", "again"], "one word too many"),
         (&["doctor", "now"], "one word too many"),
-        (
-            &["fleet", "check", "plan.yaml"],
-            "unknown command `fleet check`",
-        ),
+        (&["fleet", "check", "plan.yaml"], "the plan cannot be read"),
+        (&["fleet", "verify"], "unknown command `fleet verify`"),
         (&["fleet", "rn"], "Did you mean `pinion fleet run`?"),
         (&["fleet", "run"], "pinion fleet run PLAN.yaml"),
         (&["sessions", "lst"], "Did you mean `pinion sessions list`?"),

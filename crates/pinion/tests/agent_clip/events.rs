@@ -176,7 +176,7 @@ fn what_is_no_event_is_refused_in_words() {
     let daily = |schedule: &str| json!({"type": "daily", "schedule": schedule, "prompt": "x"});
     for (input, words) in [
         (json!({}), "type is required: once or daily"),
-        (json!({"type": "weekly"}), "`once` or `daily`"),
+        (json!({"type": "weekly"}), "known are once, daily"),
         (json!({"type": "once"}), "schedule is required"),
         (
             json!({"type": "daily", "schedule": "08:30"}),
