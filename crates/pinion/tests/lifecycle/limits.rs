@@ -99,3 +99,29 @@ fn a_message_that_cannot_be_printed_is_not_a_panic() {
         .unwrap();
     assert_eq!(status.code(), Some(2));
 }
+
+#[test]
+fn an_output_that_takes_nothing_is_exit_1_with_the_reason() {
+    // The fault showed in two of three runs.
+    for _ in 0..5 {
+        let sandbox = offline_sandbox(&json!({}));
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut command = pinion().command(
+            &sandbox,
+            &args(&["--mode", "rpc", "--model", "offline/demo"]),
+        );
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(full)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let request = json!({"id": 1, "type": "get_state"});
+        // The program may have ended already.
+        let _ = writeln!(child.stdin.take().unwrap(), "{request}");
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(!errors.trim().is_empty());
+    }
+}
