@@ -199,7 +199,7 @@ impl fmt::Display for Principal {
     }
 }
 
-/// What a token without the right to manage does not allow, and how to get one that does.
+/// The error for a call that requires the right to manage; it names the flag that creates such a token.
 fn needs_manage(what: impl fmt::Display) -> String {
     format!("{what}: it was made without --manage")
 }

@@ -200,7 +200,7 @@ pub struct UserBash {
     pub cwd: PathBuf,
 }
 
-/// What becomes of a shell command of a client.
+/// The hooks' decision about a shell command that a client sent.
 #[derive(Debug, Clone)]
 pub enum UserBashOutcome {
     /// It runs here.

@@ -161,7 +161,7 @@ impl Outlet {
         self.at_most(0, cancel).await;
     }
 
-    /// Whether every listener can take more progress now.
+    /// Returns true if every listener has room for more progress.
     pub fn has_room(&self) -> bool {
         let line = self.line.as_ref();
         self.listeners.iter().all(|listener| listener.has_room())

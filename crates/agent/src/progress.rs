@@ -1,4 +1,4 @@
-//! What a running tool reports before its result, in a buffer of limited size between the tool and the run.
+//! A bounded buffer between a running tool and the run, for the updates that the tool sends before its result.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,9 +8,9 @@ use pinion_tools::ToolOutput;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-/// How many updates may wait for the run.
+/// Limit on the updates that wait for the run.
 const COUNT_LIMIT: usize = 256;
-/// How many bytes the waiting updates may hold together.
+/// Limit on the bytes of all waiting updates together.
 const BYTE_LIMIT: usize = 4 << 20;
 
 /// Updates that wait for the run, in order. Beyond the limits the newest one replaces the one before it, which it

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::core::Core;
 use crate::{Answer, Command, EngineError, Event, ForkPosition, Replacement};
 
-/// How long an export may take, on a mount that does not answer for example.
+/// Time limit of an export; a mount that does not answer would block it for ever.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The session that takes the place of the current one.

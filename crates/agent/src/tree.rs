@@ -9,7 +9,7 @@ use pinion_jsonl::json;
 use pinion_session::{Entry, Store};
 use serde_json::value::RawValue;
 
-/// How many damaged entries in a row are passed over to find the parent of the one after them.
+/// Limit on the damaged entries in a row that are skipped to find the parent of the entry after them.
 const DAMAGED_IN_A_ROW: usize = 1000;
 
 /// One step of the printing.

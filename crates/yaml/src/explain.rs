@@ -1,4 +1,4 @@
-//! Why a document could not be read, in words for the people who wrote it.
+//! Explains to the author of a document why it could not be read.
 
 use serde_saphyr::Error;
 use serde_saphyr::budget::BudgetBreach;

@@ -30,7 +30,7 @@ impl WireFailure {
     }
 }
 
-/// Reads one detail; one that is not understood is passed over.
+/// Reads one detail; ignores a detail that cannot be read.
 fn detail(detail: &Value) -> Option<Detail> {
     let value = STANDARD.decode(detail["value"].as_str()?).ok()?;
     let type_name = detail["type"].as_str()?.to_owned();

@@ -124,7 +124,7 @@ fn open(
     }
 }
 
-/// An answer in plain HTTP that says why there is no other.
+/// A plain HTTP response that reports why the call was refused.
 pub(super) fn refusal<S: Service>(service: &S, failure: &Failure) -> Response<Body> {
     let mut response = Response::new(Body::from(service.error_body(failure)));
     let status = StatusCode::from_u16(failure.code.http_status());
