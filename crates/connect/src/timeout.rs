@@ -4,11 +4,61 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use pinion_status::{Code, Failure};
+use tokio::time::Instant;
 
 use crate::protocol::Protocol;
 
 static CONNECT: HeaderName = HeaderName::from_static("connect-timeout-ms");
 static GRPC: HeaderName = HeaderName::from_static("grpc-timeout");
+
+/// The moment when a call must be over, with the limit it comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline {
+    at: Instant,
+    limit: Duration,
+}
+
+impl Deadline {
+    /// Counts from now. To be made before the request is sent: the deadline of the server, which counts from the arrival of the
+    /// request, is never earlier then.
+    pub(crate) fn of(limit: Duration) -> Option<Self> {
+        let at = Instant::now().checked_add(limit)?;
+        Some(Self { at, limit })
+    }
+
+    /// Runs `work` until the deadline.
+    pub(crate) async fn limit<T>(
+        self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let worked = tokio::time::timeout_at(self.at, work).await;
+        let worked = worked.unwrap_or_else(|_| Err(timed_out(self.limit)));
+        worked.map_err(|failure| self.explain(failure))
+    }
+
+    /// Replaces a lost connection or stream by the deadline that has passed. Servers reset streams at their deadline, and the
+    /// reset may be read before the client's own timer fires. A failure that the server reported itself stays as it is.
+    pub(crate) fn explain(self, failure: Failure) -> Failure {
+        let is_lost = matches!(failure.code, Code::Unavailable | Code::Canceled)
+            || failure.message == BROKEN_OFF;
+        if is_lost && Instant::now() >= self.at {
+            timed_out(self.limit)
+        } else {
+            failure
+        }
+    }
+
+    pub(crate) fn at(self) -> Instant {
+        self.at
+    }
+
+    pub(crate) fn timed_out(self) -> Failure {
+        timed_out(self.limit)
+    }
+}
+
+/// The message of a stream that ended without a status.
+pub(crate) const BROKEN_OFF: &str = "the stream broke off before its end";
 
 /// Reads the limit a request asks for.
 pub(crate) fn read(headers: &HeaderMap, protocol: Protocol) -> Result<Option<Duration>, Failure> {
@@ -25,13 +75,14 @@ pub(crate) fn read(headers: &HeaderMap, protocol: Protocol) -> Result<Option<Dur
     parsed.map(Some).ok_or_else(garbage)
 }
 
-/// The header that asks for this limit.
+/// The header that asks for this limit, in milliseconds rounded up: the server must not give up before the client.
 pub(crate) fn write(limit: Duration, protocol: Protocol) -> (&'static HeaderName, HeaderValue) {
-    let millis = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    let millis = limit.as_nanos().div_ceil(1_000_000);
+    let millis = u64::try_from(millis).unwrap_or(u64::MAX);
     let value = match protocol {
         Protocol::Connect => HeaderValue::from(millis.min(9_999_999_999)),
         _ if millis < 100_000_000 => text(format!("{millis}m")),
-        _ => text(format!("{}S", limit.as_secs().min(99_999_999))),
+        _ => text(format!("{}S", millis.div_ceil(1000).min(99_999_999))),
     };
     (header(protocol), value)
 }
@@ -115,6 +166,36 @@ mod tests {
                 Err(Code::InvalidArgument),
                 "{bad}"
             );
+        }
+    }
+
+    #[test]
+    fn parts_of_a_millisecond_are_rounded_up() {
+        let written = |limit, protocol| write(limit, protocol).1;
+        let limit = Duration::from_micros(200_001);
+        assert_eq!(written(limit, Protocol::Connect), "201");
+        assert_eq!(written(limit, Protocol::Grpc), "201m");
+        let limit = Duration::from_millis(100_000_001);
+        assert_eq!(written(limit, Protocol::Grpc), "100001S");
+    }
+
+    #[test]
+    fn only_a_lost_call_is_explained_by_a_deadline_that_has_passed() {
+        let passed = Deadline::of(Duration::ZERO).unwrap();
+        let ahead = Deadline::of(Duration::from_secs(600)).unwrap();
+        let lost = [
+            Failure::new(Code::Unavailable, "the connection broke off"),
+            Failure::new(Code::Canceled, "stream reset"),
+            Failure::new(Code::Internal, BROKEN_OFF),
+        ];
+        for failure in lost {
+            let code = passed.explain(failure.clone()).code;
+            assert_eq!(code, Code::DeadlineExceeded, "{failure:?}");
+            assert_eq!(ahead.explain(failure.clone()), failure);
+        }
+        for code in [Code::Internal, Code::Aborted, Code::NotFound] {
+            let said = Failure::new(code, "by the server");
+            assert_eq!(passed.explain(said.clone()), said);
         }
     }
 

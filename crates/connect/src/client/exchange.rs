@@ -14,7 +14,6 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, Version};
 use hyper::body::Incoming;
 use pinion_proto::Binary;
 use pinion_status::{Code, Failure};
-use tokio::time::Instant;
 
 use super::line::{Answering, Line};
 use super::stream::{Receiver, Sender, Source};
@@ -24,7 +23,7 @@ use crate::envelope::{self, COMPRESSED};
 use crate::inbound::Side;
 use crate::outbox::{Framing, Outbox};
 use crate::protocol::{Codec, Protocol, Speech};
-use crate::timeout;
+use crate::timeout::{self, Deadline};
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("pinion/", env!("CARGO_PKG_VERSION")));
 static CONNECT_VERSION: HeaderName = HeaderName::from_static("connect-protocol-version");
@@ -77,13 +76,13 @@ impl Inner {
                 answer: message,
             }
         };
-        match options.timeout {
-            None => asking.await,
-            Some(limit) => {
-                let asked = tokio::time::timeout(limit, asking).await;
-                asked.unwrap_or_else(|_| failed(timeout::timed_out(limit)))
-            }
-        }
+        let Some(deadline) = options.timeout.and_then(Deadline::of) else {
+            return asking.await;
+        };
+        let asked = tokio::time::timeout_at(deadline.at(), asking).await;
+        let mut reply = asked.unwrap_or_else(|_| failed(deadline.timed_out()));
+        reply.answer = reply.answer.map_err(|failure| deadline.explain(failure));
+        reply
     }
 
     pub(super) async fn server_stream<Req: Binary, Resp: Binary>(
@@ -97,7 +96,7 @@ impl Inner {
             timeout: limit,
             ..CallOptions::default()
         };
-        let deadline = deadline(limit);
+        let deadline = limit.and_then(Deadline::of);
         let asking = async {
             let response = self.ask(method, request, speech, &options).await?;
             let answer = self.read_head(response, speech).await;
@@ -108,10 +107,7 @@ impl Inner {
         };
         let answer = match deadline {
             None => asking.await?,
-            Some((at, limit)) => {
-                let asked = tokio::time::timeout_at(at, asking).await;
-                asked.unwrap_or_else(|_| Err(timeout::timed_out(limit)))?
-            }
+            Some(deadline) => deadline.limit(Box::pin(asking)).await?,
         };
         Ok(Receiver::of(answer, speech, deadline))
     }
@@ -123,7 +119,12 @@ impl Inner {
         duplex: Duplex,
     ) -> Result<(Sender<Req>, Receiver<Resp>), Failure> {
         let speech = self.speech(true);
-        let mut line = self.lines.get(&self.address, &self.options, false).await?;
+        let deadline = options.timeout.and_then(Deadline::of);
+        let connecting = self.lines.get(&self.address, &self.options, false);
+        let mut line = match deadline {
+            None => connecting.await?,
+            Some(deadline) => deadline.limit(Box::pin(connecting)).await?,
+        };
         if duplex == Duplex::Required && !line.is_duplex() {
             let message = format!("{method} needs HTTP/2");
             return Err(Failure::new(Code::FailedPrecondition, message));
@@ -133,7 +134,7 @@ impl Inner {
         let answering = line.send(self.request(method, speech, outgoing, options, &line)?);
         let source = Source::Waiting(answering, line, Arc::clone(self));
         let sender = Sender::new(outbox.clone(), speech.codec, self.options.gzip);
-        let receiver = Receiver::new(source, speech, deadline(options.timeout), Some(outbox));
+        let receiver = Receiver::new(source, speech, deadline, Some(outbox));
         Ok((sender, receiver))
     }
 
@@ -327,11 +328,6 @@ impl Inner {
 pub(super) enum Duplex {
     Required,
     IfPossible,
-}
-
-/// When a call with this limit must be over.
-fn deadline(limit: Option<Duration>) -> Option<(Instant, Duration)> {
-    limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit)))
 }
 
 /// Whether a request may have reached the server.

@@ -3,13 +3,11 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
 use pinion_proto::Binary;
 use pinion_status::{Code, Failure};
-use tokio::time::Instant;
 
 use super::Inner;
 use super::answer::Answer;
@@ -20,6 +18,7 @@ use crate::failures;
 use crate::inbound::{Inbound, Side};
 use crate::outbox::Outbox;
 use crate::protocol::{Codec, Protocol, Speech};
+use crate::timeout::{BROKEN_OFF, Deadline};
 
 /// What a caller sends into a stream. Dropping it ends what is sent, not what is received.
 #[derive(Debug)]
@@ -70,7 +69,7 @@ impl<Req> Drop for Sender<Req> {
 pub struct Receiver<Resp> {
     source: Source,
     speech: Speech,
-    deadline: Option<(Instant, Duration)>,
+    deadline: Option<Deadline>,
     /// What the caller still sends; ends with the call.
     outbox: Option<Outbox>,
     /// The headers of the answer, once it has begun.
@@ -93,7 +92,7 @@ impl<Resp: Binary> Receiver<Resp> {
     pub(super) fn new(
         source: Source,
         speech: Speech,
-        deadline: Option<(Instant, Duration)>,
+        deadline: Option<Deadline>,
         outbox: Option<Outbox>,
     ) -> Self {
         Self {
@@ -109,11 +108,7 @@ impl<Resp: Binary> Receiver<Resp> {
     }
 
     /// A stream whose answer has begun.
-    pub(super) fn of(
-        answer: Answer,
-        speech: Speech,
-        deadline: Option<(Instant, Duration)>,
-    ) -> Self {
+    pub(super) fn of(answer: Answer, speech: Speech, deadline: Option<Deadline>) -> Self {
         let mut receiver = Self::new(Source::Over, speech, deadline, None);
         receiver.begin(answer);
         receiver
@@ -177,10 +172,7 @@ impl<Resp: Binary> Receiver<Resp> {
     ) -> Result<T, Failure> {
         match self.deadline {
             None => work(self).await,
-            Some((at, limit)) => {
-                let worked = tokio::time::timeout_at(at, work(self)).await;
-                worked.unwrap_or_else(|_| Err(crate::timeout::timed_out(limit)))
-            }
+            Some(deadline) => deadline.limit(work(self)).await,
         }
     }
 
@@ -275,5 +267,5 @@ impl<Resp> fmt::Debug for Receiver<Resp> {
 
 /// The failure of a stream that ended without saying how. No server may do that: a connection that is lost ends otherwise.
 fn broken_off() -> Failure {
-    Failure::new(Code::Internal, "the stream broke off before its end")
+    Failure::new(Code::Internal, BROKEN_OFF)
 }

@@ -361,6 +361,24 @@ async fn methods_without_side_effects_are_called_with_get() {
         assert_eq!(answer.header("content-type"), Some(kind));
         assert!(!answer.body.is_empty());
     }
+    // The order of the parameters does not matter.
+    let parts = [
+        format!("message={base64}"),
+        "base64=1".to_owned(),
+        "encoding=proto".to_owned(),
+        "connect=v1".to_owned(),
+        "compression=identity".to_owned(),
+    ];
+    for first in 0..parts.len() {
+        let (after, before) = parts.split_at(first);
+        for query in [[before, after].concat(), [after, before].concat()] {
+            let reversed: Vec<_> = query.iter().rev().cloned().collect();
+            for query in [query.join("&"), reversed.join("&")] {
+                let answer = get(address, "Get", &query).await;
+                assert_eq!(answer.status, 200, "{query}: {}", answer.text());
+            }
+        }
+    }
     let long = "x".repeat(2 * LIMIT);
     for (query, status) in [
         ("encoding=json", 400),

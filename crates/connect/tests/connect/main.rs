@@ -8,6 +8,7 @@
 )]
 
 mod calls;
+mod client_ends;
 mod conformance;
 mod doors;
 mod farewells;
