@@ -1,39 +1,38 @@
-//! Why a template was not rendered.
+//! Errors of templates.
 
 use thiserror::Error;
 
-/// A template that could not be read or rendered: where it stopped, and why.
+/// An error in a template: its position and its cause.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{name}:{line}:{column}: {message}")]
 pub struct TemplateError {
-    /// The file or other name the template was given.
+    /// The file name, or another name that the caller gave the template.
     pub name: String,
-    /// The line, counted from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// The character in the line, counted from 1.
+    /// The character in the line, from 1.
     pub column: usize,
-    /// The byte in the template's text at which it stopped.
+    /// The byte offset in the template's text.
     pub offset: usize,
-    /// What kind of failure it is.
     pub kind: TemplateErrorKind,
-    /// What happened and what was expected instead.
+    /// The cause, and what was expected instead.
     pub message: String,
 }
 
-/// The kinds of failure of a template.
+/// The kinds of template errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateErrorKind {
     /// The text is not a template.
     Syntax,
-    /// A value was not what an action needs.
+    /// A value does not fit an action.
     Evaluation,
-    /// The template asks for more work, depth or output than is given to one.
+    /// The template exceeds the limits of work, depth or output.
     Limit,
 }
 
 impl TemplateError {
-    /// A stable name of the failure, for programs.
+    /// Returns a stable name of the kind, for programs.
     pub fn code(&self) -> &'static str {
         match self.kind {
             TemplateErrorKind::Syntax => "template_syntax",
@@ -42,7 +41,7 @@ impl TemplateError {
         }
     }
 
-    /// The same failure at another place, for a template that is part of a larger file.
+    /// Returns the same error at another position, for a template that is part of a larger file.
     #[must_use]
     pub fn moved(mut self, line: usize, column: usize) -> Self {
         (self.line, self.column) = (line, column);
@@ -50,7 +49,7 @@ impl TemplateError {
     }
 }
 
-/// A failure that knows its byte but not yet its line.
+/// An error with a byte offset but no line yet.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub offset: usize,
@@ -83,8 +82,8 @@ impl Fault {
         }
     }
 
-    pub fn placed(self, name: &str, text: &str) -> TemplateError {
-        let (line, column) = place(text, self.offset);
+    pub fn located(self, name: &str, text: &str) -> TemplateError {
+        let (line, column) = position(text, self.offset);
         TemplateError {
             name: name.to_owned(),
             line,
@@ -96,8 +95,8 @@ impl Fault {
     }
 }
 
-/// Line and column of a byte, both counted from 1; columns count characters.
-pub(crate) fn place(text: &str, offset: usize) -> (usize, usize) {
+/// Returns the line and column of a byte, both from 1; columns count characters.
+pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;

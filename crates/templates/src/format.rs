@@ -6,8 +6,8 @@ use crate::number;
 use crate::print::{self, quoted};
 use crate::value::Value;
 
-/// The widest field and the longest fraction.
-const WIDEST: usize = 1_000_000;
+/// The widest field and the longest fraction, in characters.
+const MAX_WIDTH: usize = 1_000_000;
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Flags {
@@ -20,7 +20,7 @@ struct Flags {
     precision: Option<usize>,
 }
 
-/// Formats values as `fmt.Sprintf` does, its notes about wrong verbs included.
+/// Formats values as `fmt.Sprintf` does, including its notes about wrong verbs.
 pub(crate) fn sprintf(format: &str, values: &[Value], limit: usize) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = format;
@@ -138,7 +138,7 @@ impl Reader<'_> {
         Ok((flags, notes))
     }
 
-    /// `[2]`: which operand comes next.
+    /// Parses `[2]`, the number of the next operand.
     fn index(&mut self) {
         let Some(inner) = self.text.strip_prefix('[') else {
             return;
@@ -177,14 +177,14 @@ impl Reader<'_> {
 
 fn bounded(number: u64) -> Result<usize, String> {
     match usize::try_from(number) {
-        Ok(number) if number <= WIDEST => Ok(number),
+        Ok(number) if number <= MAX_WIDTH => Ok(number),
         _ => Err(format!(
-            "width {number} is too large, at most {WIDEST} is possible"
+            "width {number} is too large, at most {MAX_WIDTH} is possible"
         )),
     }
 }
 
-/// Bytes that the fields of a value take at least: each item of a list has a field of its own.
+/// Returns the fewest bytes that the fields of a value take: each item of a list has its own field.
 fn least_size(value: &Value, flags: Flags) -> usize {
     let sum = |total: usize, size| total.saturating_add(size);
     match value {
@@ -275,7 +275,7 @@ fn formatted(value: &Value, verb: char, flags: Flags) -> String {
             }
             padded(&digits, flags)
         }
-        // A value of another kind is shown all the same, as wide as it was asked for.
+        // A value of another kind is still printed, at the requested width.
         (verb, value) => format!(
             "%!{verb}({}={})",
             value.type_name(),
@@ -284,7 +284,7 @@ fn formatted(value: &Value, verb: char, flags: Flags) -> String {
     }
 }
 
-/// An item of a list or map: nothing is told as such, whatever the verb and the width.
+/// Formats an item of a list or map; nil is printed as such, whatever the verb and the width.
 fn inner(value: &Value, verb: char, flags: Flags) -> String {
     match value {
         Value::Nil => "<nil>".to_owned(),
@@ -333,7 +333,7 @@ fn sign(negative: bool, flags: Flags) -> &'static str {
     }
 }
 
-/// A number with its sign in front of the zeros that fill it up.
+/// Puts the sign of a number before its zero padding.
 fn numeric(sign: &str, digits: &str, flags: Flags) -> String {
     if flags.zero && flags.precision.is_none() {
         let width = flags.width.unwrap_or(0).saturating_sub(sign.len());
@@ -424,7 +424,7 @@ fn float(number: f64, verb: char, flags: Flags) -> String {
     )
 }
 
-/// A value in Go's syntax, as `%#v` prints it.
+/// Prints a value in Go's syntax, as `%#v` does.
 fn syntax(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),

@@ -1,21 +1,21 @@
-//! The words of a template: text between actions, and the tokens inside them.
+//! The lexer: text between actions, and the tokens inside them.
 
 use std::ops::Range;
 
 use crate::error::Fault;
 
-/// A stretch of text or one action.
+/// Literal text or one action.
 #[derive(Debug)]
 pub(crate) enum Piece {
     Text(Range<usize>),
     Action { offset: usize, tokens: Vec<Token> },
 }
 
-/// A word inside an action.
+/// A token of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
     pub offset: usize,
-    /// Whether blanks stand before it: `.a .b` are two operands, `.a.b` is one.
+    /// Blanks precede the token: `.a .b` are two operands, `.a.b` is one.
     pub spaced: bool,
     pub word: Word,
 }
@@ -40,7 +40,7 @@ pub(crate) enum Word {
 }
 
 impl Word {
-    /// The word as a message shows it.
+    /// Returns the word as messages show it.
     pub fn shown(&self) -> String {
         match self {
             Self::Identifier(name) | Self::Variable(name) => format!("`{name}`"),
@@ -66,7 +66,7 @@ fn blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
-/// Cuts a template into text and actions. Comments are dropped, trim markers applied.
+/// Splits a template into text and actions. Comments are dropped and trim markers applied.
 pub(crate) fn pieces(text: &str) -> Result<Vec<Piece>, Fault> {
     let bytes = text.as_bytes();
     let mut pieces = Vec::new();
@@ -141,7 +141,7 @@ impl Scanner<'_> {
         self.at > from
     }
 
-    /// Steps over `}}` or ` -}}` and says whether it trims. `spaced`: blanks were just skipped.
+    /// Skips `}}` or ` -}}` and reports whether it trims. `spaced`: blanks were just skipped.
     fn end(&mut self, spaced: bool) -> Option<bool> {
         let rest = &self.text[self.at..];
         if rest.starts_with(RIGHT) {
@@ -228,7 +228,7 @@ impl Scanner<'_> {
                     ));
                 };
                 self.at = offset + 1 + end + 1;
-                // As in Go, a carriage return is no part of a raw text.
+                // As in Go, a carriage return is not part of a raw string.
                 Ok(Word::Text(
                     self.text[offset + 1..offset + 1 + end].replace('\r', ""),
                 ))
@@ -366,7 +366,7 @@ impl Scanner<'_> {
         Ok(Word::Int(i64::from(code)))
     }
 
-    /// The bytes of an escape sequence of Go; the scanner stands on its backslash.
+    /// Parses an escape sequence of Go; the scanner is at its backslash.
     fn escape(&mut self) -> Result<Vec<u8>, Fault> {
         let offset = self.at;
         let fault = || {

@@ -1,16 +1,19 @@
 //! Go's `text/template` with the functions of sprig, for prompts.
 //!
-//! A [`Template`] is read once and rendered with a [`Value`]. Missing keys do not fail: they are false in `if`
-//! and print as `<no value>`. What does fail is a [`TemplateError`] that names the line and the column.
-//! Nothing here opens a file or a socket; the environment and the clock are given by the caller ([`Surroundings`]).
+//! A [`Template`] is parsed once and rendered with a [`Value`]. A missing key is not an error: it
+//! is false in `if` and prints as `<no value>`. Failures are [`TemplateError`]s with the line and
+//! the column. The crate opens no file and no socket; the caller supplies the environment and the
+//! clock ([`RenderContext`]).
 //!
-//! The engine is our own: failures have to be found in the YAML file a template came from, values include times
-//! with methods, and a template of a stranger must not be able to keep us busy. [`Limits`] has the numbers.
+//! The engine is written for pinion because errors must be located in the YAML file that holds the
+//! template, values include times with methods, and a stranger's template must not be able to
+//! occupy the process. [`Limits`] has the numbers.
 //!
-//! Where it differs from Go: there are no methods but those of times; `set`, `unset`, `merge` and
-//! `mergeOverwrite` change a dictionary only when it is named by a variable (`{{ $_ := set $d "k" 1 }}`);
-//! `call` has nothing it could call; complex numbers do not exist.
+//! Differences from Go: only times have methods; `set`, `unset`, `merge` and `mergeOverwrite`
+//! change a dictionary only if a variable names it (`{{ $_ := set $d "k" 1 }}`); there is no value
+//! that `call` could call; complex numbers do not exist.
 
+mod context;
 mod error;
 mod evaluate;
 mod format;
@@ -21,16 +24,15 @@ mod number;
 mod parser;
 mod print;
 mod random;
-mod surroundings;
 mod syntax;
 mod template;
 mod time;
 mod value;
 
+pub use context::{Limits, Lookup, RenderContext};
 pub use error::{TemplateError, TemplateErrorKind};
 pub use functions::names as function_names;
 pub use layout::{format as format_time, parse as parse_time};
 pub use print::printed;
-pub use surroundings::{Limits, Lookup, Surroundings};
 pub use template::Template;
 pub use value::{List, Map, Value};

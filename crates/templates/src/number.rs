@@ -1,8 +1,9 @@
-//! Numbers as Go writes and reads them.
+//! Numbers as Go prints and parses them.
 
 use crate::lexer::Word;
 
-/// A number literal of a template: decimal, hexadecimal, octal, binary, with underscores, or a float.
+/// Parses a number literal of a template: decimal, hexadecimal, octal, binary, with underscores, or
+/// a float.
 pub(crate) fn literal(text: &str) -> Option<Word> {
     if let Some(whole) = whole(text) {
         return Some(Word::Int(whole));
@@ -22,7 +23,8 @@ pub(crate) fn literal(text: &str) -> Option<Word> {
     Some(Word::Float(if negative { -number } else { number }))
 }
 
-/// A whole number in Go's notation (`0x`, `0o`, `0b`, a leading zero for octal, underscores).
+/// Parses a whole number in Go's notation (`0x`, `0o`, `0b`, a leading zero for octal,
+/// underscores).
 pub(crate) fn whole(text: &str) -> Option<i64> {
     let (negative, digits) = sign(text);
     let lower = digits.to_ascii_lowercase();
@@ -57,7 +59,7 @@ fn sign(text: &str) -> (bool, &str) {
     }
 }
 
-/// The digits without underscores, which may only stand between digits.
+/// Removes underscores, which are allowed only between digits.
 fn plain(digits: &str) -> Option<String> {
     if digits.ends_with('_') || digits.contains("__") {
         return None;
@@ -80,7 +82,7 @@ fn hexadecimal_float(text: &str) -> Option<f64> {
     Some(value * 2.0_f64.powi(exponent.parse().ok()?))
 }
 
-/// The power of ten of the first digit.
+/// Returns the power of ten of the first digit.
 fn exponent(number: f64) -> i32 {
     let text = format!("{number:e}");
     text.rsplit_once('e')
@@ -88,7 +90,7 @@ fn exponent(number: f64) -> i32 {
         .unwrap_or(0)
 }
 
-/// A float as `%v` prints it: shortest digits, with an exponent below 1e-4 and from a million on.
+/// Prints a float as `%v` does: shortest digits, with an exponent below 1e-4 and from a million on.
 pub(crate) fn general(number: f64) -> String {
     if let Some(special) = special(number) {
         return special.to_owned();
@@ -104,7 +106,7 @@ pub(crate) fn general(number: f64) -> String {
     }
 }
 
-/// Names of what is not a number to calculate with.
+/// Returns the name of an infinity or of not-a-number.
 pub(crate) fn special(number: f64) -> Option<&'static str> {
     if number.is_nan() {
         Some("NaN")
@@ -115,7 +117,8 @@ pub(crate) fn special(number: f64) -> Option<&'static str> {
     }
 }
 
-/// A float with an exponent of at least two digits, as `%e` prints it; no precision means the shortest.
+/// Prints a float with an exponent of at least two digits, as `%e` does; without a precision, the
+/// shortest.
 pub(crate) fn scientific(number: f64, precision: Option<usize>) -> String {
     let digits = precision.map(|digits| digits.min(LAST_DIGIT));
     let text = match digits {
@@ -129,17 +132,18 @@ pub(crate) fn scientific(number: f64, precision: Option<usize>) -> String {
     format!("{mantissa}{zeros}e{sign}{:02}", exponent.abs())
 }
 
-/// A float with so many digits after the point, as `%.3f` prints it.
+/// Prints a float with a fixed number of digits after the point, as `%.3f` does.
 pub(crate) fn fixed(number: f64, precision: usize) -> String {
     let digits = precision.min(LAST_DIGIT);
     let zeros = "0".repeat(precision - digits);
     format!("{number:.digits$}{zeros}")
 }
 
-/// Digits after the point that can be other than zero. The formatter of the standard library panics from 65,536 on.
+/// The last digit after the point that can differ from zero. The formatter of the standard library
+/// panics from 65,536 digits on.
 const LAST_DIGIT: usize = 1_100;
 
-/// A float with so many digits that count, as `%.3g` prints it.
+/// Prints a float with a number of significant digits, as `%.3g` does.
 pub(crate) fn general_with(number: f64, digits: usize) -> String {
     if number == 0.0 {
         return "0".to_owned();

@@ -1,4 +1,4 @@
-//! Values as Go's `%v` prints them.
+//! Printing of values as Go's `%v` prints them.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use crate::number;
 use crate::time;
 use crate::value::Value;
 
-/// The text of a value as Go prints it: `[a b]`, `map[k:v]`, `1e+06`, `<nil>`.
+/// Returns the text of a value as Go prints it: `[a b]`, `map[k:v]`, `1e+06`, `<nil>`.
 pub fn printed(value: &Value) -> String {
     let mut out = String::new();
     write_plain(&mut out, value);
@@ -48,7 +48,7 @@ pub(crate) fn write_plain(out: &mut String, value: &Value) {
     }
 }
 
-/// Go's `fmt.Sprint`: a blank between two operands of which neither is text.
+/// Go's `fmt.Sprint`: a blank between two operands if neither is text.
 pub(crate) fn sprint(values: &[Value]) -> String {
     let mut out = String::new();
     for (index, value) in values.iter().enumerate() {
@@ -74,7 +74,7 @@ pub(crate) fn sprintln(values: &[Value]) -> String {
     out
 }
 
-/// Text in Go's double quotes, as `%q` and `strconv.Quote` write it.
+/// Quotes text as Go's `%q` and `strconv.Quote` do.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -88,7 +88,7 @@ pub(crate) fn quoted(text: &str) -> String {
     out
 }
 
-/// A character as it stands inside Go's quotes, the quote itself excepted.
+/// Escapes a character for Go's quotes, except the quote itself.
 pub(crate) fn escape(out: &mut String, character: char) {
     match character {
         '\\' => out.push_str("\\\\"),

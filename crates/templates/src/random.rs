@@ -1,8 +1,8 @@
-//! Chance. Good enough for prompts, not for secrets.
+//! Random numbers, for prompts and not for secrets.
 
 use std::hash::{BuildHasher, Hasher};
 
-/// A small generator of random numbers (SplitMix64).
+/// A small random number generator (SplitMix64).
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 
@@ -23,12 +23,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 when there is none.
+    /// Returns a number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.bits() % bound }
     }
 
-    /// A number from 0 to 1, without 1.
+    /// Returns a number from 0 to 1, without 1.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }

@@ -1,4 +1,4 @@
-//! The tree a template is read into.
+//! The syntax tree of a template.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,14 +6,14 @@ use std::ops::Range;
 use crate::functions::Function;
 use crate::value::Value;
 
-/// The named parts of one template text: the text itself and what it defines.
+/// The named templates of one text: the text itself and its definitions.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     pub root: Vec<Node>,
     pub defined: HashMap<String, Vec<Node>>,
 }
 
-/// A part of a template that prints or decides what is printed.
+/// A part of a template that prints or controls printing.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub offset: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Branch {
     pub otherwise: Vec<Node>,
 }
 
-/// Commands whose results are handed on, and the variables that take the last one.
+/// Commands that pass on their results, and the variables that receive the last one.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub offset: usize,
@@ -51,14 +51,14 @@ pub(crate) struct Pipeline {
     pub commands: Vec<Command>,
 }
 
-/// What a pipeline does with its variables.
+/// The effect of a pipeline on its variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Binding {
     Declare,
     Assign,
 }
 
-/// An operand, or a function or method and its arguments.
+/// An operand, or a function or method with its arguments.
 #[derive(Debug)]
 pub(crate) struct Command {
     pub offset: usize,
@@ -81,6 +81,6 @@ pub(crate) enum OperandKind {
     /// `$x.a.b`
     Variable(String, Vec<String>),
     Function(&'static Function),
-    /// `( … )`, with the fields behind it.
+    /// `( … )`, with the fields after it.
     Group(Box<Pipeline>, Vec<String>),
 }

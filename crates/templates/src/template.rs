@@ -1,13 +1,13 @@
-//! A template that was read and can be rendered.
+//! Parsed templates.
 
+use crate::context::RenderContext;
 use crate::error::TemplateError;
 use crate::evaluate;
 use crate::parser;
-use crate::surroundings::Surroundings;
 use crate::syntax::Tree;
 use crate::value::Value;
 
-/// A template, ready to be rendered as often as wanted.
+/// A parsed template; it can be rendered repeatedly.
 #[derive(Debug)]
 pub struct Template {
     name: String,
@@ -16,26 +16,22 @@ pub struct Template {
 }
 
 impl Template {
-    /// Reads a template. The name stands in front of its errors.
+    /// Parses a template. The name precedes its error messages.
     pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Self, TemplateError> {
         let (name, text) = (name.into(), text.into());
         match parser::parse(&text) {
             Ok(tree) => Ok(Self { name, text, tree }),
-            Err(fault) => Err(fault.placed(&name, &text)),
+            Err(fault) => Err(fault.located(&name, &text)),
         }
     }
 
-    /// The template with its data put in.
-    pub fn render(
-        &self,
-        data: &Value,
-        surroundings: &Surroundings,
-    ) -> Result<String, TemplateError> {
-        evaluate::render(&self.text, &self.tree, data, surroundings)
-            .map_err(|fault| fault.placed(&self.name, &self.text))
+    /// Renders the template with data.
+    pub fn render(&self, data: &Value, context: &RenderContext) -> Result<String, TemplateError> {
+        evaluate::render(&self.text, &self.tree, data, context)
+            .map_err(|fault| fault.located(&self.name, &self.text))
     }
 
-    /// The text the template was read from.
+    /// Returns the text the template was parsed from.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -1,4 +1,4 @@
-//! Moments: how they print, and the methods a template may call on them.
+//! Times: their printed form, and the methods that a template may call on them.
 
 use jiff::tz::TimeZone;
 use jiff::{Span, Zoned};
@@ -6,17 +6,17 @@ use jiff::{Span, Zoned};
 use crate::layout;
 use crate::value::Value;
 
-/// A moment as Go prints one: `2026-11-16 07:10:28 +0000 UTC`.
+/// Prints a time as Go does: `2026-11-16 07:10:28 +0000 UTC`.
 pub(crate) fn shown(time: &Zoned) -> String {
     layout::format(time, "2006-01-02 15:04:05.999999999 -0700 MST")
 }
 
-/// A moment as JSON has it.
+/// Prints a time as in JSON.
 pub(crate) fn rfc3339(time: &Zoned) -> String {
     layout::format(time, "2006-01-02T15:04:05.999999999Z07:00")
 }
 
-/// The short name of a moment's zone; its offset where the zone has no name.
+/// Returns the short name of a time's zone; its offset if the zone has no name.
 pub(crate) fn zone_name(time: &Zoned) -> String {
     let info = time.time_zone().to_offset_info(time.timestamp());
     let name = info.abbreviation();
@@ -29,7 +29,7 @@ pub(crate) fn zone_name(time: &Zoned) -> String {
     }
 }
 
-/// A method of a moment, such as `.Format "2006-01-02"`.
+/// Calls a method of a time, such as `.Format "2006-01-02"`.
 pub(crate) fn method(time: &Zoned, name: &str, arguments: &[Value]) -> Result<Value, String> {
     let expected = |kinds: &str| {
         format!(
@@ -43,7 +43,7 @@ pub(crate) fn method(time: &Zoned, name: &str, arguments: &[Value]) -> Result<Va
     };
     let moment = |made: Result<Zoned, jiff::Error>| match made {
         Ok(time) => Ok(Value::time(time)),
-        Err(_) => Err(format!("`.{name}`: the result is no date")),
+        Err(_) => Err(format!("`.{name}`: the result is not a date")),
     };
     match (name, arguments) {
         ("Format", [Value::String(form)]) => Ok(Value::text(layout::format(time, form))),
@@ -83,7 +83,7 @@ pub(crate) fn method(time: &Zoned, name: &str, arguments: &[Value]) -> Result<Va
     }
 }
 
-/// A duration as Go writes them (`1h30m`, `-2.5s`), in nanoseconds.
+/// Parses a duration in Go's form (`1h30m`, `-2.5s`), in nanoseconds.
 pub(crate) fn parse_duration(text: &str) -> Option<i128> {
     let (negative, mut rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -126,7 +126,7 @@ pub(crate) fn parse_duration(text: &str) -> Option<i128> {
     })
 }
 
-/// A duration as Go prints it: `1h2m3s`.
+/// Prints a duration as Go does: `1h2m3s`.
 pub(crate) fn duration(nanoseconds: i128) -> String {
     let sign = if nanoseconds < 0 { "-" } else { "" };
     let size = nanoseconds.unsigned_abs();

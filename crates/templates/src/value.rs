@@ -1,4 +1,4 @@
-//! What a template works on.
+//! Values of templates.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 
-/// A value of a template: what fields hold, what functions take and give.
+/// A value of a template: a field, an argument or a result.
 ///
-/// Copies are cheap. Lists and maps know how deep and how heavy they are, so that a template which builds
-/// a value out of many copies of itself can be stopped before anything walks through it.
+/// Clones are cheap. Lists and maps store their depth and weight, so that a template that builds a
+/// value from many copies of itself can be stopped before the value is traversed.
 #[derive(Debug, Clone, Default)]
 pub enum Value {
-    /// Nothing: a missing key, `nil`. Printed as `<no value>`.
+    /// Nil: a missing key. Printed as `<no value>`.
     #[default]
     Nil,
     /// `true` or `false`.
@@ -27,11 +27,11 @@ pub enum Value {
     List(List),
     /// Values by name, in the order of the names.
     Map(Map),
-    /// A moment in a time zone.
+    /// A time in a time zone.
     Time(Box<Zoned>),
 }
 
-/// How deep a value is nested and how much there is to walk through.
+/// The depth of a value and the work to traverse it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub depth: u32,
@@ -88,12 +88,12 @@ impl Value {
         Self::map(entries.into_iter().map(|(k, v)| (k.into(), v)).collect())
     }
 
-    /// A moment.
+    /// A time.
     pub fn time(time: Zoned) -> Self {
         Self::Time(Box::new(time))
     }
 
-    /// What a JSON document says. Whole numbers stay whole.
+    /// Converts a JSON value. Whole numbers stay whole.
     pub fn from_json(value: &serde_json::Value) -> Self {
         match value {
             serde_json::Value::Null => Self::Nil,
@@ -112,7 +112,7 @@ impl Value {
         }
     }
 
-    /// The value as JSON; numbers that JSON does not know become null, moments their text.
+    /// Converts the value to JSON; numbers that JSON cannot hold become null, times their text.
     pub fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Nil => serde_json::Value::Null,
@@ -132,7 +132,7 @@ impl Value {
         }
     }
 
-    /// Whether the value counts as true: not nothing, not zero, not empty.
+    /// Reports whether the value counts as true: not nil, not zero, not empty.
     pub fn is_true(&self) -> bool {
         match self {
             Self::Nil => false,
@@ -146,7 +146,7 @@ impl Value {
         }
     }
 
-    /// The text of a text value.
+    /// Returns the text of a text value.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::String(text) => Some(text),
@@ -154,7 +154,7 @@ impl Value {
         }
     }
 
-    /// The entry of a map by name.
+    /// Returns the entry of a map by name.
     pub fn get(&self, name: &str) -> Option<&Value> {
         match self {
             Self::Map(map) => map.get(name),
@@ -162,7 +162,7 @@ impl Value {
         }
     }
 
-    /// What Go calls the type of the value.
+    /// Returns Go's name of the value's type.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Self::Nil => "<nil>",
@@ -176,7 +176,7 @@ impl Value {
         }
     }
 
-    /// What Go calls the kind of the value.
+    /// Returns Go's name of the value's kind.
     pub(crate) fn kind_name(&self) -> &'static str {
         match self {
             Self::Nil => "invalid",
@@ -187,7 +187,7 @@ impl Value {
         }
     }
 
-    /// What a message calls the value.
+    /// Names the value in messages.
     pub(crate) fn described(&self) -> &'static str {
         match self {
             Self::Nil => "nothing",
@@ -201,7 +201,7 @@ impl Value {
         }
     }
 
-    /// What there is to look at without going into items.
+    /// Returns the work to read the value without its items.
     pub(crate) fn surface(&self) -> u64 {
         match self {
             Self::List(list) => 1 + list.len() as u64,
@@ -256,7 +256,7 @@ impl std::ops::Deref for Map {
 }
 
 impl PartialEq for Value {
-    /// Equal as Go's `reflect.DeepEqual` has it: a whole number is never equal to one with a fraction.
+    /// Compares as Go's `reflect.DeepEqual` does: a whole number never equals one with a fraction.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Nil, Self::Nil) => true,
@@ -273,7 +273,7 @@ impl PartialEq for Value {
 }
 
 impl PartialOrd for Value {
-    /// Only values of one basic kind have an order.
+    /// Compares values of one basic kind; other pairs have no order.
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => Some(a.cmp(b)),

@@ -1,17 +1,17 @@
-//! Every function with what it prints.
+//! The output of every function.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use jiff::tz::TimeZone;
-use pinion_templates::{Surroundings, Template, Value, function_names};
+use pinion_templates::{RenderContext, Template, Value, function_names};
 
-fn surroundings() -> Surroundings {
+fn context() -> RenderContext {
     let stamp: jiff::Timestamp = "2026-11-16T07:10:28.5Z".parse().unwrap();
-    Surroundings {
+    RenderContext {
         now: stamp.to_zoned(TimeZone::UTC),
         environment: std::sync::Arc::new(|name| (name == "EDITOR").then(|| "vi".to_owned())),
         seed: Some(7),
-        ..Surroundings::default()
+        ..RenderContext::default()
     }
 }
 
@@ -34,11 +34,11 @@ fn data() -> Value {
 
 fn rendered(template: &str) -> Result<String, String> {
     Template::parse("t", template)
-        .and_then(|template| template.render(&data(), &surroundings()))
+        .and_then(|template| template.render(&data(), &context()))
         .map_err(|error| error.to_string())
 }
 
-/// Templates and what they print. Functions of Go itself are compared with Go in `go.rs`.
+/// Templates and their output. Functions of Go itself are compared with Go in `go.rs`.
 const PRINTED: &[(&str, &str)] = &[
     // Go's own.
     (
@@ -227,7 +227,7 @@ const PRINTED: &[(&str, &str)] = &[
         r#"{{dig "y" "z" "none" .map}} {{dig "y" "q" "none" .map}} {{deepCopy .list}} {{mustDeepCopy 1}} {{deepEqual .list .list}} {{deepEqual 1 1.0}}"#,
         "deep none [b a c] 1 true false",
     ),
-    // Choice.
+    // Conditions.
     (
         r#"{{default "d" .missing}} {{.n | default 9}} {{default 0 ""}} {{empty ""}} {{empty .list}} {{coalesce 0 "" "x"}} {{coalesce nil}}"#,
         "d 3 0 true false x <no value>",
@@ -324,7 +324,7 @@ const PRINTED: &[(&str, &str)] = &[
         r#"{{osBase "a/b"}} {{osDir "/a/b"}} {{osClean "a//b"}} {{osExt "x.y"}} {{osIsAbs "a"}}"#,
         "b /a a/b .y false",
     ),
-    // Addresses.
+    // URLs.
     (
         r#"{{with urlParse "HTTP://us%20er:p%40ss@example.com:8080/a%20b/c?x=1&y=2#to%20p"}}{{.scheme}} {{.host}} {{.hostname}} {{.path}} {{.query}} {{.fragment}} {{.userinfo}} [{{.opaque}}]{{end}}"#,
         "http example.com:8080 example.com /a b/c x=1&y=2 to p us%20er:p%40ss []",
@@ -341,7 +341,7 @@ const PRINTED: &[(&str, &str)] = &[
         r#"{{urlJoin (urlParse "https://u:p%40@example.com/a%20b?x=1#t")}} {{urlJoin (urlParse "mailto:a@b.c?x")}}"#,
         "https://u:p%40@example.com/a%20b?x=1#t mailto:a@b.c?x",
     ),
-    // Expressions.
+    // Regular expressions.
     (
         r#"{{regexMatch "^[a-z]+\\d$" "abc1"}} {{mustRegexMatch "(?i)HELLO" "hello"}} {{regexFind "\\w+" "- ab cd"}} {{mustRegexFind "x" "y"}}"#,
         "true true ab ",
@@ -363,7 +363,7 @@ const PRINTED: &[(&str, &str)] = &[
         r#"{{bold "a"}} {{italic "a"}} {{underline "a"}} {{strikethrough "a"}} {{code "a"}} {{codeBlock "x" "go"}} {{styleBold "a"}}"#,
         "**a** *a* __a__ ~~a~~ `a` ```go\nx\n``` \u{1b}[1ma\u{1b}[0m",
     ),
-    // Chance.
+    // Random values.
     (
         r#"{{has (randomChoice .list) .list}} {{len (randomSubset .list 2)}} {{randomPermute .nums | sortAlpha}} {{randomInt 4 4}} {{randomFloat 2 2}}"#,
         "true 2 [1 2 3] 4 2",
@@ -413,7 +413,7 @@ fn every_function_is_in_the_table() {
     assert_eq!(missing, Vec::<&str>::new());
 }
 
-/// Templates that fail, and how.
+/// Templates that fail, and their errors.
 const REFUSED: &[(&str, &str)] = &[
     (
         "{{call .n}}",
@@ -552,7 +552,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "{{nil}}",
-        "t:1:3: `nil` alone is no command: use it as an argument",
+        "t:1:3: `nil` alone is not a command: use it as an argument",
     ),
     ("{{print(1)}}", "t:1:8: expected a blank before `(`"),
     (r#"{{regexMatch "(" "a"}}"#, ""),

@@ -1,11 +1,11 @@
-//! What Go's own `text/template` (1.19) printed for these templates, and what we print.
+//! A comparison with the output of Go's own `text/template` (1.19).
 //!
-//! Each line of `go.jsonl` is the template, its output, and whether Go failed. Some were written, most were made
-//! by chance from the words of the language.
+//! Each line of `go.jsonl` has the template, its output, and whether Go failed. Some were written
+//! by hand; most are random sequences of the language's words.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use pinion_templates::{Surroundings, Template, Value};
+use pinion_templates::{RenderContext, Template, Value};
 
 fn data() -> Value {
     let mut json: serde_json::Value = serde_json::from_str(
@@ -26,7 +26,7 @@ fn templates_print_what_go_prints() {
         let [text, output, error]: [String; 3] = serde_json::from_str(line).unwrap();
         count += 1;
         let rendered = Template::parse("t", text.clone())
-            .and_then(|template| template.render(&data(), &Surroundings::default()));
+            .and_then(|template| template.render(&data(), &RenderContext::default()));
         match rendered {
             Ok(printed) if error.is_empty() && printed == output => {}
             Err(_) if !error.is_empty() => {}

@@ -1,13 +1,13 @@
-//! Templates that mean harm, and texts that are hardly templates.
+//! Hostile templates, and texts that are hardly templates.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use pinion_templates::{Limits, Surroundings, Template, TemplateErrorKind, Value};
+use pinion_templates::{Limits, RenderContext, Template, TemplateErrorKind, Value};
 use proptest::prelude::*;
 
 fn rendered(text: &str, data: &Value) -> Result<String, TemplateErrorKind> {
     Template::parse("t", text)
-        .and_then(|template| template.render(data, &Surroundings::default()))
+        .and_then(|template| template.render(data, &RenderContext::default()))
         .map_err(|error| error.kind)
 }
 
@@ -31,27 +31,27 @@ fn too_much_of_anything_is_stopped() {
         r#"{{$x := until 100000}}{{range 100000}}{{$y := has -1 $x}}{{end}}"#,
         r#"{{$x := repeat 100000 "a"}}{{range 100000}}{{$y := regexMatch "(a|b)*c" $x}}{{end}}"#,
     ];
-    // A part of what is allowed is enough to see it.
-    let surroundings = Surroundings {
+    // A part of the default limits is enough.
+    let context = RenderContext {
         limits: Limits {
             work: Limits::default().work / 20,
             ..Limits::default()
         },
-        ..Surroundings::default()
+        ..RenderContext::default()
     };
     for text in cases {
         let result = Template::parse("t", text)
             .unwrap()
-            .render(&Value::Nil, &surroundings);
+            .render(&Value::Nil, &context);
         assert!(result.is_err(), "{text}");
     }
 }
 
 #[test]
 fn too_large_results_are_refused_before_they_are_made() {
-    let surroundings = Surroundings {
+    let context = RenderContext {
         environment: std::sync::Arc::new(|_| Some("x".repeat(100_000))),
-        ..Surroundings::default()
+        ..RenderContext::default()
     };
     for text in [
         r#"{{repeat 1000000000000 "abc"}}"#,
@@ -90,16 +90,16 @@ fn too_large_results_are_refused_before_they_are_made() {
     ] {
         let result = Template::parse("t", text)
             .unwrap()
-            .render(&Value::Nil, &surroundings);
+            .render(&Value::Nil, &context);
         assert!(result.is_err(), "{text}");
         assert!(peak_memory() < MOST_MEMORY, "{text}");
     }
 }
 
-/// Bytes that a template may make the process hold, whatever it is.
+/// The most memory that a template may make the process use, in bytes.
 const MOST_MEMORY: u64 = 1 << 30;
 
-/// The most memory that this process held so far; 0 where the system does not tell.
+/// Returns the peak memory of this process in bytes; 0 if the system does not report it.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -110,11 +110,11 @@ fn peak_memory() -> u64 {
 #[test]
 fn work_that_grows_faster_than_its_texts_ends() {
     for text in [
-        // Each character of one text is looked for in another.
+        // Each character of one text is looked up in another.
         r#"{{trimAll (print (repeat 10000000 "b") "a") (repeat 10000000 "a")}}"#,
         // Items that are compared with each other.
         r#"{{$x := until 500}}{{$y := list $x}}{{range 11}}{{$y = concat $y $y}}{{end}}{{len (uniq $y)}}"#,
-        // Each match begins with a search to the end of the text.
+        // Each match starts with a search to the end of the text.
         r#"{{len (regexFindAll ".*[^A-Z]|[A-Z]" (repeat 1000000 "A") -1)}}"#,
     ] {
         let _ = rendered(text, &Value::Nil);
@@ -158,7 +158,7 @@ fn deep_nesting_is_refused_and_not_followed() {
 
 #[test]
 fn large_files_are_no_harm() {
-    // Sixty files, a megabyte and a half, asked about in every round.
+    // Sixty files, a megabyte and a half, read in every round.
     let text = Value::text("0123456789abcdef\n".repeat(1_500));
     let file = |number: i64| {
         Value::object([
@@ -176,18 +176,18 @@ fn large_files_are_no_harm() {
 
 #[test]
 fn limits_can_be_set() {
-    let surroundings = Surroundings {
+    let context = RenderContext {
         limits: Limits {
             output: 10,
             work: 1000,
             depth: 5,
         },
-        ..Surroundings::default()
+        ..RenderContext::default()
     };
     let render = |text: &str| {
         Template::parse("t", text)
             .unwrap()
-            .render(&Value::Nil, &surroundings)
+            .render(&Value::Nil, &context)
     };
     assert_eq!(render("0123456789").unwrap(), "0123456789");
     assert_eq!(render("0123456789a").unwrap_err().code(), "template_limit");
@@ -201,7 +201,7 @@ fn limits_can_be_set() {
     );
 }
 
-/// Whole numbers, the ends of their range more often than by chance.
+/// Whole numbers, with the ends of their range more often than at random.
 fn hostile_number() -> impl Strategy<Value = i64> {
     prop_oneof![
         any::<i64>(),
@@ -252,7 +252,7 @@ proptest! {
         let first = rendered(&text, &data);
         let spaced = words.join(" ");
         let _ = rendered(&spaced, &data);
-        // Errors point into the text.
+        // Error offsets are inside the text.
         if let Err(error) = Template::parse("t", text.as_str()) {
             prop_assert!(error.offset <= text.len());
             prop_assert!(text.is_char_boundary(error.offset));

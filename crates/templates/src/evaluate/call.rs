@@ -1,16 +1,16 @@
-//! Pipelines: fields are followed, functions called.
+//! Evaluation of pipelines: field access and function calls.
 
-use super::Machine;
+use super::Evaluator;
 use crate::error::Fault;
 use crate::functions::{Arguments, Reach, Special};
 use crate::syntax::{Command, Operand, OperandKind, Pipeline};
 use crate::time;
 use crate::value::Value;
 
-/// How deep a value may be nested.
-const VALUE_DEPTH: u32 = 64;
+/// The deepest nesting of a value.
+const MAX_VALUE_DEPTH: u32 = 64;
 
-impl<'t> Machine<'t> {
+impl<'t> Evaluator<'t> {
     pub(super) fn pipeline(&mut self, dot: &Value, pipeline: &'t Pipeline) -> Result<Value, Fault> {
         let mut handed = None;
         for command in &pipeline.commands {
@@ -49,7 +49,7 @@ impl<'t> Machine<'t> {
             }
             OperandKind::Nil if rest.is_empty() && handed.is_none() => Err(Fault::evaluation(
                 first.offset,
-                "`nil` alone is no command: use it as an argument",
+                "`nil` alone is not a command: use it as an argument",
             )),
             OperandKind::Field(path) => {
                 let values = self.values(dot, rest, handed)?;
@@ -110,7 +110,8 @@ impl<'t> Machine<'t> {
         }
     }
 
-    /// Follows field names into a value. Arguments go to the last name, which must then be a method of a time.
+    /// Follows field names into a value. Arguments belong to the last name, which must then be a
+    /// method of a time.
     fn path(
         &mut self,
         from: Value,
@@ -181,8 +182,8 @@ impl<'t> Machine<'t> {
         let extra = std::mem::take(&mut self.scope.work);
         self.charge(offset, size(&result).saturating_add(extra))?;
         // A file record holds its text three times, though only once in memory.
-        let limit = self.scope.surroundings.limits.output as u64 * 4;
-        if extent.depth > VALUE_DEPTH
+        let limit = self.scope.context.limits.output as u64 * 4;
+        if extent.depth > MAX_VALUE_DEPTH
             || extent.weight.saturating_mul(32) > limit.saturating_add(4096)
         {
             return Err(Fault::limit(
@@ -196,7 +197,7 @@ impl<'t> Machine<'t> {
         Ok(result)
     }
 
-    /// `and` and `or`: arguments are looked at one by one until the answer is clear.
+    /// Evaluates `and` and `or`: arguments are evaluated one by one until the result is certain.
     fn shortcut(
         &mut self,
         dot: &Value,

@@ -1,8 +1,8 @@
-//! The functions every Go template has.
+//! The functions that every Go template has.
 
 use std::cmp::Ordering;
 
-use super::{Arguments, Function, Outcome, Scope, Special, exactly, from, given};
+use super::{Arguments, Function, Outcome, Scope, Special, exactly, from, text_value};
 use crate::format::sprintf;
 use crate::print;
 use crate::value::Value;
@@ -14,15 +14,19 @@ pub(super) const TABLE: &[Function] = &[
     exactly("len", 1, len).shallow(),
     from("index", 1, index).shallow(),
     from("slice", 1, slice).shallow(),
-    from("print", 0, |_, args| given(print::sprint(args.all()))),
-    from("println", 0, |_, args| given(print::sprintln(args.all()))),
+    from("print", 0, |_, args| text_value(print::sprint(args.all()))),
+    from("println", 0, |_, args| {
+        text_value(print::sprintln(args.all()))
+    }),
     from("printf", 1, |scope, args| {
-        let limit = scope.surroundings.limits.output;
+        let limit = scope.context.limits.output;
         sprintf(args.text(0)?, args.from(1), limit).map(Value::text)
     }),
-    from("html", 0, |_, args| given(html(&joined(args)))),
-    from("js", 0, |_, args| given(js(&joined(args)))),
-    from("urlquery", 0, |_, args| given(url_query(&joined(args)))),
+    from("html", 0, |_, args| text_value(html(&joined(args)))),
+    from("js", 0, |_, args| text_value(js(&joined(args)))),
+    from("urlquery", 0, |_, args| {
+        text_value(url_query(&joined(args)))
+    }),
     from("call", 1, |_, args| Err(args.wrong(0, "a function"))),
     from("eq", 1, eq).shallow(),
     exactly("ne", 2, |_, args| {
@@ -47,12 +51,13 @@ pub(super) const TABLE: &[Function] = &[
     .shallow(),
 ];
 
-/// `and` and `or` are worked out by the evaluator, which may leave arguments unread.
+/// Stands in the table for `and` and `or`, which the evaluator handles, because they may skip
+/// arguments.
 fn unreachable_here(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     Ok(args.all().last().cloned().unwrap_or_default())
 }
 
-/// The arguments of an escaping function as one text; nothing is what a template prints for it.
+/// Joins the arguments of an escaping function; nil is joined as a template prints it.
 fn joined(args: &Arguments<'_>) -> String {
     let values: Vec<Value> = args
         .all()
@@ -108,7 +113,7 @@ fn out_of_range(at: i64, length: usize) -> String {
     format!("index {at} is out of range: there are {length} items, counted from 0")
 }
 
-/// Go's `slice`, which for lists is sprig's as well.
+/// Go's `slice`; for lists it is also sprig's.
 pub(super) fn slice(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let length = match args.get(0) {
         Value::List(list) => list.len(),
@@ -130,7 +135,7 @@ pub(super) fn slice(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     match args.get(0) {
         Value::List(list) => Ok(Value::list(list[start..end].to_vec())),
         Value::String(text) => {
-            given(String::from_utf8_lossy(&text.as_bytes()[start..end]).into_owned())
+            text_value(String::from_utf8_lossy(&text.as_bytes()[start..end]).into_owned())
         }
         _ => Ok(Value::Nil),
     }
@@ -148,7 +153,7 @@ fn eq(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     Ok(false.into())
 }
 
-/// Go's comparison: of one kind only, except that anything may be compared with nothing.
+/// Compares as Go does: only values of one kind, except that any value may be compared with nil.
 fn equal(a: &Value, b: &Value) -> Result<bool, String> {
     match (a, b) {
         (Value::Nil, _) | (_, Value::Nil) => Ok(matches!((a, b), (Value::Nil, Value::Nil))),
@@ -225,7 +230,7 @@ fn js(text: &str) -> String {
     out
 }
 
-/// Escapes text for a query of a URL.
+/// Escapes text for the query of a URL.
 pub(super) fn url_query(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

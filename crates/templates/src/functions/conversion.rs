@@ -1,4 +1,4 @@
-//! From one kind of value to another.
+//! Conversions between kinds of values.
 
 use super::{Function, exactly};
 use crate::number;
@@ -22,7 +22,7 @@ pub(super) const TABLE: &[Function] = &[
     }),
 ];
 
-/// The whole number in a value; 0 where there is none.
+/// Converts a value to a whole number; 0 if it is not one.
 pub(super) fn to_int(value: &Value) -> i64 {
     match value {
         Value::Int(whole) => *whole,
@@ -35,7 +35,7 @@ pub(super) fn to_int(value: &Value) -> i64 {
     }
 }
 
-/// The number in a value; 0 where there is none.
+/// Converts a value to a number; 0 if it is not one.
 pub(super) fn to_float(value: &Value) -> f64 {
     match value {
         Value::Int(whole) => *whole as f64,

@@ -4,26 +4,26 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
 use super::conversion::to_int;
-use super::{Arguments, Function, Outcome, Scope, exactly, given};
+use super::{Arguments, Function, Outcome, Scope, exactly, text_value};
 use crate::layout;
 use crate::time;
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
     exactly("now", 0, |scope, _| {
-        Ok(Value::time(scope.surroundings.now.clone()))
+        Ok(Value::time(scope.context.now.clone()))
     }),
     exactly("date", 2, |scope, args| {
-        given(layout::format(&moment(scope, args.get(1)), args.text(0)?))
+        text_value(layout::format(&moment(scope, args.get(1)), args.text(0)?))
     }),
     exactly("dateInZone", 3, date_in_zone),
     exactly("date_in_zone", 3, date_in_zone),
     exactly("htmlDate", 1, |scope, args| {
-        given(layout::format(&moment(scope, args.get(0)), "2006-01-02"))
+        text_value(layout::format(&moment(scope, args.get(0)), "2006-01-02"))
     }),
     exactly("htmlDateInZone", 2, |scope, args| {
         let time = moment(scope, args.get(0)).with_time_zone(zone(args.text(1)?));
-        given(layout::format(&time, "2006-01-02"))
+        text_value(layout::format(&time, "2006-01-02"))
     }),
     exactly("dateModify", 2, |scope, args| modified(scope, args, false)),
     exactly("date_modify", 2, |scope, args| modified(scope, args, false)),
@@ -34,7 +34,7 @@ pub(super) const TABLE: &[Function] = &[
         modified(scope, args, true)
     }),
     exactly("mustToDate", 2, |scope, args| {
-        let zone = scope.surroundings.now.time_zone();
+        let zone = scope.context.now.time_zone();
         match layout::parse(args.text(1)?, args.text(0)?, zone) {
             Some(time) => Ok(Value::time(time)),
             None => Err(format!(
@@ -45,7 +45,7 @@ pub(super) const TABLE: &[Function] = &[
         }
     }),
     exactly("unixEpoch", 1, |scope, args| {
-        given(
+        text_value(
             moment(scope, args.get(0))
                 .timestamp()
                 .as_second()
@@ -53,20 +53,21 @@ pub(super) const TABLE: &[Function] = &[
         )
     }),
     exactly("duration", 1, |_, args| {
-        given(time::duration(
+        text_value(time::duration(
             i128::from(to_int(args.get(0))) * 1_000_000_000,
         ))
     }),
     exactly("durationRound", 1, duration_round),
     exactly("ago", 1, |scope, args| {
         let passed = elapsed(scope, &moment(scope, args.get(0)));
-        given(time::duration(passed / 1_000_000_000 * 1_000_000_000))
+        text_value(time::duration(passed / 1_000_000_000 * 1_000_000_000))
     }),
 ];
 
-/// A moment: a time itself, or seconds since 1970; anything else is now.
+/// Converts a value to a time: a time itself, or seconds since 1970; anything else is the current
+/// time.
 fn moment(scope: &Scope<'_>, value: &Value) -> Zoned {
-    let now = &scope.surroundings.now;
+    let now = &scope.context.now;
     match value {
         Value::Time(time) => (**time).clone(),
         Value::Int(seconds) => Timestamp::from_second(*seconds).map_or_else(
@@ -86,7 +87,7 @@ fn zone(name: &str) -> TimeZone {
 
 fn date_in_zone(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let time = moment(scope, args.get(1)).with_time_zone(zone(args.text(2)?));
-    given(layout::format(&time, args.text(0)?))
+    text_value(layout::format(&time, args.text(0)?))
 }
 
 fn modified(scope: &Scope<'_>, args: &Arguments<'_>, must: bool) -> Outcome {
@@ -108,11 +109,11 @@ fn modified(scope: &Scope<'_>, args: &Arguments<'_>, must: bool) -> Outcome {
 }
 
 fn elapsed(scope: &Scope<'_>, time: &Zoned) -> i128 {
-    let now = scope.surroundings.now.timestamp().as_nanosecond();
+    let now = scope.context.now.timestamp().as_nanosecond();
     now - time.timestamp().as_nanosecond()
 }
 
-/// The largest unit alone: `2h`, `3d`, `4mo`.
+/// Prints the largest unit alone: `2h`, `3d`, `4mo`.
 fn duration_round(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let nanoseconds = match args.get(0) {
         Value::String(text) => time::parse_duration(text).unwrap_or(0),
@@ -131,7 +132,7 @@ fn duration_round(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
         (1, "s"),
     ];
     let found = units.into_iter().find(|(size, _)| seconds >= *size);
-    given(match found {
+    text_value(match found {
         Some((size, unit)) => format!("{sign}{}{unit}", seconds / size),
         None => "0s".to_owned(),
     })

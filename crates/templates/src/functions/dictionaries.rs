@@ -118,7 +118,7 @@ fn merge_into(
     }
 }
 
-/// `dig "a" "b" default dict`: what lies at that path, or the default.
+/// `dig "a" "b" default dict`: returns the value at that path, or the default.
 fn dig(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let (path, default) = (args.len() - 2, args.get(args.len() - 2));
     let mut value = Value::Map(args.map(args.len() - 1)?.clone());

@@ -6,32 +6,32 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::Digest;
 
-use super::{Arguments, Function, Outcome, Scope, countable, exactly, given};
+use super::{Arguments, Function, Outcome, Scope, check_items, exactly, text_value};
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
     exactly("toJson", 1, |_, args| {
-        given(escaped(&args.get(0).to_json().to_string()))
+        text_value(escaped(&args.get(0).to_json().to_string()))
     }),
     exactly("mustToJson", 1, |_, args| {
-        given(escaped(&args.get(0).to_json().to_string()))
+        text_value(escaped(&args.get(0).to_json().to_string()))
     }),
     exactly("toRawJson", 1, |_, args| {
-        given(args.get(0).to_json().to_string())
+        text_value(args.get(0).to_json().to_string())
     }),
     exactly("mustToRawJson", 1, |_, args| {
-        given(args.get(0).to_json().to_string())
+        text_value(args.get(0).to_json().to_string())
     }),
     exactly("toPrettyJson", 1, pretty),
     exactly("mustToPrettyJson", 1, pretty),
     exactly("fromJson", 1, |_, args| {
         let text = args.text(0)?;
-        countable(values_in(text))?;
+        check_items(values_in(text))?;
         Ok(serde_json::from_str(text).map_or(Value::Nil, |json| Value::from_json(&json)))
     }),
     exactly("mustFromJson", 1, |_, args| {
         let text = args.text(0)?;
-        countable(values_in(text))?;
+        check_items(values_in(text))?;
         match serde_json::from_str(text) {
             Ok(json) => Ok(Value::from_json(&json)),
             Err(error) => Err(format!(
@@ -42,30 +42,32 @@ pub(super) const TABLE: &[Function] = &[
         }
     }),
     exactly("toYaml", 1, |scope, args| {
-        yaml(scope, &args.get(0).to_json()).and_then(given)
+        yaml(scope, &args.get(0).to_json()).and_then(text_value)
     }),
-    exactly("b64enc", 1, |_, args| given(STANDARD.encode(args.text(0)?))),
+    exactly("b64enc", 1, |_, args| {
+        text_value(STANDARD.encode(args.text(0)?))
+    }),
     exactly("b64dec", 1, |_, args| {
         match STANDARD.decode(args.text(0)?) {
-            Ok(bytes) => given(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(error) => given(format!("illegal base64 data: {error}")),
+            Ok(bytes) => text_value(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) => text_value(format!("illegal base64 data: {error}")),
         }
     }),
     exactly("b32enc", 1, |_, args| {
-        given(base32(args.text(0)?.as_bytes()))
+        text_value(base32(args.text(0)?.as_bytes()))
     }),
     exactly("b32dec", 1, |_, args| match from_base32(args.text(0)?) {
-        Some(bytes) => given(String::from_utf8_lossy(&bytes).into_owned()),
-        None => given("illegal base32 data"),
+        Some(bytes) => text_value(String::from_utf8_lossy(&bytes).into_owned()),
+        None => text_value("illegal base32 data"),
     }),
     exactly("sha1sum", 1, |_, args| {
-        given(hexadecimal(&sha1(args.text(0)?.as_bytes())))
+        text_value(hexadecimal(&sha1(args.text(0)?.as_bytes())))
     }),
     exactly("sha256sum", 1, |_, args| {
-        given(hexadecimal(&sha2::Sha256::digest(args.text(0)?)))
+        text_value(hexadecimal(&sha2::Sha256::digest(args.text(0)?)))
     }),
     exactly("sha512sum", 1, |_, args| {
-        given(hexadecimal(&sha2::Sha512::digest(args.text(0)?)))
+        text_value(hexadecimal(&sha2::Sha512::digest(args.text(0)?)))
     }),
     exactly("adler32sum", 1, |_, args| {
         let (mut a, mut b) = (1_u32, 0_u32);
@@ -73,11 +75,11 @@ pub(super) const TABLE: &[Function] = &[
             a = (a + u32::from(byte)) % 65_521;
             b = (b + a) % 65_521;
         }
-        given((b << 16 | a).to_string())
+        text_value((b << 16 | a).to_string())
     }),
 ];
 
-/// JSON as Go writes it: safe inside HTML.
+/// Escapes JSON as Go does: safe inside HTML.
 fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for character in json.chars() {
@@ -91,7 +93,8 @@ fn escaped(json: &str) -> String {
     out
 }
 
-/// An upper limit of the values that JSON holds: what separates and opens them, outside of texts.
+/// Returns an upper bound of the values in a JSON text, from its separators and opening brackets
+/// outside strings.
 fn values_in(json: &str) -> usize {
     let (mut count, mut in_text, mut is_escaped) = (1, false, false);
     for byte in json.bytes() {
@@ -106,17 +109,18 @@ fn values_in(json: &str) -> usize {
     count
 }
 
-/// Text that is written to the end or refused where it becomes too large: each line may begin with many blanks.
-struct Growing {
+/// A writer that fails once its text is too large: indentation can make a text much larger than its
+/// value.
+struct BoundedText {
     text: String,
     limit: usize,
 }
 
-impl Growing {
+impl BoundedText {
     fn new(scope: &Scope<'_>) -> Self {
         Self {
             text: String::new(),
-            limit: scope.surroundings.limits.output,
+            limit: scope.context.limits.output,
         }
     }
 
@@ -125,7 +129,7 @@ impl Growing {
     }
 }
 
-impl std::fmt::Write for Growing {
+impl std::fmt::Write for BoundedText {
     fn write_str(&mut self, part: &str) -> std::fmt::Result {
         if self.text.len().saturating_add(part.len()) > self.limit {
             return Err(std::fmt::Error);
@@ -136,15 +140,15 @@ impl std::fmt::Write for Growing {
 }
 
 fn pretty(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
-    let mut out = Growing::new(scope);
-    // `#` is the form with a line for each value.
+    let mut out = BoundedText::new(scope);
+    // `#` selects the form with a line for each value.
     match write!(out, "{:#}", args.get(0).to_json()) {
-        Ok(()) => given(escaped(&out.text)),
+        Ok(()) => text_value(escaped(&out.text)),
         Err(_) => Err(out.too_large()),
     }
 }
 
-/// YAML, with four blanks for each level.
+/// Prints YAML with four blanks for each level.
 fn yaml(scope: &Scope<'_>, json: &serde_json::Value) -> Result<String, String> {
     let options = serde_saphyr::ser_options! {
         indent_step: 4,
@@ -152,7 +156,7 @@ fn yaml(scope: &Scope<'_>, json: &serde_json::Value) -> Result<String, String> {
         prefer_block_scalars: true,
         folded_wrap_chars: 1_000_000,
     };
-    let mut out = Growing::new(scope);
+    let mut out = BoundedText::new(scope);
     serde_saphyr::to_fmt_writer_with_options(&mut out, json, options)
         .map_err(|_| out.too_large())?;
     let mut text = out.text;
@@ -206,7 +210,7 @@ fn from_base32(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// SHA-1: a checksum here, and no library of the program has it.
+/// Computes SHA-1, here only a checksum; no dependency of the program provides it.
 fn sha1(message: &[u8]) -> Vec<u8> {
     let mut state: [u32; 5] = [
         0x6745_2301,

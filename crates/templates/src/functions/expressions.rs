@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 
-use super::{Arguments, Function, LONGEST, Outcome, Scope, bounded, countable, exactly, given};
+use super::{
+    Arguments, Function, MAX_ITEMS, Outcome, Scope, check_items, check_size, exactly, text_value,
+};
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
@@ -30,42 +32,42 @@ pub(super) const TABLE: &[Function] = &[
     exactly("regexSplit", 3, split),
     exactly("mustRegexSplit", 3, split),
     exactly("regexQuoteMeta", 1, |_, args| {
-        given(quote_meta(args.text(0)?))
+        text_value(quote_meta(args.text(0)?))
     }),
-    // The text comes first here, and a wrong expression leaves it as it is.
+    // This function takes the text first, and an invalid expression leaves it unchanged.
     exactly("replaceRegexp", 3, |scope, args| {
         let text = args.text(0)?;
         match compiled(scope, args.text(1)?, text) {
             Ok(expression) => replace_all(scope, &expression, text, args.text(2)?, false),
-            Err(_) => given(text),
+            Err(_) => text_value(text),
         }
     }),
 ];
 
-/// The memory one compiled expression may take.
-const SIZE: usize = 1 << 20;
+/// The largest compiled expression, in bytes.
+const MAX_COMPILED_BYTES: usize = 1 << 20;
 
-/// How long all matches of one expression in one text may take. One match is found in linear time; to find all of them
-/// can take quadratic time.
+/// The longest search for all matches of one expression in one text. One match is found in linear
+/// time; finding all of them can take quadratic time.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many compiled expressions are kept.
-const KEPT: usize = 32;
+/// The most compiled expressions in the cache.
+const MAX_CACHED: usize = 32;
 
-/// Expressions that were compiled in this rendering.
+/// Expressions compiled in this rendering.
 pub(crate) type Compiled = std::collections::HashMap<String, Rc<Regex>>;
 
-/// Compiles an expression, or finds it among those that were. Searching `text` is charged as far more work than
-/// reading it.
+/// Returns a compiled expression, from the cache if it is there. Searching `text` counts as far
+/// more work than reading it.
 fn compiled(scope: &mut Scope<'_>, expression: &str, text: &str) -> Result<Rc<Regex>, String> {
     scope.work += text.len() as u64 / 4;
     if let Some(known) = scope.expressions.get(expression) {
         return Ok(Rc::clone(known));
     }
     scope.work += 500 + 20 * expression.len() as u64;
-    // A copy of a `Regex` would begin with empty caches.
+    // A copy of a `Regex` would start with empty caches.
     let regex = Rc::new(compile(expression)?);
-    if scope.expressions.len() >= KEPT {
+    if scope.expressions.len() >= MAX_CACHED {
         scope.expressions.clear();
     }
     scope
@@ -76,13 +78,13 @@ fn compiled(scope: &mut Scope<'_>, expression: &str, text: &str) -> Result<Rc<Re
 
 fn compile(expression: &str) -> Result<Regex, String> {
     regex::RegexBuilder::new(&translated(expression))
-        .size_limit(SIZE)
-        .dfa_size_limit(SIZE)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_COMPILED_BYTES)
         .build()
         .map_err(|error| format!("{expression:?} is not a regular expression: {error}"))
 }
 
-/// Classes such as `\w` mean ASCII in Go, and `\z` is the only sign for the end of the text.
+/// Translates Go's dialect: classes such as `\w` are ASCII, and only `\z` is the end of the text.
 fn translated(expression: &str) -> String {
     let mut out = String::with_capacity(expression.len());
     let mut characters = expression.chars();
@@ -122,19 +124,19 @@ fn matches(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
 
 fn find(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let expression = compiled(scope, args.text(0)?, args.text(1)?)?;
-    given(
+    text_value(
         expression
             .find(args.text(1)?)
             .map_or("", |found| found.as_str()),
     )
 }
 
-/// So many of them; all of them for a negative number.
+/// Converts a limit of matches; a negative number means all.
 fn count(number: i64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The same items, and an error instead of the next one when they take too long.
+/// Passes items through, and returns an error in place of the next one after [`SEARCH_TIMEOUT`].
 fn within_time<T>(items: impl Iterator<Item = T>) -> impl Iterator<Item = Result<T, String>> {
     let started = Instant::now();
     items.map(move |item| {
@@ -151,11 +153,11 @@ fn within_time<T>(items: impl Iterator<Item = T>) -> impl Iterator<Item = Result
 fn find_all(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let expression = compiled(scope, args.text(0)?, args.text(1)?)?;
     let text = args.text(1)?;
-    let wanted = count(args.int(2)?).min(LONGEST + 1);
+    let wanted = count(args.int(2)?).min(MAX_ITEMS + 1);
     let found = within_time(expression.find_iter(text).take(wanted))
         .map(|found| found.map(|found| found.as_str()))
         .collect::<Result<Vec<_>, _>>()?;
-    countable(found.len())?;
+    check_items(found.len())?;
     Ok(Value::texts(found))
 }
 
@@ -165,11 +167,11 @@ fn split(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let parts: Vec<&str> = match args.int(2)? {
         0 => Vec::new(),
         number => {
-            let wanted = count(number).min(LONGEST + 1);
+            let wanted = count(number).min(MAX_ITEMS + 1);
             within_time(expression.splitn(text, wanted)).collect::<Result<_, _>>()?
         }
     };
-    countable(parts.len())?;
+    check_items(parts.len())?;
     Ok(Value::texts(parts))
 }
 
@@ -185,27 +187,27 @@ fn replace_all(
     with: &str,
     literal: bool,
 ) -> Outcome {
-    // A match may be put in as often as the replacement names a group.
+    // A replacement inserts the match as often as it names a group.
     let groups = 1 + with.matches('$').count();
     let mut matches = 0_usize;
     for found in within_time(expression.find_iter(text)) {
         found?;
         matches += 1;
     }
-    bounded(
+    check_size(
         scope,
         text.len()
             .saturating_mul(groups)
             .saturating_add(matches.saturating_mul(with.len())),
     )?;
     if literal {
-        given(
+        text_value(
             expression
                 .replace_all(text, regex::NoExpand(with))
                 .into_owned(),
         )
     } else {
-        given(expression.replace_all(text, with).into_owned())
+        text_value(expression.replace_all(text, with).into_owned())
     }
 }
 

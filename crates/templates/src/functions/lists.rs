@@ -1,6 +1,6 @@
 //! Sprig's functions on lists.
 
-use super::{Arguments, Function, Outcome, Scope, comparable, exactly, from};
+use super::{Arguments, Function, Outcome, Scope, check_comparisons, exactly, from};
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
@@ -91,7 +91,7 @@ fn concat(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
 
 fn uniq(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let items = args.items(0)?;
-    comparable(scope, args.get(0).extent().weight, items.len())?;
+    check_comparisons(scope, args.get(0).extent().weight, items.len())?;
     let mut kept: Vec<Value> = Vec::new();
     for item in items {
         if !kept.contains(item) {
@@ -104,7 +104,7 @@ fn uniq(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
 fn without(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let items = args.items(0)?.iter();
     let dropped = args.from(1);
-    comparable(scope, args.get(0).extent().weight, dropped.len())?;
+    check_comparisons(scope, args.get(0).extent().weight, dropped.len())?;
     Ok(Value::list(
         items
             .filter(|item| !dropped.contains(item))

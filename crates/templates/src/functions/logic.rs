@@ -1,6 +1,6 @@
-//! Sprig's functions that choose and ask what a value is.
+//! Sprig's functions that choose between values and report their types.
 
-use super::{Arguments, Function, Outcome, Scope, between, exactly, from, given};
+use super::{Arguments, Function, Outcome, Scope, between, exactly, from, text_value};
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
@@ -37,8 +37,8 @@ pub(super) const TABLE: &[Function] = &[
     })
     .shallow(),
     exactly("fail", 1, |_, args| Err(args.text(0)?.to_owned())),
-    exactly("typeOf", 1, |_, args| given(args.get(0).type_name())).shallow(),
-    exactly("kindOf", 1, |_, args| given(args.get(0).kind_name())).shallow(),
+    exactly("typeOf", 1, |_, args| text_value(args.get(0).type_name())).shallow(),
+    exactly("kindOf", 1, |_, args| text_value(args.get(0).kind_name())).shallow(),
     exactly("typeIs", 2, |_, args| {
         Ok((args.text(0)? == args.get(1).type_name()).into())
     })

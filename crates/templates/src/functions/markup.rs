@@ -1,38 +1,44 @@
-//! Markdown, padding, and chance: what Pinocchio adds to sprig.
+//! Functions that Pinocchio adds to sprig: Markdown, padding and random choices.
 
 use super::conversion::{to_float, to_int};
 use super::words::{LETTERS_AND_DIGITS, random_text};
-use super::{Arguments, Function, Outcome, Scope, bounded, exactly, given};
+use super::{Arguments, Function, Outcome, Scope, check_size, exactly, text_value};
 use crate::print;
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
-    exactly("bold", 1, |_, args| given(format!("**{}**", args.text(0)?))),
+    exactly("bold", 1, |_, args| {
+        text_value(format!("**{}**", args.text(0)?))
+    }),
     exactly("underline", 1, |_, args| {
-        given(format!("__{}__", args.text(0)?))
+        text_value(format!("__{}__", args.text(0)?))
     }),
-    exactly("italic", 1, |_, args| given(format!("*{}*", args.text(0)?))),
+    exactly("italic", 1, |_, args| {
+        text_value(format!("*{}*", args.text(0)?))
+    }),
     exactly("strikethrough", 1, |_, args| {
-        given(format!("~~{}~~", args.text(0)?))
+        text_value(format!("~~{}~~", args.text(0)?))
     }),
-    exactly("code", 1, |_, args| given(format!("`{}`", args.text(0)?))),
+    exactly("code", 1, |_, args| {
+        text_value(format!("`{}`", args.text(0)?))
+    }),
     exactly("codeBlock", 2, |_, args| {
-        given(format!("```{}\n{}\n```", args.text(1)?, args.text(0)?))
+        text_value(format!("```{}\n{}\n```", args.text(1)?, args.text(0)?))
     }),
     exactly("styleBold", 1, |_, args| {
-        given(format!("\u{1b}[1m{}\u{1b}[0m", args.text(0)?))
+        text_value(format!("\u{1b}[1m{}\u{1b}[0m", args.text(0)?))
     }),
     exactly("padLeft", 2, |scope, args| {
         let (text, width) = sized(scope, args)?;
-        given(format!("{text:>width$}"))
+        text_value(format!("{text:>width$}"))
     }),
     exactly("padRight", 2, |scope, args| {
         let (text, width) = sized(scope, args)?;
-        given(format!("{text:<width$}"))
+        text_value(format!("{text:<width$}"))
     }),
     exactly("rpad", 2, |scope, args| {
         let (text, width) = sized(scope, args)?;
-        given(format!("{text:<width$}"))
+        text_value(format!("{text:<width$}"))
     }),
     exactly("padCenter", 2, |scope, args| {
         let (text, width) = sized(scope, args)?;
@@ -40,25 +46,29 @@ pub(super) const TABLE: &[Function] = &[
             (width + text.len()) / 2,
             width.saturating_sub(text.len()) / 2,
         );
-        given(format!("{text:>before$}{:after$}", ""))
+        text_value(format!("{text:>before$}{:after$}", ""))
     }),
     exactly("indentBlock", 2, indent_block),
     exactly("trimRightSpace", 1, |_, args| {
-        given(args.text(0)?.trim_end())
+        text_value(args.text(0)?.trim_end())
     }),
     exactly("trimTrailingWhitespaces", 1, |_, args| {
-        given(args.text(0)?.trim_end())
+        text_value(args.text(0)?.trim_end())
     }),
     exactly("stripNewlines", 1, |_, args| {
-        given(args.text(0)?.replace('\n', " "))
+        text_value(args.text(0)?.replace('\n', " "))
     }),
     exactly("quoteNewlines", 1, |_, args| {
-        given(args.text(0)?.replace('\n', "\\n"))
+        text_value(args.text(0)?.replace('\n', "\\n"))
     }),
-    exactly("toUpper", 1, |_, args| given(args.text(0)?.to_uppercase())),
-    exactly("toLower", 1, |_, args| given(args.text(0)?.to_lowercase())),
+    exactly("toUpper", 1, |_, args| {
+        text_value(args.text(0)?.to_uppercase())
+    }),
+    exactly("toLower", 1, |_, args| {
+        text_value(args.text(0)?.to_lowercase())
+    }),
     exactly("currency", 1, |_, args| {
-        given(match args.get(0) {
+        text_value(match args.get(0) {
             Value::Int(whole) => format!("{whole}.00"),
             Value::Float(number) => format!("{number:.2}"),
             _ => String::new(),
@@ -104,12 +114,12 @@ pub(super) const TABLE: &[Function] = &[
     }),
     exactly("randomString", 1, |scope, args| {
         let count = args.count(0)?;
-        given(random_text(scope, count, LETTERS_AND_DIGITS)?)
+        text_value(random_text(scope, count, LETTERS_AND_DIGITS)?)
     }),
     exactly("randomStringList", 3, |scope, args| {
         let (count, least, most) = (args.count(0)?, args.int(1)?, args.int(2)?);
         let longest = usize::try_from(most.max(least).max(1)).unwrap_or(usize::MAX);
-        bounded(scope, count.saturating_mul(longest.saturating_add(32)))?;
+        check_size(scope, count.saturating_mul(longest.saturating_add(32)))?;
         let mut texts = Vec::with_capacity(count);
         for _ in 0..count {
             let length = usize::try_from(random_int(scope, least, most)).unwrap_or(0);
@@ -121,27 +131,27 @@ pub(super) const TABLE: &[Function] = &[
 
 fn sized<'a>(scope: &Scope<'_>, args: &Arguments<'a>) -> Result<(&'a str, usize), String> {
     let width = usize::try_from(to_int(args.get(1)).max(0)).unwrap_or(usize::MAX);
-    // The widest field a format can have.
+    // The widest field of Rust's formatter.
     if width > usize::from(u16::MAX) {
         return Err(format!(
             "a width of {width} is too large, at most {} is possible",
             u16::MAX
         ));
     }
-    bounded(scope, width)?;
+    check_size(scope, width)?;
     Ok((args.text(0)?, width))
 }
 
 fn indent_block(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let (count, text) = (args.count(0)?, args.text(1)?);
     let lines = text.matches('\n').count() + 1;
-    bounded(
+    check_size(
         scope,
         text.len()
             .saturating_add(lines.saturating_mul(count.saturating_add(1))),
     )?;
     let blanks = " ".repeat(count);
-    given(
+    text_value(
         text.split('\n')
             .map(|line| format!("{blanks}{line}\n"))
             .collect::<String>(),
@@ -149,7 +159,7 @@ fn indent_block(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
 }
 
 fn url_field(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
-    given(match args.get(0) {
+    text_value(match args.get(0) {
         Value::String(text) => text.to_string(),
         Value::Time(time) => crate::layout::format(time, "2006-01-02"),
         Value::Float(number) => format!("{number:.6}"),
@@ -169,7 +179,7 @@ fn filled<'a>(args: &Arguments<'a>) -> Result<&'a [Value], String> {
     Ok(list)
 }
 
-/// A number from `least` to `most`, both included.
+/// Returns a random number from `least` to `most`, both included.
 fn random_int(scope: &mut Scope<'_>, least: i64, most: i64) -> i64 {
     if least >= most {
         return least;

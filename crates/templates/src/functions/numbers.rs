@@ -1,7 +1,7 @@
 //! Sprig's functions on numbers.
 
 use super::conversion::{to_float, to_int};
-use super::{Arguments, Function, Outcome, Scope, between, countable, exactly, from, given};
+use super::{Arguments, Function, Outcome, Scope, between, check_items, exactly, from, text_value};
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
@@ -91,7 +91,7 @@ fn stepped(start: i64, end: i64, step: i64) -> Outcome {
     if step == 0 {
         return Ok(Value::list(Vec::new()));
     }
-    // The distance of two numbers can be twice as far as a number reaches.
+    // The distance between two numbers can be twice the range of a number.
     let distance = i128::from(end) - i128::from(start);
     let step = i128::from(step);
     let count = if (distance > 0) == (step > 0) {
@@ -99,7 +99,7 @@ fn stepped(start: i64, end: i64, step: i64) -> Outcome {
     } else {
         0
     };
-    let count = countable(usize::try_from(count).unwrap_or(usize::MAX))?;
+    let count = check_items(usize::try_from(count).unwrap_or(usize::MAX))?;
     let number = |index| i64::try_from(i128::from(start) + index as i128 * step).unwrap_or(end);
     Ok(Value::list(
         (0..count).map(|index| number(index).into()).collect(),
@@ -111,18 +111,18 @@ fn seq(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let number = |index| to_int(args.get(index));
     let downward = |start: i64, end: i64| if end < start { -1 } else { 1 };
     let (start, step, end) = match args.len() {
-        0 => return given(""),
+        0 => return text_value(""),
         1 => (1, downward(1, number(0)), number(0)),
         2 => (number(0), downward(number(0), number(1)), number(1)),
         3 => (number(0), number(1), number(2)),
-        _ => return given(""),
+        _ => return text_value(""),
     };
     if step == 0 || (end > start) != (step > 0) && end != start {
-        return given("");
+        return text_value("");
     }
     let Value::List(list) = stepped(start, end.saturating_add(step.signum()), step)? else {
-        return given("");
+        return text_value("");
     };
     let shown: Vec<String> = list.iter().map(crate::print::printed).collect();
-    given(shown.join(" "))
+    text_value(shown.join(" "))
 }

@@ -1,12 +1,14 @@
-//! Functions that mean something else in Pinocchio than in sprig.
+//! Functions that Pinocchio defines differently from sprig.
 
-use super::{Arguments, Function, Outcome, exactly, given};
+use super::{Arguments, Function, Outcome, exactly, text_value};
 use crate::layout;
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
-    exactly("trim", 1, |_, args| given(args.text(0)?.trim())),
-    exactly("quote", 1, |_, args| given(format!("`{}`", args.shown(0)))),
+    exactly("trim", 1, |_, args| text_value(args.text(0)?.trim())),
+    exactly("quote", 1, |_, args| {
+        text_value(format!("`{}`", args.shown(0)))
+    }),
     exactly("add", 2, |_, args| {
         arithmetic(args, i64::checked_add, |a, b| a + b)
     }),
@@ -20,13 +22,13 @@ pub(super) const TABLE: &[Function] = &[
         arithmetic(args, i64::checked_div, |a, b| a / b)
     }),
     exactly("toDate", 1, |_, args| match args.get(0) {
-        Value::String(text) => given(text.split('T').next().unwrap_or_default()),
-        Value::Time(time) => given(layout::format(time, "2006-01-02")),
+        Value::String(text) => text_value(text.split('T').next().unwrap_or_default()),
+        Value::Time(time) => text_value(layout::format(time, "2006-01-02")),
         _ => Err(args.wrong(0, "a date as text, or a time")),
     }),
 ];
 
-/// Two whole numbers give a whole number; with a fraction on either side the result has one.
+/// Calculates: two whole numbers have a whole result; a fraction on either side gives a fraction.
 fn arithmetic(
     args: &Arguments<'_>,
     whole: fn(i64, i64) -> Option<i64>,

@@ -1,19 +1,19 @@
-//! Functions on file names. They look at the text only, never at a disk.
+//! Functions on file names. They use the text only and never access a disk.
 
-use super::{Function, exactly, given};
+use super::{Function, exactly, text_value};
 
 pub(super) const TABLE: &[Function] = &[
-    exactly("base", 1, |_, args| given(base(args.text(0)?))),
-    exactly("dir", 1, |_, args| given(dir(args.text(0)?))),
-    exactly("clean", 1, |_, args| given(clean(args.text(0)?))),
-    exactly("ext", 1, |_, args| given(ext(args.text(0)?))),
+    exactly("base", 1, |_, args| text_value(base(args.text(0)?))),
+    exactly("dir", 1, |_, args| text_value(dir(args.text(0)?))),
+    exactly("clean", 1, |_, args| text_value(clean(args.text(0)?))),
+    exactly("ext", 1, |_, args| text_value(ext(args.text(0)?))),
     exactly("isAbs", 1, |_, args| {
         Ok(args.text(0)?.starts_with('/').into())
     }),
-    exactly("osBase", 1, |_, args| given(base(args.text(0)?))),
-    exactly("osDir", 1, |_, args| given(dir(args.text(0)?))),
-    exactly("osClean", 1, |_, args| given(clean(args.text(0)?))),
-    exactly("osExt", 1, |_, args| given(ext(args.text(0)?))),
+    exactly("osBase", 1, |_, args| text_value(base(args.text(0)?))),
+    exactly("osDir", 1, |_, args| text_value(dir(args.text(0)?))),
+    exactly("osClean", 1, |_, args| text_value(clean(args.text(0)?))),
+    exactly("osExt", 1, |_, args| text_value(ext(args.text(0)?))),
     exactly("osIsAbs", 1, |_, args| {
         Ok(args.text(0)?.starts_with('/').into())
     }),
@@ -40,7 +40,7 @@ fn ext(path: &str) -> &str {
     name.rfind('.').map_or("", |at| &name[at..])
 }
 
-/// The shortest path to the same place.
+/// Returns the shortest path to the same file.
 fn clean(path: &str) -> String {
     let rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();

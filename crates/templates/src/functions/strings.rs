@@ -3,23 +3,28 @@
 use std::collections::HashSet;
 
 use super::{
-    Arguments, Function, Outcome, Scope, between, bounded, countable, exactly, from, given,
+    Arguments, Function, Outcome, Scope, between, check_items, check_size, exactly, from,
+    text_value,
 };
 use crate::print;
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
-    exactly("upper", 1, |_, args| given(args.text(0)?.to_uppercase())),
-    exactly("lower", 1, |_, args| given(args.text(0)?.to_lowercase())),
+    exactly("upper", 1, |_, args| {
+        text_value(args.text(0)?.to_uppercase())
+    }),
+    exactly("lower", 1, |_, args| {
+        text_value(args.text(0)?.to_lowercase())
+    }),
     exactly("trimAll", 2, trim_all),
     exactly("trimall", 2, trim_all),
     exactly("trimPrefix", 2, |_, args| {
         let text = args.text(1)?;
-        given(text.strip_prefix(args.text(0)?).unwrap_or(text))
+        text_value(text.strip_prefix(args.text(0)?).unwrap_or(text))
     }),
     exactly("trimSuffix", 2, |_, args| {
         let text = args.text(1)?;
-        given(text.strip_suffix(args.text(0)?).unwrap_or(text))
+        text_value(text.strip_suffix(args.text(0)?).unwrap_or(text))
     }),
     exactly("contains", 2, |_, args| {
         Ok(args.text(1)?.contains(args.text(0)?).into())
@@ -35,7 +40,7 @@ pub(super) const TABLE: &[Function] = &[
     exactly("substr", 3, substr),
     exactly("trunc", 2, trunc),
     exactly("nospace", 1, |_, args| {
-        given(
+        text_value(
             args.text(0)?
                 .chars()
                 .filter(|c| !c.is_whitespace())
@@ -43,17 +48,17 @@ pub(super) const TABLE: &[Function] = &[
         )
     }),
     exactly("indent", 2, |scope, args| {
-        indent(scope, args).and_then(given)
+        indent(scope, args).and_then(text_value)
     }),
     exactly("nindent", 2, |scope, args| {
-        given(format!("\n{}", indent(scope, args)?))
+        text_value(format!("\n{}", indent(scope, args)?))
     }),
     from("squote", 0, |_, args| {
-        given(wrapped(args, |text| format!("'{text}'")))
+        text_value(wrapped(args, |text| format!("'{text}'")))
     }),
     from("cat", 0, |_, args| {
         let words: Vec<String> = present(args.all()).map(print::printed).collect();
-        given(words.join(" "))
+        text_value(words.join(" "))
     }),
     exactly("join", 2, join),
     exactly("split", 2, split),
@@ -66,30 +71,30 @@ pub(super) const TABLE: &[Function] = &[
         texts.sort_unstable();
         Ok(Value::texts(texts))
     }),
-    exactly("toString", 1, |_, args| given(args.shown(0))),
+    exactly("toString", 1, |_, args| text_value(args.shown(0))),
     exactly("toStrings", 1, |_, args| {
         Ok(Value::texts(texts(args.get(0))))
     }),
     exactly("plural", 3, |_, args| {
-        given(args.text(usize::from(args.int(2)? != 1))?)
+        text_value(args.text(usize::from(args.int(2)? != 1))?)
     }),
     exactly("shuffle", 1, |scope, args| {
         let mut characters: Vec<char> = args.text(0)?.chars().collect();
         scope.random.shuffle(&mut characters);
-        given(characters.into_iter().collect::<String>())
+        text_value(characters.into_iter().collect::<String>())
     }),
     exactly("env", 1, |scope, args| {
-        given((scope.surroundings.environment)(args.text(0)?).unwrap_or_default())
+        text_value((scope.context.environment)(args.text(0)?).unwrap_or_default())
     }),
     exactly("expandenv", 1, expand),
-    between("hello", 0, 0, |_, _| given("Hello!")),
+    between("hello", 0, 0, |_, _| text_value("Hello!")),
 ];
 
 fn present(values: &[Value]) -> impl Iterator<Item = &Value> {
     values.iter().filter(|value| !matches!(value, Value::Nil))
 }
 
-/// Each argument that is there, changed, with blanks between them.
+/// Applies `wrap` to each argument that is not nil and joins the results with blanks.
 fn wrapped(args: &Arguments<'_>, wrap: fn(&str) -> String) -> String {
     let words: Vec<String> = present(args.all())
         .map(|value| wrap(&print::printed(value)))
@@ -97,7 +102,7 @@ fn wrapped(args: &Arguments<'_>, wrap: fn(&str) -> String) -> String {
     words.join(" ")
 }
 
-/// The texts of a list; of anything else, its own.
+/// Returns the texts of a list, or the text of another value.
 pub(super) fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::Nil => Vec::new(),
@@ -110,26 +115,26 @@ fn join(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let separator = args.text(0)?;
     let texts = texts(args.get(1));
     let size = texts.iter().map(|text| text.len() + separator.len()).sum();
-    bounded(scope, size)?;
-    given(texts.join(separator))
+    check_size(scope, size)?;
+    text_value(texts.join(separator))
 }
 
 fn replace(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let (old, new, text) = (args.text(0)?, args.text(1)?, args.text(2)?);
-    bounded(
+    check_size(
         scope,
         text.len() + (text.matches(old).count()).saturating_mul(new.len()),
     )?;
-    given(text.replace(old, new))
+    text_value(text.replace(old, new))
 }
 
 fn repeat(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let (count, text) = (args.count(0)?, args.text(1)?);
-    bounded(scope, text.len().saturating_mul(count))?;
-    given(text.repeat(if text.is_empty() { 0 } else { count }))
+    check_size(scope, text.len().saturating_mul(count))?;
+    text_value(text.repeat(if text.is_empty() { 0 } else { count }))
 }
 
-/// The byte at which the character of that number begins.
+/// Returns the byte offset of a character.
 fn character(text: &str, index: usize) -> usize {
     text.char_indices()
         .nth(index)
@@ -140,7 +145,7 @@ fn substr(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let (start, end, text) = (args.int(0)?, args.int(1)?, args.text(2)?);
     let at = |index: i64| character(text, usize::try_from(index).unwrap_or(0));
     let length = text.chars().count() as i64;
-    given(if start < 0 {
+    text_value(if start < 0 {
         &text[..at(end.max(0))]
     } else if end < 0 || end > length {
         &text[at(start)..]
@@ -153,7 +158,7 @@ fn trunc(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let (count, text) = (args.int(0)?, args.text(1)?);
     let length = text.chars().count();
     let size = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
-    given(if count >= 0 {
+    text_value(if count >= 0 {
         &text[..character(text, size)]
     } else {
         &text[character(text, length.saturating_sub(size))..]
@@ -163,7 +168,7 @@ fn trunc(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
 fn indent(scope: &Scope<'_>, args: &Arguments<'_>) -> Result<String, String> {
     let (count, text) = (args.count(0)?, args.text(1)?);
     let lines = text.matches('\n').count() + 1;
-    bounded(
+    check_size(
         scope,
         text.len().saturating_add(lines.saturating_mul(count)),
     )?;
@@ -175,18 +180,18 @@ fn indent(scope: &Scope<'_>, args: &Arguments<'_>) -> Result<String, String> {
 }
 
 fn trim_all(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
-    // A text of many characters is searched for each character of another.
+    // A set, because each character of the text is looked up in it.
     let set: HashSet<char> = args.text(0)?.chars().collect();
-    given(args.text(1)?.trim_matches(|c| set.contains(&c)))
+    text_value(args.text(1)?.trim_matches(|c| set.contains(&c)))
 }
 
-/// Parts between separators; without one, the characters.
+/// Splits text at a separator; an empty separator splits it into characters.
 fn parts(text: &str, separator: &str) -> Result<Vec<String>, String> {
     if separator.is_empty() {
-        countable(text.chars().count())?;
+        check_items(text.chars().count())?;
         return Ok(text.chars().map(String::from).collect());
     }
-    countable(text.matches(separator).count() + 1)?;
+    check_items(text.matches(separator).count() + 1)?;
     Ok(text.split(separator).map(str::to_owned).collect())
 }
 
@@ -208,7 +213,7 @@ fn splitn(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     if separator.is_empty() {
         return parts(text, separator).map(numbered);
     }
-    countable(count.min(text.matches(separator).count() + 1))?;
+    check_items(count.min(text.matches(separator).count() + 1))?;
     Ok(numbered(
         text.splitn(count, separator).map(str::to_owned).collect(),
     ))
@@ -235,12 +240,12 @@ fn expand(scope: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
         if name.is_empty() {
             out.push('$');
         } else {
-            let value = (scope.surroundings.environment)(name).unwrap_or_default();
-            bounded(scope, out.len().saturating_add(value.len()))?;
+            let value = (scope.context.environment)(name).unwrap_or_default();
+            check_size(scope, out.len().saturating_add(value.len()))?;
             out.push_str(&value);
         }
         rest = tail;
     }
     out.push_str(rest);
-    given(out)
+    text_value(out)
 }

@@ -1,6 +1,6 @@
-//! Sprig's functions on addresses, which are taken apart and put together as Go does it.
+//! Sprig's functions on URLs, which are parsed and printed as Go does it.
 
-use super::{Arguments, Function, Outcome, Scope, exactly, given};
+use super::{Arguments, Function, Outcome, Scope, exactly, text_value};
 use crate::value::Value;
 
 pub(super) const TABLE: &[Function] = &[
@@ -8,14 +8,14 @@ pub(super) const TABLE: &[Function] = &[
     exactly("urlJoin", 1, join).shallow(),
 ];
 
-/// An address, its parts without escapes.
+/// A URL; its parts are not escaped.
 #[derive(Default)]
 struct Url {
     scheme: String,
-    /// What follows the scheme where that is no path: `mailto:somebody`.
+    /// The part after a scheme that is not followed by a path: `mailto:ada`.
     opaque: String,
     user: Option<User>,
-    /// With its port.
+    /// The host with its port.
     host: String,
     path: String,
     query: String,
@@ -27,7 +27,7 @@ struct User {
     password: Option<String>,
 }
 
-/// Which part of an address text stands in; each has its own characters that need no escape.
+/// The part of a URL that a text belongs to; each has its own characters that need no escape.
 #[derive(Clone, Copy)]
 enum Part {
     User,
@@ -37,7 +37,7 @@ enum Part {
 }
 
 impl Part {
-    fn keeps(self, byte: u8) -> bool {
+    fn allows(self, byte: u8) -> bool {
         let kept: &[u8] = match self {
             Self::User => b"$&+,;=",
             Self::Host => b"!$&'()*+,;=:[]<>\"",
@@ -80,16 +80,17 @@ fn join(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let url = Url {
         scheme: part("scheme")?,
         opaque: part("opaque")?,
-        user: match userinfo.is_empty() {
-            true => None,
-            false => Some(User::parse(&userinfo)?),
+        user: if userinfo.is_empty() {
+            None
+        } else {
+            Some(User::parse(&userinfo)?)
         },
         host: part("host")?,
         path: part("path")?,
         query: part("query")?,
         fragment: part("fragment")?,
     };
-    given(url.printed())
+    text_value(url.printed())
 }
 
 impl Url {
@@ -159,7 +160,7 @@ impl Url {
             if !path.is_empty() && !path.starts_with('/') && !self.host.is_empty() {
                 text.push('/');
             }
-            // Else what is before the colon would read as a scheme.
+            // Otherwise the part before the colon would parse as a scheme.
             let first = path.split('/').next().unwrap_or_default();
             if text.is_empty() && first.contains(':') {
                 text.push_str("./");
@@ -204,7 +205,7 @@ impl User {
     }
 }
 
-/// The scheme and what follows it.
+/// Splits a URL into its scheme and the rest.
 fn scheme(text: &str) -> Result<(&str, &str), String> {
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -218,7 +219,7 @@ fn scheme(text: &str) -> Result<(&str, &str), String> {
     Ok(("", text))
 }
 
-/// The host, if what stands behind its last colon can be a port.
+/// Returns the host if the text after its last colon can be a port.
 fn checked_port(host: &str) -> Result<&str, String> {
     let after = match host.rfind(']') {
         Some(end) => &host[end + 1..],
@@ -227,13 +228,14 @@ fn checked_port(host: &str) -> Result<&str, String> {
     };
     let port = after.strip_prefix(':').unwrap_or(after);
     let is_port = after.is_empty() || after.starts_with(':');
-    match is_port && port.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => Ok(host),
-        false => Err(format!("invalid port {after:?} after host")),
+    if is_port && port.bytes().all(|byte| byte.is_ascii_digit()) {
+        Ok(host)
+    } else {
+        Err(format!("invalid port {after:?} after host"))
     }
 }
 
-/// The host without its port and brackets.
+/// Returns the host without its port and brackets.
 fn hostname(host: &str) -> &str {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -272,9 +274,10 @@ fn unescaped(text: &str) -> Result<String, String> {
 fn escaped(text: &str, part: Part) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
-        match part.keeps(byte) {
-            true => out.push(char::from(byte)),
-            false => out.push_str(&format!("%{byte:02X}")),
+        if part.allows(byte) {
+            out.push(char::from(byte))
+        } else {
+            out.push_str(&format!("%{byte:02X}"))
         }
     }
     out

@@ -1,43 +1,45 @@
 //! Sprig's functions on words: cases, abbreviations, wrapping, random text.
 
-use super::{Arguments, Function, Outcome, Scope, bounded, exactly, given};
+use super::{Arguments, Function, Outcome, Scope, check_size, exactly, text_value};
 
 pub(super) const TABLE: &[Function] = &[
     exactly("title", 1, |_, args| {
-        given(each_first(args.text(0)?, upper_first, |c| {
+        text_value(each_first(args.text(0)?, upper_first, |c| {
             c == '_' || c.is_alphanumeric()
         }))
     }),
     exactly("untitle", 1, |_, args| {
-        given(each_first(args.text(0)?, lower_first, |c| {
+        text_value(each_first(args.text(0)?, lower_first, |c| {
             !c.is_whitespace()
         }))
     }),
     exactly("initials", 1, |_, args| {
-        given(
+        text_value(
             args.text(0)?
                 .split_whitespace()
                 .filter_map(|word| word.chars().next())
                 .collect::<String>(),
         )
     }),
-    exactly("swapcase", 1, |_, args| given(swap_case(args.text(0)?))),
+    exactly("swapcase", 1, |_, args| {
+        text_value(swap_case(args.text(0)?))
+    }),
     exactly("snakecase", 1, |_, args| {
-        given(separated(args.text(0)?, '_'))
+        text_value(separated(args.text(0)?, '_'))
     }),
     exactly("kebabcase", 1, |_, args| {
-        given(separated(args.text(0)?, '-'))
+        text_value(separated(args.text(0)?, '-'))
     }),
-    exactly("camelcase", 1, |_, args| given(camel(args.text(0)?))),
+    exactly("camelcase", 1, |_, args| text_value(camel(args.text(0)?))),
     exactly("abbrev", 2, |_, args| {
-        given(abbreviated(args.int(0)?, args.text(1)?))
+        text_value(abbreviated(args.int(0)?, args.text(1)?))
     }),
     exactly("abbrevboth", 3, abbreviate_both),
     exactly("wrap", 2, |scope, args| {
-        wrapped(scope, args.count(0)?, "\n", args.text(1)?).and_then(given)
+        wrapped(scope, args.count(0)?, "\n", args.text(1)?).and_then(text_value)
     }),
     exactly("wrapWith", 3, |scope, args| {
-        wrapped(scope, args.count(0)?, args.text(1)?, args.text(2)?).and_then(given)
+        wrapped(scope, args.count(0)?, args.text(1)?, args.text(2)?).and_then(text_value)
     }),
     exactly("randAlpha", 1, |scope, args| random(scope, args, LETTERS)),
     exactly("randAlphaNum", 1, |scope, args| {
@@ -54,7 +56,7 @@ pub(super) const TABLE: &[Function] = &[
         let bits = (u128::from(scope.random.bits()) << 64) | u128::from(scope.random.bits());
         let bits = (bits & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
         let digits = format!("{bits:032x}");
-        given(format!(
+        text_value(format!(
             "{}-{}-{}-{}-{}",
             &digits[..8],
             &digits[8..12],
@@ -71,7 +73,7 @@ pub(super) const LETTERS_AND_DIGITS: &str =
 
 fn random(scope: &mut Scope<'_>, args: &Arguments<'_>, from: &str) -> Outcome {
     let count = args.count(0)?;
-    given(random_text(scope, count, from)?)
+    text_value(random_text(scope, count, from)?)
 }
 
 pub(super) fn random_text(
@@ -79,7 +81,7 @@ pub(super) fn random_text(
     count: usize,
     from: &str,
 ) -> Result<String, String> {
-    bounded(scope, count)?;
+    check_size(scope, count)?;
     let letters = from.as_bytes();
     Ok((0..count)
         .map(|_| char::from(letters[scope.random.below(letters.len() as u64) as usize]))
@@ -94,7 +96,8 @@ fn lower_first(character: char) -> String {
     character.to_lowercase().collect()
 }
 
-/// The first letter of every word, changed. `inside` says which characters do not end a word.
+/// Changes the first letter of every word. `inside` returns true for characters that do not end a
+/// word.
 fn each_first(text: &str, change: fn(char) -> String, inside: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut within = false;
@@ -177,22 +180,22 @@ fn abbreviate_both(_: &mut Scope<'_>, args: &Arguments<'_>) -> Outcome {
     let (left, right, text) = (args.count(0)?, args.count(1)?, args.text(2)?);
     let length = text.chars().count();
     if right < 4 || (left > 0 && right < 7) || length <= right {
-        return given(text);
+        return text_value(text);
     }
     if left <= 4 {
-        return given(abbreviated(right as i64, text));
+        return text_value(abbreviated(right as i64, text));
     }
     if left + right - 3 >= length {
         let kept: String = text.chars().skip(length - (right - 3)).collect();
-        return given(format!("...{kept}"));
+        return text_value(format!("...{kept}"));
     }
     let rest: String = text.chars().skip(left).collect();
-    given(format!("...{}", abbreviated(right as i64 - 3, &rest)))
+    text_value(format!("...{}", abbreviated(right as i64 - 3, &rest)))
 }
 
 /// Breaks lines at blanks so that they are at most `width` characters long; longer words stay whole.
 fn wrapped(scope: &Scope<'_>, width: usize, separator: &str, text: &str) -> Result<String, String> {
-    bounded(scope, text.len().saturating_mul(1 + separator.len()))?;
+    check_size(scope, text.len().saturating_mul(1 + separator.len()))?;
     let mut out = String::with_capacity(text.len() + 16);
     let mut column = 0;
     for (index, word) in text.split(' ').enumerate() {

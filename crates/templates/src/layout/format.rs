@@ -1,10 +1,10 @@
-//! A moment becomes text.
+//! Formatting of times.
 
 use jiff::Zoned;
 
 use super::{Fill, MONTHS, Part, WEEKDAYS, split};
 
-/// A moment in the form a layout shows.
+/// Formats a time by a layout.
 pub fn format(time: &Zoned, layout: &str) -> String {
     let mut out = String::new();
     let mut rest = layout;

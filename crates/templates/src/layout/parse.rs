@@ -1,4 +1,4 @@
-//! Text becomes a moment.
+//! Parsing of times.
 
 use jiff::Zoned;
 use jiff::civil::{Date, DateTime, Time};
@@ -6,7 +6,7 @@ use jiff::tz::{Offset, TimeZone};
 
 use super::{Fill, MONTHS, Part, WEEKDAYS, fraction, split};
 
-/// Reads a moment in the form a layout shows; without a zone in the text it is taken to be in `zone`.
+/// Parses a time by a layout. A text without a zone is in `zone`.
 pub fn parse(text: &str, layout: &str, zone: &TimeZone) -> Option<Zoned> {
     let (mut year, mut month, mut day, mut year_day) = (1_i16, 1_i8, 1_i8, None);
     let (mut hour, mut minute, mut second, mut nanosecond) = (0_i8, 0_i8, 0_i8, 0_i32);
@@ -42,7 +42,7 @@ pub fn parse(text: &str, layout: &str, zone: &TimeZone) -> Option<Zoned> {
             Part::Minute { zero } => minute = digits(&mut rest, if zero { 2 } else { 1 }, 2)?,
             Part::Second { zero } => {
                 second = digits(&mut rest, if zero { 2 } else { 1 }, 2)?;
-                // A fraction is read also where the layout shows none.
+                // A fraction is accepted even if the layout has none.
                 if fraction(after).is_none() && rest.starts_with(['.', ',']) {
                     nanosecond = subsecond(&mut rest)?;
                 }
@@ -118,7 +118,7 @@ fn digits<T: std::str::FromStr>(rest: &mut &str, least: usize, most: usize) -> O
     number
 }
 
-/// The number, from 1, of a name the text begins with.
+/// Parses a name at the start of the text and returns its number, from 1.
 fn named(rest: &mut &str, names: &[&str], short: bool) -> Option<i8> {
     for (number, name) in (1..).zip(names) {
         let name = if short { &name[..3] } else { name };

@@ -1,7 +1,7 @@
-//! What stands inside one action: variables, commands, operands.
+//! Parsing of one action: variables, commands, operands.
 
 use super::words::Words;
-use super::{NESTING, Parser};
+use super::{MAX_NESTING, Parser};
 use crate::error::Fault;
 use crate::functions;
 use crate::lexer::Word;
@@ -16,10 +16,10 @@ impl Parser {
         depth: usize,
     ) -> Result<Pipeline, Fault> {
         let offset = words.offset();
-        if depth > NESTING {
+        if depth > MAX_NESTING {
             return Err(Fault::limit(
                 offset,
-                format!("parentheses are nested more than {NESTING} deep"),
+                format!("parentheses are nested more than {MAX_NESTING} deep"),
             ));
         }
         let (variables, binding) = self.binding(words, context)?;
@@ -36,7 +36,7 @@ impl Parser {
             match words.peek() {
                 Some(Word::Pipe) => {
                     words.next();
-                    // As in Go, a pipe with nothing behind it is passed over.
+                    // As in Go, a pipe with nothing after it is ignored.
                     match words.peek() {
                         None if depth == 0 => break,
                         Some(Word::Close) if depth > 0 => break,
@@ -57,7 +57,7 @@ impl Parser {
                 }
             }
         }
-        // A variable can be used once the pipeline that makes it is over.
+        // A variable is in scope after the pipeline that declares it.
         if binding == Binding::Declare {
             self.variables.extend(variables.iter().cloned());
         }
@@ -77,9 +77,9 @@ impl Parser {
         let mut names = Vec::new();
         let mut ahead = 0;
         let offset = words.offset();
-        while let Some(Word::Variable(name)) = words.look(ahead) {
+        while let Some(Word::Variable(name)) = words.peek_at(ahead) {
             names.push(name.clone());
-            match words.look(ahead + 1) {
+            match words.peek_at(ahead + 1) {
                 Some(Word::Comma) => ahead += 2,
                 Some(word @ (Word::Declare | Word::Assign)) => {
                     let binding = if *word == Word::Declare {
@@ -224,5 +224,5 @@ fn unknown_function(offset: usize, name: &str) -> Fault {
         Some(near) => format!("; did you mean `{near}`?"),
         None => format!("; a field of the data is written `.{name}`"),
     };
-    Fault::syntax(offset, format!("there is no function `{name}`{advice}"))
+    Fault::syntax(offset, format!("unknown function `{name}`{advice}"))
 }

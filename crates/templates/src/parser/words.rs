@@ -1,13 +1,13 @@
-//! The words of an action, read one by one.
+//! The tokens of an action, read one by one.
 
 use crate::error::Fault;
 use crate::lexer::{Token, Word};
 
-/// The words of one action and how far they are read.
+/// The tokens of one action and the position in them.
 pub(super) struct Words {
     tokens: Vec<Token>,
     at: usize,
-    /// Where the action begins; stands in for the place of a word that is missing.
+    /// The offset of the action; it is reported for a missing token.
     pub end: usize,
 }
 
@@ -24,12 +24,12 @@ impl Words {
         self.tokens.get(self.at)
     }
 
-    pub fn look(&self, ahead: usize) -> Option<&Word> {
+    pub fn peek_at(&self, ahead: usize) -> Option<&Word> {
         self.tokens.get(self.at + ahead).map(|token| &token.word)
     }
 
     pub fn peek(&self) -> Option<&Word> {
-        self.look(0)
+        self.peek_at(0)
     }
 
     pub fn next(&mut self) -> Option<Word> {
@@ -54,7 +54,7 @@ impl Words {
         self.tokens.split_off(self.at.min(self.tokens.len()))
     }
 
-    /// `.a.b` right behind what was just read.
+    /// Parses `.a.b` directly after the previous token.
     pub fn fields(&mut self) -> Vec<String> {
         let mut fields = Vec::new();
         while let Some(Token {

@@ -1,4 +1,4 @@
-//! The functions of templates: Go's own, sprig's, and Pinocchio's, of which later ones hide earlier ones.
+//! The functions of templates: Go's, sprig's, and Pinocchio's; later ones override earlier ones.
 
 mod builtin;
 mod conversion;
@@ -16,19 +16,19 @@ mod strings;
 mod urls;
 mod words;
 
+use crate::context::RenderContext;
 use crate::print;
 use crate::random::Random;
-use crate::surroundings::Surroundings;
 use crate::value::{List, Map, Value};
 
-/// What a function gives back; a message says what is wrong with its arguments.
+/// The result of a function; the error message describes its wrong arguments.
 pub(crate) type Outcome = Result<Value, String>;
 
-/// What functions may look at and change beside their arguments.
+/// State that functions may read and change besides their arguments.
 pub(crate) struct Scope<'s> {
-    pub surroundings: &'s Surroundings,
+    pub context: &'s RenderContext,
     pub random: Random,
-    /// Work beyond what is read and written, to be charged after the call.
+    /// Work beyond reading and writing, charged after the call.
     pub work: u64,
     pub expressions: expressions::Compiled,
 }
@@ -38,23 +38,23 @@ pub(crate) struct Scope<'s> {
 pub(crate) struct Function {
     pub name: &'static str,
     least: usize,
-    /// No number: as many as wanted.
+    /// `None` for any number.
     most: Option<usize>,
     pub run: fn(&mut Scope<'_>, &Arguments<'_>) -> Outcome,
     pub special: Special,
     pub reach: Reach,
 }
 
-/// How far a function goes into its arguments, which is the work it is charged for.
+/// The depth to which a function reads its arguments, which determines its charged work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Into all items of items.
+    /// Items of items too.
     Deep,
-    /// No further than the items themselves.
+    /// Only the items themselves.
     Surface,
 }
 
-/// Functions that the evaluator has to know.
+/// Functions that the evaluator treats specially.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Special {
     None,
@@ -66,12 +66,12 @@ pub(crate) enum Special {
 
 type Run = fn(&mut Scope<'_>, &Arguments<'_>) -> Outcome;
 
-/// A function with a fixed number of arguments.
+/// Declares a function with a fixed number of arguments.
 const fn exactly(name: &'static str, count: usize, run: Run) -> Function {
     between(name, count, count, run)
 }
 
-/// A function with optional arguments.
+/// Declares a function with optional arguments.
 const fn between(name: &'static str, least: usize, most: usize, run: Run) -> Function {
     Function {
         name,
@@ -83,7 +83,7 @@ const fn between(name: &'static str, least: usize, most: usize, run: Run) -> Fun
     }
 }
 
-/// A function that takes any number of arguments from `least` on.
+/// Declares a function that accepts any number of arguments from `least` on.
 const fn from(name: &'static str, least: usize, run: Run) -> Function {
     Function {
         name,
@@ -101,13 +101,13 @@ impl Function {
         self
     }
 
-    /// The same function, which does not look into the items it is given.
+    /// Declares that the function does not read the items of its arguments.
     const fn shallow(mut self) -> Self {
         self.reach = Reach::Surface;
         self
     }
 
-    /// Whether so many arguments can be taken.
+    /// Checks the number of arguments.
     pub fn check(&self, count: usize) -> Result<(), String> {
         if count >= self.least && self.most.is_none_or(|most| count <= most) {
             return Ok(());
@@ -125,7 +125,7 @@ fn plural(count: usize) -> String {
     format!("{count} argument{}", if count == 1 { "" } else { "s" })
 }
 
-/// Ours hide sprig's, sprig's hide Go's.
+/// Pinocchio's functions override sprig's, and sprig's override Go's.
 const TABLES: &[&[Function]] = &[
     overrides::TABLE,
     markup::TABLE,
@@ -144,7 +144,7 @@ const TABLES: &[&[Function]] = &[
     builtin::TABLE,
 ];
 
-/// The function of that name.
+/// Finds a function by its name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
     TABLES
         .iter()
@@ -152,7 +152,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
         .find(|function| function.name == name)
 }
 
-/// The names of all functions, sorted.
+/// Returns the names of all functions, sorted.
 pub fn names() -> Vec<&'static str> {
     let mut names: Vec<_> = TABLES
         .iter()
@@ -163,12 +163,12 @@ pub fn names() -> Vec<&'static str> {
     names
 }
 
-/// The name that is spelled most like the given one.
+/// Returns the name that is spelled most like the given one.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     pinion_spelling::nearest(name, names())
 }
 
-/// The arguments of a call, asked for by kind.
+/// The arguments of a call, with accessors for each kind of value.
 pub(crate) struct Arguments<'a> {
     values: &'a [Value],
 }
@@ -209,7 +209,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The text of any value, as sprig makes one.
+    /// Returns the text of any value, as sprig prints it.
     fn shown(&self, index: usize) -> String {
         print::printed(self.get(index))
     }
@@ -221,7 +221,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A whole number that counts something.
+    /// Returns a whole number that is not negative.
     fn count(&self, index: usize) -> Result<usize, String> {
         usize::try_from(self.int(index)?.max(0)).map_err(|_| self.wrong(index, "a small number"))
     }
@@ -233,7 +233,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A list, where nothing is the empty one.
+    /// Returns a list; nil is the empty list.
     fn items(&self, index: usize) -> Result<&'a [Value], String> {
         match self.get(index) {
             Value::Nil => Ok(&[]),
@@ -250,39 +250,39 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Refuses texts that would be larger than any output may be.
-fn bounded(scope: &Scope<'_>, bytes: usize) -> Result<(), String> {
-    let limit = scope.surroundings.limits.output;
+/// Rejects texts that would be larger than the output limit.
+fn check_size(scope: &Scope<'_>, bytes: usize) -> Result<(), String> {
+    let limit = scope.context.limits.output;
     if bytes > limit {
         return Err(format!("the result would be larger than {limit} bytes"));
     }
     Ok(())
 }
 
-/// The most items of a list that a function makes.
-const LONGEST: usize = 1_000_000;
+/// The most items of a list that a function creates.
+const MAX_ITEMS: usize = 1_000_000;
 
-/// Refuses lists that would be longer than any list may be, before they are made.
-fn countable(items: usize) -> Result<usize, String> {
-    if items > LONGEST {
-        return Err(format!("the list would have more than {LONGEST} items"));
+/// Rejects lists with more than [`MAX_ITEMS`] items before they are created.
+fn check_items(items: usize) -> Result<usize, String> {
+    if items > MAX_ITEMS {
+        return Err(format!("the list would have more than {MAX_ITEMS} items"));
     }
     Ok(items)
 }
 
-/// Steps that one comparison of all items with each other may take.
-const COMPARED: u64 = 100_000_000;
+/// The most steps of one comparison of all items with each other.
+const MAX_COMPARISONS: u64 = 100_000_000;
 
-/// Refuses to compare so many values of this weight, all in all, with so many others.
-fn comparable(scope: &mut Scope<'_>, weight: u64, others: usize) -> Result<(), String> {
+/// Rejects a comparison of values of this total weight with so many others.
+fn check_comparisons(scope: &mut Scope<'_>, weight: u64, others: usize) -> Result<(), String> {
     let steps = weight.saturating_mul(others as u64);
-    if steps > COMPARED {
+    if steps > MAX_COMPARISONS {
         return Err("there is too much to compare".to_owned());
     }
     scope.work += steps / 64;
     Ok(())
 }
 
-fn given(text: impl Into<std::sync::Arc<str>>) -> Outcome {
+fn text_value(text: impl Into<std::sync::Arc<str>>) -> Outcome {
     Ok(Value::text(text))
 }

@@ -1,4 +1,4 @@
-//! From words to a tree.
+//! The parser: builds a tree from tokens.
 
 mod pipeline;
 mod words;
@@ -8,10 +8,10 @@ use crate::lexer::{Piece, Token, Word, pieces};
 use crate::syntax::{Branch, Node, NodeKind, Tree};
 use words::Words;
 
-/// How deep actions and parentheses may be nested.
-pub(crate) const NESTING: usize = 100;
+/// The deepest nesting of actions and parentheses.
+pub(crate) const MAX_NESTING: usize = 100;
 
-/// Reads a template's text.
+/// Parses a template's text.
 pub(crate) fn parse(text: &str) -> Result<Tree, Fault> {
     let mut parser = Parser {
         pieces: pieces(text)?.into_iter(),
@@ -37,7 +37,7 @@ pub(crate) fn parse(text: &str) -> Result<Tree, Fault> {
     }
 }
 
-/// What ended a run of nodes.
+/// The action that ended a list of nodes.
 enum Stop {
     Text,
     End(usize),
@@ -48,9 +48,9 @@ enum Stop {
 struct Parser {
     pieces: std::vec::IntoIter<Piece>,
     tree: Tree,
-    /// Names of the variables in sight, innermost last.
+    /// Names of the variables in scope, innermost last.
     variables: Vec<String>,
-    /// The blocks that are open: their word and where they begin.
+    /// The open blocks: their keyword and their offset.
     open: Vec<(&'static str, usize)>,
     ranges: usize,
 }
@@ -83,11 +83,11 @@ impl Control {
 
 impl Parser {
     fn block(&mut self) -> Result<(Vec<Node>, Stop), Fault> {
-        if self.open.len() > NESTING {
+        if self.open.len() > MAX_NESTING {
             let offset = self.open.last().map_or(0, |(_, offset)| *offset);
             return Err(Fault::limit(
                 offset,
-                format!("blocks are nested more than {NESTING} deep"),
+                format!("blocks are nested more than {MAX_NESTING} deep"),
             ));
         }
         let mut nodes = Vec::new();
@@ -191,7 +191,7 @@ impl Parser {
         }
         self.variables.truncate(bound);
         let otherwise = match end {
-            Stop::Else(at, rest) => self.otherwise(control, at, rest)?,
+            Stop::Else(at, rest) => self.else_branch(control, at, rest)?,
             _ => Vec::new(),
         };
         self.variables.truncate(scope);
@@ -208,9 +208,9 @@ impl Parser {
         })
     }
 
-    /// What follows `else`: a list of its own, or, for `else if` and `else with`, one nested action that takes
-    /// the `end` with it.
-    fn otherwise(
+    /// Parses the branch after `else`: a list of nodes, or, for `else if` and `else with`, one
+    /// nested action that shares the `end`.
+    fn else_branch(
         &mut self,
         control: Control,
         offset: usize,
@@ -253,7 +253,7 @@ impl Parser {
         let outer = std::mem::replace(&mut self.variables, vec!["$".to_owned()]);
         let body = self.body("define", offset)?;
         self.variables = outer;
-        self.keep(name, offset, body)
+        self.store(name, offset, body)
     }
 
     fn named_block(&mut self, offset: usize, mut words: Words) -> Result<NodeKind, Fault> {
@@ -264,7 +264,7 @@ impl Parser {
         let body = self.body("block", offset)?;
         self.variables = outer;
         self.ranges = ranges;
-        self.keep(name.clone(), offset, body)?;
+        self.store(name.clone(), offset, body)?;
         Ok(NodeKind::Template {
             name,
             argument: Some(argument),
@@ -284,8 +284,8 @@ impl Parser {
         }
     }
 
-    /// Keeps a named template. An empty one may be given again, as in Go.
-    fn keep(&mut self, name: String, offset: usize, body: Vec<Node>) -> Result<(), Fault> {
+    /// Stores a named template. An empty one may be defined again, as in Go.
+    fn store(&mut self, name: String, offset: usize, body: Vec<Node>) -> Result<(), Fault> {
         let empty = |nodes: &[Node]| nodes.is_empty();
         match self.tree.defined.get(&name) {
             Some(earlier) if !empty(earlier) && !empty(&body) => Err(Fault::syntax(

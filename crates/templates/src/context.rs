@@ -1,34 +1,35 @@
-//! What a template may know of the world, and how much it may do.
+//! The inputs of a rendering besides its data, and its limits.
 
 use std::fmt;
 use std::sync::Arc;
 
 use jiff::Zoned;
 
-/// Looks up a variable of the environment.
+/// Looks up an environment variable.
 pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// The world around a template: the clock, the environment, chance, and its limits.
+/// The inputs of a rendering besides its data: the clock, the environment, the random seed and the
+/// limits.
 #[derive(Clone)]
-pub struct Surroundings {
-    /// What `now` says.
+pub struct RenderContext {
+    /// The result of `now`.
     pub now: Zoned,
-    /// What `env` and `expandenv` find. Nothing by default.
+    /// The variables that `env` and `expandenv` find. Empty by default.
     pub environment: Lookup,
-    /// Makes random functions repeat themselves, for tests.
+    /// A fixed seed makes random functions repeatable, for tests.
     pub seed: Option<u64>,
-    /// How much a template may do.
     pub limits: Limits,
 }
 
-/// How much one rendering may do before it is stopped with an error.
+/// Limits of one rendering; a template that exceeds one fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of output, and of any text or value on the way.
+    /// Bytes of output, and of every intermediate text or value.
     pub output: usize,
-    /// Units of work: actions, rounds of loops, and what functions read and write (32 bytes are one).
+    /// Units of work: actions, rounds of loops, and bytes that functions read and write (32 bytes
+    /// are one unit).
     pub work: u64,
-    /// How deep blocks, parentheses and calls of templates may be nested.
+    /// Nesting of blocks, parentheses and template calls.
     pub depth: usize,
 }
 
@@ -42,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-impl Default for Surroundings {
+impl Default for RenderContext {
     fn default() -> Self {
         Self {
             now: pinion_zones::now(),
@@ -53,9 +54,9 @@ impl Default for Surroundings {
     }
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for RenderContext {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Surroundings")
+        out.debug_struct("RenderContext")
             .field("now", &self.now)
             .field("seed", &self.seed)
             .field("limits", &self.limits)

@@ -1,4 +1,4 @@
-//! Go's layouts for times: an example, the second of January 2006 at 15:04:05, shows the form.
+//! Go's layouts for times: the second of January 2006 at 15:04:05 shows the form.
 
 mod format;
 mod parse;
@@ -79,7 +79,7 @@ const WEEKDAYS: [&str; 7] = [
     "Sunday",
 ];
 
-/// The fixed forms, longer ones before what they begin with.
+/// The fixed forms; a longer one precedes its own prefixes.
 const FORMS: &[(&str, Part)] = &[
     ("January", Part::MonthName),
     ("Jan", Part::MonthShort),
@@ -186,7 +186,8 @@ const FORMS: &[(&str, Part)] = &[
     ),
 ];
 
-/// The first part of a layout: what stands before it, the part, its own text and the rest.
+/// Splits off the first part of a layout: returns the text before it, the part, its own text and
+/// the rest.
 fn split(layout: &str) -> Option<(&str, Part, &str, &str)> {
     for (at, _) in layout.char_indices() {
         let (before, rest) = layout.split_at(at);
@@ -197,7 +198,7 @@ fn split(layout: &str) -> Option<(&str, Part, &str, &str)> {
             let Some(after) = rest.strip_prefix(form) else {
                 continue;
             };
-            // `_2006` is an underscore and a year; `Janet` is no month.
+            // `_2006` is an underscore and a year; `Janet` is not a month.
             if *form == "_2" && rest.starts_with("_2006") {
                 continue;
             }
@@ -210,7 +211,7 @@ fn split(layout: &str) -> Option<(&str, Part, &str, &str)> {
     None
 }
 
-/// `.000` or `.999`: parts of a second.
+/// Parses `.000` or `.999`, the fraction of a second.
 fn fraction(rest: &str) -> Option<(Part, usize)> {
     let mut bytes = rest.bytes();
     if !matches!(bytes.next(), Some(b'.' | b',')) {

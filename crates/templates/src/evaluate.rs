@@ -1,12 +1,12 @@
-//! A tree and a value become text.
+//! Evaluation: renders a tree with a value.
 
 mod call;
 
+use crate::context::RenderContext;
 use crate::error::Fault;
 use crate::functions::Scope;
 use crate::print;
 use crate::random::Random;
-use crate::surroundings::Surroundings;
 use crate::syntax::{Binding, Branch, Node, NodeKind, Pipeline, Tree};
 use crate::value::Value;
 
@@ -14,9 +14,9 @@ pub(crate) fn render(
     text: &str,
     tree: &Tree,
     data: &Value,
-    surroundings: &Surroundings,
+    context: &RenderContext,
 ) -> Result<String, Fault> {
-    let mut machine = Machine {
+    let mut evaluator = Evaluator {
         text,
         tree,
         output: String::with_capacity(text.len()),
@@ -24,17 +24,17 @@ pub(crate) fn render(
         depth: 0,
         work: 0,
         scope: Scope {
-            surroundings,
-            random: Random::new(surroundings.seed),
+            context,
+            random: Random::new(context.seed),
             work: 0,
             expressions: Default::default(),
         },
     };
-    machine.walk(data, &tree.root)?;
-    Ok(machine.output)
+    evaluator.walk(data, &tree.root)?;
+    Ok(evaluator.output)
 }
 
-/// What happens after a node.
+/// The control flow after a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Next,
@@ -42,7 +42,7 @@ enum Flow {
     Continue,
 }
 
-struct Machine<'t> {
+struct Evaluator<'t> {
     text: &'t str,
     tree: &'t Tree,
     output: String,
@@ -52,7 +52,7 @@ struct Machine<'t> {
     scope: Scope<'t>,
 }
 
-impl<'t> Machine<'t> {
+impl<'t> Evaluator<'t> {
     fn walk(&mut self, dot: &Value, nodes: &'t [Node]) -> Result<Flow, Fault> {
         for node in nodes {
             self.charge(node.offset, 1)?;
@@ -137,18 +137,18 @@ impl<'t> Machine<'t> {
             }
         }
         let mark = self.variables.len();
-        let round = |machine: &mut Self, key: Value, item: &Value| -> Result<Flow, Fault> {
-            machine.charge(offset, 1)?;
+        let round = |evaluator: &mut Self, key: Value, item: &Value| -> Result<Flow, Fault> {
+            evaluator.charge(offset, 1)?;
             match variables.as_slice() {
                 [] => {}
-                [single] => machine.assign(single, item.clone()),
+                [single] => evaluator.assign(single, item.clone()),
                 [first, second, ..] => {
-                    machine.assign(first, key);
-                    machine.assign(second, item.clone());
+                    evaluator.assign(first, key);
+                    evaluator.assign(second, item.clone());
                 }
             }
-            let flow = machine.walk(item, &branch.body)?;
-            machine.variables.truncate(mark);
+            let flow = evaluator.walk(item, &branch.body)?;
+            evaluator.variables.truncate(mark);
             Ok(flow)
         };
         let mut rounds = 0_u64;
@@ -226,7 +226,7 @@ impl<'t> Machine<'t> {
 
     fn enter(&mut self, offset: usize) -> Result<(), Fault> {
         self.depth += 1;
-        let limit = self.scope.surroundings.limits.depth;
+        let limit = self.scope.context.limits.depth;
         if self.depth > limit {
             return Err(Fault::limit(
                 offset,
@@ -238,7 +238,7 @@ impl<'t> Machine<'t> {
 
     fn charge(&mut self, offset: usize, work: u64) -> Result<(), Fault> {
         self.work = self.work.saturating_add(work);
-        if self.work > self.scope.surroundings.limits.work {
+        if self.work > self.scope.context.limits.work {
             return Err(Fault::limit(
                 offset,
                 "the template takes too much work and was stopped: it loops too often or its values are too large",
@@ -260,7 +260,7 @@ impl<'t> Machine<'t> {
     }
 
     fn print(&mut self, offset: usize, text: &str) -> Result<(), Fault> {
-        let limit = self.scope.surroundings.limits.output;
+        let limit = self.scope.context.limits.output;
         if self.output.len() + text.len() > limit {
             return Err(Fault::limit(
                 offset,
