@@ -2,7 +2,7 @@
 
 use crate::output::Output;
 
-/// The space between what was written and what comes next.
+/// The space between the written text and the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Gap {
     None,
@@ -10,17 +10,17 @@ pub(crate) enum Gap {
     Paragraph,
 }
 
-/// Writes blocks. Gaps are remembered and written before the next text, so that empty blocks
+/// A writer of blocks. It stores gaps and writes them before the next text, so that empty blocks
 /// leave no trace.
 #[derive(Debug)]
 pub(crate) struct Blocks<'o> {
     output: &'o mut Output,
     gap: Gap,
-    /// What opens the next block, such as `- `; written with its first text.
+    /// The prefix of the next block, such as `- `; written with its first text.
     opening: String,
-    /// In a table cell that holds no text yet: its first block starts where the cell does.
+    /// The current table cell has no text yet; its first block starts on the cell's line.
     fresh_cell: bool,
-    /// In a table row of which nothing was written yet.
+    /// The current table row has no text yet.
     fresh_row: bool,
 }
 
@@ -35,24 +35,24 @@ impl<'o> Blocks<'o> {
         }
     }
 
-    /// Asks for a gap before the next text.
+    /// Requests a gap before the next text.
     pub(crate) fn gap(&mut self, gap: Gap) {
         if self.opening.is_empty() && !self.fresh_cell {
             self.gap = self.gap.max(gap);
         }
     }
 
-    /// Sets what the next text is preceded by, on its line.
+    /// Sets a prefix for the next text, on its line.
     pub(crate) fn open(&mut self, opening: &str) {
         self.opening.push_str(opening);
     }
 
-    /// Forgets an opening that got no text.
+    /// Drops a prefix that got no text.
     pub(crate) fn close(&mut self) {
         self.opening.clear();
     }
 
-    /// Whether text written now would be the first of its line.
+    /// Reports whether text written now would be the first of its line.
     pub(crate) fn at_line_start(&self) -> bool {
         self.gap != Gap::None
             || !self.opening.is_empty()
@@ -61,7 +61,6 @@ impl<'o> Blocks<'o> {
             || self.output.ends_with("\n")
     }
 
-    /// Writes text.
     pub(crate) fn put(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -73,7 +72,7 @@ impl<'o> Blocks<'o> {
         self.fresh_cell = false;
     }
 
-    /// Begins a row of a table.
+    /// Starts a table row.
     pub(crate) fn row(&mut self) {
         self.close();
         self.fresh_cell = false;
@@ -81,7 +80,7 @@ impl<'o> Blocks<'o> {
         self.fresh_row = true;
     }
 
-    /// Begins a cell: after the first of a row, a tab.
+    /// Starts a cell: writes a tab unless it is the first of its row.
     pub(crate) fn cell(&mut self, first: bool) {
         self.close();
         if !first {
@@ -94,7 +93,6 @@ impl<'o> Blocks<'o> {
         self.fresh_cell = true;
     }
 
-    /// Ends a row.
     pub(crate) fn end_row(&mut self) {
         self.close();
         self.fresh_cell = false;

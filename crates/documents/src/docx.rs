@@ -1,8 +1,8 @@
-//! Word documents: an archive of XML parts, of which the text, the notes and what marks headings,
-//! lists and links are read. Macros, headers, comments and deleted text are not.
+//! Word documents: an archive of XML parts. The text, the notes, and the marks of headings, lists
+//! and links are read; macros, headers, comments and deleted text are not.
 
 mod body;
-mod meaning;
+mod formatting;
 
 use std::borrow::Cow;
 use std::io::{Cursor, Read};
@@ -14,19 +14,17 @@ use zip::result::ZipError;
 use crate::blocks::Blocks;
 use crate::output::Output;
 use crate::{Document, DocumentError, Limits};
-use meaning::{Meaning, relationships};
+use formatting::{Formatting, relationships};
 
-/// What an archive holds, judged by the names in it.
+/// The content of an archive, recognised by the names in it.
 pub(crate) enum ArchiveKind {
-    /// A Word document.
     Word,
-    /// Something else, named with its article.
+    /// Another kind, named with its article.
     Other(&'static str),
     /// The archive's directory cannot be read.
     Unreadable,
 }
 
-/// What kind of archive the bytes are.
 pub(crate) fn archive_kind(bytes: &[u8]) -> ArchiveKind {
     let Ok(archive) = ZipArchive::new(Cursor::new(bytes)) else {
         return ArchiveKind::Unreadable;
@@ -77,13 +75,13 @@ pub(crate) fn write(
     let numbering = parts
         .read(&format!("{folder}/numbering.xml"))?
         .unwrap_or_default();
-    let meaning = Meaning::new(&styles, &numbering, &links);
+    let formatting = Formatting::new(&styles, &numbering, &links);
 
     let mut blocks = Blocks::new(output);
-    let well_formed = body::write(&text, &meaning, &mut blocks);
+    let well_formed = body::write(&text, &formatting, &mut blocks);
     for notes in ["footnotes.xml", "endnotes.xml"] {
         if let Some(notes) = parts.read(&format!("{folder}/{notes}"))? {
-            let _ = body::write(&notes, &meaning, &mut blocks);
+            let _ = body::write(&notes, &formatting, &mut blocks);
         }
     }
     blocks.finish();
@@ -94,7 +92,7 @@ pub(crate) fn write(
     }
 }
 
-/// The parts of the archive, unpacked one at a time within what may be unpacked in all.
+/// The parts of the archive, unpacked one at a time within one limit for all.
 struct Parts<'a> {
     document: Document<'a>,
     archive: ZipArchive<Cursor<&'a [u8]>>,
@@ -114,7 +112,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The name of the part that holds the text.
+    /// Returns the name of the part that holds the text.
     fn main(&mut self) -> Result<String, DocumentError> {
         let root = self.read("_rels/.rels")?.unwrap_or_default();
         let named = relationships(&root)
@@ -124,7 +122,7 @@ impl<'a> Parts<'a> {
         Ok(named.unwrap_or_else(|| "word/document.xml".to_owned()))
     }
 
-    /// The text of a part, if the archive has it.
+    /// Returns the text of a part, or `None` if the archive does not have it.
     fn read(&mut self, name: &str) -> Result<Option<String>, DocumentError> {
         let Some(index) = self.archive.index_for_name(name) else {
             return Ok(None);
@@ -139,8 +137,8 @@ impl<'a> Parts<'a> {
             }
             Err(_) => return Err(damaged),
         };
-        // What the archive says about sizes is not believed: one byte more than allowed is asked
-        // for, and getting it is the sign that there is too much.
+        // The sizes stated in the archive are not trusted: the reader requests one byte more than
+        // the limit, and receiving it means that the part is too large.
         let mut bytes = Vec::new();
         let read = part.take(self.left as u64 + 1).read_to_end(&mut bytes);
         if bytes.len() > self.left {

@@ -1,75 +1,66 @@
-//! Why a document gave no text.
+//! Errors of documents.
 
 use thiserror::Error;
 
-use crate::{Document, Kind};
+use crate::{Document, DocumentKind};
 
-/// A document that could not be read. The message names the file and says what to do.
+/// A document that could not be read. The message names the file and what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DocumentError {
-    /// More bytes than are accepted.
+    /// The file is larger than the limit.
     #[error(
         "{name} is too large: {size} bytes, at most {limit} are read; send a part of it or its text"
     )]
     TooLarge {
-        /// The file.
         name: String,
-        /// Its size in bytes.
+        /// The file's size in bytes.
         size: usize,
-        /// The largest size that is read.
+        /// The largest accepted size, in bytes.
         limit: usize,
     },
-    /// The file unpacks, or keeps a reader busy, out of all proportion.
+    /// The file unpacks to too much, or takes too many steps to read.
     #[error(
         "{name} was not read: it unpacks to more than {limit} bytes or takes too much work; \
          save it again with another program, or send its text"
     )]
     TooComplex {
-        /// The file.
         name: String,
-        /// The largest unpacked size that is read.
+        /// The largest accepted unpacked size, in bytes.
         limit: usize,
     },
-    /// A kind of file nothing here can read.
+    /// The kind of file is not supported.
     #[error(
         "{name} is {what}, not a kind of document that can be read; \
          send text, Markdown, source, CSV, JSON, HTML, PDF or DOCX"
     )]
     Unsupported {
-        /// The file.
         name: String,
-        /// What it seems to be, with its article.
+        /// The kind it seems to be, with its article.
         what: &'static str,
     },
     /// The file is protected by a password.
     #[error("{name} is encrypted; save a copy without a password and send that")]
-    Encrypted {
-        /// The file.
-        name: String,
-    },
-    /// The file is damaged, or not what its name or type says.
+    Encrypted { name: String },
+    /// The file is damaged, or is not of the kind that its name or type states.
     #[error("{name} cannot be read as {what}: {reason}; save it again, or send its text")]
     Broken {
-        /// The file.
         name: String,
-        /// What it was read as, with its article.
+        /// The kind it was read as, with its article.
         what: &'static str,
-        /// What is wrong with it.
         reason: &'static str,
     },
     /// The file was read and holds no text.
     #[error("{name} holds no text{}", no_text_advice(*kind))]
     NoText {
-        /// The file.
         name: String,
-        /// What it was read as.
-        kind: Kind,
+        /// The kind it was read as.
+        kind: DocumentKind,
     },
 }
 
 impl DocumentError {
-    /// A stable name of the failure, for programs.
+    /// Returns a stable name of the error, for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::TooLarge { .. } => "document_too_large",
@@ -94,9 +85,9 @@ impl DocumentError {
     }
 }
 
-fn no_text_advice(kind: Kind) -> &'static str {
+fn no_text_advice(kind: DocumentKind) -> &'static str {
     match kind {
-        Kind::Pdf => {
+        DocumentKind::Pdf => {
             " that can be read, perhaps only pictures of pages; \
              run text recognition on it, or send the pages as images"
         }

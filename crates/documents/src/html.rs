@@ -1,4 +1,4 @@
-//! What a reader of a web page sees, as text with Markdown's marks for headings and lists.
+//! The visible text of a web page, with Markdown's marks for headings and lists.
 
 mod entities;
 mod tokens;
@@ -7,8 +7,8 @@ use crate::blocks::{Blocks, Gap};
 use crate::output::Output;
 use tokens::{Tag, Token, Tokens};
 
-/// Deepest list that is still indented further.
-const DEEPEST_INDENT: usize = 12;
+/// The deepest list level that is indented further.
+const MAX_INDENT: usize = 12;
 
 /// Writes the visible text of a page.
 pub(crate) fn write(text: &str, output: &mut Output) {
@@ -26,7 +26,7 @@ pub(crate) fn write(text: &str, output: &mut Output) {
     page.blocks.finish();
 }
 
-/// An element whose content is not shown, until as many of its name were closed as opened.
+/// An element whose content is hidden until as many elements of its name are closed as opened.
 struct Hidden {
     name: String,
     depth: usize,
@@ -41,9 +41,9 @@ struct Link {
 struct Page<'o> {
     blocks: Blocks<'o>,
     hidden: Option<Hidden>,
-    /// One entry per open list: the next number, if it is numbered.
+    /// One entry per open list: the next number if it is numbered.
     lists: Vec<Option<u32>>,
-    /// One entry per open table: whether the current row has a cell.
+    /// One entry per open table: the current row has a cell.
     tables: Vec<bool>,
     preformatted: usize,
     link: Option<Link>,
@@ -96,7 +96,7 @@ impl<'o> Page<'o> {
         self.blocks.gap(gap);
     }
 
-    /// Paragraphs stand apart, except in lists, which stay together.
+    /// Starts a block: paragraphs are separated, except in lists.
     fn block(&mut self) {
         self.gap(if self.lists.is_empty() {
             Gap::Paragraph
@@ -239,7 +239,7 @@ impl<'o> Page<'o> {
     fn item(&mut self) {
         self.blocks.close();
         self.gap(Gap::Line);
-        let depth = self.lists.len().saturating_sub(1).min(DEEPEST_INDENT);
+        let depth = self.lists.len().saturating_sub(1).min(MAX_INDENT);
         let mark = match self.lists.last_mut() {
             Some(Some(number)) => {
                 let mark = format!("{number}. ");
@@ -258,7 +258,7 @@ impl<'o> Page<'o> {
         }
     }
 
-    /// A link's target follows its text, unless they are the same.
+    /// Ends a link: its target follows its text unless they are equal.
     fn close_link(&mut self) {
         if let Some(link) = self.link.take()
             && !link.text.is_empty()
@@ -278,8 +278,9 @@ fn leads_somewhere(target: &str) -> bool {
     !target.is_empty() && !target.starts_with('#') && !scheme("javascript:") && !scheme("data:")
 }
 
-/// Whether an element and what is in it is not shown. Elements that often lack their end tag are
-/// shown even when they ask not to be: hiding them could hide the rest of the page.
+/// Reports whether an element and its content are hidden. Elements that often lack their end tag
+/// are shown even if they are marked as hidden, because hiding them could hide the rest of the
+/// page.
 fn is_hidden(tag: &Tag) -> bool {
     match tag.name.as_str() {
         "script" | "style" | "title" | "template" | "iframe" | "noembed" | "noframes"

@@ -1,22 +1,20 @@
-//! What a document is: by its first bytes, then by its MIME type, then by its name.
+//! Recognition of a document's kind: by its first bytes, then by its MIME type, then by its name.
 
 use crate::{Document, DocumentError, docx, plain};
 
-/// What a document is read as.
+/// The kind a document is read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum DocumentKind {
     /// Plain text: also Markdown, source, CSV, JSON, XML.
     Text,
-    /// A web page.
     Html,
-    /// A PDF.
     Pdf,
-    /// A Word document, as Word writes it since 2007.
+    /// A Word document in the format since 2007.
     Docx,
 }
 
-impl Kind {
+impl DocumentKind {
     pub(crate) fn with_article(self) -> &'static str {
         match self {
             Self::Text => "a text",
@@ -27,7 +25,7 @@ impl Kind {
     }
 }
 
-/// First bytes of files that are no documents we read, and what to call them.
+/// The first bytes of unsupported files, and the names of their kinds.
 const OTHERS: &[(&[u8], &str)] = &[
     (b"\x89PNG\r\n", "an image"),
     (b"\xff\xd8\xff", "an image"),
@@ -41,14 +39,13 @@ const OTHERS: &[(&[u8], &str)] = &[
     (b"SQLite format 3\0", "a database"),
 ];
 
-/// What Office wrote before 2007, and what it wraps encrypted documents in.
+/// The container of Office files before 2007 and of encrypted documents.
 const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
-/// How far from its beginning a file that calls itself a PDF may start to be one.
+/// The largest offset, in bytes, of the PDF header in a file.
 const PDF_WINDOW: usize = 1024;
 
-/// Decides what to read a document as.
-pub(crate) fn of(document: &Document<'_>) -> Result<Kind, DocumentError> {
+pub(crate) fn of(document: &Document<'_>) -> Result<DocumentKind, DocumentError> {
     let unsupported = |what| {
         Err(DocumentError::Unsupported {
             name: document.name.to_owned(),
@@ -58,18 +55,20 @@ pub(crate) fn of(document: &Document<'_>) -> Result<Kind, DocumentError> {
     let bytes = document.bytes;
     let declared = declared(document);
     if bytes.starts_with(b"%PDF-") {
-        return Ok(Kind::Pdf);
+        return Ok(DocumentKind::Pdf);
     }
     if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
         return match docx::archive_kind(bytes) {
-            docx::ArchiveKind::Word => Ok(Kind::Docx),
+            docx::ArchiveKind::Word => Ok(DocumentKind::Docx),
             docx::ArchiveKind::Other(what) => unsupported(what),
-            docx::ArchiveKind::Unreadable if declared == Some(Kind::Docx) => Ok(Kind::Docx),
+            docx::ArchiveKind::Unreadable if declared == Some(DocumentKind::Docx) => {
+                Ok(DocumentKind::Docx)
+            }
             docx::ArchiveKind::Unreadable => unsupported("a ZIP archive that cannot be opened"),
         };
     }
     if bytes.starts_with(OLE) {
-        if declared == Some(Kind::Docx) {
+        if declared == Some(DocumentKind::Docx) {
             return Err(DocumentError::Encrypted {
                 name: document.name.to_owned(),
             });
@@ -84,28 +83,28 @@ pub(crate) fn of(document: &Document<'_>) -> Result<Kind, DocumentError> {
     }
     let window = &bytes[..bytes.len().min(PDF_WINDOW)];
     match plain::text(document) {
-        Some(text) if looks_like_html(&text) => Ok(Kind::Html),
-        Some(_) => Ok(Kind::Text),
-        None if memchr::memmem::find(window, b"%PDF-").is_some() => Ok(Kind::Pdf),
+        Some(text) if looks_like_html(&text) => Ok(DocumentKind::Html),
+        Some(_) => Ok(DocumentKind::Text),
+        None if memchr::memmem::find(window, b"%PDF-").is_some() => Ok(DocumentKind::Pdf),
         None => unsupported("binary data"),
     }
 }
 
-/// What the client says the document is, by MIME type or name.
-pub(crate) fn declared(document: &Document<'_>) -> Option<Kind> {
+/// Returns the kind that the client declared, by MIME type or name.
+pub(crate) fn declared(document: &Document<'_>) -> Option<DocumentKind> {
     document
         .mime
         .and_then(by_mime)
         .or_else(|| by_extension(document.name))
 }
 
-fn by_mime(mime: &str) -> Option<Kind> {
+fn by_mime(mime: &str) -> Option<DocumentKind> {
     let essence = mime.split(';').next()?.trim().to_ascii_lowercase();
     match essence.as_str() {
-        "application/pdf" | "application/x-pdf" => Some(Kind::Pdf),
+        "application/pdf" | "application/x-pdf" => Some(DocumentKind::Pdf),
         "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-        | "application/vnd.ms-word.document.macroenabled.12" => Some(Kind::Docx),
-        "text/html" | "application/xhtml+xml" => Some(Kind::Html),
+        | "application/vnd.ms-word.document.macroenabled.12" => Some(DocumentKind::Docx),
+        "text/html" | "application/xhtml+xml" => Some(DocumentKind::Html),
         "application/json"
         | "application/xml"
         | "application/javascript"
@@ -115,28 +114,28 @@ fn by_mime(mime: &str) -> Option<Kind> {
         | "application/yaml"
         | "application/sql"
         | "application/x-ndjson"
-        | "application/typescript" => Some(Kind::Text),
-        other if other.starts_with("text/") => Some(Kind::Text),
-        other if other.ends_with("+json") || other.ends_with("+xml") => Some(Kind::Text),
+        | "application/typescript" => Some(DocumentKind::Text),
+        other if other.starts_with("text/") => Some(DocumentKind::Text),
+        other if other.ends_with("+json") || other.ends_with("+xml") => Some(DocumentKind::Text),
         _ => None,
     }
 }
 
-/// Extensions matter only where the bytes do not speak for themselves: other text is recognised
-/// by being UTF-8, so this lists what may come in an older encoding.
-fn by_extension(name: &str) -> Option<Kind> {
+/// Returns the kind of an extension. It matters only if the bytes are ambiguous: UTF-8 text is
+/// recognised without it, so the list holds kinds that may come in an older encoding.
+fn by_extension(name: &str) -> Option<DocumentKind> {
     let (_, extension) = name.rsplit_once('.')?;
     match extension.to_ascii_lowercase().as_str() {
-        "pdf" => Some(Kind::Pdf),
-        "docx" | "docm" => Some(Kind::Docx),
-        "html" | "htm" | "xhtml" => Some(Kind::Html),
+        "pdf" => Some(DocumentKind::Pdf),
+        "docx" | "docm" => Some(DocumentKind::Docx),
+        "html" | "htm" | "xhtml" => Some(DocumentKind::Html),
         "txt" | "text" | "md" | "markdown" | "rst" | "adoc" | "tex" | "log" | "csv" | "tsv"
         | "json" | "jsonl" | "ndjson" | "xml" | "svg" | "yaml" | "yml" | "toml" | "ini" | "cfg"
         | "conf" | "properties" | "env" | "srt" | "vtt" | "c" | "h" | "cc" | "cpp" | "hpp"
         | "cs" | "css" | "scss" | "dart" | "diff" | "patch" | "erl" | "ex" | "go" | "gradle"
         | "hs" | "java" | "js" | "jsx" | "mjs" | "kt" | "lua" | "m" | "php" | "pl" | "proto"
         | "ps1" | "py" | "r" | "rb" | "rs" | "scala" | "sh" | "bash" | "bat" | "sql" | "swift"
-        | "ts" | "tsx" | "vb" | "vue" => Some(Kind::Text),
+        | "ts" | "tsx" | "vb" | "vue" => Some(DocumentKind::Text),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
-//! The text as it is put together, never longer than it may be.
+//! The extracted text with its limit.
 
-/// What stands in the text where it was cut.
-const NOTE: &str = "\n[The document goes on; the rest was left out because of its length.]\n";
+/// The note at the point where the text was cut.
+const NOTE: &str = "\n[The document continues; the rest was left out because of its length.]\n";
 
 /// A text with an upper bound.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl Output {
         }
     }
 
-    /// Appends as much as there is room for.
+    /// Appends as much as fits.
     pub(crate) fn push(&mut self, piece: &str) {
         if self.cut {
             return;
@@ -35,12 +35,12 @@ impl Output {
         }
     }
 
-    /// Says that something is left out for another reason than length.
+    /// Marks the text as cut for another reason than its length.
     pub(crate) fn cut(&mut self) {
         self.cut = true;
     }
 
-    /// Whether nothing more will be taken.
+    /// Reports whether no more text is accepted.
     pub(crate) fn is_full(&self) -> bool {
         self.cut
     }
@@ -49,18 +49,17 @@ impl Output {
         self.text.is_empty()
     }
 
-    /// Whether the text so far ends like this.
     pub(crate) fn ends_with(&self, end: &str) -> bool {
         self.text.ends_with(end)
     }
 
-    /// Takes blanks off the end of the text so far.
+    /// Removes blanks from the end.
     pub(crate) fn trim_end(&mut self) {
         let kept = self.text.trim_end().len();
         self.text.truncate(kept);
     }
 
-    /// The text, with a note if it was cut, and whether it was.
+    /// Returns the text, with a note if it was cut, and whether it was.
     pub(crate) fn finish(mut self) -> (String, bool) {
         if self.cut && NOTE.len() <= self.limit {
             let room = self.limit - NOTE.len();

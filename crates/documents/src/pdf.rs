@@ -1,6 +1,6 @@
 //! Text of PDF files, page by page, in the order in which it is drawn.
 //!
-//! Everything here is paid from one [`Budget`]; recursion is as deep as the constants say.
+//! All work is charged to one [`Budget`]; constants limit recursion.
 
 mod budget;
 mod cmap;
@@ -16,13 +16,13 @@ mod syntax;
 use std::collections::HashSet;
 
 use crate::output::Output;
-use crate::{Document, DocumentError, Kind, Limits};
+use crate::{Document, DocumentError, DocumentKind, Limits};
 use budget::{Budget, Exhausted};
-use content::Artist;
+use content::Interpreter;
 use file::{File, Unusable};
 use syntax::{Dictionary, Object};
 
-/// Writes the text of a PDF; says how many pages it has.
+/// Writes the text of a PDF; returns its number of pages.
 pub(crate) fn write(
     document: &Document<'_>,
     limits: &Limits,
@@ -44,11 +44,11 @@ pub(crate) fn write(
     if pages.is_empty() {
         return Err(DocumentError::broken(document, "it has no pages"));
     }
-    let mut artist = Artist::new(&file, limits.text);
+    let mut interpreter = Interpreter::new(&file, limits.text);
     for (at, page) in pages.iter().take(limits.pages).enumerate() {
         let done = write_page(
             &file,
-            &mut artist,
+            &mut interpreter,
             page,
             (pages.len() > 1).then_some(at + 1),
             output,
@@ -66,7 +66,7 @@ pub(crate) fn write(
     if output.is_empty() {
         return Err(DocumentError::NoText {
             name: name(),
-            kind: Kind::Pdf,
+            kind: DocumentKind::Pdf,
         });
     }
     if pages.len() > limits.pages {
@@ -77,7 +77,7 @@ pub(crate) fn write(
 
 fn write_page(
     file: &File<'_>,
-    artist: &mut Artist<'_, '_>,
+    interpreter: &mut Interpreter<'_, '_>,
     page: &Page,
     number: Option<usize>,
     output: &mut Output,
@@ -94,7 +94,7 @@ fn write_page(
         None => Dictionary::new(),
     };
     file.budget.hold(contents.len())?;
-    let (layout, done) = artist.page(&contents, resources);
+    let (layout, done) = interpreter.page(&contents, resources);
     file.budget.release(contents.len());
     let text = layout.text();
     if !text.is_empty() {
@@ -110,7 +110,7 @@ fn write_page(
     done
 }
 
-/// The instructions of a page, its parts one after another.
+/// Returns the instructions of a page, its parts joined.
 fn contents(file: &File<'_>, contents: Option<&Object>) -> Result<Vec<u8>, Exhausted> {
     let parts = match contents {
         Some(Object::Reference(number)) => match file.object(*number)? {
@@ -133,18 +133,18 @@ fn contents(file: &File<'_>, contents: Option<&Object>) -> Result<Vec<u8>, Exhau
     Ok(joined)
 }
 
-/// A page, by number: what it is drawn from is read when it is drawn.
+/// A page by object number; its parts are read when it is drawn.
 #[derive(Debug, Clone, Copy)]
 struct Page {
     node: u32,
-    /// The node whose resources it uses: its own, or that of a parent.
+    /// The node with its resources: the page, or one of its parents.
     resources: Option<u32>,
 }
 
-/// The pages in their order.
+/// Returns the pages in order.
 fn pages(file: &File<'_>) -> Result<Vec<Page>, Exhausted> {
     let mut pages = Vec::new();
-    // Every node counts once, so that one that is its own descendant ends.
+    // Every node is visited once, so that a node that is its own descendant ends the walk.
     let mut seen = HashSet::new();
     let root = file.root()?.unwrap_or_default();
     let tree = root.get(b"Pages".as_slice()).and_then(Object::reference);

@@ -1,15 +1,15 @@
-//! Bytes that are text, in whichever encoding they are.
+//! Decoding of text in any encoding.
 
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-use crate::{Document, DocumentError, Kind, kind};
+use crate::{Document, DocumentError, DocumentKind, kind};
 
-/// How far into a page its `<meta charset>` is looked for.
+/// The range at the start of a page, in bytes, in which `<meta charset>` is searched for.
 const META_WINDOW: usize = 1024;
 
-/// The text of a document that is text.
+/// Decodes a text document.
 pub(crate) fn decode<'a>(document: &Document<'a>) -> Result<Cow<'a, str>, DocumentError> {
     text(document).ok_or_else(|| DocumentError::Unsupported {
         name: document.name.to_owned(),
@@ -17,10 +17,10 @@ pub(crate) fn decode<'a>(document: &Document<'a>) -> Result<Cow<'a, str>, Docume
     })
 }
 
-/// The text of the bytes, or nothing if they are no text.
+/// Decodes the bytes; `None` if they are not text.
 ///
-/// A byte order mark decides; then UTF-8, if the bytes are that; then, only for what was declared to
-/// be text, the encoding that was declared, or Windows-1252, which contains Latin-1.
+/// A byte order mark decides; then UTF-8, if the bytes are valid; then, only for documents that
+/// were declared as text, the declared encoding, or Windows-1252, which contains Latin-1.
 pub(crate) fn text<'a>(document: &Document<'a>) -> Option<Cow<'a, str>> {
     let bytes = document.bytes;
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
@@ -38,7 +38,7 @@ pub(crate) fn text<'a>(document: &Document<'a>) -> Option<Cow<'a, str>> {
     is_text(&text).then_some(text)
 }
 
-/// Text has no NUL and few other control characters.
+/// Reports whether a text has no NUL and few other control characters.
 fn is_text(text: &str) -> bool {
     let mut controls = 0;
     for byte in text.bytes() {
@@ -52,16 +52,18 @@ fn is_text(text: &str) -> bool {
     controls * 20 <= text.len()
 }
 
-fn declared_encoding(document: &Document<'_>, declared: Kind) -> Option<&'static Encoding> {
+fn declared_encoding(document: &Document<'_>, declared: DocumentKind) -> Option<&'static Encoding> {
     let from_mime = document.mime.and_then(|mime| charset(mime.as_bytes()));
     let from_page = || {
         let window = &document.bytes[..document.bytes.len().min(META_WINDOW)];
-        (declared == Kind::Html).then(|| charset(window)).flatten()
+        (declared == DocumentKind::Html)
+            .then(|| charset(window))
+            .flatten()
     };
     from_mime.or_else(from_page)
 }
 
-/// The encoding named after the first `charset=`.
+/// Returns the encoding named after the first `charset=`.
 fn charset(text: &[u8]) -> Option<&'static Encoding> {
     const KEY: &[u8] = b"charset=";
     let at = text

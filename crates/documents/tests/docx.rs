@@ -1,4 +1,4 @@
-//! What stands in a Word document.
+//! Text of Word documents.
 #![allow(clippy::unwrap_used)]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Files made to hurt: they end, in an answer or an error, within their limits.
+//! Hostile files: reading them ends, in a result or an error, within the limits.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -9,7 +9,7 @@ use pinion_documents::{Document, DocumentError, Extracted, Limits, extract};
 use proptest::prelude::*;
 use support::{Pdf, archive, deflated, docx, word};
 
-/// Small enough that every bound is met quickly.
+/// Small enough to reach every limit quickly.
 const LIMITS: Limits = Limits {
     bytes: 1 << 20,
     text: 10_000,
@@ -17,7 +17,7 @@ const LIMITS: Limits = Limits {
     pages: 50,
 };
 
-/// Reads bytes and checks what must hold of any result.
+/// Reads bytes and checks the invariants of every result.
 fn read(name: &str, bytes: &[u8]) -> Result<Extracted, DocumentError> {
     let read = extract(
         &Document {
@@ -34,7 +34,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<Extracted, DocumentError> {
         }
         Err(error) => {
             assert!(error.to_string().contains(name));
-            // A panic inside is caught and told as this; here it must not have happened.
+            // A caught panic is reported with this message; it must not have happened here.
             assert!(!error.to_string().contains("makes no sense"), "{error}");
         }
     }
@@ -219,7 +219,7 @@ fn a_table_that_makes_much_text_of_little() {
     assert!(read.truncated && read.text.starts_with("中中"));
 }
 
-/// One good file of each kind.
+/// One valid file of each kind.
 fn good() -> Vec<(&'static str, Vec<u8>)> {
     let table = b"1 begincodespacerange <00><ff> endcodespacerange 1 beginbfrange <41><5a><0391> endbfrange";
     let pdf = Pdf::with_page("<</Font<</F1 5 0 R>>/XObject<</X 8 0 R>>>>")

@@ -1,4 +1,4 @@
-//! What a reader sees of a web page.
+//! Visible text of web pages.
 #![allow(clippy::unwrap_used)]
 
 mod support;

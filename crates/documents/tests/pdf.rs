@@ -1,4 +1,4 @@
-//! What stands on the pages of a PDF.
+//! Text of PDF pages.
 #![allow(clippy::unwrap_used)]
 
 mod support;

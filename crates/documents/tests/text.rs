@@ -1,9 +1,9 @@
-//! What is text, in which encoding, and what is no document at all.
+//! Plain text and its encodings, and files that are not documents.
 #![allow(clippy::unwrap_used)]
 
 mod support;
 
-use pinion_documents::{Document, DocumentError, Kind, Limits, extract};
+use pinion_documents::{Document, DocumentError, DocumentKind, Limits, extract};
 use support::{archive, docx, read, read_as};
 
 #[test]
@@ -20,7 +20,7 @@ fn text_comes_out_as_it_went_in() {
         assert_eq!(read.text, "first\r\n\tzweite Zeile äöü €\n");
         assert_eq!(
             (read.kind, read.truncated, read.pages),
-            (Kind::Text, false, None)
+            (DocumentKind::Text, false, None)
         );
     }
 }
@@ -66,7 +66,7 @@ fn the_first_bytes_go_before_the_type_and_the_type_before_the_name() {
     let by_bytes = read_as("page.html", Some("text/plain"), &word).unwrap();
     assert_eq!(
         (by_bytes.kind, by_bytes.text.as_str()),
-        (Kind::Docx, "in Word\n")
+        (DocumentKind::Docx, "in Word\n")
     );
     let page = b"<p>one</p>";
     assert_eq!(
@@ -80,7 +80,7 @@ fn the_first_bytes_go_before_the_type_and_the_type_before_the_name() {
         "one\n"
     );
     let vague = read_as("page.htm", Some("application/octet-stream"), page).unwrap();
-    assert_eq!(vague.kind, Kind::Html);
+    assert_eq!(vague.kind, DocumentKind::Html);
     assert_eq!(
         read("page", b"\n<!DOCTYPE html><p>one").unwrap().text,
         "one\n"

@@ -6,12 +6,14 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 
-use super::meaning::{DEEPEST_LEVEL, Mark, Meaning, Place, attribute, number, outline_heading};
+use super::formatting::{
+    Formatting, ListPosition, MAX_LEVEL, Mark, attribute, number, outline_heading,
+};
 use crate::blocks::{Blocks, Gap};
 
-/// Writes a part; says whether it was well-formed to its end.
-pub(super) fn write(xml: &str, meaning: &Meaning, blocks: &mut Blocks<'_>) -> bool {
-    let mut body = Body::new(meaning, blocks);
+/// Writes a part; returns whether it was well-formed to its end.
+pub(super) fn write(xml: &str, formatting: &Formatting, blocks: &mut Blocks<'_>) -> bool {
+    let mut body = Body::new(formatting, blocks);
     let mut reader = Reader::from_str(xml);
     while !body.blocks.is_full() {
         match reader.read_event() {
@@ -35,28 +37,28 @@ pub(super) fn write(xml: &str, meaning: &Meaning, blocks: &mut Blocks<'_>) -> bo
     true
 }
 
-/// What the properties of a paragraph say.
+/// The properties of a paragraph.
 #[derive(Debug, Default)]
 struct Paragraph {
     style: String,
     heading: Option<usize>,
-    place: Option<Place>,
-    /// Whether text of it was written.
+    position: Option<ListPosition>,
+    /// Some of its text was written.
     begun: bool,
 }
 
 struct Body<'b, 'o, 'm> {
     blocks: &'b mut Blocks<'o>,
-    meaning: &'m Meaning,
+    formatting: &'m Formatting,
     paragraph: Paragraph,
-    /// Open elements inside one that is left out, that one included.
+    /// The number of open elements inside the outermost skipped one, including it.
     left_out: usize,
     in_text: bool,
     in_properties: bool,
-    /// Numbers that were last given, per list and level.
-    numbers: HashMap<String, [Option<u32>; DEEPEST_LEVEL + 1]>,
+    /// The last numbers, per list and level.
+    numbers: HashMap<String, [Option<u32>; MAX_LEVEL + 1]>,
     after_item: bool,
-    /// One entry per open table: whether the current row has a cell.
+    /// One entry per open table: the current row has a cell.
     tables: Vec<bool>,
     link: Option<String>,
     note: Option<String>,
@@ -64,10 +66,10 @@ struct Body<'b, 'o, 'm> {
 }
 
 impl<'b, 'o, 'm> Body<'b, 'o, 'm> {
-    fn new(meaning: &'m Meaning, blocks: &'b mut Blocks<'o>) -> Self {
+    fn new(formatting: &'m Formatting, blocks: &'b mut Blocks<'o>) -> Self {
         Self {
             blocks,
-            meaning,
+            formatting,
             paragraph: Paragraph::default(),
             left_out: 0,
             in_text: false,
@@ -106,11 +108,11 @@ impl<'b, 'o, 'm> Body<'b, 'o, 'm> {
             "outlineLvl" => self.paragraph.heading = outline_heading(element),
             "numId" => {
                 let list = attribute(element, "val").unwrap_or_default();
-                self.paragraph.place.get_or_insert_default().list = list;
+                self.paragraph.position.get_or_insert_default().list = list;
             }
             "ilvl" => {
-                let level = number(element).unwrap_or(0).min(DEEPEST_LEVEL);
-                self.paragraph.place.get_or_insert_default().level = level;
+                let level = number(element).unwrap_or(0).min(MAX_LEVEL);
+                self.paragraph.position.get_or_insert_default().level = level;
             }
             _ if self.in_properties => {}
             "p" => self.paragraph = Paragraph::default(),
@@ -123,7 +125,7 @@ impl<'b, 'o, 'm> Body<'b, 'o, 'm> {
             "noBreakHyphen" => self.put("-"),
             "hyperlink" => {
                 self.link = attribute(element, "id")
-                    .and_then(|id| self.meaning.link(&id))
+                    .and_then(|id| self.formatting.link(&id))
                     .map(ToOwned::to_owned);
             }
             "footnoteReference" => self.reference(element, ""),
@@ -159,7 +161,7 @@ impl<'b, 'o, 'm> Body<'b, 'o, 'm> {
         match name {
             "pPr" => self.in_properties = false,
             "t" => self.in_text = false,
-            "p" if self.paragraph.begun => self.after_item = self.paragraph.place.is_some(),
+            "p" if self.paragraph.begun => self.after_item = self.paragraph.position.is_some(),
             "hyperlink" => {
                 if let Some(target) = self.link.take() {
                     self.put(&format!(" ({target})"));
@@ -180,37 +182,37 @@ impl<'b, 'o, 'm> Body<'b, 'o, 'm> {
         self.put(&format!("[^{prefix}{id}]"));
     }
 
-    /// Writes what goes before the first text of a paragraph.
+    /// Writes the prefix of a paragraph before its first text.
     fn begin(&mut self) {
         if std::mem::replace(&mut self.paragraph.begun, true) {
             return;
         }
         let style = &self.paragraph.style;
-        let place = self
+        let position = self
             .paragraph
-            .place
+            .position
             .take()
-            .or_else(|| self.meaning.place(style).cloned());
+            .or_else(|| self.formatting.position(style).cloned());
         let heading = self
             .paragraph
             .heading
-            .or_else(|| self.meaning.heading(style));
+            .or_else(|| self.formatting.heading(style));
         let note = self.note.take();
         if let Some(level) = heading {
             self.blocks.gap(Gap::Paragraph);
             self.blocks.open(&format!("{} ", "#".repeat(level.min(6))));
-        } else if let Some((place, mark)) =
-            place.and_then(|place| self.meaning.mark(&place).map(|mark| (place, mark)))
+        } else if let Some((position, mark)) = position
+            .and_then(|position| self.formatting.mark(&position).map(|mark| (position, mark)))
         {
             self.blocks.gap(if self.after_item {
                 Gap::Line
             } else {
                 Gap::Paragraph
             });
-            let indent = "  ".repeat(place.level);
-            let mark = self.next_mark(&place, mark);
+            let indent = "  ".repeat(position.level);
+            let mark = self.next_mark(&position, mark);
             self.blocks.open(&format!("{indent}{mark}"));
-            self.paragraph.place = Some(place);
+            self.paragraph.position = Some(position);
         } else {
             let in_cell = !self.tables.is_empty();
             self.blocks
@@ -221,14 +223,14 @@ impl<'b, 'o, 'm> Body<'b, 'o, 'm> {
         }
     }
 
-    /// The mark of the next item; levels below it start anew.
-    fn next_mark(&mut self, place: &Place, mark: Mark) -> String {
-        let numbers = self.numbers.entry(place.list.clone()).or_default();
-        numbers[place.level + 1..].fill(None);
+    /// Returns the mark of the next item and restarts the levels below it.
+    fn next_mark(&mut self, position: &ListPosition, mark: Mark) -> String {
+        let numbers = self.numbers.entry(position.list.clone()).or_default();
+        numbers[position.level + 1..].fill(None);
         match mark {
             Mark::Bullet => "- ".to_owned(),
             Mark::Number(start) => {
-                let last = &mut numbers[place.level];
+                let last = &mut numbers[position.level];
                 let number = last.map_or(start, |last| last.saturating_add(1));
                 *last = Some(number);
                 format!("{number}. ")
@@ -237,8 +239,8 @@ impl<'b, 'o, 'm> Body<'b, 'o, 'm> {
     }
 }
 
-/// Deleted and moved text, field codes, the second copy of what has two, and Word's own notes,
-/// which draw the line above the others.
+/// Reports whether an element is skipped: deleted and moved text, field codes, alternative copies,
+/// and Word's own notes, which draw the line above the others.
 fn is_left_out(element: &BytesStart<'_>, name: &str) -> bool {
     match name {
         "del" | "moveFrom" | "delText" | "instrText" | "Fallback" => true,

@@ -1,28 +1,28 @@
-//! Characters written by name or number.
+//! HTML entities: characters written by name or number.
 //!
-//! The names are those of the HTML standard, in one sorted text. As a text they take a twentieth of the
-//! room they take as a table of pointers, and are searched about as fast.
+//! The names are those of the HTML standard, in one sorted text. As a text they take a twentieth of
+//! the space of a table of pointers, and are searched about as fast.
 
 use std::borrow::Cow;
 
-/// One name to a line: name, space, code points; a star where the semicolon may be missing.
+/// One name per line: name, space, code points; a star if the semicolon may be missing.
 const NAMES: &str = include_str!("entities.txt");
 
-/// Longest name, and longest that may lack its semicolon.
-const LONGEST: usize = 31;
-const LONGEST_BARE: usize = 6;
+/// The longest name, and the longest that may lack its semicolon.
+const MAX_NAME: usize = 31;
+const MAX_BARE_NAME: usize = 6;
 
-/// Where text stands decides what may lack a semicolon.
+/// The position of text in a page, which decides whether an entity may lack its semicolon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum EntityContext {
     /// Between tags.
     Text,
-    /// In an attribute, where `&copy=1` is part of an address and not a sign.
+    /// In an attribute, where `&copy=1` is part of a URL and not a character.
     Attribute,
 }
 
-/// Text with its entities decoded; what is none stays as it is.
-pub(super) fn decode(text: &str, place: Place) -> Cow<'_, str> {
+/// Decodes entities; unknown ones stay as they are.
+pub(super) fn decode(text: &str, context: EntityContext) -> Cow<'_, str> {
     let Some(first) = memchr::memchr(b'&', text.as_bytes()) else {
         return Cow::Borrowed(text);
     };
@@ -32,7 +32,7 @@ pub(super) fn decode(text: &str, place: Place) -> Cow<'_, str> {
     while let Some(after) = rest.strip_prefix('&') {
         let used = match after.strip_prefix('#') {
             Some(digits) => numeric(digits, &mut decoded).map(|used| used + 1),
-            None => named(after, place, &mut decoded),
+            None => named(after, context, &mut decoded),
         };
         if used.is_none() {
             decoded.push('&');
@@ -45,7 +45,7 @@ pub(super) fn decode(text: &str, place: Place) -> Cow<'_, str> {
     Cow::Owned(decoded)
 }
 
-/// Decodes what follows `&#`; says how much of it was used.
+/// Decodes the text after `&#`; returns the number of bytes used.
 fn numeric(text: &str, decoded: &mut String) -> Option<usize> {
     let (digits, radix) = match text.strip_prefix(['x', 'X']) {
         Some(digits) => (digits, 16),
@@ -58,7 +58,7 @@ fn numeric(text: &str, decoded: &mut String) -> Option<usize> {
     if length == 0 {
         return None;
     }
-    // More digits than a number has are a number that is no character.
+    // A number that is too long is not a character.
     let code = u32::from_str_radix(&digits[..length], radix).unwrap_or(u32::MAX);
     let character = match u8::try_from(code) {
         Ok(0) => None,
@@ -74,12 +74,12 @@ fn numeric(text: &str, decoded: &mut String) -> Option<usize> {
     Some(text.len() - digits.len() + length + semicolon)
 }
 
-/// Decodes what follows `&`; says how much of it was used.
-fn named(text: &str, place: Place, decoded: &mut String) -> Option<usize> {
+/// Decodes the text after `&`; returns the number of bytes used.
+fn named(text: &str, context: EntityContext, decoded: &mut String) -> Option<usize> {
     let bytes = text.as_bytes();
     let length = bytes
         .iter()
-        .take(LONGEST + 1)
+        .take(MAX_NAME + 1)
         .take_while(|byte| byte.is_ascii_alphanumeric())
         .count();
     if bytes.get(length) == Some(&b';')
@@ -87,10 +87,11 @@ fn named(text: &str, place: Place, decoded: &mut String) -> Option<usize> {
     {
         return push(codes.trim_end_matches('*'), decoded).then_some(length + 1);
     }
-    for end in (2..=length.min(LONGEST_BARE)).rev() {
+    for end in (2..=length.min(MAX_BARE_NAME)).rev() {
         if let Some(codes) = find(&text[..end]).and_then(|codes| codes.strip_suffix('*')) {
             let next = bytes.get(end).copied().unwrap_or(b' ');
-            if place == Place::Attribute && (next == b'=' || next.is_ascii_alphanumeric()) {
+            if context == EntityContext::Attribute && (next == b'=' || next.is_ascii_alphanumeric())
+            {
                 return None;
             }
             return push(codes, decoded).then_some(end);
@@ -108,7 +109,7 @@ fn push(codes: &str, decoded: &mut String) -> bool {
     decoded.len() > before
 }
 
-/// What stands after a name in the list.
+/// Returns the entry of a name in the list.
 fn find(name: &str) -> Option<&'static str> {
     let (mut low, mut high) = (0, NAMES.len());
     while low < high {
@@ -135,8 +136,8 @@ mod tests {
         for line in NAMES.lines() {
             let (name, codes) = line.split_once(' ').unwrap();
             assert_eq!(find(name), Some(codes));
-            assert!(name.len() <= LONGEST);
-            assert!(!codes.ends_with('*') || name.len() <= LONGEST_BARE);
+            assert!(name.len() <= MAX_NAME);
+            assert!(!codes.ends_with('*') || name.len() <= MAX_BARE_NAME);
             names += 1;
         }
         assert_eq!(names, 2125);
@@ -159,10 +160,10 @@ mod tests {
             ("&ä", "&ä"),
         ];
         for (written, read) in cases {
-            assert_eq!(decode(written, Place::Text), read, "{written}");
+            assert_eq!(decode(written, EntityContext::Text), read, "{written}");
         }
         assert_eq!(
-            decode("/?a=1&copy=2&amp;b&lt", Place::Attribute),
+            decode("/?a=1&copy=2&amp;b&lt", EntityContext::Attribute),
             "/?a=1&copy=2&b<"
         );
     }

@@ -1,32 +1,32 @@
-//! A page as tags and text, as forgiving as browsers are.
+//! A tokenizer for HTML, as forgiving as browsers are.
 //!
-//! Only what decides about visible text is told apart; a tree is not built, so nesting costs nothing.
+//! It distinguishes only what decides about visible text; it builds no tree, so nesting takes no
+//! memory.
 
 use std::borrow::Cow;
 
-use super::entities::{Place, decode};
+use super::entities::{EntityContext, decode};
 
-/// Most attributes of one tag that are looked at.
-const MOST_ATTRIBUTES: usize = 64;
+/// The most attributes of one tag that are read.
+const MAX_ATTRIBUTES: usize = 64;
 
 /// A start tag.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tag {
-    /// In lower case.
+    /// The name in lower case.
     pub(super) name: String,
     attributes: Vec<(String, String)>,
     pub(super) self_closing: bool,
 }
 
 impl Tag {
-    /// The value of an attribute; the first, if it is there twice.
+    /// Returns the value of an attribute; the first one if it appears twice.
     pub(super) fn attribute(&self, name: &str) -> Option<&str> {
         let found = self.attributes.iter().find(|(known, _)| known == name)?;
         Some(&found.1)
     }
 }
 
-/// A piece of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Token<'p> {
     Text(Cow<'p, str>),
@@ -35,16 +35,16 @@ pub(super) enum Token<'p> {
     End(String),
 }
 
-/// How the text of an element is read up to its end tag.
+/// The reading of an element's text up to its end tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Raw {
-    /// As it stands.
+    /// Unchanged.
     Verbatim,
-    /// With entities.
+    /// With entities decoded.
     Decoded,
 }
 
-/// Cuts a page into tokens.
+/// Splits a page into tokens.
 #[derive(Debug)]
 pub(super) struct Tokens<'p> {
     rest: &'p str,
@@ -66,14 +66,14 @@ impl<'p> Tokens<'p> {
         taken
     }
 
-    /// Goes past the next of this, or to the end.
+    /// Skips past the next `end`, or to the end of the page.
     fn skip_past(&mut self, end: &str) {
         let at = memchr::memmem::find(self.rest.as_bytes(), end.as_bytes());
         self.take(at.map_or(self.rest.len(), |at| at + end.len()));
     }
 
     fn text(&mut self, length: usize) -> Token<'p> {
-        Token::Text(decode(self.take(length), Place::Text))
+        Token::Text(decode(self.take(length), EntityContext::Text))
     }
 
     fn raw_text(&mut self, name: &str, raw: Raw) -> Token<'p> {
@@ -84,7 +84,7 @@ impl<'p> Tokens<'p> {
         }
     }
 
-    /// What begins with `<`; nothing if it leaves no trace.
+    /// Reads markup that begins with `<`; `None` if it produces no token.
     fn markup(&mut self) -> Option<Token<'p>> {
         let after = &self.rest.as_bytes()[1..];
         match after {
@@ -133,8 +133,9 @@ impl<'p> Tokens<'p> {
             .to_ascii_lowercase()
     }
 
-    /// The rest of a tag: attributes, and whether it closes itself. Nothing if the page ends in it;
-    /// then nothing of the page is left either, as looking again would find the same.
+    /// Reads the rest of a tag: its attributes, and whether it closes itself. If the page ends
+    /// inside the tag, it returns `None` and drops the rest, because reading again would end the
+    /// same way.
     fn attributes(&mut self) -> Option<(Vec<(String, String)>, bool)> {
         let read = self.read_attributes();
         if read.is_none() {
@@ -161,7 +162,7 @@ impl<'p> Tokens<'p> {
                 _ => slash = false,
             }
             let attribute = self.attribute()?;
-            if attributes.len() < MOST_ATTRIBUTES {
+            if attributes.len() < MAX_ATTRIBUTES {
                 attributes.push(attribute);
             }
         }
@@ -194,7 +195,7 @@ impl<'p> Tokens<'p> {
                 self.take(end)
             }
         };
-        Some((name, decode(value, Place::Attribute).into_owned()))
+        Some((name, decode(value, EntityContext::Attribute).into_owned()))
     }
 }
 
@@ -231,7 +232,7 @@ fn raw(name: &str) -> Option<Raw> {
     }
 }
 
-/// Where the end tag of an element begins.
+/// Returns the offset of an element's end tag.
 fn end_tag(text: &str, name: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     memchr::memmem::find_iter(bytes, b"</").find(|at| {

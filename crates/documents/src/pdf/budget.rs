@@ -1,22 +1,22 @@
-//! What one PDF may cost. Files can ask for endless work in a few bytes: streams that inflate a
+//! The work that one PDF may cause. A few bytes can request endless work: streams that inflate a
 //! thousandfold, forms that draw each other, a million headers before one long string. All of it is
-//! paid from here, in steps and not in seconds, so that the same file always ends the same way.
+//! charged here, in steps and not in seconds, so that the same file always has the same result.
 
 use std::cell::Cell;
 
-/// Steps that may be spent for each byte that may be unpacked.
+/// The number of steps allowed for each byte of the unpacking limit.
 const STEPS_PER_BYTE: u64 = 8;
 
-/// The file asks for more than it may cost.
+/// The file exceeds its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Exhausted;
 
-/// What is left.
+/// The remaining budget.
 #[derive(Debug)]
 pub(super) struct Budget {
     steps: Cell<u64>,
     held: Cell<usize>,
-    /// The most bytes one stream may unpack to.
+    /// The most bytes that one stream may unpack to.
     pub(super) stream: usize,
 }
 
@@ -30,21 +30,21 @@ impl Budget {
         }
     }
 
-    /// Pays for work: about one step for a byte looked at, more for what is made of it.
+    /// Charges work: about one step for a byte read, more for values built from it.
     pub(super) fn spend(&self, steps: usize) -> Result<(), Exhausted> {
         let left = self.steps.get().checked_sub(steps as u64);
         self.steps.set(left.unwrap_or(0));
         left.map(drop).ok_or(Exhausted)
     }
 
-    /// Pays for memory that is kept while other streams are unpacked.
+    /// Charges memory that is held while other streams are unpacked.
     pub(super) fn hold(&self, bytes: usize) -> Result<(), Exhausted> {
         let left = self.held.get().checked_sub(bytes).ok_or(Exhausted)?;
         self.held.set(left);
         Ok(())
     }
 
-    /// Gives back what was held.
+    /// Returns memory to the budget.
     pub(super) fn release(&self, bytes: usize) {
         self.held.set(self.held.get().saturating_add(bytes));
     }

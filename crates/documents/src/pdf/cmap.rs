@@ -5,22 +5,21 @@ use std::collections::HashMap;
 use super::budget::{Budget, Exhausted};
 use super::syntax::{Lexer, Token};
 
-/// Most codes one table may name: as many as two bytes can.
-const MOST_CODES: usize = 1 << 16;
+/// The most codes in one table: as many as two bytes have.
+const MAX_CODES: usize = 1 << 16;
 
-/// Longest text one code may stand for.
-const LONGEST_TEXT: usize = 64;
+/// The longest text of one code, in bytes.
+const MAX_TEXT: usize = 64;
 
-/// Characters by code.
 #[derive(Debug, Default)]
 pub(super) struct CMap {
     texts: HashMap<u32, Box<str>>,
-    /// How many bytes the codes have, if the table says so and they all have as many.
+    /// The length of the codes in bytes, if the table states it and it is the same for all.
     pub(super) code_length: Option<usize>,
 }
 
 impl CMap {
-    /// Reads a table. What cannot be understood is passed over.
+    /// Parses a table. Unknown parts are ignored.
     pub(super) fn parse(bytes: &[u8], budget: &Budget) -> Result<Self, Exhausted> {
         let mut map = Self::default();
         let mut lexer = Lexer::new(bytes, 0);
@@ -67,7 +66,7 @@ impl CMap {
             let (Some(low), Some(high)) = (number(&low), number(&high)) else {
                 return Ok(());
             };
-            let codes = low..=high.min(low.saturating_add(MOST_CODES as u32));
+            let codes = low..=high.min(low.saturating_add(MAX_CODES as u32));
             match lexer.token() {
                 Some(Token::String(text)) => {
                     for (at, code) in (0..).zip(codes) {
@@ -90,9 +89,9 @@ impl CMap {
         Ok(())
     }
 
-    /// The text of a code, whose last unit is moved on within a range.
+    /// Adds the text of a code; `moved` is added to its last unit, for ranges.
     fn insert(&mut self, code: u32, text: &[u8], moved: u32) {
-        if self.texts.len() >= MOST_CODES || text.len() > LONGEST_TEXT {
+        if self.texts.len() >= MAX_CODES || text.len() > MAX_TEXT {
             return;
         }
         let mut units: Vec<u16> = match text {
@@ -112,18 +111,17 @@ impl CMap {
         self.texts.insert(code, text.into_boxed_str());
     }
 
-    /// How many codes it names.
     pub(super) fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// What a code stands for.
+    /// Returns the text of a code.
     pub(super) fn get(&self, code: u32) -> Option<&str> {
         self.texts.get(&code).map(AsRef::as_ref)
     }
 }
 
-/// The number a code is, if it is as short as codes are.
+/// Converts a code to its number; `None` if it is too long.
 pub(super) fn number(code: &[u8]) -> Option<u32> {
     (code.len() <= 4).then(|| {
         code.iter()
@@ -164,7 +162,7 @@ mod tests {
     fn a_table_cannot_name_more_codes_than_there_are() {
         let table = b"beginbfrange <00000000> <FFFFFFFF> <0041> endbfrange".repeat(4);
         let map = CMap::parse(&table, &Budget::new(1 << 22)).unwrap();
-        assert!(map.texts.len() <= MOST_CODES);
+        assert!(map.texts.len() <= MAX_CODES);
         assert_eq!(
             CMap::parse(&table, &Budget::new(1 << 10)).err(),
             Some(Exhausted)

@@ -1,4 +1,4 @@
-//! Runs the drawing instructions of a page and keeps what they write.
+//! The interpreter of a page's drawing instructions, which collects their text.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,21 +10,21 @@ use super::layout::{Layout, Piece, Point};
 use super::matrix::{IDENTITY, Matrix, matrix, multiply};
 use super::syntax::{Dictionary, Lexer, Object, Token, is_space};
 
-/// Deepest nesting of forms within forms.
-const DEEPEST_FORM: usize = 8;
-/// Most states that can be saved at a time.
-const MOST_STATES: usize = 256;
-/// Most operands of one instruction.
-const MOST_OPERANDS: usize = 64;
-/// Entries of font tables that may be needed for one page; some tens of megabytes.
-const MOST_ENTRIES: usize = 1 << 20;
-/// Entries from which on fonts are not kept for the next page.
-const MOST_KEPT_ENTRIES: usize = 1 << 18;
-/// What an instruction and a glyph cost.
-const COST: usize = 8;
+/// The deepest nesting of forms.
+const MAX_FORM_DEPTH: usize = 8;
+/// The most saved graphics states.
+const MAX_STATES: usize = 256;
+/// The most operands of one instruction.
+const MAX_OPERANDS: usize = 64;
+/// The most entries of font tables for one page; some tens of megabytes.
+const MAX_ENTRIES: usize = 1 << 20;
+/// The most entries of fonts that are cached for the next page.
+const MAX_CACHED_ENTRIES: usize = 1 << 18;
+/// The steps for an instruction or a glyph.
+const STEPS_PER_INSTRUCTION: usize = 8;
 
 #[derive(Debug, Clone)]
-struct State {
+struct GraphicsState {
     matrix: Matrix,
     font: Option<Rc<Font>>,
     size: f64,
@@ -35,18 +35,18 @@ struct State {
     rise: f64,
 }
 
-/// Draws pages of one file.
+/// Draws the pages of one file.
 #[derive(Debug)]
-pub(super) struct Artist<'f, 'a> {
+pub(super) struct Interpreter<'f, 'a> {
     file: &'f File<'a>,
     fonts: HashMap<u32, Rc<Font>>,
-    /// Entries in the tables of all fonts that may still be in use.
+    /// Entries in the tables of all fonts in use.
     entries: usize,
-    /// The longest text that is of use.
+    /// The longest useful text.
     most: usize,
 }
 
-impl<'f, 'a> Artist<'f, 'a> {
+impl<'f, 'a> Interpreter<'f, 'a> {
     pub(super) fn new(file: &'f File<'a>, most: usize) -> Self {
         Self {
             file,
@@ -56,18 +56,18 @@ impl<'f, 'a> Artist<'f, 'a> {
         }
     }
 
-    /// What a page writes, and whether it was drawn to its end.
+    /// Returns the text of a page, and whether it was drawn to its end.
     pub(super) fn page(
         &mut self,
         contents: &[u8],
         resources: Dictionary,
     ) -> (Layout, Result<(), Exhausted>) {
-        if self.entries > MOST_KEPT_ENTRIES {
+        if self.entries > MAX_CACHED_ENTRIES {
             self.fonts.clear();
             self.entries = 0;
         }
         let mut layout = Layout::default();
-        let state = State {
+        let state = GraphicsState {
             matrix: IDENTITY,
             font: None,
             size: 1.0,
@@ -95,7 +95,7 @@ impl<'f, 'a> Artist<'f, 'a> {
         };
         let font = Rc::new(Font::new(self.file, &dictionary)?);
         self.entries += font.weight();
-        if self.entries > MOST_ENTRIES {
+        if self.entries > MAX_ENTRIES {
             return Err(Exhausted);
         }
         if let Some(number) = entry.reference() {
@@ -105,8 +105,8 @@ impl<'f, 'a> Artist<'f, 'a> {
     }
 }
 
-/// What instructions can name. Looked up once and not at each use: a page may use a font
-/// thousands of times.
+/// The named resources of instructions. They are looked up once instead of at each use, because a
+/// page may use a font thousands of times.
 #[derive(Debug)]
 struct Resources {
     fonts: Dictionary,
@@ -130,26 +130,26 @@ impl Resources {
 }
 
 struct Drawing<'d, 'f, 'a> {
-    artist: &'d mut Artist<'f, 'a>,
+    interpreter: &'d mut Interpreter<'f, 'a>,
     layout: &'d mut Layout,
-    state: State,
-    saved: Vec<State>,
+    state: GraphicsState,
+    saved: Vec<GraphicsState>,
     text: Matrix,
     line: Matrix,
-    /// Open marked content; where it names the text it stands for, glyphs in it are passed over.
+    /// Open marked content; true if it supplies its own text, so that the glyphs in it are ignored.
     marked: Vec<bool>,
     depth: usize,
 }
 
 impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
     fn new(
-        artist: &'d mut Artist<'f, 'a>,
+        interpreter: &'d mut Interpreter<'f, 'a>,
         layout: &'d mut Layout,
-        state: State,
+        state: GraphicsState,
         depth: usize,
     ) -> Self {
         Self {
-            artist,
+            interpreter,
             layout,
             state,
             saved: Vec::new(),
@@ -164,7 +164,7 @@ impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
         let mut lexer = Lexer::of_instructions(contents, 0);
         let mut operands: Vec<Object> = Vec::new();
         while let Some(token) = lexer.token() {
-            self.artist.file.budget.spend(COST)?;
+            self.interpreter.file.budget.spend(STEPS_PER_INSTRUCTION)?;
             match token {
                 Token::Keyword(b"BI") => {
                     skip_image(&mut lexer, contents);
@@ -174,18 +174,21 @@ impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
                 Token::Keyword(operator) => {
                     self.perform(operator, &operands, resources)?;
                     operands.clear();
-                    if self.layout.len() > self.artist.most {
+                    if self.layout.len() > self.interpreter.most {
                         return Ok(());
                     }
                 }
                 token => {
                     let before = lexer.position();
-                    // A fresh count of values for each operand.
+                    // Each operand has its own count of values.
                     let mut operand = Lexer::of_instructions(contents, before);
                     let object = operand.object_from(token, 0);
-                    self.artist.file.budget.spend(operand.cost_since(before))?;
+                    self.interpreter
+                        .file
+                        .budget
+                        .spend(operand.cost_since(before))?;
                     lexer.seek(operand.position());
-                    if operands.len() < MOST_OPERANDS {
+                    if operands.len() < MAX_OPERANDS {
                         operands.extend(object);
                     }
                 }
@@ -203,7 +206,7 @@ impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
         let number = |at: usize| operands.get(at).and_then(Object::number).unwrap_or(0.0);
         let state = &mut self.state;
         match operator {
-            b"q" if self.saved.len() < MOST_STATES => self.saved.push(state.clone()),
+            b"q" if self.saved.len() < MAX_STATES => self.saved.push(state.clone()),
             b"Q" => self.state = self.saved.pop().unwrap_or_else(|| self.state.clone()),
             b"cm" => {
                 if let Some(matrix) = matrix(operands) {
@@ -213,7 +216,7 @@ impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
             b"BT" => self.set_line(IDENTITY),
             b"Tf" => {
                 if let Some(name) = operands.first().and_then(Object::name) {
-                    self.state.font = self.artist.font(resources, name)?;
+                    self.state.font = self.interpreter.font(resources, name)?;
                     self.state.size = number(1);
                 }
             }
@@ -257,7 +260,7 @@ impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
                     }
                 }
             }
-            b"BMC" | b"BDC" if self.marked.len() < MOST_STATES => {
+            b"BMC" | b"BDC" if self.marked.len() < MAX_STATES => {
                 let stands_for = match operands.get(1) {
                     Some(Object::Dictionary(properties)) => {
                         properties.get(b"ActualText".as_slice())
@@ -289,7 +292,7 @@ impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
         self.move_line(0.0, -self.state.leading);
     }
 
-    /// Where the pen is on the page, and how large a font size of one is there.
+    /// Returns the position of the pen on the page, and the size of one font unit there.
     fn pen(&self) -> (Point, f64) {
         let rise = [1.0, 0.0, 0.0, 1.0, 0.0, self.state.rise];
         let on_page = multiply(&multiply(&rise, &self.text), &self.state.matrix);
@@ -302,9 +305,13 @@ impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
         };
         let mut text = String::new();
         let mut advance = 0.0;
-        let (state, budget, most) = (&self.state, &self.artist.file.budget, self.artist.most);
+        let (state, budget, most) = (
+            &self.state,
+            &self.interpreter.file.budget,
+            self.interpreter.most,
+        );
         font.glyphs(string, |glyph| {
-            budget.spend(COST)?;
+            budget.spend(STEPS_PER_INSTRUCTION)?;
             if text.len() <= most {
                 text.push_str(glyph.text.unwrap_or_default());
             }
@@ -326,7 +333,7 @@ impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
         let (start, unit) = self.pen();
         self.text = multiply(&[1.0, 0.0, 0.0, 1.0, advance, 0.0], &self.text);
         let (end, _) = self.pen();
-        if !text.is_empty() && self.layout.len() <= self.artist.most {
+        if !text.is_empty() && self.layout.len() <= self.interpreter.most {
             let size = self.state.size.abs() * unit;
             self.layout.add(&Piece {
                 text,
@@ -338,14 +345,14 @@ impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
     }
 
     fn form(&mut self, name: Option<&Object>, resources: &Resources) -> Result<(), Exhausted> {
-        let file = self.artist.file;
+        let file = self.interpreter.file;
         let Some(name) = name.and_then(Object::name) else {
             return Ok(());
         };
         let Some(number) = resources.forms.get(name).and_then(Object::reference) else {
             return Ok(());
         };
-        if self.depth >= DEEPEST_FORM {
+        if self.depth >= MAX_FORM_DEPTH {
             return Ok(());
         }
         let Some(dictionary) = file.object(number)?.dictionary() else {
@@ -364,14 +371,14 @@ impl<'d, 'f, 'a> Drawing<'d, 'f, 'a> {
         }
         let own = own.map(|own| Resources::new(file, own)).transpose()?;
         file.budget.hold(contents.len())?;
-        let done = Drawing::new(self.artist, self.layout, state, self.depth + 1)
+        let done = Drawing::new(self.interpreter, self.layout, state, self.depth + 1)
             .run(&contents, own.as_ref().unwrap_or(resources));
         file.budget.release(contents.len());
         done
     }
 }
 
-/// A text string: UTF-16 or UTF-8 if it says so, Latin otherwise.
+/// Decodes a text string: UTF-16 or UTF-8 if it is marked so, Latin otherwise.
 fn text_string(bytes: &[u8]) -> String {
     let text = match encoding_rs::Encoding::for_bom(bytes) {
         Some((encoding, mark)) => encoding.decode_without_bom_handling(&bytes[mark..]).0,
@@ -386,7 +393,7 @@ fn text_string(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Goes past an image written into the instructions: after `ID`, to an `EI` that stands alone.
+/// Skips an inline image: after `ID`, up to an `EI` that stands alone.
 fn skip_image(lexer: &mut Lexer<'_>, contents: &[u8]) {
     while let Some(token) = lexer.token() {
         if token == Token::Keyword(b"ID") {

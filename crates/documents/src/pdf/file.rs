@@ -1,27 +1,27 @@
-//! Where the objects of a file are.
+//! The objects of a PDF file.
 //!
-//! The file's own table of contents is not used. It is the part most often wrong, and the part a
-//! hostile file lies with; a file small enough to be attached is read through from front to back
-//! instead, which finds the same objects. A later object replaces an earlier one of its number, as in
-//! a file that was saved again.
+//! The file's own cross-reference table is not used. It is the part most often wrong, and the part
+//! a hostile file lies with; a file small enough to be attached is scanned from front to back
+//! instead, which finds the same objects. A later object replaces an earlier one of its number, as
+//! in a file that was saved again.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::budget::{Budget, Exhausted};
-use super::filters::{self, LONGEST_CHAIN, Parameters};
+use super::filters::{self, MAX_FILTERS, Parameters};
 use super::syntax::{Dictionary, Lexer, Object, Token, is_space};
 
-/// Longest chain of references to references that is followed.
-const LONGEST_REFERENCE: usize = 8;
+/// The longest chain of references to references.
+const MAX_REFERENCE_CHAIN: usize = 8;
 
-/// What looking an object up costs beside reading it, in steps.
+/// The steps for looking up an object, besides reading it.
 const OBJECT_COST: usize = 32;
 
-/// How soon after its stated length the end of a stream has to be.
+/// The largest distance, in bytes, between the stated end of a stream and its end mark.
 const ENDSTREAM_WINDOW: usize = 16;
 
-/// Why a file cannot be used at all.
+/// The reason why a file cannot be used at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unusable {
     Encrypted,
@@ -35,7 +35,7 @@ impl From<Exhausted> for Unusable {
 }
 
 #[derive(Debug, Clone)]
-enum Place {
+enum ObjectLocation {
     /// In the file itself, with the data that follows it if it is a stream.
     File {
         at: usize,
@@ -49,20 +49,20 @@ enum Place {
 #[derive(Debug)]
 pub(super) struct File<'a> {
     bytes: &'a [u8],
-    places: HashMap<u32, Place>,
+    locations: HashMap<u32, ObjectLocation>,
     containers: Vec<Vec<u8>>,
     root: Option<Object>,
-    /// Objects that call themselves pages, for files whose page tree is lost.
+    /// Objects that are marked as pages, for files whose page tree is lost.
     pub(super) loose_pages: Vec<u32>,
     pub(super) budget: Budget,
 }
 
 impl<'a> File<'a> {
-    /// Reads through a file.
+    /// Scans a file.
     pub(super) fn open(bytes: &'a [u8], budget: Budget) -> Result<Self, Unusable> {
         let mut file = Self {
             bytes,
-            places: HashMap::new(),
+            locations: HashMap::new(),
             containers: Vec::new(),
             root: None,
             loose_pages: Vec::new(),
@@ -109,9 +109,9 @@ impl<'a> File<'a> {
             let dictionary = match object {
                 Some(Object::Dictionary(dictionary)) => dictionary,
                 Some(_) => {
-                    self.places.insert(
+                    self.locations.insert(
                         number,
-                        Place::File {
+                        ObjectLocation::File {
                             at: start,
                             data: None,
                         },
@@ -124,19 +124,19 @@ impl<'a> File<'a> {
             from = lexer.position();
             let data = self.data_after(from, &dictionary)?;
             from = data.as_ref().map_or(from, |data| data.end);
-            self.places.insert(
+            self.locations.insert(
                 number,
-                Place::File {
+                ObjectLocation::File {
                     at: start,
                     data: data.clone(),
                 },
             );
-            self.take_notice(number, &dictionary, data)?;
+            self.record_object(number, &dictionary, data)?;
         }
         Ok(())
     }
 
-    fn take_notice(
+    fn record_object(
         &mut self,
         number: u32,
         dictionary: &Dictionary,
@@ -157,7 +157,7 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// The data of a stream whose dictionary ends here.
+    /// Returns the data of a stream whose dictionary ends here.
     fn data_after(
         &self,
         end: usize,
@@ -188,7 +188,7 @@ impl<'a> File<'a> {
         Ok(Some(start..start + length))
     }
 
-    /// Unpacks a stream of objects and notes where each of them is.
+    /// Unpacks an object stream and records the positions of its objects.
     fn unpack(&mut self, dictionary: &Dictionary, data: Range<usize>) -> Result<(), Exhausted> {
         let count = dictionary
             .get(b"N".as_slice())
@@ -216,14 +216,15 @@ impl<'a> File<'a> {
             ) && let Ok(number) = u32::try_from(number)
             {
                 let at = first.saturating_add(offset);
-                self.places.insert(number, Place::Packed { container, at });
+                self.locations
+                    .insert(number, ObjectLocation::Packed { container, at });
             }
         }
         self.containers.push(unpacked);
         Ok(())
     }
 
-    /// The catalogue of the document.
+    /// Returns the document catalogue.
     pub(super) fn root(&self) -> Result<Option<Dictionary>, Exhausted> {
         match &self.root {
             Some(root) => Ok(self.resolve(root)?.dictionary()),
@@ -231,11 +232,13 @@ impl<'a> File<'a> {
         }
     }
 
-    /// An object by its number; null if there is none.
+    /// Returns an object by its number; null if there is none.
     pub(super) fn object(&self, number: u32) -> Result<Object, Exhausted> {
-        let (bytes, at) = match self.places.get(&number) {
-            Some(Place::File { at, .. }) => (self.bytes, *at),
-            Some(Place::Packed { container, at }) => (self.containers[*container].as_slice(), *at),
+        let (bytes, at) = match self.locations.get(&number) {
+            Some(ObjectLocation::File { at, .. }) => (self.bytes, *at),
+            Some(ObjectLocation::Packed { container, at }) => {
+                (self.containers[*container].as_slice(), *at)
+            }
             None => return Ok(Object::Null),
         };
         let mut lexer = Lexer::new(bytes, at);
@@ -244,10 +247,10 @@ impl<'a> File<'a> {
         Ok(object.unwrap_or(Object::Null))
     }
 
-    /// What a value stands for, references followed.
+    /// Follows references to a value.
     pub(super) fn resolve(&self, value: &Object) -> Result<Object, Exhausted> {
         let mut value = value.clone();
-        for _ in 0..LONGEST_REFERENCE {
+        for _ in 0..MAX_REFERENCE_CHAIN {
             match value {
                 Object::Reference(number) => value = self.object(number)?,
                 other => return Ok(other),
@@ -256,7 +259,7 @@ impl<'a> File<'a> {
         Ok(Object::Null)
     }
 
-    /// What a key of a dictionary stands for.
+    /// Returns the value of a key, with references followed.
     pub(super) fn get(&self, dictionary: &Dictionary, key: &str) -> Result<Object, Exhausted> {
         match dictionary.get(key.as_bytes()) {
             Some(value) => self.resolve(value),
@@ -264,11 +267,12 @@ impl<'a> File<'a> {
         }
     }
 
-    /// The dictionary and the unpacked data of a stream; nothing if it is none, or an image.
+    /// Returns the dictionary and the unpacked data of a stream; `None` if the object is not a
+    /// stream, or is an image.
     pub(super) fn stream(&self, number: u32) -> Result<Option<(Dictionary, Vec<u8>)>, Exhausted> {
-        let Some(Place::File {
+        let Some(ObjectLocation::File {
             data: Some(data), ..
-        }) = self.places.get(&number)
+        }) = self.locations.get(&number)
         else {
             return Ok(None);
         };
@@ -287,7 +291,7 @@ impl<'a> File<'a> {
         };
         let filters = list(self.get(dictionary, "Filter")?);
         let settings = list(self.get(dictionary, "DecodeParms")?);
-        if filters.len() > LONGEST_CHAIN {
+        if filters.len() > MAX_FILTERS {
             return Ok(None);
         }
         let mut unpacked: Option<Vec<u8>> = None;
@@ -331,7 +335,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// The number of the object whose `12 0 obj` ends here, without its last word.
+/// Returns the object number in the `12 0 obj` that ends here, given without its last word.
 fn header_number(before: &[u8]) -> Option<u32> {
     let (rest, _generation) = last_number(before)?;
     if !rest.last().copied().is_some_and(is_space) {
@@ -340,9 +344,9 @@ fn header_number(before: &[u8]) -> Option<u32> {
     last_number(rest).map(|(_, number)| number)
 }
 
-/// The number at the end of the bytes, and what is before it.
+/// Splits the number off the end of the bytes.
 fn last_number(bytes: &[u8]) -> Option<(&[u8], u32)> {
-    // A header is short; looking back further would let blanks cost more than they are worth.
+    // A header is short; a longer search would let blanks take too many steps.
     let window = &bytes[bytes.len().saturating_sub(32)..];
     let blanks = window
         .iter()

@@ -1,4 +1,4 @@
-//! What streams are packed with, unpacked within the budget.
+//! Decompression of streams within the budget.
 
 use std::io::Read;
 
@@ -8,14 +8,14 @@ use weezl::{BitOrder, LzwStatus, decode::Decoder};
 use super::budget::{Budget, Exhausted};
 use super::syntax::{hex, is_space};
 
-/// Longest chain of filters that is followed.
-pub(super) const LONGEST_CHAIN: usize = 6;
+/// The longest chain of filters.
+pub(super) const MAX_FILTERS: usize = 6;
 
-/// What it costs to begin unpacking, in steps: the tables for it are larger than most streams of an
-/// attacker who wants many.
+/// The steps for starting a decoder: its tables are larger than most streams of an attacker who
+/// uses many.
 const SETUP_COST: usize = 4096;
 
-/// How a filter is set up, as far as it matters.
+/// The settings of a filter that matter for text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parameters {
     pub(super) predictor: usize,
@@ -25,8 +25,8 @@ pub(super) struct Parameters {
     pub(super) early_change: bool,
 }
 
-/// Undoes one filter; nothing if it is one for images or unknown. What is damaged is kept up to
-/// the damage: half a page is better than none.
+/// Undoes one filter; `None` for an image filter or an unknown one. Damaged data is used up to the
+/// damage, because half a page is better than none.
 pub(super) fn undo(
     filter: &[u8],
     parameters: &Parameters,
@@ -57,7 +57,7 @@ fn inflate(data: &[u8], budget: &Budget) -> Result<Vec<u8>, Exhausted> {
 
 fn read(decoder: impl Read, budget: &Budget) -> Result<Vec<u8>, Exhausted> {
     let mut unpacked = Vec::new();
-    // An error means damage; what came before it is in `unpacked`.
+    // An error means damage; the data before it is in `unpacked`.
     let _ = decoder
         .take(budget.stream as u64 + 1)
         .read_to_end(&mut unpacked);
@@ -158,7 +158,7 @@ fn run_length(data: &[u8], budget: &Budget) -> Result<Vec<u8>, Exhausted> {
     Ok(unpacked)
 }
 
-/// Undoes PNG's prediction of rows, which is the only one used for anything but images.
+/// Undoes PNG's row prediction, the only one used for data other than images.
 fn predicted(data: Vec<u8>, parameters: &Parameters) -> Vec<u8> {
     if parameters.predictor < 10 {
         return data;

@@ -1,4 +1,4 @@
-//! A font as far as text needs it: which characters its codes stand for and how wide they are.
+//! Fonts, as far as text needs them: the characters of their codes and their widths.
 
 use std::collections::HashMap;
 
@@ -10,20 +10,20 @@ use super::file::File;
 use super::glyphs::{Encoding, by_name};
 use super::syntax::{Dictionary, Object};
 
-/// Width of a character, in thousandths of the font size, where the font does not say.
+/// The width of a character, in thousandths of the font size, if the font does not state it.
 const USUAL_WIDTH: f64 = 500.0;
 
-/// Most widths kept of one font.
-const MOST_WIDTHS: usize = 1 << 16;
+/// The most widths stored for one font.
+const MAX_WIDTHS: usize = 1 << 16;
 
 /// One code of a shown string.
 #[derive(Debug, PartialEq)]
 pub(super) struct Glyph<'f> {
-    /// What it stands for, if that is known.
+    /// The text of the code, if it is known.
     pub(super) text: Option<&'f str>,
-    /// How far it moves the pen, in parts of the font size.
+    /// The distance it moves the pen, in parts of the font size.
     pub(super) width: f64,
-    /// Whether word spacing applies to it.
+    /// Word spacing applies to it.
     pub(super) is_space: bool,
 }
 
@@ -31,20 +31,19 @@ pub(super) struct Glyph<'f> {
 enum Codes {
     /// One byte each.
     Simple(Vec<Option<Box<str>>>),
-    /// Two bytes each, or as many as the table to Unicode says.
+    /// Two bytes each, or the length that the Unicode table states.
     Composite,
     /// The bytes are text in a known encoding.
     Text(&'static encoding_rs::Encoding),
 }
 
-/// A font.
 #[derive(Debug)]
 pub(super) struct Font {
     codes: Codes,
     to_unicode: CMap,
     widths: HashMap<u32, f64>,
     default_width: f64,
-    /// From the font's units to its size.
+    /// The factor from the font's units to its size.
     scale: f64,
 }
 
@@ -110,7 +109,7 @@ impl Font {
         })
     }
 
-    /// Hands each glyph of a shown string to `take`.
+    /// Calls `take` for each glyph of a shown string.
     pub(super) fn glyphs(
         &self,
         string: &[u8],
@@ -156,7 +155,7 @@ impl Font {
         Ok(())
     }
 
-    /// How many entries its tables have, which is what it takes to keep it.
+    /// Returns the number of entries in its tables, which is its memory use.
     pub(super) fn weight(&self) -> usize {
         256 + self.to_unicode.len() + self.widths.len()
     }
@@ -170,7 +169,7 @@ impl Font {
     }
 }
 
-/// The encoding of text that a predefined table of codes stands for.
+/// Returns the text encoding of a predefined code table.
 fn text_encoding(name: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     let name = std::str::from_utf8(name).ok()?;
     if name.contains("UCS2") || name.contains("UTF16") {
@@ -244,7 +243,7 @@ fn composite_widths(file: &File<'_>, font: &Dictionary) -> Result<HashMap<u32, f
             Object::Array(list) => {
                 for (code, width) in (first..u32::MAX).zip(&list) {
                     file.budget.spend(8)?;
-                    if widths.len() < MOST_WIDTHS {
+                    if widths.len() < MAX_WIDTHS {
                         widths.insert(code, width.number().unwrap_or(USUAL_WIDTH));
                     }
                 }
@@ -255,9 +254,9 @@ fn composite_widths(file: &File<'_>, font: &Dictionary) -> Result<HashMap<u32, f
                     .and_then(|last| u32::try_from(last).ok())
                     .unwrap_or(0);
                 let width = rest.next().and_then(Object::number).unwrap_or(USUAL_WIDTH);
-                for code in first..=last.min(first.saturating_add(MOST_WIDTHS as u32)) {
+                for code in first..=last.min(first.saturating_add(MAX_WIDTHS as u32)) {
                     file.budget.spend(8)?;
-                    if widths.len() < MOST_WIDTHS {
+                    if widths.len() < MAX_WIDTHS {
                         widths.insert(code, width);
                     }
                 }

@@ -1,4 +1,4 @@
-//! Characters by the name of their glyph and by their code in the encodings fonts share.
+//! Characters by glyph name, and by code in the shared font encodings.
 
 use encoding_rs::{MACINTOSH, WINDOWS_1252};
 use unicode_normalization::UnicodeNormalization;
@@ -38,7 +38,7 @@ circleplus 2295 circlemultiply 2297 perpendicular 22A5 lozenge 25CA square 25A1 
 bardbl 2016 angbracketleft 27E8 angbracketright 27E9 visiblespace 0020 prime 2032 openbullet 25E6 \
 ff 0066+0066 fi 0066+0069 fl 0066+006C ffi 0066+0066+0069 ffl 0066+0066+006C IJ 0132 ij 0133";
 
-/// Names of accents and the marks they put on a letter.
+/// Accent names and their combining marks.
 const ACCENTS: &[(&str, char)] = &[
     ("acute", '\u{301}'),
     ("breve", '\u{306}'),
@@ -60,7 +60,7 @@ const ACCENTS: &[(&str, char)] = &[
 const STANDARD_HIGH: &str = "¡¢£⁄¥ƒ§¤'“«‹›\u{fb01}\u{fb02} –†‡· ¶•‚„”»…‰ ¿ `´ˆ˜¯˘˙¨ ˚¸ ˝˛ˇ—\
                              \u{20}               Æ ª    ŁØŒº     æ   ı  łøœß";
 
-/// What a glyph's name stands for.
+/// Returns the text of a glyph name.
 pub(super) fn by_name(name: &str) -> Option<String> {
     let name = name.split_once('.').map_or(name, |(base, _variant)| base);
     let mut letters = name.chars();
@@ -103,7 +103,7 @@ pub(super) fn by_name(name: &str) -> Option<String> {
     accented(name)
 }
 
-/// A part of a ligature's name; it has no parts itself.
+/// Returns the text of a part of a ligature's name, which has no parts itself.
 fn by_part(name: &str) -> Option<String> {
     if name.is_empty() { None } else { by_name(name) }
 }
@@ -123,7 +123,7 @@ fn accented(name: &str) -> Option<String> {
     Some([letter, *mark].into_iter().nfc().collect())
 }
 
-/// Adobe's numbers for Russian letters.
+/// Returns the character of one of Adobe's numbers for Russian letters.
 fn cyrillic(number: u32) -> Option<char> {
     let code = match number {
         10017..=10022 => 0x410 + number - 10017,
@@ -155,7 +155,6 @@ impl Encoding {
         }
     }
 
-    /// The character of a code.
     pub(super) fn character(self, code: u8) -> Option<char> {
         let single = [code];
         let character = match self {

@@ -1,4 +1,4 @@
-//! Lines and paragraphs out of pieces of text and where they stand on the page.
+//! Lines and paragraphs, from pieces of text and their positions on the page.
 
 /// A point on a page.
 pub(super) type Point = (f64, f64);
@@ -8,19 +8,19 @@ const SPACE: f64 = 0.17;
 /// A longer move is the next column of a table.
 const COLUMN: f64 = 2.5;
 /// A move back by more than this begins a new line, even at the same height.
-const BACK: f64 = 1.0;
+const BACKWARD: f64 = 1.0;
 /// A move across the line of more than this is a new line; less is a raised or lowered character.
 const LINE: f64 = 0.5;
 /// A move across the line of more than this is a new paragraph.
 const PARAGRAPH: f64 = 1.75;
 
-/// A piece of text that stands in one place.
+/// A piece of text at one position.
 #[derive(Debug)]
 pub(super) struct Piece<'t> {
     pub(super) text: &'t str,
     pub(super) start: Point,
     pub(super) end: Point,
-    /// Font size on the page.
+    /// The font size on the page.
     pub(super) size: f64,
 }
 
@@ -28,12 +28,11 @@ pub(super) struct Piece<'t> {
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     text: String,
-    /// Where the last piece ended, the direction it ran in and its size.
+    /// The end, direction and size of the last piece.
     last: Option<(Point, Point, f64)>,
 }
 
 impl Layout {
-    /// Adds a piece.
     pub(super) fn add(&mut self, piece: &Piece<'_>) {
         let run = (piece.end.0 - piece.start.0, piece.end.1 - piece.start.1);
         let length = run.0.hypot(run.1);
@@ -58,7 +57,7 @@ impl Layout {
     fn separate(&mut self, along: f64, across: f64) {
         if across > PARAGRAPH {
             self.line("\n\n");
-        } else if across > LINE || along < -BACK {
+        } else if across > LINE || along < -BACKWARD {
             self.line("\n");
         } else if along > COLUMN {
             self.line("\t");
@@ -92,12 +91,10 @@ impl Layout {
         self.text.push_str(spelled);
     }
 
-    /// How long the text is by now.
     pub(super) fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// The text.
     pub(super) fn text(&self) -> &str {
         self.text.trim()
     }

@@ -1,14 +1,13 @@
-//! Where things are on a page.
+//! Coordinate transformations.
 
 use super::syntax::Object;
 
 /// A transformation of the plane, as PDF writes it.
 pub(super) type Matrix = [f64; 6];
 
-/// What changes nothing.
 pub(super) const IDENTITY: Matrix = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0];
 
-/// First `a`, then `b`.
+/// Applies `a` first, then `b`.
 pub(super) fn multiply(a: &Matrix, b: &Matrix) -> Matrix {
     [
         a[0] * b[0] + a[1] * b[2],
@@ -20,7 +19,7 @@ pub(super) fn multiply(a: &Matrix, b: &Matrix) -> Matrix {
     ]
 }
 
-/// The transformation six numbers make.
+/// Reads a transformation from six numbers.
 pub(super) fn matrix(numbers: &[Object]) -> Option<Matrix> {
     let mut matrix = IDENTITY;
     for (at, value) in matrix.iter_mut().enumerate() {

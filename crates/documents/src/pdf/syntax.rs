@@ -1,14 +1,14 @@
-//! The words PDF files and their content streams are written in.
+//! The syntax of PDF files and their content streams.
 
 use std::collections::BTreeMap;
 
-/// Deepest nesting of arrays and dictionaries that is followed.
-const DEEPEST: usize = 48;
+/// The deepest nesting of arrays and dictionaries.
+const MAX_DEPTH: usize = 48;
 
-/// Most values in one object; no part of a text needs more.
-const MOST_VALUES: usize = 400_000;
+/// The most values in one object; no part of a text needs more.
+const MAX_VALUES: usize = 400_000;
 
-/// What a value costs, in steps.
+/// The steps for a value.
 const VALUE_COST: usize = 16;
 
 /// Words that stand between objects and never in one.
@@ -21,13 +21,11 @@ const STRUCTURE: &[&[u8]] = &[
     b"trailer",
 ];
 
-/// A dictionary by key.
 pub(super) type Dictionary = BTreeMap<Vec<u8>, Object>;
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Object {
-    /// Also stands for booleans, which say nothing about text.
+    /// Also used for booleans, which do not affect text.
     Null,
     Number(f64),
     Name(Vec<u8>),
@@ -80,7 +78,6 @@ impl Object {
     }
 }
 
-/// A word.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token<'a> {
     Number(f64),
@@ -93,13 +90,13 @@ pub(super) enum Token<'a> {
     Keyword(&'a [u8]),
 }
 
-/// Cuts bytes into words and puts words together to objects.
+/// Splits bytes into tokens and builds objects from them.
 #[derive(Debug, Clone)]
 pub(super) struct Lexer<'a> {
     bytes: &'a [u8],
     at: usize,
     values: usize,
-    /// Whether `12 0 R` is a reference: in a file it is, in instructions there are none.
+    /// `12 0 R` is a reference: true in a file, false in instructions.
     references: bool,
 }
 
@@ -113,7 +110,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads drawing instructions.
+    /// Creates a lexer for drawing instructions.
     pub(super) fn of_instructions(bytes: &'a [u8], at: usize) -> Self {
         Self {
             references: false,
@@ -121,17 +118,17 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Where the next word is looked for.
     pub(super) fn position(&self) -> usize {
         self.at
     }
 
-    /// What reading cost that began here: bytes, and values, which cost more than their bytes.
+    /// Returns the steps of reading since `start`: bytes, and values, which take more steps than
+    /// their bytes.
     pub(super) fn cost_since(&self, start: usize) -> usize {
         self.at.saturating_sub(start) + self.values * VALUE_COST
     }
 
-    /// Goes on somewhere else.
+    /// Continues at another position.
     pub(super) fn seek(&mut self, at: usize) {
         self.at = at.min(self.bytes.len());
     }
@@ -153,7 +150,6 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next word, if there is one.
     pub(super) fn token(&mut self) -> Option<Token<'a>> {
         self.skip_space();
         let start = self.at;
@@ -184,16 +180,16 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// The next object of a file; nothing at an end, a fault or a word that is none.
+    /// Reads the next object of a file; `None` at an end, an error or a word that is not an object.
     pub(super) fn object(&mut self) -> Option<Object> {
         let token = self.token()?;
         self.object_from(token, 0)
     }
 
-    /// The object that begins with a word.
+    /// Reads the object that begins with `token`.
     pub(super) fn object_from(&mut self, token: Token<'a>, depth: usize) -> Option<Object> {
         self.values += 1;
-        if depth > DEEPEST || self.values > MOST_VALUES {
+        if depth > MAX_DEPTH || self.values > MAX_VALUES {
             return None;
         }
         Some(match token {
@@ -227,14 +223,14 @@ impl<'a> Lexer<'a> {
                 }
             }
             Token::Keyword(b"null" | b"true" | b"false") => Object::Null,
-            // A word that is no value costs itself and not what it stands in, unless it shows that
-            // the end of that is missing.
+            // An unknown word is null and does not invalidate the object around it, unless it shows
+            // that the object's end is missing.
             Token::Keyword(word) if depth > 0 && !STRUCTURE.contains(&word) => Object::Null,
             Token::ArrayClose | Token::DictionaryClose | Token::Keyword(_) => return None,
         })
     }
 
-    /// `12 0 R`, of which the first number was read.
+    /// Reads `12 0 R` after its first number.
     fn reference(&mut self, first: f64) -> Option<Object> {
         let number = u32::try_from(Object::Number(first).index()?).ok()?;
         if !self.references || !self.peek().is_some_and(is_space) {
@@ -371,7 +367,7 @@ fn number(word: &[u8]) -> Option<f64> {
     }
     let text = std::str::from_utf8(word).ok()?;
     let value: Option<f64> = text.parse().ok();
-    // Writers have been seen to put out `--3` and `1.2-3`.
+    // Some programs write `--3` and `1.2-3`.
     let tolerant = || {
         text.trim_start_matches('-')
             .split('-')

@@ -9,17 +9,17 @@ use pinion_documents::{Document, DocumentError, Extracted, Limits, extract};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-/// Reads bytes by name alone, with the usual limits.
+/// Reads bytes by name alone, with the default limits.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Extracted, DocumentError> {
     read_as(name, None, bytes)
 }
 
-/// Reads bytes sent with a MIME type.
+/// Reads bytes with a MIME type.
 pub fn read_as(name: &str, mime: Option<&str>, bytes: &[u8]) -> Result<Extracted, DocumentError> {
     extract(&Document { name, mime, bytes }, &Limits::default())
 }
 
-/// Bytes as zlib packs them.
+/// Compresses bytes with zlib.
 pub fn deflated(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).unwrap();
@@ -38,7 +38,7 @@ impl Pdf {
         Self::default().object(1, "<</Type/Catalog/Pages 2 0 R>>")
     }
 
-    /// A PDF with one page, drawn by object 4 with what `resources` names.
+    /// Creates a PDF with one page, drawn by object 4 with these resources.
     pub fn with_page(resources: &str) -> Self {
         Self::new()
             .object(2, "<</Type/Pages/Kids[3 0 R]/Count 1>>")
@@ -48,7 +48,7 @@ impl Pdf {
             )
     }
 
-    /// A PDF with one page in Helvetica, drawn by these instructions.
+    /// Creates a PDF with one page in Helvetica, drawn by these instructions.
     pub fn drawn(instructions: &str) -> Self {
         Self::with_page("<</Font<</F1 5 0 R>>>>")
             .packed(4, "", instructions.as_bytes())
@@ -68,7 +68,7 @@ impl Pdf {
         self
     }
 
-    /// A stream as it is.
+    /// Adds a stream unchanged.
     pub fn stream(mut self, number: u32, entries: &str, data: &[u8]) -> Self {
         let mut body = format!("<<{entries}/Length {}>>\nstream\n", data.len()).into_bytes();
         body.extend_from_slice(data);
@@ -77,7 +77,7 @@ impl Pdf {
         self
     }
 
-    /// A compressed stream.
+    /// Adds a compressed stream.
     pub fn packed(self, number: u32, entries: &str, data: &[u8]) -> Self {
         self.stream(
             number,
@@ -109,7 +109,7 @@ impl Pdf {
     }
 }
 
-/// An archive of parts.
+/// Creates an archive of parts.
 pub fn archive(parts: &[(&str, &str)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in parts {
@@ -121,7 +121,7 @@ pub fn archive(parts: &[(&str, &str)]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// The main part of a Word document around the content of its body.
+/// Returns the main part of a Word document with this body.
 pub fn word(body: &str) -> String {
     format!(
         r#"<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
@@ -131,7 +131,7 @@ pub fn word(body: &str) -> String {
     )
 }
 
-/// A Word document of nothing but its main part.
+/// Creates a Word document with only its main part.
 pub fn docx(body: &str) -> Vec<u8> {
     archive(&[("word/document.xml", &word(body))])
 }

@@ -1,4 +1,4 @@
-//! What the styles, numberings and relationships of a Word document mean for its text.
+//! The styles, numberings and relationships of a Word document, as far as its text needs them.
 
 use std::collections::HashMap;
 
@@ -6,82 +6,81 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 /// The last level of a list: Word has nine.
-pub(super) const DEEPEST_LEVEL: usize = 8;
+pub(super) const MAX_LEVEL: usize = 8;
 
-/// A place in a numbered or bulleted list.
+/// A position in a numbered or bulleted list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(super) struct Place {
-    /// The list.
+pub(super) struct ListPosition {
+    /// The id of the list.
     pub(super) list: String,
     /// The level in it, from 0.
     pub(super) level: usize,
 }
 
-/// How the items of one level are marked.
+/// The marks of the items of one level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// With a bullet.
     Bullet,
-    /// With numbers from here.
+    /// Numbers, starting here.
     Number(u32),
 }
 
 #[derive(Debug, Default)]
 struct Style {
     heading: Option<usize>,
-    place: Option<Place>,
+    position: Option<ListPosition>,
 }
 
-/// What is known about a document beside its text.
+/// Facts about a document besides its text.
 #[derive(Debug, Default)]
-pub(super) struct Meaning {
+pub(super) struct Formatting {
     styles: HashMap<String, Style>,
-    /// From a list to the definition it follows.
+    /// From a list to its definition.
     lists: HashMap<String, String>,
-    levels: HashMap<Place, Mark>,
+    levels: HashMap<ListPosition, Mark>,
     links: HashMap<String, String>,
 }
 
-impl Meaning {
+impl Formatting {
     pub(super) fn new(styles: &str, numbering: &str, links: &str) -> Self {
-        let mut meaning = Self::default();
-        meaning.read_styles(styles);
-        meaning.read_numbering(numbering);
-        meaning.links = relationships(links)
+        let mut formatting = Self::default();
+        formatting.read_styles(styles);
+        formatting.read_numbering(numbering);
+        formatting.links = relationships(links)
             .filter(|relationship| relationship.kind.ends_with("/hyperlink"))
             .map(|relationship| (relationship.id, relationship.target))
             .collect();
-        meaning
+        formatting
     }
 
-    /// The level of the heading a style makes, from 1.
+    /// Returns the heading level of a style, from 1.
     pub(super) fn heading(&self, style: &str) -> Option<usize> {
         self.styles.get(style)?.heading
     }
 
-    /// The list a style puts a paragraph into.
-    pub(super) fn place(&self, style: &str) -> Option<&Place> {
-        self.styles.get(style)?.place.as_ref()
+    /// Returns the list position of a style.
+    pub(super) fn position(&self, style: &str) -> Option<&ListPosition> {
+        self.styles.get(style)?.position.as_ref()
     }
 
-    /// How items at a place are marked. List 0 is Word's way of saying none.
-    pub(super) fn mark(&self, place: &Place) -> Option<Mark> {
-        if place.list == "0" {
+    /// Returns the mark of items at a position. List 0 is Word's notation for none.
+    pub(super) fn mark(&self, position: &ListPosition) -> Option<Mark> {
+        if position.list == "0" {
             return None;
         }
-        let list = self.lists.get(&place.list).cloned().unwrap_or_default();
+        let list = self.lists.get(&position.list).cloned().unwrap_or_default();
         Some(
             *self
                 .levels
-                .get(&Place {
+                .get(&ListPosition {
                     list,
-                    level: place.level,
+                    level: position.level,
                 })
                 .unwrap_or(&Mark::Bullet),
         )
     }
 
-    /// Where a link leads.
+    /// Returns the target of a link.
     pub(super) fn link(&self, id: &str) -> Option<&str> {
         self.links.get(id).map(String::as_str)
     }
@@ -111,11 +110,11 @@ impl Meaning {
                 }
                 "numId" => {
                     let list = attribute(&element, "val").unwrap_or_default();
-                    self.style(&current).place.get_or_insert_default().list = list;
+                    self.style(&current).position.get_or_insert_default().list = list;
                 }
                 "ilvl" => {
-                    let level = number(&element).unwrap_or(0).min(DEEPEST_LEVEL);
-                    self.style(&current).place.get_or_insert_default().level = level;
+                    let level = number(&element).unwrap_or(0).min(MAX_LEVEL);
+                    self.style(&current).position.get_or_insert_default().level = level;
                 }
                 _ => {}
             }
@@ -127,20 +126,20 @@ impl Meaning {
     }
 
     fn read_numbering(&mut self, xml: &str) {
-        let mut place = Place::default();
+        let mut position = ListPosition::default();
         let mut start = 1;
         let mut list = String::new();
         for element in elements(xml) {
             match element.local_name().as_ref() {
                 "abstractNum" => {
-                    place.list = attribute(&element, "abstractNumId").unwrap_or_default();
+                    position.list = attribute(&element, "abstractNumId").unwrap_or_default();
                 }
                 "lvl" => {
                     start = 1;
-                    place.level = attribute(&element, "ilvl")
+                    position.level = attribute(&element, "ilvl")
                         .and_then(|at| at.parse().ok())
                         .unwrap_or(0)
-                        .min(DEEPEST_LEVEL);
+                        .min(MAX_LEVEL);
                 }
                 "start" => start = number(&element).unwrap_or(1),
                 "numFmt" => {
@@ -149,7 +148,7 @@ impl Meaning {
                         "bullet" | "none" => Mark::Bullet,
                         _ => Mark::Number(start),
                     };
-                    self.levels.insert(place.clone(), mark);
+                    self.levels.insert(position.clone(), mark);
                 }
                 "num" => list = attribute(&element, "numId").unwrap_or_default(),
                 "abstractNumId" => {
@@ -162,14 +161,14 @@ impl Meaning {
     }
 }
 
-/// One line of a part's list of relationships.
+/// One entry of a part's list of relationships.
 pub(super) struct Relationship {
     pub(super) id: String,
     pub(super) kind: String,
     pub(super) target: String,
 }
 
-/// The relationships a part lists.
+/// Returns the relationships in a part.
 pub(super) fn relationships(xml: &str) -> impl Iterator<Item = Relationship> {
     elements(xml)
         .filter(|element| element.local_name().as_ref() == "Relationship")
@@ -182,19 +181,19 @@ pub(super) fn relationships(xml: &str) -> impl Iterator<Item = Relationship> {
         })
 }
 
-/// The heading level an outline level means; level 9 is body text.
+/// Returns the heading level of an outline level; level 9 is body text.
 pub(super) fn outline_heading(element: &BytesStart<'_>) -> Option<usize> {
     number::<usize>(element)
         .filter(|level| *level < 9)
         .map(|level| level + 1)
 }
 
-/// The number in the element's `val`.
+/// Parses the number in the element's `val`.
 pub(super) fn number<T: std::str::FromStr>(element: &BytesStart<'_>) -> Option<T> {
     attribute(element, "val")?.parse().ok()
 }
 
-/// An attribute by its name without prefix.
+/// Returns an attribute by its name without prefix.
 pub(super) fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> {
     let mut attributes = element.attributes();
     let mut read = attributes.with_checks(false).flatten();
@@ -207,7 +206,7 @@ pub(super) fn attribute(element: &BytesStart<'_>, name: &str) -> Option<String> 
     )
 }
 
-/// Every element of a part that can be read before its end or its first fault.
+/// Returns every element of a part before its end or its first error.
 fn elements(xml: &str) -> impl Iterator<Item = BytesStart<'_>> {
     let mut reader = Reader::from_str(xml);
     std::iter::from_fn(move || {
