@@ -1,4 +1,4 @@
-//! How many events a second a timeline takes, by size of batch:
+//! Measures the events per second of a timeline, by batch size:
 //! `cargo run --release -p pinion-history --example append [DSN]`.
 #![allow(
     clippy::print_stdout,
@@ -89,7 +89,7 @@ fn rate(
     events as f64 / started.elapsed().as_secs_f64()
 }
 
-/// Small entities, a new one with every tenth event.
+/// Creates small entities, a new one with every tenth event.
 fn spread(ordinal: u64) -> TimelineEntity {
     made(
         ordinal / 10,
@@ -99,7 +99,7 @@ fn spread(ordinal: u64) -> TimelineEntity {
     )
 }
 
-/// One message that grows to 2 KB, then the next.
+/// Creates one message that grows to 2 KB, then the next.
 fn growing(ordinal: u64) -> TimelineEntity {
     let text = "word ".repeat(ordinal as usize % 400);
     made(

@@ -1,4 +1,4 @@
-//! JSON as the original program prints it, and the hash of a block that is made of it.
+//! JSON as the original program prints it, and the hash of a block that is computed from it.
 //!
 //! Two programs share a row of `blocks` only if they agree on every byte.
 
@@ -12,7 +12,7 @@ use crate::{Block, Map};
 /// The name of the hash in the databases.
 pub(crate) const ALGORITHM: &str = "sha256-canonical-json-v1";
 
-/// What a block says, as lower-case hexadecimal digits.
+/// Returns the hash of a block's content as lower-case hexadecimal digits.
 pub(crate) fn hash(block: &Block) -> String {
     let mut text = String::with_capacity(256);
     text.push_str("{\"kind\":");
@@ -34,7 +34,7 @@ pub(crate) fn hash(block: &Block) -> String {
         })
 }
 
-/// An object as compact JSON with sorted keys.
+/// Prints an object as compact JSON with sorted keys.
 pub(crate) fn object(map: &Map) -> String {
     let mut text = String::with_capacity(64);
     members(&mut text, map);
@@ -87,7 +87,8 @@ fn number(out: &mut String, given: &Number) {
     };
 }
 
-/// The shortest digits that read back as the same number, with an exponent below 1e-6 and from 1e21.
+/// Prints the shortest digits that parse to the same number, with an exponent below 1e-6 and from
+/// 1e21.
 fn write_float(out: &mut String, float: f64) -> std::fmt::Result {
     let size = float.abs();
     if size == 0.0 || (1e-6..1e21).contains(&size) {
@@ -178,7 +179,7 @@ mod tests {
         );
     }
 
-    /// The digests were made with `printf '%s' TEXT | sha256sum` of the text named beside them.
+    /// The digests were computed with `printf '%s' TEXT | sha256sum` from the text in the comments.
     #[test]
     fn blocks_hash_to_known_values() {
         // {"kind":"other","role":"","payload":{},"metadata":{}}

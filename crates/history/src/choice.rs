@@ -1,11 +1,11 @@
-//! Which store the flags of a command line name.
+//! The stores that command-line flags select.
 
 use crate::sql::{Access, Dsn, Location, SqliteLocation};
 use crate::timeline::DatabaseTimeline;
 use crate::turns::DatabaseTurns;
 use crate::{HistoryError, MemoryTimeline, MemoryTurns, TimelineStore, TurnStore};
 
-/// The three flags of a store, as they were given; what was not given is empty.
+/// The three flags of a store, as they were given; an absent flag is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreChoice<'a> {
     /// `--turns-backend`, `--timeline-backend`.
@@ -19,9 +19,9 @@ pub struct StoreChoice<'a> {
 /// A kind of store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
-    /// Nothing is kept.
+    /// No store.
     Off,
-    /// Kept until the process ends.
+    /// A store in memory, until the process ends.
     Memory,
     /// A SQLite file.
     Sqlite,
@@ -36,7 +36,7 @@ enum Chosen {
 }
 
 impl StoreChoice<'_> {
-    /// The kind of store the flags name; an error if they contradict each other.
+    /// Returns the kind of store that the flags select; fails if they contradict each other.
     pub fn backend(&self) -> Result<Backend, HistoryError> {
         Ok(match self.choose()? {
             Chosen::Off => Backend::Off,
@@ -82,11 +82,12 @@ fn nothing_else(
     dsn: &str,
     db: &str,
 ) -> Result<Chosen, HistoryError> {
-    match dsn.is_empty() && db.is_empty() {
-        true => Ok(chosen),
-        false => Err(options(format!(
+    if dsn.is_empty() && db.is_empty() {
+        Ok(chosen)
+    } else {
+        Err(options(format!(
             "persistence backend \"{backend}\" takes neither a DSN nor a database path"
-        ))),
+        )))
     }
 }
 
@@ -122,7 +123,7 @@ fn options(message: impl Into<String>) -> HistoryError {
     HistoryError::Options(message.into())
 }
 
-/// Opens the turn store the flags name, making it if it is missing; none if they name none.
+/// Opens the selected turn store and creates it if it is missing; `None` if no store is selected.
 pub fn open_turns(choice: &StoreChoice<'_>) -> Result<Option<Box<dyn TurnStore>>, HistoryError> {
     let open = || -> Result<Option<Box<dyn TurnStore>>, HistoryError> {
         Ok(match choice.choose()? {
@@ -136,8 +137,8 @@ pub fn open_turns(choice: &StoreChoice<'_>) -> Result<Option<Box<dyn TurnStore>>
     open().map_err(opening(TURNS))
 }
 
-/// Opens the timeline store the flags name, making it if it is missing; one in memory, without a past,
-/// if they name none.
+/// Opens the selected timeline store and creates it if it is missing; an empty one in memory if no
+/// store is selected.
 pub fn open_timeline(choice: &StoreChoice<'_>) -> Result<Box<dyn TimelineStore>, HistoryError> {
     let open = || -> Result<Box<dyn TimelineStore>, HistoryError> {
         Ok(match choice.choose()? {
@@ -149,22 +150,22 @@ pub fn open_timeline(choice: &StoreChoice<'_>) -> Result<Box<dyn TimelineStore>,
     open().map_err(opening(TIMELINE))
 }
 
-/// Opens a turn store that exists, for reading.
+/// Opens an existing turn store for reading.
 pub fn read_turns(choice: &StoreChoice<'_>) -> Result<Box<dyn TurnStore>, HistoryError> {
     Ok(Box::new(existing_turns(choice)?))
 }
 
-/// Opens a timeline store that exists, for reading.
+/// Opens an existing timeline store for reading.
 pub fn read_timeline(choice: &StoreChoice<'_>) -> Result<Box<dyn TimelineStore>, HistoryError> {
     Ok(Box::new(existing_timeline(choice)?))
 }
 
-/// What is wrong with a database of turns; nothing if all is well.
+/// Returns the problems of a turn database; empty if there are none.
 pub fn check_turns(choice: &StoreChoice<'_>) -> Result<Vec<String>, HistoryError> {
     existing_turns(choice)?.problems()
 }
 
-/// What is wrong with a database of timelines; nothing if all is well.
+/// Returns the problems of a timeline database; empty if there are none.
 pub fn check_timeline(choice: &StoreChoice<'_>) -> Result<Vec<String>, HistoryError> {
     existing_timeline(choice)?.problems()
 }

@@ -1,12 +1,13 @@
-//! What is kept of a conversation of the Pinocchio front, in two stores that know nothing of each other.
+//! The stored conversations of the Pinocchio front, in two independent stores.
 //!
-//! | store | holds | is for |
+//! | store | holds | purpose |
 //! |---|---|---|
-//! | [`TurnStore`] | turns: what the model was told and said, as [`Turn`]s | going on with a conversation |
-//! | [`TimelineStore`] | numbered events, the entities made from them, every version of those | looking at a conversation |
+//! | [`TurnStore`] | turns: the model's context and answers, as [`Turn`]s | continuing a conversation |
+//! | [`TimelineStore`] | numbered events, the entities derived from them, every version of those | showing a conversation |
 //!
-//! Both traits are synchronous: whoever calls them decides on which thread. What an event means, how it is numbered
-//! and which entities follow from it is the business of the front; payloads are JSON text here and are never looked into.
+//! Both traits are synchronous: the caller chooses the thread. The front decides the meaning and
+//! the numbers of events and the entities they produce; here payloads are JSON text and are never
+//! parsed.
 
 mod canonical;
 mod choice;
@@ -27,7 +28,7 @@ pub use timeline::{
     EntityChange, Fault, MemoryTimeline, Rebuild, TimelineEntity, TimelineEvent, TimelineSession,
     TimelineSnapshot, TimelineStore, View, rebuild,
 };
-pub use transcript::{Entry, Part, Transcript, Who, moment};
+pub use transcript::{Author, Entry, Part, Transcript, moment};
 pub use turn::{Block, BlockKind, Map, Turn};
 pub use turns::{MemoryTurns, SavedTurn, TurnHeader, TurnQuery, TurnSave, TurnStore};
 pub use yaml::to_yaml;

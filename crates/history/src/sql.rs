@@ -1,7 +1,7 @@
-//! What a store needs of a SQL database, and what a database needs to know of SQL.
+//! The interface between stores and SQL databases.
 //!
-//! SQLite and PostgreSQL agree on `INSERT … ON CONFLICT` and, if they first appear in ascending order, on
-//! parameters written `$1`; so each statement of a store is written once.
+//! SQLite and PostgreSQL agree on `INSERT … ON CONFLICT` and, if they first appear in ascending
+//! order, on parameters written `$1`; so each statement of a store is written once.
 
 mod location;
 mod postgres;
@@ -13,12 +13,12 @@ use sqlite::Sqlite;
 
 use crate::HistoryError;
 
-/// Whether a database may be changed and made.
+/// The permission to create and change a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Made if it is missing, upgraded if it is old.
+    /// The database is created if it is missing and upgraded if it is old.
     ReadWrite,
-    /// Never made and never changed.
+    /// The database is never created and never changed.
     ReadOnly,
 }
 
@@ -46,17 +46,17 @@ pub(crate) enum Cell {
     Null,
 }
 
-/// A row of an answer.
+/// A row of a result.
 #[derive(Debug)]
 pub(crate) struct Row(pub(crate) Vec<Cell>);
 
 impl Row {
-    /// The text in a column; empty if there is none.
+    /// Takes the text of a column; empty if there is none.
     pub(crate) fn text(&mut self, column: usize) -> String {
         self.optional_text(column).unwrap_or_default()
     }
 
-    /// The text in a column, if there is one. It is taken out.
+    /// Takes the text of a column, if there is one.
     pub(crate) fn optional_text(&mut self, column: usize) -> Option<String> {
         match std::mem::replace(self.0.get_mut(column)?, Cell::Null) {
             Cell::Text(text) => Some(text),
@@ -66,7 +66,7 @@ impl Row {
         }
     }
 
-    /// The number in a column, if there is one.
+    /// Returns the number in a column, if there is one.
     pub(crate) fn optional_int(&self, column: usize) -> Option<i64> {
         match self.0.get(column)? {
             Cell::Int(number) => Some(*number),
@@ -75,12 +75,12 @@ impl Row {
         }
     }
 
-    /// The number in a column; 0 if there is none.
+    /// Returns the number in a column; 0 if there is none.
     pub(crate) fn int(&self, column: usize) -> i64 {
         self.optional_int(column).unwrap_or(0)
     }
 
-    /// The bytes in a column, if there are any. They are taken out.
+    /// Takes the bytes of a column, if there are any.
     pub(crate) fn optional_bytes(&mut self, column: usize) -> Option<Vec<u8>> {
         match std::mem::replace(self.0.get_mut(column)?, Cell::Null) {
             Cell::Bytes(bytes) => Some(bytes),
@@ -90,9 +90,9 @@ impl Row {
     }
 }
 
-/// What can be said within a transaction.
+/// The statements of a transaction.
 pub(crate) trait Statements {
-    /// Runs a statement for each `width` parameters; the number of rows changed.
+    /// Runs a statement for each `width` parameters; returns the number of changed rows.
     fn execute_each(
         &mut self,
         sql: &'static str,
@@ -100,31 +100,31 @@ pub(crate) trait Statements {
         args: &[Arg<'_>],
     ) -> Result<u64, HistoryError>;
 
-    /// Runs a statement once; the number of rows changed.
+    /// Runs a statement once; returns the number of changed rows.
     fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, HistoryError> {
         self.execute_each(sql, args.len(), args)
     }
 
-    /// Asks for rows.
+    /// Returns the rows of a query.
     fn query(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, HistoryError>;
 }
 
-/// Something to do within a transaction; it may be done again when others were in the way.
+/// The body of a transaction; it runs again after a conflict with other writers.
 pub(crate) type Work<'a> = &'a mut dyn FnMut(&mut dyn Statements) -> Result<(), HistoryError>;
 
-/// A database that is open.
+/// An open database.
 pub(crate) trait Database: Send + std::fmt::Debug {
-    /// Reads one state of the database.
+    /// Runs a read transaction on one state of the database.
     fn read(&mut self, work: Work<'_>) -> Result<(), HistoryError>;
 
-    /// Changes the database, all or nothing.
+    /// Runs a write transaction, all or nothing.
     fn write(&mut self, work: Work<'_>) -> Result<(), HistoryError>;
 
-    /// What is wrong with the database, in its own words; nothing if all is well.
+    /// Returns the problems that the database itself reports; empty if there are none.
     fn problems(&mut self) -> Result<Vec<String>, HistoryError>;
 }
 
-/// Opens a database and brings it to `schema`; reading leaves it as it is.
+/// Opens a database and upgrades it to `schema`; read-only access changes nothing.
 pub(crate) fn open(
     location: Location,
     schema: Schema,
@@ -136,30 +136,30 @@ pub(crate) fn open(
     })
 }
 
-/// What a store keeps in a database.
+/// The tables of a store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Schema {
-    /// Its name where versions are kept by name.
+    /// The name under which PostgreSQL stores the version.
     pub(crate) component: &'static str,
-    /// Statements for SQLite, each with the table or index it makes.
+    /// Statements for SQLite, each with the table or index it creates.
     pub(crate) sqlite: &'static [(&'static str, &'static str)],
     /// Statements for PostgreSQL.
     pub(crate) postgres: &'static [&'static str],
-    /// Brings an older SQLite file up to date; runs before the statements. Says whether it is needed, or does it.
+    /// Upgrades an older SQLite file before the statements run. Depending on [`Upgrade`] it only
+    /// reports whether that is needed.
     pub(crate) upgrade: fn(&rusqlite::Connection, Upgrade) -> rusqlite::Result<bool>,
-    /// `PRAGMA user_version`, where the store uses it.
+    /// `PRAGMA user_version`, if the store uses it.
     pub(crate) user_version: Option<i64>,
     /// The version of the tables in PostgreSQL.
     pub(crate) postgres_version: i64,
-    /// Tables whose primary key must be as given for statements to work.
+    /// Tables whose primary key must be as given, because the statements rely on it.
     pub(crate) keys: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// What to do about an older file.
+/// The mode of an upgrade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Upgrade {
-    /// Only say whether it is needed.
+    /// Only report whether it is needed.
     Ask,
-    /// Do it.
     Do,
 }

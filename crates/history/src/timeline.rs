@@ -1,4 +1,4 @@
-//! The timeline: numbered events of a session, and the entities a projection made of them.
+//! The timeline: numbered events of a session, and the entities a projection derived from them.
 
 mod database;
 mod memory;
@@ -13,99 +13,99 @@ pub use rebuild::{Rebuild, View, rebuild};
 
 use crate::HistoryError;
 
-/// A fact, in the order of its session.
+/// An event of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineEvent {
-    /// Its number within the session, from 1.
+    /// The number within the session, from 1.
     pub ordinal: u64,
-    /// Its name; the type of the payload follows from it.
+    /// The name; it determines the type of the payload.
     pub name: Arc<str>,
     /// Protobuf JSON, without `@type`.
     pub payload: Arc<str>,
 }
 
-/// A thing on the screen as it is now.
+/// The present state of an item on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineEntity {
-    /// What it is; the type of the payload follows from it.
+    /// The kind; it determines the type of the payload.
     pub kind: Arc<str>,
-    /// Its name among those of its kind.
+    /// The id, unique within its kind.
     pub id: Arc<str>,
-    /// The event it came with. Given to a store as 0: as stored before, or the event at hand.
+    /// The event that created it. 0 in a call of a store means: unchanged, or the current event.
     pub created_ordinal: u64,
-    /// The event that changed it last. Given to a store as 0: the event at hand.
+    /// The event that changed it last. 0 in a call of a store means: the current event.
     pub last_event_ordinal: u64,
-    /// Whether it is gone.
+    /// The entity was removed.
     pub tombstone: bool,
-    /// Protobuf JSON, without `@type`; of a tombstone, not looked at.
+    /// Protobuf JSON, without `@type`; ignored for a tombstone.
     pub payload: Arc<str>,
 }
 
-/// An entity that an event made, changed or removed.
+/// An entity that an event created, changed or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntityChange {
-    /// The event.
+    /// The number of the event.
     pub ordinal: u64,
-    /// The entity after it, as a whole.
+    /// The whole entity after the event.
     pub entity: TimelineEntity,
 }
 
-/// All entities of a session at one moment.
+/// All entities of a session at one event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TimelineSnapshot {
-    /// The last event that is in it.
+    /// The last event included in it.
     pub ordinal: u64,
-    /// By the event they came with, then by the one that changed them last, kind and id.
+    /// Sorted by the event that created them, then by the one that changed them last, kind and id.
     pub entities: Vec<TimelineEntity>,
 }
 
-/// What is known of a session without reading it.
+/// A summary of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineSession {
-    /// Its id.
     pub id: String,
     /// The number of its last event.
     pub ordinal: u64,
-    /// How many events are stored.
+    /// The number of stored events.
     pub events: u64,
-    /// How many entities are there now.
+    /// The number of present entities.
     pub entities: u64,
-    /// When its first event was stored, as RFC 3339; empty where that is not kept.
+    /// The time of its first event, as RFC 3339; empty if it is not stored.
     pub first_at: String,
-    /// When its last event was stored, as RFC 3339; empty where that is not kept.
+    /// The time of its last event, as RFC 3339; empty if it is not stored.
     pub last_at: String,
 }
 
-/// Something that went wrong on the way to the timeline, kept beside it.
+/// An error on the way to the timeline, stored beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fault {
     /// `decode`, `ordinal`, `ui-projection`, `timeline-projection`, `fanout` or `store`.
     pub kind: String,
-    /// The session, where it is known.
+    /// The session, if it is known.
     pub session: Option<String>,
-    /// The event, where it has a number.
+    /// The event, if it has a number.
     pub ordinal: Option<u64>,
-    /// The name of the event, where it is known.
+    /// The name of the event, if it is known.
     pub event_name: Option<String>,
-    /// What happened.
+    /// The error message.
     pub error: String,
-    /// The bytes that could not be read.
+    /// The bytes that could not be parsed.
     pub raw_message: Option<Vec<u8>>,
     /// A JSON object; empty counts as `{}`.
     pub metadata: String,
 }
 
-/// Where timelines are kept.
+/// A store of timelines.
 ///
-/// Events are facts and never change: the same event may be stored again, another one under its number is
-/// [`HistoryError::Conflict`]. Entities follow from events and may be thrown away and [`rebuild`] at any time.
+/// Events never change: the same event may be stored again, but another one under its number is
+/// [`HistoryError::Conflict`]. Entities are derived from events and may be deleted and [`rebuild`]
+/// at any time.
 pub trait TimelineStore: Send {
-    /// The number of the last event of a session; 0 if there is none.
+    /// Returns the number of the last event of a session; 0 if there is none.
     fn cursor(&mut self, session: &str) -> Result<u64, HistoryError>;
 
-    /// Stores events and what follows from them, all or nothing.
+    /// Stores events and their entity changes, all or nothing.
     ///
-    /// The snapshot of the session is then that of the last event given, entities or not.
+    /// Afterwards the session's snapshot is at the last given event, with or without entities.
     fn append(
         &mut self,
         session: &str,
@@ -113,7 +113,8 @@ pub trait TimelineStore: Send {
         entities: &[EntityChange],
     ) -> Result<(), HistoryError>;
 
-    /// Stores what follows from events up to `through` that are stored already, all or nothing.
+    /// Stores the entity changes of events up to `through`, which are already stored, all or
+    /// nothing.
     fn apply(
         &mut self,
         session: &str,
@@ -121,14 +122,14 @@ pub trait TimelineStore: Send {
         through: u64,
     ) -> Result<(), HistoryError>;
 
-    /// The entities of a session now, or as they were after the event `as_of`.
+    /// Returns the entities of a session now, or as they were after the event `as_of`.
     fn snapshot(
         &mut self,
         session: &str,
         as_of: Option<u64>,
     ) -> Result<TimelineSnapshot, HistoryError>;
 
-    /// Up to `limit` events with numbers above `after`, in order.
+    /// Returns up to `limit` events with numbers above `after`, in order.
     fn events(
         &mut self,
         session: &str,
@@ -136,51 +137,52 @@ pub trait TimelineStore: Send {
         limit: usize,
     ) -> Result<Vec<TimelineEvent>, HistoryError>;
 
-    /// The last event whose entities are stored.
+    /// Returns the last event whose entities are stored.
     fn projected(&mut self, session: &str) -> Result<u64, HistoryError>;
 
-    /// Forgets the entities of a session and all their versions. Events stay.
+    /// Deletes the entities of a session and all their versions, but not its events.
     fn forget_entities(&mut self, session: &str) -> Result<(), HistoryError>;
 
-    /// All sessions, the last written first.
+    /// Returns all sessions, the last written first.
     fn sessions(&mut self) -> Result<Vec<TimelineSession>, HistoryError>;
 
-    /// Keeps a fault.
+    /// Stores a fault.
     fn record_error(&mut self, fault: &Fault) -> Result<(), HistoryError>;
 
-    /// The faults of a session, in the order they happened.
+    /// Returns the faults of a session in the order they happened.
     fn faults(&mut self, session: &str) -> Result<Vec<Fault>, HistoryError>;
 }
 
-/// The payload of an entity that is gone.
+/// The payload of a removed entity.
 pub(crate) const GONE: &str = "null";
 
-/// A session without a name is nobody's.
+/// Rejects an empty session name.
 pub(crate) fn check_session(session: &str) -> Result<(), HistoryError> {
-    match session.trim().is_empty() {
-        true => Err(HistoryError::Blank("session id")),
-        false => Ok(()),
+    if session.trim().is_empty() {
+        Err(HistoryError::Blank("session id"))
+    } else {
+        Ok(())
     }
 }
 
-/// The number as the databases hold it.
+/// Converts a number to the databases' signed form.
 pub(crate) fn signed(ordinal: u64) -> Result<i64, HistoryError> {
     i64::try_from(ordinal).map_err(|_| HistoryError::Ordinal(ordinal))
 }
 
-/// A number out of a database; they are never negative unless somebody else wrote them.
+/// Converts a number from a database; it is negative only if another program wrote it.
 pub(crate) fn unsigned(stored: i64) -> u64 {
     u64::try_from(stored).unwrap_or(0)
 }
 
-/// The highest number in a batch.
+/// Returns the highest number in a batch.
 pub(crate) fn last_ordinal(events: &[TimelineEvent], entities: &[EntityChange]) -> u64 {
     let events = events.iter().map(|event| event.ordinal);
     let entities = entities.iter().map(|change| change.ordinal);
     events.chain(entities).max().unwrap_or(0)
 }
 
-/// Whether two payloads say the same; printers of protobuf JSON differ in blanks.
+/// Reports whether two payloads are equal; printers of protobuf JSON differ in blanks.
 pub(crate) fn same_payload(stored: &str, given: &str) -> bool {
     stored == given
         || match (
@@ -192,7 +194,7 @@ pub(crate) fn same_payload(stored: &str, given: &str) -> bool {
         }
 }
 
-/// The order of entities in a snapshot.
+/// Sorts entities in the order of a snapshot.
 pub(crate) fn sort_entities(entities: &mut [TimelineEntity]) {
     entities.sort_by(|a, b| {
         let key = |entity: &TimelineEntity| (entity.created_ordinal, entity.last_event_ordinal);

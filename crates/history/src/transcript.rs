@@ -1,4 +1,4 @@
-//! What was said, for people: a turn or a timeline as text, Markdown or a web page.
+//! Conversations for people to read: a turn or a timeline as text, Markdown or a web page.
 
 mod html;
 mod markdown;
@@ -10,50 +10,43 @@ use serde_json::Value;
 /// A conversation to read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transcript {
-    /// Its name.
     pub title: String,
-    /// What is known of it, each with its name.
+    /// Facts about it, each with its name.
     pub facts: Vec<(&'static str, String)>,
-    /// What was said, in order.
+    /// The entries, in order.
     pub entries: Vec<Entry>,
 }
 
-/// One thing that was said, called or returned.
+/// One message, tool call or result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// By whom.
-    pub who: Who,
-    /// The tool, where there is one.
+    pub author: Author,
+    /// The tool's name; empty for other entries.
     pub label: String,
-    /// How it ended, where that is not as usual.
+    /// The result, if it is unusual.
     pub note: String,
-    /// What was said.
     pub parts: Vec<Part>,
 }
 
-/// Whoever says something.
+/// The author of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
-    /// The user.
+pub enum Author {
     User,
-    /// The model.
     Assistant,
-    /// The model, to itself.
+    /// The model's reasoning.
     Thinking,
-    /// Whoever set the model up.
+    /// The system prompt.
     System,
-    /// The model, to a tool.
     ToolCall,
-    /// A tool.
     ToolResult,
-    /// What went wrong.
+    /// An error.
     Error,
-    /// Anybody else.
+    /// Any other author.
     Other,
 }
 
-impl Who {
-    /// A word for it.
+impl Author {
+    /// Returns the author's name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::User => "User",
@@ -68,19 +61,19 @@ impl Who {
     }
 }
 
-/// A piece of what was said.
+/// A part of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Words, perhaps in Markdown.
+    /// Text, possibly in Markdown.
     Text(String),
-    /// Letter by letter: JSON, output of programs.
+    /// Literal text: JSON, output of programs.
     Code(String),
 }
 
 impl Entry {
-    fn new(who: Who) -> Self {
+    fn new(author: Author) -> Self {
         Self {
-            who,
+            author,
             label: String::new(),
             note: String::new(),
             parts: Vec::new(),
@@ -109,12 +102,12 @@ impl Entry {
             "" => String::new(),
             note => format!(" ({note})"),
         };
-        format!("{}{label}{note}", self.who.name())
+        format!("{}{label}{note}", self.author.name())
     }
 }
 
 impl Transcript {
-    /// Plain text for a terminal, without characters that would do something to it.
+    /// Returns plain text for a terminal, without control characters that would affect it.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for entry in &self.entries {
@@ -126,12 +119,12 @@ impl Transcript {
         text
     }
 
-    /// A page in Markdown.
+    /// Returns a Markdown page.
     pub fn markdown(&self) -> String {
         markdown::page(self)
     }
 
-    /// A web page that needs nothing else.
+    /// Returns a self-contained web page.
     pub fn html(&self) -> String {
         html::page(self)
     }
@@ -153,12 +146,12 @@ fn harmless(character: char) -> char {
     }
 }
 
-/// JSON to read: indented; text that holds JSON is taken for it.
+/// Prints JSON with indentation; text that contains JSON is printed as JSON.
 fn readable(value: &Value) -> String {
     match value {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
             Ok(inner @ (Value::Object(_) | Value::Array(_))) => indented(&inner),
-            // What a tool printed is kept as JSON.
+            // The output of a tool is stored as JSON.
             Ok(Value::String(inner)) => inner,
             _ => text.clone(),
         },
@@ -171,7 +164,7 @@ fn indented(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
 }
 
-/// A moment in milliseconds since 1970 as RFC 3339, or as the number it is where that cannot be said.
+/// Prints milliseconds since 1970 as RFC 3339, or as a number if they are out of range.
 pub fn moment(at_ms: i64) -> String {
     match jiff::Timestamp::from_millisecond(at_ms) {
         Ok(at) => at.to_string(),

@@ -1,18 +1,19 @@
-//! A turn: everything a model is told, as a list of blocks.
+//! A turn: the complete context of a model, as a list of blocks.
 
 use serde_json::Value;
 
-/// A JSON object. Its order carries no meaning; writers sort.
+/// A JSON object. Its order has no meaning; writers sort.
 pub type Map = serde_json::Map<String, Value>;
 
-/// The model's context at one moment, and what came of it.
+/// The model's context at one moment, and the answer.
 ///
-/// A conversation keeps one turn id: each prompt works on a copy of the turn before, with more blocks.
+/// A conversation has one turn id: each prompt works on a copy of the previous turn, with more
+/// blocks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Turn {
     /// A UUID, the same for the whole conversation.
     pub id: String,
-    /// What was said, in order.
+    /// The blocks, in order.
     pub blocks: Vec<Block>,
     /// Facts about the run, keyed `namespace.name@vN`.
     pub metadata: Map,
@@ -21,28 +22,28 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Metadata: the session the turn belongs to.
+    /// Metadata: the session of the turn.
     pub const SESSION_ID: &'static str = "geppetto.session_id@v1";
     /// Metadata: the run that wrote the turn last.
     pub const INFERENCE_ID: &'static str = "geppetto.inference_id@v1";
-    /// Metadata of turns and blocks: provider, model, why the answer ended, what it cost.
+    /// Metadata of turns and blocks: provider, model, stop reason, cost.
     pub const INFERENCE_RESULT: &'static str = "geppetto.inference_result@v1";
-    /// Metadata: what ran the turn.
+    /// Metadata: the runtime of the turn.
     pub const RUNTIME: &'static str = "geppetto.runtime@v1";
 
-    /// A member of the metadata that is text.
+    /// Returns a text member of the metadata.
     pub fn metadata_text(&self, key: &str) -> Option<&str> {
         self.metadata.get(key)?.as_str()
     }
 
-    /// The runtime key to store when none was given.
+    /// Returns the runtime key to store if the caller gives none.
     pub(crate) fn runtime_key(&self) -> &str {
         let runtime = self.metadata.get(Self::RUNTIME);
         let key = runtime.and_then(|runtime| runtime.get("runtime_key")?.as_str());
         key.unwrap_or_default().trim()
     }
 
-    /// The inference id to store when none was given.
+    /// Returns the inference id to store if the caller gives none.
     pub(crate) fn inference_id(&self) -> &str {
         [Self::INFERENCE_ID, "inference_id"]
             .into_iter()
@@ -53,23 +54,22 @@ impl Turn {
     }
 }
 
-/// One thing that was said, called or returned.
+/// One message, tool call or result.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Block {
-    /// A UUID; of a tool call, the id of the call.
+    /// A UUID; for a tool call, the id of the call.
     pub id: String,
-    /// What it is.
     pub kind: BlockKind,
-    /// `user`, `assistant`, `system` or nothing.
+    /// `user`, `assistant`, `system` or empty.
     pub role: String,
-    /// What it says; the members depend on the kind.
+    /// The content; its members depend on the kind.
     pub payload: Map,
-    /// Facts about it, keyed `namespace.name@vN`.
+    /// Facts about the block, keyed `namespace.name@vN`.
     pub metadata: Map,
 }
 
 impl Block {
-    /// A block whose payload is a text.
+    /// Creates a block with a text payload.
     pub fn text(id: impl Into<String>, kind: BlockKind, text: impl Into<String>) -> Self {
         let mut payload = Map::new();
         payload.insert("text".to_owned(), Value::String(text.into()));
@@ -82,34 +82,32 @@ impl Block {
         }
     }
 
-    /// A member of the payload that is text.
+    /// Returns a text member of the payload.
     pub fn payload_text(&self, key: &str) -> Option<&str> {
         self.payload.get(key)?.as_str()
     }
 }
 
-/// What a block is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum BlockKind {
-    /// Said by the user: `text`, `images`.
+    /// A message of the user: `text`, `images`.
     User,
-    /// Said by the model: `text`.
+    /// An answer of the model: `text`.
     LlmText,
-    /// Asked for by the model: `id`, `name`, `args`.
+    /// A tool call of the model: `id`, `name`, `args`.
     ToolCall,
-    /// What a tool returned: `id`, `result`, `error`.
+    /// The result of a tool: `id`, `result`, `error`.
     ToolUse,
     /// The system prompt: `text`.
     System,
     /// Thinking: `text`, `encrypted_content`, `summary`, `item_id`, `signature`.
     Reasoning,
-    /// Anything else, unknown names included.
+    /// Any other kind, also unknown names.
     #[default]
     Other,
 }
 
 impl BlockKind {
-    /// Every kind.
     pub const ALL: [Self; 7] = [
         Self::User,
         Self::LlmText,
@@ -120,7 +118,7 @@ impl BlockKind {
         Self::Other,
     ];
 
-    /// The name in files and databases.
+    /// Returns the name in files and databases.
     pub fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -133,14 +131,14 @@ impl BlockKind {
         }
     }
 
-    /// The kind of a name in any case; unknown and empty names are [`BlockKind::Other`].
+    /// Parses a name in any case; unknown and empty names are [`BlockKind::Other`].
     pub fn from_name(name: &str) -> Self {
         let name = name.trim();
         let same = |kind: &Self| kind.name().eq_ignore_ascii_case(name);
         Self::ALL.into_iter().find(same).unwrap_or_default()
     }
 
-    /// The role a block of this kind has when it is made.
+    /// Returns the role of a new block of this kind.
     pub fn usual_role(self) -> &'static str {
         match self {
             Self::User => "user",

@@ -1,4 +1,4 @@
-//! Turns: what the model was told and said at the end of each run.
+//! Turns: the model's context and answer at the end of each run.
 
 mod database;
 mod memory;
@@ -11,12 +11,11 @@ pub(crate) use snapshot::Snapshot;
 
 use crate::{HistoryError, Turn};
 
-/// A turn to keep.
+/// A turn to store.
 #[derive(Debug, Clone, Copy)]
 pub struct TurnSave<'a> {
-    /// The conversation; on the command line the same as the session.
+    /// The conversation; on the command line, the same as the session.
     pub conversation: &'a str,
-    /// The session.
     pub session: &'a str,
     /// The turn, whose id must not be empty.
     pub turn: &'a Turn,
@@ -24,49 +23,44 @@ pub struct TurnSave<'a> {
     pub phase: &'a str,
     /// Milliseconds since 1970.
     pub at_ms: i64,
-    /// What ran it; empty: what its metadata say.
+    /// The runtime; if empty, the metadata's.
     pub runtime_key: &'a str,
-    /// The run; empty: what its metadata say.
+    /// The run; if empty, the metadata's.
     pub inference_id: &'a str,
 }
 
-/// A turn that was kept.
+/// A stored turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SavedTurn {
-    /// The conversation.
     pub conversation: String,
-    /// The session.
     pub session: String,
-    /// When in the run it was saved.
+    /// The phase of the run in which it was saved.
     pub phase: String,
     /// Milliseconds since 1970.
     pub at_ms: i64,
-    /// What ran it last; may be empty.
+    /// The last runtime; may be empty.
     pub runtime_key: String,
-    /// The last run that gave its id; may be empty.
+    /// The last run with an id; may be empty.
     pub inference_id: String,
-    /// Blocks as they were then; metadata and data as they were saved last.
+    /// The blocks of that save; metadata and data of the newest save.
     pub turn: Turn,
 }
 
-/// What is known of a kept turn without reading it.
+/// A summary of a stored turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnHeader {
-    /// The conversation.
     pub conversation: String,
-    /// The session.
     pub session: String,
-    /// The turn.
     pub turn_id: String,
-    /// When in the run it was saved.
+    /// The phase of the run in which it was saved.
     pub phase: String,
     /// Milliseconds since 1970.
     pub at_ms: i64,
-    /// How many blocks it has.
+    /// The number of blocks.
     pub blocks: u64,
 }
 
-/// Which turns to list. The default is: the last 200.
+/// A selection of turns. The default is the last 200.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TurnQuery {
     /// Only of this conversation.
@@ -75,14 +69,14 @@ pub struct TurnQuery {
     pub session: Option<String>,
     /// Only of this phase.
     pub phase: Option<String>,
-    /// Only those saved at this moment or later, in milliseconds since 1970.
+    /// Only turns saved at this time or later, in milliseconds since 1970.
     pub since_ms: Option<i64>,
-    /// At most this many; 200 unless given.
+    /// The most turns; 200 by default.
     pub limit: Option<usize>,
 }
 
 impl TurnQuery {
-    /// Turns listed when no limit is given.
+    /// The default limit.
     pub const LIMIT: usize = 200;
 
     pub(crate) fn limit(&self) -> usize {
@@ -90,25 +84,26 @@ impl TurnQuery {
     }
 }
 
-/// Where turns are kept.
+/// A store of turns.
 pub trait TurnStore: Send {
-    /// Keeps a turn, all or nothing. One of the same conversation, session, id, phase and moment is replaced.
+    /// Stores a turn, all or nothing. It replaces one of the same conversation, session, id, phase
+    /// and time.
     fn save(&mut self, save: &TurnSave<'_>) -> Result<(), HistoryError>;
 
-    /// The turn of a conversation saved last in this phase.
+    /// Returns the turn of a conversation that was saved last in this phase.
     fn latest(
         &mut self,
         conversation: &str,
         phase: &str,
     ) -> Result<Option<SavedTurn>, HistoryError>;
 
-    /// What there is, the newest first.
+    /// Returns summaries of turns, the newest first.
     fn headers(&mut self, query: &TurnQuery) -> Result<Vec<TurnHeader>, HistoryError>;
 
-    /// The turn a header tells of, unless it was replaced since.
+    /// Returns the turn of a summary, unless it was replaced in the meantime.
     fn load(&mut self, header: &TurnHeader) -> Result<Option<SavedTurn>, HistoryError>;
 
-    /// Turns, the newest first.
+    /// Returns turns, the newest first.
     fn list(&mut self, query: &TurnQuery) -> Result<Vec<SavedTurn>, HistoryError> {
         let headers = self.headers(query)?;
         let turns = headers.iter().map(|header| self.load(header));

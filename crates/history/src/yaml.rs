@@ -1,4 +1,4 @@
-//! Turns as YAML: the form people see and programs exchange.
+//! Turns as YAML: the form for people and for exchange with other programs.
 
 mod emit;
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::{Block, BlockKind, HistoryError, Map, Turn};
 
-/// A value as a YAML document, in the form turns are written.
+/// Prints a value as a YAML document in the form of turns.
 pub fn to_yaml(value: &Value) -> String {
     emit::document(value)
 }
 
 impl Turn {
-    /// Reads a turn. Members nobody knows are left out; a missing part is an empty part.
+    /// Parses a turn. Unknown members are ignored; a missing part is an empty part.
     pub fn from_yaml(text: &str) -> Result<Self, HistoryError> {
         if text.trim().is_empty() {
             return Ok(Self::default());
@@ -22,7 +22,7 @@ impl Turn {
         Self::from_value(&value)
     }
 
-    /// Reads a turn from the JSON form of the same document.
+    /// Converts a turn from the JSON form of the same document.
     pub fn from_value(value: &Value) -> Result<Self, HistoryError> {
         let Value::Object(members) = value else {
             return Err(wrong("the document", "a map", value));
@@ -40,12 +40,13 @@ impl Turn {
         })
     }
 
-    /// The turn as YAML: members in a fixed order, keys of maps sorted, nothing that is empty but the list of blocks.
+    /// Prints the turn as YAML: members in a fixed order, sorted keys, and no empty parts except
+    /// the list of blocks.
     pub fn to_yaml(&self) -> String {
         emit::document(&self.to_value())
     }
 
-    /// The turn as one JSON object with the members of [`Turn::to_yaml`].
+    /// Converts the turn to one JSON object with the members of [`Turn::to_yaml`].
     pub fn to_value(&self) -> Value {
         let mut members = Map::new();
         put_text(&mut members, "id", &self.id);
@@ -58,7 +59,7 @@ impl Turn {
 }
 
 impl Block {
-    /// The block as one JSON object, without the parts that are empty.
+    /// Converts the block to one JSON object, without its empty parts.
     pub fn to_value(&self) -> Value {
         let mut members = Map::new();
         put_text(&mut members, "id", &self.id);
@@ -82,7 +83,7 @@ fn put_map(members: &mut Map, key: &str, map: &Map) {
     }
 }
 
-/// Keys sorted by bytes, at every depth.
+/// Sorts keys by bytes, at every depth.
 fn sorted(map: &Map) -> Value {
     let mut keys: Vec<&String> = map.keys().collect();
     keys.sort_unstable();
@@ -116,7 +117,7 @@ fn block(value: &Value) -> Result<Block, HistoryError> {
     })
 }
 
-/// Text, or what looks like a number to YAML but was meant as text.
+/// Returns text; a value that YAML parses as a number is converted to text.
 fn text(members: &Map, key: &'static str) -> Result<String, HistoryError> {
     match members.get(key) {
         None | Some(Value::Null) => Ok(String::new()),

@@ -1,4 +1,4 @@
-//! SQLite files: their tables, those of the original program, and files that are not what they should be.
+//! SQLite files: pinion's tables, those of the original program, and invalid files.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod support;
@@ -12,7 +12,7 @@ use pinion_history::{
     open_timeline, open_turns, read_timeline, read_turns,
 };
 use rusqlite::Connection;
-use support::{change, entity, event, save, texts, told};
+use support::{change, described, entity, event, save, texts};
 
 fn file(path: &Path) -> StoreChoice<'_> {
     StoreChoice {
@@ -38,7 +38,8 @@ fn asked<T: rusqlite::types::FromSql>(path: &Path, sql: &str) -> T {
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// Tables, columns, keys and indexes as text, whatever the statements that made them looked like.
+/// Returns tables, columns, keys and indexes as text, independent of the statements that created
+/// them.
 fn schema(path: &Path) -> String {
     let connection = Connection::open(path).unwrap();
     let all = |sql: &str| -> Vec<String> {
@@ -91,7 +92,7 @@ fn tables_are_those_of_the_original() {
     assert_eq!(asked::<String>(&path, "PRAGMA journal_mode"), "wal");
 }
 
-/// What this process takes away from permissions, as the system tells.
+/// Returns the umask of this process, as the system reports it.
 fn umask() -> u32 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status
@@ -170,7 +171,7 @@ fn a_timeline_of_the_original_goes_on() {
     let snapshot = store.snapshot("project-notes", None).unwrap();
     assert_eq!(snapshot.ordinal, 5);
     assert_eq!(
-        told(&snapshot.entities),
+        described(&snapshot.entities),
         [
             "ChatMessage/chat-msg-1-user@1-1 {\"text\":\"hi\"}",
             "ChatMessage/chat-msg-1:text:1@3-4 {\"text\":\"Hello\"}"
@@ -298,7 +299,7 @@ fn devices_pipes_and_descriptors_are_left_alone() {
             assert_eq!(error.code(), "history_io", "{error}");
         }
     }
-    // A pipe where SQLite keeps its journal.
+    // A pipe in the place of SQLite's journal.
     filled(&at("turns.db"));
     nix::unistd::mkfifo(&at("turns.db-journal"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     let error = open_timeline(&file(&at("turns.db"))).err().unwrap();
@@ -311,7 +312,7 @@ fn devices_pipes_and_descriptors_are_left_alone() {
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 6);
 }
 
-/// A database of several pages, closed.
+/// Creates a database of several pages and closes it.
 fn filled(path: &Path) {
     let mut store = timeline(path);
     for ordinal in 1..=300 {
@@ -333,7 +334,7 @@ fn a_damaged_database_is_refused_and_kept() {
     scratched[middle..middle + 8192].fill(0xa5);
     for damaged in [torn, scratched] {
         fs::write(&path, &damaged).unwrap();
-        // What a process that was killed leaves behind makes us look closely.
+        // The remains of a killed process cause a full check.
         fs::write(home.path().join("t.db-wal"), [0; 64]).unwrap();
         let error = open_timeline(&file(&path)).err().unwrap();
         assert_eq!(error.code(), "history_damaged", "{error}");
@@ -405,7 +406,7 @@ fn a_reader_sees_what_is_written_beside_it() {
 
 #[test]
 fn places_that_cannot_be_written_say_so() {
-    // Not even root may make files there.
+    // Not even root may create files there.
     let error = open_timeline(&file(Path::new("/proc/pinion-test/t.db")))
         .err()
         .unwrap();

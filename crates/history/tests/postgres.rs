@@ -1,4 +1,4 @@
-//! Stores on a PostgreSQL server, which the tests start and end themselves.
+//! Stores on a PostgreSQL server, which the tests start and stop.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod server;

@@ -1,6 +1,6 @@
-//! Several processes, and the end of them.
+//! Several processes, and processes that are killed.
 //!
-//! The child is this same test program, told by an environment variable what to be.
+//! The child is this test program; an environment variable selects its role.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -58,7 +58,7 @@ fn start(role: &str, path: &Path) -> Child {
     start_with(this.to_str().unwrap(), &CHILD, role, path)
 }
 
-/// What the child processes do; as a test of its own it does nothing.
+/// Runs the role of a child process; as a test it does nothing.
 #[test]
 fn be_the_child() {
     let (Ok(role), Ok(file)) = (std::env::var(ROLE), std::env::var(FILE)) else {
@@ -105,7 +105,7 @@ fn save_forever(path: &Path) {
     }
 }
 
-/// Writes until there is no room; says what it was told and whether the store still works for reading.
+/// Writes until the disk is full; prints the error and whether the store can still be read.
 fn fill(path: &Path) {
     let mut store = timeline(path);
     let payload = "z".repeat(3000);
@@ -124,18 +124,18 @@ fn fill(path: &Path) {
     println!("@never full 0");
 }
 
-/// The lines a child prints for us among those of the test harness.
-fn said(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+/// Returns the lines of a child that are not from the test harness.
+fn output_lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     lines
         .map_while(Result::ok)
         .filter_map(|line| line.split_once('@').map(|(_, said)| said.to_owned()))
 }
 
-/// Lets a child report `count` times, then kills it; the last number it reported.
+/// Waits for `count` reports of a child, then kills it; returns the last number it reported.
 fn killed_after(count: usize, role: &str, path: &Path) -> u64 {
     let mut child = start(role, path);
-    let mut lines = said(&mut child);
+    let mut lines = output_lines(&mut child);
     let mut last = lines.by_ref().take(count).last().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
@@ -201,7 +201,7 @@ fn two_processes_write_one_database() {
         .map(|session| start(&format!("append-some {session}"), &path))
         .collect();
     for child in &mut children {
-        assert_eq!(said(child).last().as_deref(), Some("600"));
+        assert_eq!(output_lines(child).last().as_deref(), Some("600"));
         assert!(child.wait().unwrap().success());
     }
     let mut store = timeline(&path);
@@ -223,7 +223,7 @@ fn two_writers_of_one_session_do_not_mix() {
     let error = second.append("s", &[event(1, "B")], &other).unwrap_err();
     assert_eq!(error.code(), "history_conflict");
     let kept = second.snapshot("s", None).unwrap();
-    assert_eq!(support::told(&kept.entities), ["m/x@1-1 1"]);
+    assert_eq!(support::described(&kept.entities), ["m/x@1-1 1"]);
     let next = second.cursor("s").unwrap() + 1;
     second.append("s", &[event(next, "B")], &[]).unwrap();
     assert_eq!(first.cursor("s").unwrap(), 2);
@@ -240,7 +240,7 @@ fn a_limit_on_file_sizes_is_an_error_and_the_database_still_opens() {
         CHILD.join(" ")
     );
     let mut child = start_with("sh", &["-c", &script], "fill", &path);
-    told_to_be_full(&said(&mut child).last().unwrap(), &path);
+    reports_full_disk(&output_lines(&mut child).last().unwrap(), &path);
     assert!(child.wait().unwrap().success());
 }
 
@@ -253,14 +253,14 @@ fn a_full_disk_is_an_error_and_the_database_still_opens() {
     };
     let path = home.path().join("t.db");
     let mut child = start("fill", &path);
-    let report = said(&mut child).last().unwrap();
+    let report = output_lines(&mut child).last().unwrap();
     assert!(child.wait().unwrap().success());
-    told_to_be_full(&report, &path);
+    reports_full_disk(&report, &path);
     drop(disk);
 }
 
-/// What was stored before is there, and nothing of what did not fit.
-fn told_to_be_full(report: &str, path: &Path) {
+/// Checks that everything stored before is there, and nothing that did not fit.
+fn reports_full_disk(report: &str, path: &Path) {
     let words: Vec<&str> = report.split(' ').collect();
     let [stored, code, cursor] = words[..] else {
         panic!("{report}")

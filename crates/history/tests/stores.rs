@@ -1,4 +1,4 @@
-//! Stores in memory and in files do the same.
+//! Stores in memory and in files behave alike.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod support;
@@ -82,7 +82,7 @@ fn a_store_in_memory_may_forget_the_past() {
             .append("s", &[event(2, "B")], &[change(2, second)])
             .unwrap();
         let now = store.snapshot("s", None).unwrap();
-        assert_eq!(support::told(&now.entities), ["m/x@1-2 2"]);
+        assert_eq!(support::described(&now.entities), ["m/x@1-2 2"]);
         assert_eq!(store.snapshot("s", Some(1)).unwrap(), now);
         assert_eq!(store.cursor("s").unwrap(), 2);
         assert_eq!(store.events("s", 0, 10).unwrap().len(), events);
@@ -94,7 +94,7 @@ fn a_store_in_memory_may_forget_the_past() {
     }
 }
 
-/// What happens to a session: the size of a batch, and for each event what it does to which entity.
+/// Generates a history: batches of events, and for each event its effect on an entity.
 fn any_history() -> impl Strategy<Value = Vec<Vec<(u8, u8)>>> {
     prop::collection::vec(prop::collection::vec((0u8..4, 0u8..3), 1..6), 1..8)
 }
@@ -102,8 +102,8 @@ fn any_history() -> impl Strategy<Value = Vec<Vec<(u8, u8)>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However events come in batches, memory and SQLite agree at every moment, and what is rebuilt from the
-    /// events is what was stored.
+    /// For every batching of events, memory and SQLite agree at every event, and a rebuild equals
+    /// the stored entities.
     #[test]
     fn replay_equals_what_was_stored(history in any_history()) {
         let home = tempfile::tempdir().unwrap();

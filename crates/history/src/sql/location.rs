@@ -1,4 +1,4 @@
-//! Where a database is, from what a user wrote.
+//! Parsing of database locations.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,8 @@ pub(crate) enum Location {
     Postgres(Dsn),
 }
 
-/// A `postgres://` address or words like `host=… user=…`. It may hold a password and is never printed.
+/// A `postgres://` URL or settings such as `host=… user=…`. It may hold a password and is never
+/// printed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Dsn(pub(crate) String);
 
@@ -25,10 +26,10 @@ impl std::fmt::Debug for Dsn {
 /// A SQLite database to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SqliteLocation {
-    /// What SQLite is given.
+    /// The string passed to SQLite.
     pub(crate) target: String,
     pub(crate) form: Form,
-    /// The file; none for databases in memory.
+    /// The file; `None` for databases in memory.
     pub(crate) file: Option<PathBuf>,
     pub(crate) busy_timeout: Duration,
     pub(crate) journal_mode: String,
@@ -36,21 +37,21 @@ pub(crate) struct SqliteLocation {
     pub(crate) foreign_keys: bool,
 }
 
-/// How SQLite reads its target.
+/// The form of SQLite's target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// A path, letter by letter; its directory is made if it is missing.
+    /// A literal path; its directory is created if it is missing.
     Path,
-    /// A path out of a DSN.
+    /// A path from a DSN.
     DsnPath,
-    /// A `file:` address.
+    /// A `file:` URI.
     Uri,
 }
 
 const BUSY_TIMEOUT: Duration = Duration::from_millis(5000);
 
 impl SqliteLocation {
-    /// A database file by its path.
+    /// Creates the location of a database file.
     pub(crate) fn path(path: &str) -> Self {
         Self {
             target: path.to_owned(),
@@ -63,15 +64,12 @@ impl SqliteLocation {
         }
     }
 
-    /// A database by a DSN: a `file:` address or a path, with settings behind `?`.
+    /// Parses a DSN: a `file:` URI or a path, with settings after `?`.
     pub(crate) fn dsn(dsn: &str) -> Result<Self, HistoryError> {
         let uri = dsn.starts_with("file:");
         let (path, settings) = dsn.split_once('?').unwrap_or((dsn, ""));
         let mut location = Self::path(path);
-        location.form = match uri {
-            true => Form::Uri,
-            false => Form::DsnPath,
-        };
+        location.form = if uri { Form::Uri } else { Form::DsnPath };
         if uri {
             dsn.clone_into(&mut location.target);
             location.file = Some(PathBuf::from(uri_path(path)));
@@ -88,7 +86,7 @@ impl SqliteLocation {
                 }
                 "_foreign_keys" | "_fk" => location.foreign_keys = switch(name, value)?,
                 "mode" if value == "memory" => memory = true,
-                // SQLite reads those it knows and leaves the others.
+                // SQLite applies the settings it supports and ignores the others.
                 _ => {}
             }
         }
@@ -98,7 +96,7 @@ impl SqliteLocation {
         Ok(location)
     }
 
-    /// The name in messages.
+    /// Returns the name in messages.
     pub(crate) fn place(&self) -> String {
         match &self.file {
             Some(file) => file.display().to_string(),
@@ -106,14 +104,14 @@ impl SqliteLocation {
         }
     }
 
-    /// A file that SQLite keeps beside the database.
+    /// Returns the path of a file that SQLite creates beside the database.
     pub(crate) fn beside(&self, suffix: &str) -> Option<PathBuf> {
         let mut name = self.file.clone()?.into_os_string();
         name.push(suffix);
         Some(PathBuf::from(name))
     }
 
-    /// The same file as an address with one more setting.
+    /// Returns the same file as a URI with one more setting.
     pub(crate) fn uri_with(&self, setting: &str) -> String {
         if self.form == Form::Uri {
             let glue = if self.target.contains('?') { '&' } else { '?' };
@@ -133,7 +131,7 @@ impl SqliteLocation {
     }
 }
 
-/// The path in a `file:` address, without its settings.
+/// Returns the path in a `file:` URI, without its settings.
 fn uri_path(uri: &str) -> String {
     let path = uri.strip_prefix("file:").unwrap_or(uri);
     let path = path.split('#').next().unwrap_or_default();
@@ -163,11 +161,12 @@ fn hex(digit: u8) -> Option<u8> {
     u8::try_from(char::from(digit).to_digit(16)?).ok()
 }
 
-/// A setting becomes part of a statement, so only a word will do.
+/// Parses a setting. It becomes part of a statement, so only a word is accepted.
 fn word(name: &str, value: &str) -> Result<String, HistoryError> {
-    match !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric()) {
-        true => Ok(value.to_owned()),
-        false => Err(bad(name, value)),
+    if !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric()) {
+        Ok(value.to_owned())
+    } else {
+        Err(bad(name, value))
     }
 }
 

@@ -1,10 +1,11 @@
-//! A PostgreSQL server, spoken to on a thread of its own.
+//! A PostgreSQL server, used from its own thread.
 //!
-//! The thread has the runtime and the connection; whoever calls waits for its answers. So a store can be used from
-//! any thread, also from one that runs async code. Statements of one kind travel together, not one by one.
+//! The thread owns the runtime and the connection; callers wait for its answers. A store can
+//! therefore be used from any thread, also from one that runs async code. Statements of one kind
+//! are sent together, not one by one.
 
+mod channel;
 mod errors;
-mod line;
 mod tls;
 mod values;
 
@@ -13,19 +14,20 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Config;
 
-use self::line::{Line, Request};
+use self::channel::{Channel, Request};
 use self::tls::Encryption;
 use self::values::owned;
 use super::{Access, Arg, Database, Dsn, Row, Schema, Statements, Work};
 use crate::HistoryError;
 
-/// How long a server may take to accept us, unless the DSN says otherwise.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long a change is tried again when others are in the way or the server restarts.
-const PATIENCE: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(100);
+/// The default time limit for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest time for retrying a change after conflicts with other writers or during a restart of
+/// the server.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Schemas are made by one process at a time: the lock all of them take.
+/// The lock that every process takes to create schemas, so that only one does it at a time.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7305808869231650104)";
 
 const VERSIONS: &str = "
@@ -44,44 +46,44 @@ const SET_VERSION: &str =
 /// A [`Database`] on a server.
 #[derive(Debug)]
 pub(crate) struct Postgres {
-    line: Line,
+    channel: Channel,
     place: String,
 }
 
 impl Postgres {
-    /// Connects and brings the tables to `schema`; reading leaves them as they are.
+    /// Connects and upgrades the tables to `schema`; read-only access changes nothing.
     pub(crate) fn open(dsn: &Dsn, schema: Schema, access: Access) -> Result<Self, HistoryError> {
-        let (known, roots) = tls::settle(&dsn.0);
+        let (known, roots) = tls::take_tls_settings(&dsn.0);
         let mut config: Config = known.parse().map_err(|error| {
             HistoryError::Options(format!(
                 "the PostgreSQL DSN cannot be read: {}",
-                errors::words(&error)
+                errors::describe(&error)
             ))
         })?;
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT);
+            config.connect_timeout(CONNECT_TIMEOUT);
         }
         if config.get_application_name().is_none() {
             config.application_name("pinion");
         }
         let place = errors::place(&config);
         let encryption = Encryption::of(&config, roots);
-        let line = Line::start(config, encryption, access, place.clone())?;
-        let mut postgres = Self { line, place };
-        postgres.agree(&schema, access)?;
+        let channel = Channel::start(config, encryption, access, place.clone())?;
+        let mut postgres = Self { channel, place };
+        postgres.ensure_schema(&schema, access)?;
         Ok(postgres)
     }
 
-    /// Tables as the store wants them: made, or refused.
-    fn agree(&mut self, schema: &Schema, access: Access) -> Result<(), HistoryError> {
-        let mut found = Found::Nothing;
+    /// Creates the tables, or fails if others of their names exist.
+    fn ensure_schema(&mut self, schema: &Schema, access: Access) -> Result<(), HistoryError> {
+        let mut found = SchemaState::Nothing;
         self.read(&mut |statements| {
-            found = look(statements, schema)?;
+            found = inspect(statements, schema)?;
             Ok(())
         })?;
         match (found, access) {
-            (Found::Version(version), _) if version == schema.postgres_version => Ok(()),
-            (Found::Nothing, Access::ReadWrite) => self.prepare(schema),
+            (SchemaState::Version(version), _) if version == schema.postgres_version => Ok(()),
+            (SchemaState::Nothing, Access::ReadWrite) => self.prepare(schema),
             (found, _) => Err(self.refused(schema, found)),
         }
     }
@@ -91,10 +93,12 @@ impl Postgres {
         self.write(&mut |statements| {
             refused = None;
             statements.query(LOCK, &[])?;
-            // Another process may have been first.
-            match look(statements, schema)? {
-                Found::Nothing => {}
-                Found::Version(version) if version == schema.postgres_version => return Ok(()),
+            // Another process may have created them.
+            match inspect(statements, schema)? {
+                SchemaState::Nothing => {}
+                SchemaState::Version(version) if version == schema.postgres_version => {
+                    return Ok(());
+                }
                 found => {
                     refused = Some(found);
                     return Ok(());
@@ -114,16 +118,16 @@ impl Postgres {
         }
     }
 
-    fn refused(&self, schema: &Schema, found: Found) -> HistoryError {
+    fn refused(&self, schema: &Schema, found: SchemaState) -> HistoryError {
         let component = schema.component;
         let detail = match found {
-            Found::Nothing => {
+            SchemaState::Nothing => {
                 format!("there are no {component} in it; is this the right database?")
             }
-            Found::Strange(table) => format!(
+            SchemaState::Strange(table) => format!(
                 "it has a table {table} that pinion did not make; use another database or schema"
             ),
-            Found::Version(version) => format!(
+            SchemaState::Version(version) => format!(
                 "its {component} tables have version {version} and this program knows {}; use the program that made them, or another database",
                 schema.postgres_version
             ),
@@ -135,30 +139,32 @@ impl Postgres {
     }
 
     fn attempt(&mut self, begin: &'static str, work: Work<'_>) -> Result<(), HistoryError> {
-        self.line.batch(begin)?;
-        let worked = work(&mut Within { line: &self.line });
+        self.channel.batch(begin)?;
+        let worked = work(&mut InTransaction {
+            channel: &self.channel,
+        });
         match worked {
-            Ok(()) => self.line.batch("COMMIT"),
+            Ok(()) => self.channel.batch("COMMIT"),
             Err(error) => {
-                // The first error is the one to tell.
-                let _ = self.line.batch("ROLLBACK");
+                // The first error is the one to report.
+                let _ = self.channel.batch("ROLLBACK");
                 Err(error)
             }
         }
     }
 
-    /// Every change can be made twice, so a connection lost at its end is no reason to give up.
+    /// Every change can be repeated, so it is retried after the connection was lost at its end.
     fn transact(&mut self, begin: &'static str, work: Work<'_>) -> Result<(), HistoryError> {
         let started = Instant::now();
         loop {
             match self.attempt(begin, work) {
-                Err(HistoryError::Busy { place, .. }) if started.elapsed() >= PATIENCE => {
+                Err(HistoryError::Busy { place, .. }) if started.elapsed() >= RETRY_TIMEOUT => {
                     let waited = started.elapsed();
                     return Err(HistoryError::Busy { place, waited });
                 }
-                Err(HistoryError::Busy { .. }) => thread::sleep(PAUSE),
-                Err(HistoryError::Connect { .. }) if started.elapsed() < PATIENCE => {
-                    thread::sleep(PAUSE);
+                Err(HistoryError::Busy { .. }) => thread::sleep(RETRY_INTERVAL),
+                Err(HistoryError::Connect { .. }) if started.elapsed() < RETRY_TIMEOUT => {
+                    thread::sleep(RETRY_INTERVAL);
                 }
                 other => return other,
             }
@@ -166,16 +172,16 @@ impl Postgres {
     }
 }
 
-/// What is on the server of a schema.
+/// The state of a schema on the server.
 #[derive(Debug, Clone, Copy)]
-enum Found {
+enum SchemaState {
     Nothing,
-    /// A table of the name of one of ours.
+    /// A foreign table with the name of one of the store's.
     Strange(&'static str),
     Version(i64),
 }
 
-fn look(statements: &mut dyn Statements, schema: &Schema) -> Result<Found, HistoryError> {
+fn inspect(statements: &mut dyn Statements, schema: &Schema) -> Result<SchemaState, HistoryError> {
     let mut there = |table: &str| -> Result<bool, HistoryError> {
         let rows = statements.query(KNOWN_TABLE, &[Arg::Text(table)])?;
         Ok(rows.first().is_some_and(|row| row.int(0) > 0))
@@ -191,10 +197,10 @@ fn look(statements: &mut dyn Statements, schema: &Schema) -> Result<Found, Histo
     if versioned {
         let rows = statements.query(VERSION, &[Arg::Text(schema.component)])?;
         if let Some(row) = rows.first() {
-            return Ok(Found::Version(row.int(0)));
+            return Ok(SchemaState::Version(row.int(0)));
         }
     }
-    Ok(strange.map_or(Found::Nothing, Found::Strange))
+    Ok(strange.map_or(SchemaState::Nothing, SchemaState::Strange))
 }
 
 impl Database for Postgres {
@@ -207,17 +213,16 @@ impl Database for Postgres {
     }
 
     fn problems(&mut self) -> Result<Vec<String>, HistoryError> {
-        // A server looks after its own files; that the tables are there was seen on the way in.
+        // A server checks its own files; opening has checked that the tables exist.
         Ok(Vec::new())
     }
 }
 
-/// A transaction.
-struct Within<'a> {
-    line: &'a Line,
+struct InTransaction<'a> {
+    channel: &'a Channel,
 }
 
-impl Statements for Within<'_> {
+impl Statements for InTransaction<'_> {
     fn execute_each(
         &mut self,
         sql: &'static str,
@@ -232,13 +237,14 @@ impl Statements for Within<'_> {
             return Ok(0);
         }
         let answer = self
-            .line
-            .ask(|reply| Request::Execute { sql, rows, reply })?;
+            .channel
+            .request(|reply| Request::Execute { sql, rows, reply })?;
         Ok(answer)
     }
 
     fn query(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, HistoryError> {
         let args = owned(args);
-        self.line.ask(|reply| Request::Query { sql, args, reply })
+        self.channel
+            .request(|reply| Request::Query { sql, args, reply })
     }
 }

@@ -1,4 +1,5 @@
-//! A SQLite database: opened with care, written in short transactions, waited for within limits.
+//! A SQLite database: checked before it is opened, written in short transactions, with bounded
+//! waits for locks.
 
 mod errors;
 mod open;
@@ -12,12 +13,12 @@ use rusqlite::{Connection, ToSql, TransactionBehavior, params_from_iter};
 use super::{Access, Arg, Cell, Database, Row, Schema, SqliteLocation, Statements, Work};
 use crate::HistoryError;
 
-/// How often the busy timeout of a location may pass before a wait is given up: 30 seconds unless a DSN says otherwise.
-const PATIENCE: u32 = 6;
-/// Between two tries where SQLite itself did not wait.
-const PAUSE: Duration = Duration::from_millis(10);
-/// Statements kept prepared.
-const PREPARED: usize = 32;
+/// The number of busy timeouts before a wait ends: 30 seconds with the default timeout.
+const MAX_BUSY_TIMEOUTS: u32 = 6;
+/// The pause between two attempts if SQLite itself did not wait.
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
+/// The most prepared statements in the cache.
+const MAX_PREPARED: usize = 32;
 
 /// A [`Database`] in a SQLite file or in memory.
 #[derive(Debug)]
@@ -29,16 +30,16 @@ pub(crate) struct Sqlite {
     sharing: Sharing,
 }
 
-/// Whether others may write while this connection reads.
+/// The presence of other connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sharing {
     Shared,
-    /// Nobody had it open, and reading it leaves no files behind.
+    /// No other process has it open, and reading it leaves no files behind.
     Alone,
 }
 
 impl Sqlite {
-    /// Opens a database and brings it to `schema`; reading leaves it as it is.
+    /// Opens a database and upgrades it to `schema`; read-only access changes nothing.
     pub(crate) fn open(
         location: SqliteLocation,
         schema: Schema,
@@ -47,8 +48,8 @@ impl Sqlite {
         open::open(location, schema, access)
     }
 
-    fn patience(&self) -> Duration {
-        self.location.busy_timeout * PATIENCE
+    fn lock_timeout(&self) -> Duration {
+        self.location.busy_timeout * MAX_BUSY_TIMEOUTS
     }
 
     fn attempt(
@@ -57,37 +58,37 @@ impl Sqlite {
         work: Work<'_>,
     ) -> Result<(), HistoryError> {
         let place = &self.location;
-        let failed = |action| move |error| errors::named(place, action, error);
+        let failed = |action| move |error| errors::convert(place, action, error);
         let transaction = self
             .connection
             .transaction_with_behavior(behavior)
             .map_err(failed("begin writing to"))?;
-        work(&mut Within {
+        work(&mut InTransaction {
             connection: &transaction,
             location: &self.location,
         })?;
         transaction.commit().map_err(failed("write to"))
     }
 
-    /// Tries until it works, fails for another reason, or patience ends.
+    /// Retries until it succeeds, fails for another reason, or the time limit passes.
     fn transact(
         &mut self,
         behavior: TransactionBehavior,
         work: Work<'_>,
     ) -> Result<(), HistoryError> {
-        let patience = self.patience();
-        patiently(patience, || self.attempt(behavior, work))
+        let timeout = self.lock_timeout();
+        retry_while_locked(timeout, || self.attempt(behavior, work))
     }
 
-    /// Whether somebody began to write while we believed to be alone.
-    fn disturbed(&self) -> bool {
+    /// Reports whether another process began to write although this one had found itself alone.
+    fn has_new_writer(&self) -> bool {
         self.sharing == Sharing::Alone && open::log_is_there(&self.location)
     }
 }
 
-/// Does something again while the database is locked.
-fn patiently<T>(
-    patience: Duration,
+/// Retries an action while the database is locked.
+fn retry_while_locked<T>(
+    timeout: Duration,
     mut work: impl FnMut() -> Result<T, HistoryError>,
 ) -> Result<T, HistoryError> {
     let started = Instant::now();
@@ -95,10 +96,10 @@ fn patiently<T>(
         match work() {
             Err(HistoryError::Busy { place, .. }) => {
                 let waited = started.elapsed();
-                if waited >= patience {
+                if waited >= timeout {
                     return Err(HistoryError::Busy { place, waited });
                 }
-                thread::sleep(PAUSE);
+                thread::sleep(RETRY_INTERVAL);
             }
             other => return other,
         }
@@ -108,10 +109,10 @@ fn patiently<T>(
 impl Database for Sqlite {
     fn read(&mut self, work: Work<'_>) -> Result<(), HistoryError> {
         let read = self.transact(TransactionBehavior::Deferred, work);
-        if !self.disturbed() {
+        if !self.has_new_writer() {
             return read;
         }
-        // Pages may have changed under us: read again, now among others.
+        // Pages may have changed during the read: read again, now as one of several processes.
         let reopened = open::shared(self.location.clone(), self.schema)?;
         *self = reopened;
         self.transact(TransactionBehavior::Deferred, work)
@@ -124,7 +125,8 @@ impl Database for Sqlite {
                 detail: "it was opened for reading".to_owned(),
             });
         }
-        // The lock is taken at once: a reader that turns writer may find its picture out of date.
+        // The lock is taken at once: a reader that becomes a writer may find its snapshot out of
+        // date.
         self.transact(TransactionBehavior::Immediate, work)
     }
 
@@ -133,19 +135,18 @@ impl Database for Sqlite {
     }
 }
 
-/// A transaction.
-struct Within<'a> {
+struct InTransaction<'a> {
     connection: &'a Connection,
     location: &'a SqliteLocation,
 }
 
-impl Within<'_> {
+impl InTransaction<'_> {
     fn failed(&self, action: &'static str) -> impl Fn(rusqlite::Error) -> HistoryError {
-        move |error| errors::named(self.location, action, error)
+        move |error| errors::convert(self.location, action, error)
     }
 }
 
-impl Statements for Within<'_> {
+impl Statements for InTransaction<'_> {
     fn execute_each(
         &mut self,
         sql: &'static str,

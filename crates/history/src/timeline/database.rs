@@ -11,7 +11,7 @@ use super::{
 use crate::HistoryError;
 use crate::sql::{self, Access, Arg, Database, Location, Row, Statements};
 
-/// The one projection whose progress is kept.
+/// The one projection whose progress is stored.
 const PROJECTOR: &str = "timeline";
 
 /// A [`TimelineStore`] in SQLite or PostgreSQL.
@@ -26,7 +26,7 @@ impl DatabaseTimeline {
         Ok(Self { database })
     }
 
-    /// What is wrong with the database and with the timelines in it.
+    /// Returns the problems of the database and of the timelines in it.
     pub(crate) fn problems(&mut self) -> Result<Vec<String>, HistoryError> {
         let mut problems = self.database.problems()?;
         self.database.read(&mut |statements| {
@@ -146,7 +146,7 @@ const FAULTS: &str = "
     SELECT kind, session_id, ordinal, event_name, error, raw_message, metadata_json
     FROM sessionstream_errors WHERE session_id = $1 ORDER BY id";
 
-/// Stores events; the same event again is accepted, another one in its place is a conflict.
+/// Stores events; the same event again is accepted, another one with its number is a conflict.
 fn insert_events(
     statements: &mut dyn Statements,
     session: &str,
@@ -184,14 +184,14 @@ fn insert_events(
     Ok(())
 }
 
-/// An entity as the batch leaves it.
+/// An entity after the batch.
 struct Resolved<'a> {
     change: &'a EntityChange,
     created: i64,
     last: i64,
 }
 
-/// Stores a version per change, and entities as they are after the last of them.
+/// Stores a version per change, and each entity after its last change.
 fn apply_changes(
     statements: &mut dyn Statements,
     session: &str,
@@ -259,9 +259,10 @@ fn apply_changes(
 }
 
 fn payload(entity: &TimelineEntity) -> &str {
-    match entity.tombstone {
-        true => GONE,
-        false => &entity.payload,
+    if entity.tombstone {
+        GONE
+    } else {
+        &entity.payload
     }
 }
 
@@ -364,7 +365,7 @@ impl TimelineStore for DatabaseTimeline {
             Arg::Int(limit),
         ];
         let rows = self.query(EVENTS_FROM, &asked)?;
-        // A session has few names; each is kept once.
+        // A session has few distinct names; each is allocated once.
         let mut names: HashMap<String, Arc<str>> = HashMap::new();
         let mut event = |mut row: Row| {
             let name = row.text(1);

@@ -1,4 +1,4 @@
-//! Timelines that end with the process.
+//! Timelines in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use super::{
 };
 use crate::HistoryError;
 
-/// A [`TimelineStore`] in memory, with the semantics of the databases.
+/// A [`TimelineStore`] in retention, with the semantics of the databases.
 #[derive(Debug, Default)]
 pub struct MemoryTimeline {
     sessions: HashMap<String, Session>,
     faults: Vec<Fault>,
-    /// Counts appends, to tell which session was written last.
+    /// Counts appends, to find the session that was written last.
     writes: u64,
-    memory: Memory,
+    retention: Retention,
 }
 
-/// How much is kept.
+/// The amount of stored history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Memory {
+enum Retention {
     /// Every event, and every version of every entity.
     #[default]
     Whole,
-    /// Every event, and entities as they are now.
+    /// Every event, and the present entities.
     Events,
-    /// Entities as they are now, and the number of the last event.
+    /// The present entities, and the number of the last event.
     Present,
 }
 
@@ -38,7 +38,7 @@ struct Session {
     current: HashMap<Key, TimelineEntity>,
     /// By kind and id, then by event.
     versions: HashMap<Key, BTreeMap<u64, TimelineEntity>>,
-    /// The number of the last event, and how many there were.
+    /// The number of the last event.
     last: u64,
     count: u64,
     snapshot: u64,
@@ -49,24 +49,24 @@ struct Session {
 type Key = (Arc<str>, Arc<str>);
 
 impl MemoryTimeline {
-    /// A store without sessions.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A store that forgets how entities were: an answer then does not take the square of its size.
+    /// Creates a store without old versions of entities: with them, an answer would use memory
+    /// quadratic in its length.
     pub fn without_versions() -> Self {
         Self {
-            memory: Memory::Events,
+            retention: Retention::Events,
             ..Self::default()
         }
     }
 
-    /// A store that knows the present alone: no events, and no snapshots of the past but that of now. A long
-    /// conversation then takes no more than what was said in it.
+    /// Creates a store of the present only: no events, and no snapshots of the past. A long
+    /// conversation then uses no more memory than its text.
     pub fn of_the_present() -> Self {
         Self {
-            memory: Memory::Present,
+            retention: Retention::Present,
             ..Self::default()
         }
     }
@@ -85,7 +85,7 @@ impl MemoryTimeline {
     ) -> Result<(), HistoryError> {
         check_session(session)?;
         signed(through)?;
-        // All or nothing: whatever can fail comes before the first change.
+        // All or nothing: every check that can fail precedes the first change.
         if let Some(known) = self.sessions.get(session) {
             for event in events {
                 known.check(session, event)?;
@@ -99,10 +99,10 @@ impl MemoryTimeline {
             return Ok(());
         };
         for event in events {
-            kept.add(event, self.memory);
+            kept.add(event, self.retention);
         }
         for change in entities {
-            kept.change(change, self.memory);
+            kept.change(change, self.retention);
         }
         kept.snapshot = kept.snapshot.max(through);
         kept.projected = kept.projected.max(through);
@@ -126,10 +126,10 @@ impl Session {
         }
     }
 
-    fn add(&mut self, event: &TimelineEvent, memory: Memory) {
-        let new = match memory {
-            Memory::Present => event.ordinal > self.last,
-            Memory::Whole | Memory::Events => {
+    fn add(&mut self, event: &TimelineEvent, retention: Retention) {
+        let new = match retention {
+            Retention::Present => event.ordinal > self.last,
+            Retention::Whole | Retention::Events => {
                 let fact = (event.name.clone(), event.payload.clone());
                 self.events.insert(event.ordinal, fact).is_none()
             }
@@ -138,7 +138,7 @@ impl Session {
         self.last = self.last.max(event.ordinal);
     }
 
-    fn change(&mut self, change: &EntityChange, memory: Memory) {
+    fn change(&mut self, change: &EntityChange, retention: Retention) {
         let mut entity = change.entity.clone();
         let key = (entity.kind.clone(), entity.id.clone());
         if entity.created_ordinal == 0 {
@@ -154,7 +154,7 @@ impl Session {
         } else {
             self.current.insert(key.clone(), entity.clone());
         }
-        if memory == Memory::Whole {
+        if retention == Retention::Whole {
             let history = self.versions.entry(key).or_default();
             history.insert(change.ordinal, entity);
         }
@@ -198,12 +198,12 @@ impl TimelineStore for MemoryTimeline {
         session: &str,
         as_of: Option<u64>,
     ) -> Result<TimelineSnapshot, HistoryError> {
-        let memory = self.memory;
+        let retention = self.retention;
         let Some(known) = self.get(session)? else {
             return Ok(TimelineSnapshot::default());
         };
         let (ordinal, mut entities) = match as_of {
-            Some(as_of) if as_of > 0 && memory == Memory::Whole => {
+            Some(as_of) if as_of > 0 && retention == Retention::Whole => {
                 let ordinal = as_of.min(known.snapshot);
                 (ordinal, known.at(ordinal).collect())
             }

@@ -1,4 +1,4 @@
-//! Entities made again from the events of a session.
+//! Rebuilding of entities from the events of a session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::{EntityChange, TimelineEntity, TimelineEvent, TimelineStore, sort_entities};
 use crate::HistoryError;
 
-/// Events read at a time.
+/// The number of events read at a time.
 const PAGE: usize = 100;
 
-/// Where to begin.
+/// The start of a rebuild.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rebuild {
     /// After the last event whose entities are stored.
     FromCursor,
-    /// At the first event; what is stored of entities is forgotten.
+    /// At the first event; stored entities are deleted.
     FromScratch,
 }
 
@@ -26,17 +26,16 @@ pub struct View {
 }
 
 impl View {
-    /// The last event the view knows of.
+    /// Returns the last event in the view.
     pub fn ordinal(&self) -> u64 {
         self.ordinal
     }
 
-    /// One entity.
     pub fn get(&self, kind: &str, id: &str) -> Option<&TimelineEntity> {
         self.entities.get(&(kind.into(), id.into()))
     }
 
-    /// All entities of a kind, in the order of snapshots.
+    /// Returns all entities of a kind, in the order of snapshots.
     pub fn list(&self, kind: &str) -> Vec<TimelineEntity> {
         let of_kind = self
             .entities
@@ -60,7 +59,7 @@ impl View {
         })
     }
 
-    /// Fills in the numbers a projection left open and takes the entity over.
+    /// Fills in the numbers that a projection left open and adds the entity to the view.
     fn take(&mut self, ordinal: u64, mut entity: TimelineEntity) -> EntityChange {
         let key = (entity.kind.clone(), entity.id.clone());
         if entity.created_ordinal == 0 {
@@ -70,18 +69,20 @@ impl View {
         if entity.last_event_ordinal == 0 {
             entity.last_event_ordinal = ordinal;
         }
-        match entity.tombstone {
-            true => self.entities.remove(&key),
-            false => self.entities.insert(key, entity.clone()),
+        if entity.tombstone {
+            self.entities.remove(&key)
+        } else {
+            self.entities.insert(key, entity.clone())
         };
         EntityChange { ordinal, entity }
     }
 }
 
-/// Projects the stored events of a session again and stores what comes of it; the number of events projected.
+/// Projects the stored events of a session again and stores the entities; returns the number of
+/// projected events.
 ///
-/// When the projection fails, entities of all events before that one are stored and the next
-/// [`Rebuild::FromCursor`] goes on there.
+/// If the projection fails, the entities of all events before that one are stored, and the next
+/// [`Rebuild::FromCursor`] continues there.
 pub fn rebuild<P>(
     store: &mut dyn TimelineStore,
     session: &str,

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use crate::sql::{Schema, Upgrade};
 
-/// For the original program's files and for ours.
+/// The schema of the original program's files and of pinion's.
 pub(super) const SCHEMA: Schema = Schema {
     component: "timeline",
     sqlite: SQLITE,
@@ -126,7 +126,7 @@ const SQLITE: &[(&str, &str)] = &[
     ),
 ];
 
-/// The index that repeats a primary key is not repeated here.
+/// Without the index that repeats a primary key.
 const POSTGRES: &[&str] = &[
     "CREATE TABLE IF NOT EXISTS sessionstream_sessions (
         session_id TEXT PRIMARY KEY,
@@ -185,7 +185,7 @@ const POSTGRES: &[&str] = &[
     "CREATE INDEX IF NOT EXISTS sessionstream_errors_by_session ON sessionstream_errors (session_id, ordinal)",
 ];
 
-/// Two columns came to the table of errors later, and the version is set last.
+/// Adds two columns to the table of errors in older files; the version is set last.
 fn upgrade(connection: &Connection, upgrade: Upgrade) -> rusqlite::Result<bool> {
     let columns = columns(connection, "sessionstream_errors")?;
     let lacks = |name: &str| !columns.is_empty() && !columns.iter().any(|column| column == name);
@@ -205,7 +205,7 @@ fn upgrade(connection: &Connection, upgrade: Upgrade) -> rusqlite::Result<bool> 
     Ok(raw || metadata || version < 2)
 }
 
-/// The columns of a table; none if it is not there.
+/// Returns the columns of a table; none if it does not exist.
 fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
     let names = statement.query_map([table], |row| row.get(0))?;

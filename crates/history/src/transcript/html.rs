@@ -1,12 +1,13 @@
-//! A transcript as a web page: one file, no script, nothing loaded. What was said is text and stays text.
+//! A transcript as a web page: one file without scripts and external resources. All content is
+//! escaped text.
 
 use std::fmt::Write;
 
-use super::{Entry, Part, Transcript, Who};
+use super::{Author, Entry, Part, Transcript};
 
 const STYLE: &str = include_str!("page.css");
 
-/// Nothing may be loaded or run, whatever ends up in the page.
+/// A policy that lets the page load and run nothing, whatever its content.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
@@ -34,13 +35,14 @@ pub(super) fn page(transcript: &Transcript) -> String {
 
 fn article(out: &mut String, entry: &Entry) {
     let heading = escaped(&entry.heading());
-    let class = entry.who.name().to_ascii_lowercase();
+    let class = entry.author.name().to_ascii_lowercase();
     let _ = writeln!(out, "<article class=\"{class}\">");
-    // What few want to read again is there, but folded.
-    let folded = matches!(entry.who, Who::System | Who::Thinking);
-    let _ = match folded {
-        true => writeln!(out, "<details><summary>{heading}</summary>"),
-        false => writeln!(out, "<h2>{heading}</h2>"),
+    // Entries that few people read again are folded.
+    let folded = matches!(entry.author, Author::System | Author::Thinking);
+    let _ = if folded {
+        writeln!(out, "<details><summary>{heading}</summary>")
+    } else {
+        writeln!(out, "<h2>{heading}</h2>")
     };
     for part in &entry.parts {
         let _ = match part {
@@ -63,7 +65,7 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // Neither text nor allowed in a page.
+            // A control character is neither text nor allowed in a page.
             '\0' => out.push('\u{fffd}'),
             other => out.push(other),
         }
@@ -73,7 +75,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Entry, Part, Transcript, Who};
+    use super::super::{Author, Entry, Part, Transcript};
     use proptest::prelude::*;
 
     #[test]
@@ -83,7 +85,7 @@ mod tests {
             title: evil.to_owned(),
             facts: vec![("session", evil.to_owned())],
             entries: vec![Entry {
-                who: Who::User,
+                author: Author::User,
                 label: evil.to_owned(),
                 note: evil.to_owned(),
                 parts: vec![Part::Text(evil.to_owned()), Part::Code(evil.to_owned())],
@@ -103,7 +105,7 @@ mod tests {
                     title: text.to_owned(),
                     facts: Vec::new(),
                     entries: vec![Entry {
-                        who: Who::Assistant,
+                        author: Author::Assistant,
                         label: text.to_owned(),
                         note: String::new(),
                         parts: vec![Part::Text(text.to_owned())],

@@ -26,9 +26,10 @@ fn section(out: &mut String, entry: &Entry) {
             }
             Part::Code(code) => {
                 let fence = "`".repeat(longest_run(code).max(2) + 1);
-                let language = match code.starts_with(['{', '[']) {
-                    true => "json",
-                    false => "",
+                let language = if code.starts_with(['{', '[']) {
+                    "json"
+                } else {
+                    ""
                 };
                 let _ = writeln!(out, "\n{fence}{language}\n{}\n{fence}", code.trim_end());
             }
@@ -36,7 +37,7 @@ fn section(out: &mut String, entry: &Entry) {
     }
 }
 
-/// The longest run of backticks, which a fence has to be longer than.
+/// Returns the length of the longest run of backticks; a fence must be longer.
 fn longest_run(text: &str) -> usize {
     let runs = text.split(|character| character != '`');
     runs.map(str::len).max().unwrap_or(0)
@@ -48,7 +49,7 @@ fn code_span(text: &str) -> String {
     format!("{fence}{pad}{}{pad}{fence}", one_line(text))
 }
 
-/// Words on one line that mean nothing to Markdown.
+/// Escapes text for one line of Markdown.
 fn inline(text: &str) -> String {
     let mut out = String::new();
     for character in one_line(text).chars() {
@@ -66,7 +67,7 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Who;
+    use super::super::Author;
     use super::*;
 
     #[test]
@@ -75,7 +76,7 @@ mod tests {
             title: "a *b*\n# c".to_owned(),
             facts: vec![("session", "x`y".to_owned())],
             entries: vec![Entry {
-                who: Who::ToolResult,
+                author: Author::ToolResult,
                 label: "read_file".to_owned(),
                 note: "failed".to_owned(),
                 parts: vec![

@@ -1,12 +1,13 @@
-//! A timeline to read: the entities of a session.
+//! Transcripts of timelines.
 
 use serde_json::Value;
 
-use super::{Entry, Transcript, Who, readable};
+use super::{Author, Entry, Transcript, readable};
 use crate::{Map, TimelineEntity, TimelineSnapshot};
 
 impl Transcript {
-    /// The entities of a session. Kinds the chat has are told as a conversation, others as they are.
+    /// Converts the entities of a session. Kinds of the chat become a conversation; others are
+    /// shown as they are.
     pub fn of_timeline(session: &str, snapshot: &TimelineSnapshot) -> Self {
         Self {
             title: session.to_owned(),
@@ -39,23 +40,23 @@ fn entry(entity: &TimelineEntity) -> Entry {
     let code = |name: &str| payload.get(name).map(readable);
     let mut entry = match &*entity.kind {
         "ChatMessage" => {
-            let who = match word("role") {
-                "user" => Who::User,
-                "assistant" => Who::Assistant,
-                "thinking" => Who::Thinking,
-                "system" => Who::System,
-                "error" => Who::Error,
-                _ => Who::Other,
+            let author = match word("role") {
+                "user" => Author::User,
+                "assistant" => Author::Assistant,
+                "thinking" => Author::Thinking,
+                "system" => Author::System,
+                "error" => Author::Error,
+                _ => Author::Other,
             };
-            Entry::new(who).text(first(&["content", "text"]))
+            Entry::new(author).text(first(&["content", "text"]))
         }
-        "ChatToolCall" => Entry::new(Who::ToolCall).code(code("input")),
-        "ChatToolResult" => Entry::new(Who::ToolResult)
+        "ChatToolCall" => Entry::new(Author::ToolCall).code(code("input")),
+        "ChatToolResult" => Entry::new(Author::ToolResult)
             .code(code("result"))
             .text(first(&["error"])),
         kind => {
             let mut entry =
-                Entry::new(Who::Other).code(Some(readable(&Value::Object(payload.clone()))));
+                Entry::new(Author::Other).code(Some(readable(&Value::Object(payload.clone()))));
             kind.clone_into(&mut entry.label);
             return entry;
         }

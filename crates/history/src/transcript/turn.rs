@@ -1,10 +1,10 @@
-//! A turn to read.
+//! Transcripts of turns.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{Entry, Part, Transcript, Who, moment, readable};
+use super::{Author, Entry, Part, Transcript, moment, readable};
 use crate::{Block, BlockKind, SavedTurn, Turn};
 
 impl From<&SavedTurn> for Transcript {
@@ -42,16 +42,16 @@ impl From<&SavedTurn> for Transcript {
     }
 }
 
-/// `tools` holds the names of tools by the ids of their calls so far.
+/// Converts a block; `tools` holds the names of tools by the ids of their calls so far.
 fn entry<'a>(block: &'a Block, tools: &mut HashMap<&'a str, &'a str>) -> Entry {
     let text = block.payload_text("text");
     match block.kind {
-        BlockKind::User => images(block, Entry::new(Who::User).text(text)),
-        BlockKind::LlmText => Entry::new(Who::Assistant).text(text),
-        BlockKind::System => Entry::new(Who::System).text(text),
+        BlockKind::User => images(block, Entry::new(Author::User).text(text)),
+        BlockKind::LlmText => Entry::new(Author::Assistant).text(text),
+        BlockKind::System => Entry::new(Author::System).text(text),
         BlockKind::Reasoning => {
             let summary = block.payload.get("summary").map(readable);
-            let entry = Entry::new(Who::Thinking).text(text);
+            let entry = Entry::new(Author::Thinking).text(text);
             match text {
                 Some(text) if !text.is_empty() => entry,
                 _ => entry.code(summary),
@@ -60,7 +60,8 @@ fn entry<'a>(block: &'a Block, tools: &mut HashMap<&'a str, &'a str>) -> Entry {
         BlockKind::ToolCall => {
             let name = block.payload_text("name").unwrap_or_default();
             tools.insert(block.payload_text("id").unwrap_or(&block.id), name);
-            let mut entry = Entry::new(Who::ToolCall).code(block.payload.get("args").map(readable));
+            let mut entry =
+                Entry::new(Author::ToolCall).code(block.payload.get("args").map(readable));
             name.clone_into(&mut entry.label);
             entry
         }
@@ -69,7 +70,7 @@ fn entry<'a>(block: &'a Block, tools: &mut HashMap<&'a str, &'a str>) -> Entry {
             let error = block
                 .payload_text("error")
                 .filter(|error| !error.is_empty());
-            let mut entry = Entry::new(Who::ToolResult)
+            let mut entry = Entry::new(Author::ToolResult)
                 .code(block.payload.get("result").map(readable))
                 .text(error);
             name.copied()
@@ -81,16 +82,17 @@ fn entry<'a>(block: &'a Block, tools: &mut HashMap<&'a str, &'a str>) -> Entry {
             entry
         }
         BlockKind::Other => {
-            let rest = match block.payload.is_empty() {
-                true => None,
-                false => Some(readable(&Value::Object(block.payload.clone()))),
+            let rest = if block.payload.is_empty() {
+                None
+            } else {
+                Some(readable(&Value::Object(block.payload.clone())))
             };
-            Entry::new(Who::Other).code(rest)
+            Entry::new(Author::Other).code(rest)
         }
     }
 }
 
-/// Pictures are named, not shown: they may be large, or somewhere else.
+/// Adds the names of images, which are not shown because they may be large or external.
 fn images(block: &Block, mut entry: Entry) -> Entry {
     let images = block.payload.get("images").and_then(Value::as_array);
     for image in images.into_iter().flatten() {

@@ -20,7 +20,7 @@ impl DatabaseTurns {
         Ok(Self { database })
     }
 
-    /// What is wrong with the database.
+    /// Returns the problems of the database.
     pub(crate) fn problems(&mut self) -> Result<Vec<String>, HistoryError> {
         self.database.problems()
     }
@@ -44,7 +44,7 @@ const DELETE_MEMBERS: &str = "
     DELETE FROM turn_block_membership
     WHERE conv_id = $1 AND session_id = $2 AND turn_id = $3 AND phase = $4 AND snapshot_created_at_ms = $5";
 
-/// A block is what its hash says, so only the moment can be different.
+/// The hash determines a block's content, so only the time can differ.
 const UPSERT_BLOCK: &str = "
     INSERT INTO blocks (block_id, content_hash, hash_algorithm, kind, role, payload_json, block_metadata_json,
         first_seen_at_ms)

@@ -1,4 +1,4 @@
-//! Turns that end with the process.
+//! Turns in memory.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,13 +10,13 @@ use crate::{Block, HistoryError, Map, Turn};
 #[derive(Debug, Default)]
 pub struct MemoryTurns {
     turns: HashMap<Key, Facts>,
-    snapshots: Vec<Kept>,
+    snapshots: Vec<StoredSnapshot>,
 }
 
 /// Conversation, session, turn.
 type Key = (String, String, String);
 
-/// What a turn has once, however often it was saved.
+/// Fields that a turn has once, however often it was saved.
 #[derive(Debug, Default)]
 struct Facts {
     metadata: Map,
@@ -26,7 +26,7 @@ struct Facts {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct StoredSnapshot {
     key: Key,
     phase: String,
     at_ms: i64,
@@ -34,24 +34,23 @@ struct Kept {
 }
 
 impl MemoryTurns {
-    /// A store without turns.
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn read(&self, kept: &Kept) -> Option<SavedTurn> {
-        let facts = self.turns.get(&kept.key)?;
-        let (conversation, session, turn) = kept.key.clone();
+    fn read(&self, stored: &StoredSnapshot) -> Option<SavedTurn> {
+        let facts = self.turns.get(&stored.key)?;
+        let (conversation, session, turn) = stored.key.clone();
         Some(SavedTurn {
             conversation,
             session,
-            phase: kept.phase.clone(),
-            at_ms: kept.at_ms,
+            phase: stored.phase.clone(),
+            at_ms: stored.at_ms,
             runtime_key: facts.runtime_key.clone(),
             inference_id: facts.inference_id.clone(),
             turn: Turn {
                 id: turn,
-                blocks: kept.blocks.clone(),
+                blocks: stored.blocks.clone(),
                 metadata: facts.metadata.clone(),
                 data: facts.data.clone(),
             },
@@ -70,9 +69,9 @@ impl TurnStore for MemoryTurns {
         let facts = self.turns.entry(key.clone()).or_default();
         facts.metadata = save.turn.metadata.clone();
         facts.data = save.turn.data.clone();
-        let replace = |kept: &mut String, given: &str| {
+        let replace = |stored: &mut String, given: &str| {
             if !given.is_empty() {
-                given.clone_into(kept);
+                given.clone_into(stored);
             }
         };
         replace(&mut facts.runtime_key, snapshot.runtime_key);
@@ -80,18 +79,18 @@ impl TurnStore for MemoryTurns {
         let stored = snapshot.blocks.iter().zip(&save.turn.blocks);
         let read = stored
             .map(|(stored, block)| stored.read(block.payload.clone(), block.metadata.clone()));
-        let kept = Kept {
+        let stored = StoredSnapshot {
             key,
             phase: snapshot.phase.to_owned(),
             at_ms: snapshot.at_ms,
             blocks: read.collect(),
         };
         self.snapshots.retain(|other| {
-            (&other.key, &other.phase, other.at_ms) != (&kept.key, &kept.phase, kept.at_ms)
+            (&other.key, &other.phase, other.at_ms) != (&stored.key, &stored.phase, stored.at_ms)
         });
-        // Without blocks there is nothing in the tables that tells of the moment.
-        if !kept.blocks.is_empty() {
-            self.snapshots.push(kept);
+        // Without blocks, the tables have no row with the time.
+        if !stored.blocks.is_empty() {
+            self.snapshots.push(stored);
         }
         Ok(())
     }
@@ -112,33 +111,33 @@ impl TurnStore for MemoryTurns {
 
     fn headers(&mut self, query: &TurnQuery) -> Result<Vec<TurnHeader>, HistoryError> {
         let wanted = |wanted: &Option<String>, is: &String| wanted.as_ref().is_none_or(|w| w == is);
-        let mut kept: Vec<&Kept> = self
+        let mut stored: Vec<&StoredSnapshot> = self
             .snapshots
             .iter()
-            .filter(|kept| {
-                wanted(&query.conversation, &kept.key.0)
-                    && wanted(&query.session, &kept.key.1)
-                    && wanted(&query.phase, &kept.phase)
-                    && query.since_ms.is_none_or(|since| kept.at_ms >= since)
+            .filter(|stored| {
+                wanted(&query.conversation, &stored.key.0)
+                    && wanted(&query.session, &stored.key.1)
+                    && wanted(&query.phase, &stored.phase)
+                    && query.since_ms.is_none_or(|since| stored.at_ms >= since)
             })
             .collect();
-        kept.sort_by_key(|kept| (Reverse(kept.at_ms), &kept.key, &kept.phase));
-        let header = |kept: &Kept| TurnHeader {
-            conversation: kept.key.0.clone(),
-            session: kept.key.1.clone(),
-            turn_id: kept.key.2.clone(),
-            phase: kept.phase.clone(),
-            at_ms: kept.at_ms,
-            blocks: kept.blocks.len() as u64,
+        stored.sort_by_key(|stored| (Reverse(stored.at_ms), &stored.key, &stored.phase));
+        let header = |stored: &StoredSnapshot| TurnHeader {
+            conversation: stored.key.0.clone(),
+            session: stored.key.1.clone(),
+            turn_id: stored.key.2.clone(),
+            phase: stored.phase.clone(),
+            at_ms: stored.at_ms,
+            blocks: stored.blocks.len() as u64,
         };
-        let newest = kept.into_iter().take(query.limit());
+        let newest = stored.into_iter().take(query.limit());
         Ok(newest.map(header).collect())
     }
 
     fn load(&mut self, header: &TurnHeader) -> Result<Option<SavedTurn>, HistoryError> {
-        let found = self.snapshots.iter().find(|kept| {
-            let (conversation, session, turn_id) = &kept.key;
-            (conversation, session, turn_id, &kept.phase, kept.at_ms)
+        let found = self.snapshots.iter().find(|stored| {
+            let (conversation, session, turn_id) = &stored.key;
+            (conversation, session, turn_id, &stored.phase, stored.at_ms)
                 == (
                     &header.conversation,
                     &header.session,
@@ -147,6 +146,6 @@ impl TurnStore for MemoryTurns {
                     header.at_ms,
                 )
         });
-        Ok(found.and_then(|kept| self.read(kept)))
+        Ok(found.and_then(|stored| self.read(stored)))
     }
 }

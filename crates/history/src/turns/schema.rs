@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use crate::sql::{Schema, Upgrade};
 
-/// For the original program's files and for ours.
+/// The schema of the original program's files and of pinion's.
 pub(super) const SCHEMA: Schema = Schema {
     component: "turns",
     sqlite: SQLITE,
@@ -140,8 +140,8 @@ const BLOCKS_BY_KIND_ROLE: &str =
 const MEMBERSHIP_BY_PHASE: &str = "CREATE INDEX IF NOT EXISTS turn_block_membership_by_turn_phase ON turn_block_membership (conv_id, session_id, turn_id, phase, snapshot_created_at_ms DESC, ordinal)";
 const MEMBERSHIP_BY_BLOCK: &str = "CREATE INDEX IF NOT EXISTS turn_block_membership_by_block ON turn_block_membership (block_id, content_hash)";
 
-/// Columns of `turns` that older files may lack, with what they are until they are filled.
-const LATER: &[(&str, &str)] = &[
+/// Columns of `turns` that older files may lack, with their initial values.
+const ADDED_COLUMNS: &[(&str, &str)] = &[
     ("turn_created_at_ms", "INTEGER NOT NULL DEFAULT 0"),
     ("turn_metadata_json", "TEXT NOT NULL DEFAULT '{}'"),
     ("turn_data_json", "TEXT NOT NULL DEFAULT '{}'"),
@@ -150,8 +150,9 @@ const LATER: &[(&str, &str)] = &[
     ("updated_at_ms", "INTEGER NOT NULL DEFAULT 0"),
 ];
 
-/// Moments and keys that can be found elsewhere in the row. Each names the rows it is for, and what to put there.
-const FILLED: &[(&str, &str, &str)] = &[
+/// Times and keys that can be derived from the same row: a condition that selects the rows, and the
+/// value.
+const BACKFILLS: &[(&str, &str, &str)] = &[
     (
         "updated_at_ms",
         "updated_at_ms = 0 AND turn_created_at_ms <> 0",
@@ -174,8 +175,8 @@ const FILLED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Whether the moment is also kept under its old name, in a column that nobody fills any more and that must be filled.
-const OLD_MOMENT: &str = "SELECT EXISTS (SELECT 1 FROM pragma_table_info('turns')
+/// Checks for a column with the time under its old name, which is required but no longer written.
+const OLD_TIME_COLUMN: &str = "SELECT EXISTS (SELECT 1 FROM pragma_table_info('turns')
     WHERE name = 'created_at_ms' AND \"notnull\" AND dflt_value IS NULL)";
 
 fn upgrade(connection: &Connection, upgrade: Upgrade) -> rusqlite::Result<bool> {
@@ -186,13 +187,16 @@ fn upgrade(connection: &Connection, upgrade: Upgrade) -> rusqlite::Result<bool> 
         return Ok(false);
     }
     let has = |name: &str| columns.iter().any(|column| column == name);
-    let missing: Vec<_> = LATER.iter().filter(|(name, _)| !has(name)).collect();
-    let in_the_way: bool = connection.query_row(OLD_MOMENT, [], |row| row.get(0))?;
+    let missing: Vec<_> = ADDED_COLUMNS
+        .iter()
+        .filter(|(name, _)| !has(name))
+        .collect();
+    let in_the_way: bool = connection.query_row(OLD_TIME_COLUMN, [], |row| row.get(0))?;
     if upgrade == Upgrade::Ask {
         if !missing.is_empty() || in_the_way {
             return Ok(true);
         }
-        for (_, rows, _) in FILLED {
+        for (_, rows, _) in BACKFILLS {
             let sql = format!("SELECT EXISTS (SELECT 1 FROM turns WHERE {rows})");
             if connection.query_row(&sql, [], |row| row.get(0))? {
                 return Ok(true);
@@ -206,7 +210,7 @@ fn upgrade(connection: &Connection, upgrade: Upgrade) -> rusqlite::Result<bool> 
             connection.execute_batch(&format!("UPDATE turns SET {name} = created_at_ms"))?;
         }
     }
-    for (name, rows, value) in FILLED {
+    for (name, rows, value) in BACKFILLS {
         connection.execute_batch(&format!("UPDATE turns SET {name} = {value} WHERE {rows}"))?;
     }
     if in_the_way {

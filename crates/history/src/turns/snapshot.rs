@@ -1,10 +1,10 @@
-//! A turn taken apart into what the tables hold.
+//! A turn split into the rows of the tables.
 
 use super::TurnSave;
 use crate::canonical;
 use crate::{Block, BlockKind, HistoryError, Map};
 
-/// A turn to keep, checked, with every default filled in.
+/// A turn to store, checked, with every default filled in.
 #[derive(Debug)]
 pub(crate) struct Snapshot<'a> {
     pub(crate) conversation: &'a str,
@@ -19,7 +19,7 @@ pub(crate) struct Snapshot<'a> {
     pub(crate) blocks: Vec<StoredBlock<'a>>,
 }
 
-/// A block with the name it is shared under: its id and the hash of what it says.
+/// A block with the key it is shared under: its id and the hash of its content.
 #[derive(Debug)]
 pub(crate) struct StoredBlock<'a> {
     pub(crate) id: String,
@@ -69,7 +69,7 @@ impl<'a> StoredBlock<'a> {
         }
     }
 
-    /// The block as a store gives it back.
+    /// Returns the block as a store reads it.
     pub(crate) fn read(&self, payload: Map, metadata: Map) -> Block {
         Block {
             id: self.id.clone(),

@@ -1,5 +1,5 @@
-//! YAML as the original program writes it: blocks indented by four, lists inside their key, plain text where it reads
-//! back as text.
+//! YAML as the original program prints it: indentation of four, lists inside their key, plain text
+//! where it parses as text.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const STEP: usize = 4;
 
-/// The value as a document of its own.
+/// Prints the value as a document.
 pub(super) fn document(value: &Value) -> String {
     let mut out = String::new();
     match value {
@@ -21,11 +21,11 @@ pub(super) fn document(value: &Value) -> String {
     out
 }
 
-/// Whether the first line of a block has its indentation already.
+/// The state of a block's first line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
     Fresh,
-    /// Right after `- `.
+    /// The line already begins with `- `.
     Inline,
 }
 
@@ -38,7 +38,7 @@ fn map(out: &mut String, members: &serde_json::Map<String, Value>, indent: usize
         start = Start::Fresh;
         let long = key.len() > 128 || key.contains('\n');
         if long {
-            // Keys beyond what a reader must look ahead are marked.
+            // Long keys are marked, because a parser's lookahead is limited.
             out.push_str("? ");
             quoted(out, key);
             out.push('\n');
@@ -47,7 +47,8 @@ fn map(out: &mut String, members: &serde_json::Map<String, Value>, indent: usize
             word(out, key);
         }
         out.push(':');
-        // Within a list item the map sits two further in; its blocks go on at the next multiple of four.
+        // Within a list item the map is indented by two more; its blocks continue at the next
+        // multiple of four.
         let inner = (indent / STEP + 1) * STEP;
         match value {
             Value::Object(members) if !members.is_empty() => {
@@ -92,7 +93,8 @@ fn blanks(out: &mut String, count: usize) {
     out.extend(std::iter::repeat_n(' ', count));
 }
 
-/// A value on the line of its key, whose block is indented by `outer`; further lines of it by `inner`.
+/// Prints a value on the line of its key, whose block is indented by `outer`; its further lines are
+/// indented by `inner`.
 fn scalar(out: &mut String, value: &Value, outer: usize, inner: usize) {
     match value {
         Value::Null => out.push_str("null"),
@@ -114,24 +116,23 @@ fn scalar(out: &mut String, value: &Value, outer: usize, inner: usize) {
 
 fn float(out: &mut String, float: f64) {
     let size = float.abs();
-    let text = match size == 0.0 || (1e-5..1e21).contains(&size) {
-        true => format!("{float}"),
-        false => {
-            let text = format!("{float:e}");
-            match text.split_once('e') {
-                // Readers of YAML 1.2 want a sign, the original writes one and two digits.
-                Some((digits, exponent)) => match exponent.strip_prefix('-') {
-                    Some(exponent) => format!("{digits}e-{exponent:0>2}"),
-                    None => format!("{digits}e+{exponent:0>2}"),
-                },
-                None => text,
-            }
+    let text = if size == 0.0 || (1e-5..1e21).contains(&size) {
+        format!("{float}")
+    } else {
+        let text = format!("{float:e}");
+        match text.split_once('e') {
+            // YAML 1.2 parsers need a sign; the original prints a sign and two digits.
+            Some((digits, exponent)) => match exponent.strip_prefix('-') {
+                Some(exponent) => format!("{digits}e-{exponent:0>2}"),
+                None => format!("{digits}e+{exponent:0>2}"),
+            },
+            None => text,
         }
     };
     out.push_str(&text);
 }
 
-/// Text on one line: plain if that reads back as the same text, in quotes if not.
+/// Prints text on one line: plain if it parses as the same text, otherwise in quotes.
 fn word(out: &mut String, text: &str) {
     if looks_like_something_else(text) || text.chars().any(needs_escape) {
         quoted(out, text);
@@ -168,7 +169,7 @@ fn quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Characters that cannot stand in a document, or would end a line of it.
+/// Reports whether a character is not allowed in a document, or would end a line of it.
 fn needs_escape(character: char) -> bool {
     match character {
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => true,
@@ -177,14 +178,14 @@ fn needs_escape(character: char) -> bool {
     }
 }
 
-/// Whether a plain scalar of these characters is a null, a truth, a number or a date for some reader.
+/// Reports whether some parser would read a plain scalar as a null, a boolean, a number or a date.
 fn looks_like_something_else(text: &str) -> bool {
     const WORDS: &[&str] = &[
         "", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", ".inf", "-.inf",
         "+.inf", ".nan", "<<", "=",
     ];
     WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
-        // Numbers in every form and dates start like this and hold nothing but these.
+        // Numbers in every form and dates start like this and contain only these characters.
         || (text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
             && text.contains(|c: char| c.is_ascii_digit())
             && number_like(text))
@@ -202,7 +203,7 @@ fn number_like(text: &str) -> bool {
     unsigned.chars().all(allowed)
 }
 
-/// Whether text can stand without quotes.
+/// Reports whether text can be written without quotes.
 fn plain_fits(text: &str) -> bool {
     let Some(first) = text.chars().next() else {
         return false;
@@ -220,7 +221,7 @@ fn plain_fits(text: &str) -> bool {
         && !text.starts_with("...")
 }
 
-/// Whether text of several lines can be written as it is, line by line.
+/// Reports whether text of several lines can be written literally.
 fn literal_fits(text: &str) -> bool {
     !text
         .chars()
@@ -233,7 +234,7 @@ fn literal_fits(text: &str) -> bool {
 fn literal(out: &mut String, text: &str, outer: usize, inner: usize) {
     out.push('|');
     if text.starts_with([' ', '\n']) {
-        // Without it readers would take the blanks for indentation.
+        // Without it parsers would treat the blanks as indentation.
         let _ = write!(out, "{}", inner - outer);
     }
     let body = text.trim_end_matches('\n');

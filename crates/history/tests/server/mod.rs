@@ -1,5 +1,6 @@
-//! A PostgreSQL server of a test's own: files in a temporary directory, a port on the loopback address, ended with
-//! the test. Where tests run as root, the server runs as the user `postgres`, since it refuses to be root.
+//! A PostgreSQL server for one test: files in a temporary directory, a loopback port, stopped with
+//! the test. If tests run as root, the server runs as the user `postgres`, because it refuses to
+//! run as root.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fs;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The password of the only user.
 const PASSWORD: &str = "p'ss";
 
-/// A server that ends with this value.
+/// A server that stops when this value is dropped.
 pub struct Server {
     home: tempfile::TempDir,
     port: u16,
@@ -21,7 +22,7 @@ pub struct Server {
     settings: Vec<String>,
 }
 
-/// A certificate for 127.0.0.1 that only its own file vouches for.
+/// A self-signed certificate for 127.0.0.1.
 const CERTIFICATE: &str = "[req]
 prompt = no
 distinguished_name = name
@@ -34,12 +35,12 @@ subjectAltName = IP:127.0.0.1
 ";
 
 impl Server {
-    /// Makes a new cluster and starts it.
+    /// Creates a new cluster and starts it.
     pub fn start() -> Self {
         Self::start_with(|_| Vec::new())
     }
 
-    /// The same for encrypted connections; the file of the certificate is `server.crt` in its home.
+    /// Starts a server with encrypted connections; its certificate is `server.crt` in its home.
     pub fn start_encrypted() -> Self {
         Self::start_with(|home| {
             let file = |name: &str| home.join(name).display().to_string();
@@ -93,18 +94,18 @@ impl Server {
         server
     }
 
-    /// Ends the server as an operator would, and starts it again.
+    /// Stops the server as an operator would, and starts it again.
     pub fn restart(&mut self) {
         self.stop();
         self.process = run(self.home.path(), self.port, &self.settings);
     }
 
-    /// The certificate of a server that encrypts.
+    /// Returns the certificate of an encrypting server.
     pub fn certificate(&self) -> String {
         self.home.path().join("server.crt").display().to_string()
     }
 
-    /// Makes a database; the address to reach it.
+    /// Creates a database and returns its DSN.
     pub fn database(&self, name: &str) -> String {
         self.ask("postgres", &format!("CREATE DATABASE {name}"));
         format!(
@@ -114,7 +115,7 @@ impl Server {
         )
     }
 
-    /// What the server's own client answers.
+    /// Returns the output of the server's own client.
     pub fn ask(&self, database: &str, sql: &str) -> String {
         let answer = self.client(database).args(["-c", sql]).output().unwrap();
         assert!(
@@ -150,7 +151,8 @@ impl Server {
         }
     }
 
-    /// Ends the process of the server, whose id is in its own file: ours may be that of the program that changed users.
+    /// Stops the process of the server. Its id is in the server's own file, because the child may
+    /// be the program that changed users.
     fn stop(&mut self) {
         let file = self.home.path().join("data/postmaster.pid");
         let id = fs::read_to_string(file).unwrap_or_default();
@@ -182,7 +184,7 @@ fn run(home: &Path, port: u16, settings: &[String]) -> Child {
         .unwrap()
 }
 
-/// A command that does not run as root.
+/// Creates a command that does not run as root.
 fn unprivileged(program: &Path) -> Command {
     let root = fs::metadata("/proc/self").unwrap().uid() == 0;
     if !root {
@@ -206,7 +208,7 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// A program of the newest server that is installed.
+/// Returns a program of the newest installed server.
 fn program(name: &str) -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql")
         .into_iter()

@@ -1,4 +1,4 @@
-//! What every store must do, whatever it is made of.
+//! Tests for every kind of store.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 pub mod timeline;
@@ -9,7 +9,7 @@ use pinion_history::{
 };
 use serde_json::json;
 
-/// An event whose payload tells its number.
+/// Creates an event whose payload contains its number.
 pub fn event(ordinal: u64, name: &str) -> TimelineEvent {
     TimelineEvent {
         ordinal,
@@ -18,7 +18,7 @@ pub fn event(ordinal: u64, name: &str) -> TimelineEvent {
     }
 }
 
-/// An entity that leaves its numbers to the store.
+/// Creates an entity that leaves its numbers to the store.
 pub fn entity(kind: &str, id: &str, payload: &str) -> TimelineEntity {
     TimelineEntity {
         kind: kind.into(),
@@ -30,7 +30,7 @@ pub fn entity(kind: &str, id: &str, payload: &str) -> TimelineEntity {
     }
 }
 
-/// An entity that is gone.
+/// Creates a removed entity.
 pub fn gone(kind: &str, id: &str) -> TimelineEntity {
     TimelineEntity {
         tombstone: true,
@@ -38,13 +38,13 @@ pub fn gone(kind: &str, id: &str) -> TimelineEntity {
     }
 }
 
-/// An entity after an event.
+/// Creates a change of an entity by an event.
 pub fn change(ordinal: u64, entity: TimelineEntity) -> EntityChange {
     EntityChange { ordinal, entity }
 }
 
-/// `kind/id@created-last payload` of each entity.
-pub fn told(entities: &[TimelineEntity]) -> Vec<String> {
+/// Returns `kind/id@created-last payload` of each entity.
+pub fn described(entities: &[TimelineEntity]) -> Vec<String> {
     let tell = |entity: &TimelineEntity| {
         format!(
             "{}/{}@{}-{} {}",
@@ -58,7 +58,7 @@ pub fn told(entities: &[TimelineEntity]) -> Vec<String> {
     entities.iter().map(tell).collect()
 }
 
-/// A turn with as many texts as given.
+/// Creates a turn with these texts.
 pub fn turn(id: &str, texts: &[&str]) -> Turn {
     let mut turn = Turn {
         id: id.to_owned(),
@@ -77,7 +77,7 @@ pub fn turn(id: &str, texts: &[&str]) -> Turn {
     turn
 }
 
-/// The final turn of session `s`.
+/// Creates a save of the final turn of session `s`.
 pub fn save(turn: &Turn, at_ms: i64) -> TurnSave<'_> {
     TurnSave {
         conversation: "s",
@@ -90,7 +90,7 @@ pub fn save(turn: &Turn, at_ms: i64) -> TurnSave<'_> {
     }
 }
 
-/// The texts of a turn.
+/// Returns the texts of a turn.
 pub fn texts(turn: &Turn) -> Vec<&str> {
     let text = |block| Block::payload_text(block, "text");
     turn.blocks.iter().filter_map(text).collect()

@@ -1,4 +1,4 @@
-//! What every timeline store must do.
+//! Tests for every timeline store.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use pinion_history::{
     View, rebuild,
 };
 
-use super::{change, entity, event, gone, told};
+use super::{change, described, entity, event, gone};
 
-/// Opens the same store, again and again.
+/// Opens the same store repeatedly.
 pub type Open<'a> = &'a mut dyn FnMut() -> Box<dyn TimelineStore>;
 
-/// All of it, each check in a session of its own.
+/// Runs all checks, each in its own session.
 pub fn suite(open: Open<'_>) {
     numbers_go_on(open().as_mut());
     the_same_event_twice_is_one_and_another_is_a_conflict(open().as_mut());
@@ -104,7 +104,7 @@ fn a_batch_is_stored_as_a_whole_or_not_at_all(store: &mut dyn TimelineStore) {
     assert_eq!(store.cursor(session).unwrap(), 1);
     let snapshot = store.snapshot(session, None).unwrap();
     assert_eq!(snapshot.ordinal, 1);
-    assert_eq!(told(&snapshot.entities), ["m/x@1-1 1"]);
+    assert_eq!(described(&snapshot.entities), ["m/x@1-1 1"]);
     store.append(session, &[event(2, "B")], &[]).unwrap();
 }
 
@@ -141,7 +141,7 @@ fn entities_keep_the_event_they_came_with(store: &mut dyn TimelineStore) {
     let snapshot = store.snapshot(session, None).unwrap();
     assert_eq!(snapshot.ordinal, 4);
     assert_eq!(
-        told(&snapshot.entities),
+        described(&snapshot.entities),
         ["m/x@1-3 3", "z/given@2-2 4", "a/y@3-3 3"]
     );
 }
@@ -163,7 +163,7 @@ fn snapshots_of_the_past_are_as_they_were(store: &mut dyn TimelineStore) {
     }
     let mut at = |as_of| {
         let snapshot = store.snapshot(session, as_of).unwrap();
-        (snapshot.ordinal, told(&snapshot.entities).join(", "))
+        (snapshot.ordinal, described(&snapshot.entities).join(", "))
     };
     assert_eq!(at(Some(1)), (1, "m/x@1-1 1, m/y@1-1 1".to_owned()));
     assert_eq!(at(Some(2)), (2, "m/x@1-2 2, m/y@1-2 2".to_owned()));
@@ -190,7 +190,7 @@ fn what_is_gone_is_gone_and_may_come_back(store: &mut dyn TimelineStore) {
         )
         .unwrap();
     assert_eq!(
-        told(&store.snapshot(session, None).unwrap().entities),
+        described(&store.snapshot(session, None).unwrap().entities),
         ["m/x@3-3 3"]
     );
     assert_eq!(store.snapshot(session, Some(2)).unwrap().entities, []);
@@ -215,7 +215,7 @@ fn a_snapshot_moves_on_without_entities(store: &mut dyn TimelineStore) {
         .unwrap();
     assert_eq!(store.snapshot(session, None).unwrap().ordinal, 7);
     assert_eq!(store.projected(session).unwrap(), 7);
-    // What was known is not forgotten by an older batch.
+    // An older batch does not change newer facts.
     store.append(session, &[event(2, "C")], &[]).unwrap();
     assert_eq!(store.snapshot(session, None).unwrap().ordinal, 7);
     assert_eq!(store.projected(session).unwrap(), 7);
@@ -249,7 +249,7 @@ fn sessions_do_not_see_each_other(store: &mut dyn TimelineStore) {
         store.append(session, &[event(1, "A")], &[made]).unwrap();
     }
     assert_eq!(
-        told(&store.snapshot("one", None).unwrap().entities),
+        described(&store.snapshot("one", None).unwrap().entities),
         ["m/x@1-1 \"one\""]
     );
     store.forget_entities("one").unwrap();
@@ -258,7 +258,7 @@ fn sessions_do_not_see_each_other(store: &mut dyn TimelineStore) {
         TimelineSnapshot::default()
     );
     assert_eq!(
-        told(&store.snapshot("two", None).unwrap().entities),
+        described(&store.snapshot("two", None).unwrap().entities),
         ["m/x@1-1 \"two\""]
     );
     let sessions = store.sessions().unwrap();
@@ -307,7 +307,7 @@ fn odd_words_survive(store: &mut dyn TimelineStore) {
     assert_eq!(&*snapshot.entities[0].id, "i\n\t");
 }
 
-/// A projection that uses everything: growing text, removal, a counter of what it saw.
+/// A projection that uses every feature: growing text, removal, a counter of events.
 pub fn project(event: &TimelineEvent, view: &View) -> Result<Vec<TimelineEntity>, String> {
     let id = format!("{}", event.ordinal % 3);
     let counted = view.list("message").len();

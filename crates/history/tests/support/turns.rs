@@ -1,14 +1,14 @@
-//! What every turn store must do.
+//! Tests for every turn store.
 
 use pinion_history::{Block, BlockKind, SavedTurn, Turn, TurnQuery, TurnSave, TurnStore};
 use serde_json::{Value, json};
 
 use super::{save, texts, turn};
 
-/// Opens the same store, again and again.
+/// Opens the same store repeatedly.
 pub type Open<'a> = &'a mut dyn FnMut() -> Box<dyn TurnStore>;
 
-/// All of it, each check in a conversation of its own.
+/// Runs all checks, each in its own conversation.
 pub fn suite(open: Open<'_>) {
     the_latest_turn_is_found(open().as_mut());
     a_turn_comes_back_as_it_was(open().as_mut());

@@ -1,4 +1,4 @@
-//! What PostgreSQL says, in our words.
+//! Errors of PostgreSQL, converted to [`HistoryError`].
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio_postgres::{Config, Error};
 
 use crate::HistoryError;
 
-/// The server and database of a DSN, without user and password.
+/// Returns the server and database of a DSN, without user and password.
 pub(super) fn place(config: &Config) -> String {
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(name)) => name.clone(),
@@ -24,8 +24,8 @@ pub(super) fn place(config: &Config) -> String {
     )
 }
 
-/// The error with everything that led to it.
-pub(super) fn words(error: &Error) -> String {
+/// Returns the message of an error with all its causes.
+pub(super) fn describe(error: &Error) -> String {
     if let Some(said) = error.as_db_error() {
         let detail = said.detail().map(|detail| format!(" ({detail})"));
         return format!("{}{}", said.message(), detail.unwrap_or_default());
@@ -42,29 +42,30 @@ pub(super) fn words(error: &Error) -> String {
     words
 }
 
-/// The error of an action on an open connection.
-pub(super) fn named(place: &str, action: &'static str, error: &Error) -> HistoryError {
+/// Converts the error of an action on an open connection.
+pub(super) fn convert(place: &str, action: &'static str, error: &Error) -> HistoryError {
     let place = place.to_owned();
-    let detail = words(error);
+    let detail = describe(error);
     let Some(code) = error.code() else {
-        return match error.is_closed()
+        return if error.is_closed()
             || error
                 .source()
                 .is_some_and(|source| source.is::<std::io::Error>())
         {
-            true => HistoryError::Connect { place, detail },
-            false => HistoryError::Database {
+            HistoryError::Connect { place, detail }
+        } else {
+            HistoryError::Database {
                 action,
                 place,
                 detail,
-            },
+            }
         };
     };
     const AGAIN: [&SqlState; 4] = [
         &SqlState::T_R_SERIALIZATION_FAILURE,
         &SqlState::T_R_DEADLOCK_DETECTED,
         &SqlState::LOCK_NOT_AVAILABLE,
-        // Two processes that make the same table at once.
+        // Two processes created the same table at once.
         &SqlState::UNIQUE_VIOLATION,
     ];
     const GONE: [&SqlState; 4] = [

@@ -1,5 +1,5 @@
-//! Encrypted connections. Where there is TLS, the certificate is checked: against the system's roots, and against those
-//! of `sslrootcert` where the DSN names a file.
+//! Encrypted connections. With TLS, the certificate is always checked: against the system's roots,
+//! and against those of `sslrootcert` if the DSN names a file.
 
 use std::future::Future;
 use std::io;
@@ -19,19 +19,19 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
-/// When to encrypt.
+/// The encryption mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Encryption {
-    /// `sslmode=disable`, and what does not leave the machine unless it has to be encrypted.
+    /// `sslmode=disable`, and local connections unless encryption is required.
     Never,
-    /// `sslmode=prefer`, the default: without it if that does not work.
+    /// `sslmode=prefer`, the default: falls back to an unencrypted connection.
     Tried(Option<String>),
     /// `sslmode=require`, `verify-ca`, `verify-full`.
     Required(Option<String>),
 }
 
 impl Encryption {
-    /// What a DSN asks for.
+    /// Returns the mode of a DSN.
     pub(super) fn of(config: &Config, roots: Option<String>) -> Self {
         match config.get_ssl_mode() {
             SslMode::Disable => Self::Never,
@@ -52,9 +52,9 @@ fn is_local(host: &Host) -> bool {
     }
 }
 
-/// Takes out of a DSN what its parser does not know: the file of `sslrootcert`, and modes that ask for a check,
-/// which is made anyway.
-pub(super) fn settle(dsn: &str) -> (String, Option<String>) {
+/// Removes settings from a DSN that its parser does not support: the file of `sslrootcert`, and
+/// modes that require a check, which happens anyway.
+pub(super) fn take_tls_settings(dsn: &str) -> (String, Option<String>) {
     let url = dsn.starts_with("postgres://") || dsn.starts_with("postgresql://");
     let (head, settings, glue) = match (url, dsn.split_once('?')) {
         (true, Some((head, settings))) => (format!("{head}?"), settings, '&'),
@@ -73,12 +73,12 @@ pub(super) fn settle(dsn: &str) -> (String, Option<String>) {
     (format!("{head}{}", kept.join(&glue.to_string())), roots)
 }
 
-/// Makes encrypted connections.
+/// Creates encrypted connections.
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
-    /// Reads the roots; this takes a while and is done once.
+    /// Reads the root certificates. This is slow and happens once.
     pub(super) fn new(roots: Option<&str>) -> Result<Self, String> {
         let extra = match roots {
             None => Vec::new(),
@@ -112,7 +112,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for T
     }
 }
 
-/// Makes encrypted connections to one server.
+/// Creates encrypted connections to one server.
 pub(super) struct Named(TlsConnector, ServerName<'static>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Named {
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     fn wanted(dsn: &str) -> Encryption {
-        let (dsn, roots) = settle(dsn);
+        let (dsn, roots) = take_tls_settings(dsn);
         Encryption::of(&dsn.parse().unwrap(), roots)
     }
 

@@ -1,4 +1,4 @@
-//! Values on their way to the server and back.
+//! Parameters and results of statements.
 
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -6,7 +6,7 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use super::Arg;
 use crate::sql::{Cell, Row};
 
-/// A parameter that can change threads.
+/// A parameter that can be sent to another thread.
 #[derive(Debug, Clone)]
 pub(super) enum Value {
     Text(String),
@@ -39,7 +39,7 @@ impl ToSql for Value {
         }
     }
 
-    // The statements are ours, and a test runs each of them: the types fit.
+    // The statements are constants of this crate, and a test runs each of them, so the types fit.
     fn accepts(kind: &Type) -> bool {
         [Type::TEXT, Type::INT8, Type::BYTEA].contains(kind)
     }

@@ -1,4 +1,4 @@
-//! What SQLite says, in our words.
+//! Errors of SQLite, converted to [`HistoryError`].
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use rusqlite::ErrorCode;
 use super::SqliteLocation;
 use crate::HistoryError;
 
-/// The error of an action on a database.
-pub(super) fn named(
+/// Converts the error of an action on a database.
+pub(super) fn convert(
     location: &SqliteLocation,
     action: &'static str,
     error: rusqlite::Error,
@@ -42,7 +42,8 @@ pub(super) fn named(
     }
 }
 
-/// Whether the system call that failed last in this thread had no room, or a limit on the size of files.
+/// Reports whether the last failed system call of this thread found the disk full or a file size
+/// limit reached.
 fn no_room() -> bool {
     let last = std::io::Error::last_os_error().kind();
     matches!(

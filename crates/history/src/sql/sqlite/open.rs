@@ -1,4 +1,4 @@
-//! The way to an open SQLite database: what is there is looked at before anything is changed.
+//! Opening of SQLite databases: existing files are inspected before anything is changed.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -7,29 +7,29 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::errors::named;
-use super::{Access, PREPARED, Schema, Sharing, Sqlite, SqliteLocation, patiently};
+use super::errors::convert;
+use super::{Access, MAX_PREPARED, Schema, Sharing, Sqlite, SqliteLocation, retry_while_locked};
 use crate::HistoryError;
 use crate::sql::Upgrade;
 use crate::sql::location::Form;
 
-/// Larger files are not checked on the way in; that would take longer than anybody waits.
-const CHECKED_AT_MOST: u64 = 64 * 1024 * 1024;
-/// Problems named at most.
-const PROBLEMS: usize = 20;
+/// The largest file that is checked when it is opened, in bytes; a larger one would take too long.
+const MAX_CHECKED_BYTES: u64 = 64 * 1024 * 1024;
+/// The most problems that are reported.
+const MAX_PROBLEMS: usize = 20;
 
 pub(super) fn open(
     location: SqliteLocation,
     schema: Schema,
     access: Access,
 ) -> Result<Sqlite, HistoryError> {
-    let found = look(&location)?;
+    let found = inspect(&location)?;
     match (access, found) {
-        (Access::ReadOnly, Found::Nothing) => Err(HistoryError::Missing {
+        (Access::ReadOnly, FileState::Nothing) => Err(HistoryError::Missing {
             place: location.place(),
         }),
-        // A log would have to be made for reading. Nobody writes, so nobody needs it.
-        (Access::ReadOnly, Found::WithLog) if !log_is_there(&location) => {
+        // Reading would have to create a log. No process writes, so none needs it.
+        (Access::ReadOnly, FileState::WithLog) if !log_is_there(&location) => {
             let target = location.uri_with("immutable=1");
             let connection = connect(&location, &target, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
             finish(location, connection, schema, access, Sharing::Alone)
@@ -48,7 +48,7 @@ pub(super) fn open(
     }
 }
 
-/// Opens for reading among others.
+/// Opens for reading while others write.
 pub(super) fn shared(location: SqliteLocation, schema: Schema) -> Result<Sqlite, HistoryError> {
     let connection = connect(
         &location,
@@ -71,7 +71,7 @@ fn finish(
     access: Access,
     sharing: Sharing,
 ) -> Result<Sqlite, HistoryError> {
-    let patience = location.busy_timeout * super::PATIENCE;
+    let timeout = location.busy_timeout * super::MAX_BUSY_TIMEOUTS;
     let sqlite = Sqlite {
         connection,
         location,
@@ -79,34 +79,34 @@ fn finish(
         access,
         sharing,
     };
-    patiently(patience, || {
-        sqlite.settle()?;
-        sqlite.agree()
+    retry_while_locked(timeout, || {
+        sqlite.configure()?;
+        sqlite.ensure_schema()
     })?;
     Ok(sqlite)
 }
 
-/// What is at a location.
+/// The state of a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum FileState {
     Nothing,
     /// A database that is changed in place, or one in memory.
     Plain,
-    /// A database whose changes go to a log first.
+    /// A database with a write-ahead log.
     WithLog,
 }
 
-/// Looks at a file without SQLite, which would create one, or write a journal beside a device.
-fn look(location: &SqliteLocation) -> Result<Found, HistoryError> {
+/// Inspects a file without SQLite, which would create one, or write a journal beside a device.
+fn inspect(location: &SqliteLocation) -> Result<FileState, HistoryError> {
     let Some(path) = &location.file else {
-        return Ok(Found::Plain);
+        return Ok(FileState::Plain);
     };
     let failed = |source| HistoryError::Io {
         action: "read",
         path: path.clone(),
         source,
     };
-    // SQLite opens these without looking what they are.
+    // SQLite opens these without checking their types.
     for beside in ["-wal", "-shm", "-journal"]
         .iter()
         .filter_map(|suffix| location.beside(suffix))
@@ -119,15 +119,15 @@ fn look(location: &SqliteLocation) -> Result<Found, HistoryError> {
     }
     let file = match pinion_files::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(FileState::Nothing),
         Err(error) => return Err(failed(error)),
     };
     let mut header = Vec::with_capacity(20);
     file.take(20).read_to_end(&mut header).map_err(failed)?;
     match header.as_slice() {
-        [] => Ok(Found::Plain),
-        [magic @ .., _, _, _, 2] if magic == MAGIC => Ok(Found::WithLog),
-        [magic @ .., _, _, _, _] if magic == MAGIC => Ok(Found::Plain),
+        [] => Ok(FileState::Plain),
+        [magic @ .., _, _, _, 2] if magic == MAGIC => Ok(FileState::WithLog),
+        [magic @ .., _, _, _, _] if magic == MAGIC => Ok(FileState::Plain),
         _ => Err(HistoryError::NotADatabase {
             place: location.place(),
         }),
@@ -164,21 +164,22 @@ fn connect(
     flags: OpenFlags,
 ) -> Result<Connection, HistoryError> {
     let uri = location.form == Form::Uri || target != location.target;
-    let flags = match uri {
-        true => flags | OpenFlags::SQLITE_OPEN_URI,
-        false => flags,
+    let flags = if uri {
+        flags | OpenFlags::SQLITE_OPEN_URI
+    } else {
+        flags
     };
     let connect = || {
         let connection =
             Connection::open_with_flags(target, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         connection.busy_timeout(location.busy_timeout)?;
-        connection.set_prepared_statement_cache_capacity(PREPARED);
+        connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
         Ok(connection)
     };
-    connect().map_err(|error| named(location, "open", error))
+    connect().map_err(|error| convert(location, "open", error))
 }
 
-/// Whether somebody wrote last who did not close the database.
+/// Reports whether the last writer did not close the database.
 fn was_not_closed(location: &SqliteLocation) -> bool {
     let holds_something = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
     ["-wal", "-journal"]
@@ -187,20 +188,21 @@ fn was_not_closed(location: &SqliteLocation) -> bool {
         .any(|path| holds_something(&path))
 }
 
-/// Whether a log lies beside the database: somebody has it open, or did not close it.
+/// Reports whether a log exists beside the database: another process has it open, or did not close
+/// it.
 pub(super) fn log_is_there(location: &SqliteLocation) -> bool {
     location.beside("-wal").is_some_and(|log| log.exists())
 }
 
 fn quick_check(connection: &Connection, location: &SqliteLocation) -> Result<(), HistoryError> {
     let size = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
-    if location.file.as_deref().map_or(0, size) > CHECKED_AT_MOST {
+    if location.file.as_deref().map_or(0, size) > MAX_CHECKED_BYTES {
         return Ok(());
     }
     let check = || connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0));
-    let patience = location.busy_timeout * super::PATIENCE;
-    let answer: String = patiently(patience, || {
-        check().map_err(|error| named(location, "check", error))
+    let timeout = location.busy_timeout * super::MAX_BUSY_TIMEOUTS;
+    let answer: String = retry_while_locked(timeout, || {
+        check().map_err(|error| convert(location, "check", error))
     })?;
     match answer.as_str() {
         "ok" => Ok(()),
@@ -211,13 +213,13 @@ fn quick_check(connection: &Connection, location: &SqliteLocation) -> Result<(),
     }
 }
 
-/// Everything SQLite finds wrong.
+/// Returns everything that SQLite finds wrong.
 pub(super) fn problems(
     connection: &Connection,
     location: &SqliteLocation,
 ) -> Result<Vec<String>, HistoryError> {
     let check = || -> rusqlite::Result<Vec<String>> {
-        let sql = format!("PRAGMA integrity_check({PROBLEMS})");
+        let sql = format!("PRAGMA integrity_check({MAX_PROBLEMS})");
         let mut statement = connection.prepare(&sql)?;
         let answers = statement.query_map([], |row| row.get::<_, String>(0))?;
         let mut problems: Vec<String> = answers.collect::<rusqlite::Result<_>>()?;
@@ -229,15 +231,15 @@ pub(super) fn problems(
             let parent: String = row.get(2)?;
             let number = number.map_or_else(String::new, |number| format!(" {number}"));
             Ok(format!(
-                "row{number} of {table} names a row of {parent} that is not there"
+                "row{number} of {table} names a missing row of {parent}"
             ))
         })?;
-        for problem in dangling.take(PROBLEMS) {
+        for problem in dangling.take(MAX_PROBLEMS) {
             problems.push(problem?);
         }
         Ok(problems)
     };
-    let problems = check().map_err(|error| named(location, "check", error))?;
+    let problems = check().map_err(|error| convert(location, "check", error))?;
     Ok(problems.iter().map(|problem| one_line(problem)).collect())
 }
 
@@ -246,11 +248,11 @@ fn one_line(text: &str) -> String {
 }
 
 impl Sqlite {
-    /// Settings of the connection and, where it may be changed, of the file.
-    fn settle(&self) -> Result<(), HistoryError> {
+    /// Applies the settings of the connection and, with write access, of the file.
+    fn configure(&self) -> Result<(), HistoryError> {
         let connection = &self.connection;
         let location = &self.location;
-        let failed = |error| named(location, "open", error);
+        let failed = |error| convert(location, "open", error);
         if self.access == Access::ReadWrite && connection.is_readonly("main").map_err(failed)? {
             return Err(HistoryError::ReadOnly {
                 place: location.place(),
@@ -270,9 +272,9 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Tables as the store wants them: made, upgraded, or refused.
-    fn agree(&self) -> Result<(), HistoryError> {
-        let failed = |error| named(&self.location, "prepare", error);
+    /// Creates or upgrades the tables, or fails.
+    fn ensure_schema(&self) -> Result<(), HistoryError> {
+        let failed = |error| convert(&self.location, "prepare", error);
         let schema = &self.schema;
         if let Some(version) = schema.user_version {
             let found = self.user_version().map_err(failed)?;
@@ -314,7 +316,7 @@ impl Sqlite {
             self.connection.execute_batch("COMMIT")
         };
         change().inspect_err(|_| {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _ = self.connection.execute_batch("ROLLBACK");
         })
     }
@@ -336,11 +338,11 @@ impl Sqlite {
             .collect())
     }
 
-    /// Tables of another make would fail later, in the middle of a conversation.
+    /// Checks the primary keys. Different tables would otherwise fail later, during a conversation.
     fn keys_fit(&self) -> Result<(), HistoryError> {
         for (table, key) in self.schema.keys {
             let found = primary_key(&self.connection, table)
-                .map_err(|error| named(&self.location, "read", error))?;
+                .map_err(|error| convert(&self.location, "read", error))?;
             if !found.is_empty() && found != *key {
                 return Err(self.refused(format!(
                     "the table {table} has the key ({}) and should have ({}); use another file",
@@ -364,7 +366,7 @@ fn is_table(schema: &Schema, name: &str) -> bool {
     schema.keys.iter().any(|(table, _)| *table == name)
 }
 
-/// The columns of a primary key in order; a table that is not there has none.
+/// Returns the columns of a primary key in order; none for a missing table.
 fn primary_key(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement =
         connection.prepare("SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk")?;

@@ -1,4 +1,4 @@
-//! The line to the server: requests on one side, a thread with the connection on the other.
+//! The channel to the server: requests on one side, a thread with the connection on the other.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -10,21 +10,21 @@ use futures_util::future::try_join_all;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_postgres::{Client, Config, Error, NoTls, Statement};
 
-use super::errors::{named, words};
+use super::errors::{convert, describe};
 use super::tls::{Encryption, Tls};
 use super::values::{Value, row};
 use crate::HistoryError;
 use crate::sql::{Access, Row};
 
-/// How long the server may work on a statement, and wait for a lock within it.
+/// The server's time limits for a statement and for a lock within it.
 const SETTINGS: &str =
     "SET statement_timeout = '30s'; SET lock_timeout = '10s'; SET client_min_messages = warning";
-/// How long an answer may take altogether, a dead network included.
-const ANSWER: Duration = Duration::from_secs(40);
+/// The longest wait for an answer, also on a dead network.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// What the thread is asked. Each request is answered once.
+/// A request to the thread. Each is answered once.
 pub(super) enum Request {
-    /// Statements without parameters and answers.
+    /// Statements without parameters and results.
     Batch { sql: &'static str, reply: Reply<()> },
     /// One statement for each row of parameters.
     Execute {
@@ -32,7 +32,6 @@ pub(super) enum Request {
         rows: Vec<Vec<Value>>,
         reply: Reply<u64>,
     },
-    /// A question.
     Query {
         sql: &'static str,
         args: Vec<Value>,
@@ -40,30 +39,30 @@ pub(super) enum Request {
     },
 }
 
-/// Where an answer goes.
+/// The channel for an answer.
 pub(super) type Reply<T> = SyncSender<Result<T, HistoryError>>;
 
-/// A thread that is connected.
+/// The thread with the connection.
 #[derive(Debug)]
-pub(super) struct Line {
-    /// Gone when the line ends, which ends the thread.
+pub(super) struct Channel {
+    /// Dropped when the channel closes, which ends the thread.
     requests: Option<UnboundedSender<Request>>,
     thread: Option<JoinHandle<()>>,
     place: String,
 }
 
-impl Line {
-    /// Connects, or says why not.
+impl Channel {
+    /// Connects; fails with the reason.
     pub(super) fn start(
         config: Config,
         encryption: Encryption,
         access: Access,
         place: String,
     ) -> Result<Self, HistoryError> {
-        // One caller asks one thing at a time, so there is never more than one request on the line.
+        // A caller sends one request at a time, so the channel never holds more than one.
         let (requests, asked) = unbounded_channel();
         let (ready, connected) = sync_channel(1);
-        let far = Far {
+        let thread_side = ServerThread {
             config,
             encryption,
             access,
@@ -71,24 +70,24 @@ impl Line {
         };
         let thread = thread::Builder::new()
             .name("history-postgres".to_owned())
-            .spawn(move || far.serve(asked, &ready))
+            .spawn(move || thread_side.serve(asked, &ready))
             .map_err(|error| HistoryError::Connect {
                 place: place.clone(),
                 detail: error.to_string(),
             })?;
-        let line = Self {
+        let channel = Self {
             requests: Some(requests),
             thread: Some(thread),
             place,
         };
         match connected.recv() {
-            Ok(connected) => connected.map(|()| line),
-            Err(_) => Err(line.ended()),
+            Ok(connected) => connected.map(|()| channel),
+            Err(_) => Err(channel.ended()),
         }
     }
 
     /// Sends a request and waits for its answer.
-    pub(super) fn ask<T>(
+    pub(super) fn request<T>(
         &self,
         request: impl FnOnce(Reply<T>) -> Request,
     ) -> Result<T, HistoryError> {
@@ -100,7 +99,7 @@ impl Line {
 
     /// Runs statements without parameters.
     pub(super) fn batch(&self, sql: &'static str) -> Result<(), HistoryError> {
-        self.ask(|reply| Request::Batch { sql, reply })
+        self.request(|reply| Request::Batch { sql, reply })
     }
 
     fn ended(&self) -> HistoryError {
@@ -112,31 +111,31 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for Channel {
     fn drop(&mut self) {
         self.requests = None;
         if let Some(thread) = self.thread.take() {
-            // A panic there was answered as an error when it happened.
+            // A panic in the thread was already reported as an error.
             let _ = thread.join();
         }
     }
 }
 
-/// The far side of the line.
-struct Far {
+/// The thread's side of the channel.
+struct ServerThread {
     config: Config,
     encryption: Encryption,
     access: Access,
     place: String,
 }
 
-/// A connection, with what was prepared on it.
+/// A connection and its prepared statements.
 struct Connected {
     client: Client,
     prepared: HashMap<&'static str, Statement>,
 }
 
-impl Far {
+impl ServerThread {
     fn serve(self, asked: UnboundedReceiver<Request>, ready: &Reply<()>) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -149,7 +148,7 @@ impl Far {
                     place: self.place,
                     detail: error.to_string(),
                 };
-                // Nobody waits any more if this fails.
+                // If this fails, the caller has stopped waiting.
                 let _ = ready.send(Err(failed));
             }
         }
@@ -192,12 +191,12 @@ impl Far {
     }
 
     async fn connect(&self) -> Result<Connected, HistoryError> {
-        let client = match tokio::time::timeout(ANSWER, self.reach()).await {
+        let client = match tokio::time::timeout(ANSWER_TIMEOUT, self.connect_client()).await {
             Ok(reached) => reached.map_err(|detail| HistoryError::Connect {
                 place: self.place.clone(),
                 detail,
             })?,
-            Err(_) => return Err(self.silent()),
+            Err(_) => return Err(self.timed_out()),
         };
         let prepare = client.batch_execute(SETTINGS);
         self.bounded("open", prepare).await?;
@@ -211,8 +210,8 @@ impl Far {
         })
     }
 
-    /// A connection, as secret as the DSN wants it.
-    async fn reach(&self) -> Result<Client, String> {
+    /// Connects with the encryption that the DSN requires.
+    async fn connect_client(&self) -> Result<Client, String> {
         match &self.encryption {
             Encryption::Never => self.plain().await,
             Encryption::Required(roots) => self.encrypted(roots.as_deref()).await,
@@ -225,15 +224,15 @@ impl Far {
 
     async fn plain(&self) -> Result<Client, String> {
         let connected = self.config.connect(NoTls).await;
-        let (client, connection) = connected.map_err(|error| words(&error))?;
-        // It ends with the client; what it says is said by the statements as well.
+        let (client, connection) = connected.map_err(|error| describe(&error))?;
+        // The task ends with the client; statements report its errors too.
         tokio::spawn(async move { drop(connection.await) });
         Ok(client)
     }
 
     async fn encrypted(&self, roots: Option<&str>) -> Result<Client, String> {
         let connected = self.config.connect(Tls::new(roots)?).await;
-        let (client, connection) = connected.map_err(|error| words(&error))?;
+        let (client, connection) = connected.map_err(|error| describe(&error))?;
         tokio::spawn(async move { drop(connection.await) });
         Ok(client)
     }
@@ -243,17 +242,17 @@ impl Far {
         action: &'static str,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, HistoryError> {
-        match tokio::time::timeout(ANSWER, work).await {
-            Ok(done) => done.map_err(|error| named(&self.place, action, &error)),
-            Err(_) => Err(self.silent()),
+        match tokio::time::timeout(ANSWER_TIMEOUT, work).await {
+            Ok(done) => done.map_err(|error| convert(&self.place, action, &error)),
+            Err(_) => Err(self.timed_out()),
         }
     }
 
-    fn silent(&self) -> HistoryError {
+    fn timed_out(&self) -> HistoryError {
         HistoryError::Database {
             action: "use",
             place: self.place.clone(),
-            detail: format!("no answer for {} seconds", ANSWER.as_secs()),
+            detail: format!("no answer for {} seconds", ANSWER_TIMEOUT.as_secs()),
         }
     }
 }
@@ -288,13 +287,13 @@ impl Connected {
 }
 
 impl Request {
-    /// Whether nothing is lost if this goes over a new connection.
+    /// Reports whether the request can run on a new connection without losing work.
     fn begins(&self) -> bool {
         matches!(self, Self::Batch { sql, .. } if sql.starts_with("BEGIN"))
     }
 
     fn fail(self, error: HistoryError) {
-        // Nobody waits any more if these fail.
+        // If these fail, the caller has stopped waiting.
         match self {
             Self::Batch { reply, .. } => drop(reply.send(Err(error))),
             Self::Execute { reply, .. } => drop(reply.send(Err(error))),
