@@ -1,10 +1,11 @@
-//! How deep JSON is.
+//! Nesting depth of JSON.
 
-/// Deeper JSON is not read, as in jq: who reads it calls itself for each level.
-pub(crate) const DEEPEST: usize = 10_000;
+/// The deepest JSON that is parsed, as in jq: the parser recurses once per level.
+pub(crate) const MAX_DEPTH: usize = 10_000;
 
-/// Whether no more structures than [`DEEPEST`] are inside each other. What is not JSON is for its reader to refuse.
-pub(crate) fn is_bearable(json: &[u8]) -> bool {
+/// Reports whether at most [`MAX_DEPTH`] structures are nested. The parser rejects input that is
+/// not JSON.
+pub(crate) fn is_within_depth(json: &[u8]) -> bool {
     let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
     for byte in json {
         match (in_text, byte) {
@@ -15,7 +16,7 @@ pub(crate) fn is_bearable(json: &[u8]) -> bool {
             (false, b'}' | b']') => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return false;
         }
     }

@@ -1,20 +1,18 @@
-//! How outputs are written.
+//! The form of a filter's outputs.
 
 use std::io::{self, Write};
 
 use jaq_json::Val;
 use jaq_json::write::{Pp, write};
 
-/// How outputs are written: each on a line of its own, or on several if people are to read it.
+/// The form of outputs: each on one line, or on several for people to read.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
-    /// How structures are laid out.
     pub layout: Layout,
-    /// How texts are written.
     pub texts: Texts,
 }
 
-/// How structures are laid out.
+/// The layout of structures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// On one line, without spaces.
@@ -23,19 +21,20 @@ pub enum Layout {
     Indented,
 }
 
-/// How an output is written that is a text.
+/// The form of an output that is a string.
 #[derive(Debug, Clone, Copy)]
 pub enum Texts {
-    /// As it is.
+    /// The string itself.
     Plain,
-    /// The same as this makes of it, without what a terminal would obey, say.
+    /// The result of this function, for example without the control characters that a terminal
+    /// would obey.
     Shown(fn(&str) -> String),
     /// As JSON, in quotes.
     Quoted,
 }
 
 impl Form {
-    /// Writes one output and the end of its line, at once.
+    /// Writes one output and its line end with one call.
     pub(crate) fn write(self, value: &Val, output: &mut impl Write) -> io::Result<()> {
         let mut line = Vec::new();
         match (value, self.texts) {

@@ -1,11 +1,12 @@
-//! Filters in the language of jq, over answers as they come.
+//! Filters in the language of jq, applied to answers as they arrive.
 //!
-//! A [`Filter`] is compiled before anything is asked, and then given one JSON text after the other; what comes out goes to a writer, each
-//! output on a line. It runs in a thread of its own: a filter may go on for ever, and whoever waits for it must be able to stop waiting.
+//! A [`Filter`] is compiled before the first request and then applied to one JSON text after the
+//! other; its outputs go to a writer, each on a line. It runs in its own thread, because a filter
+//! may never end and its caller must be able to stop waiting.
 //!
 //! [`Filter::compile_confined`] runs a filter in a process whose memory is limited.
 //!
-//! There are the functions of jq but `input`, `inputs` and modules: each text is filtered alone.
+//! All functions of jq exist except `input`, `inputs` and modules: each text is filtered alone.
 
 mod depth;
 mod form;
@@ -25,35 +26,36 @@ use self::process::Remote;
 pub use self::process::{FILTER_ARGUMENT, MEMORY_LIMIT, filter_main};
 use self::program::Program;
 
-/// Room for filters that call themselves and for JSON that is deep; it costs nothing until it is used.
+/// The stack of the thread, for filters that recurse and for deep JSON; pages that are not used
+/// take no memory.
 const STACK: usize = 64 << 20;
 
-/// A filter that was compiled. Its thread ends when it is dropped, unless it is at work.
+/// A compiled filter. Its thread ends when it is dropped, unless it is running.
 pub struct Filter {
     work: mpsc::Sender<Work>,
 }
 
-/// A JSON text to be filtered, and who waits for the outcome.
+/// A JSON text to filter, and the channel for its result.
 struct Work {
     json: Vec<u8>,
     done: oneshot::Sender<Result<Flow, Problem>>,
 }
 
-/// How things go on after a text was filtered.
+/// The next step after a text was filtered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// With the next one.
+    /// Filter the next text.
     Next,
-    /// Not at all: the filter said `halt`, with this exit code.
+    /// Stop: the filter called `halt` with this exit code.
     Halt(i32),
 }
 
-/// Why a text was not filtered to the end.
+/// The reason why a text was not filtered to its end.
 #[derive(Debug)]
 pub enum Problem {
-    /// The filter failed, in its own words, or what it was given is not JSON.
+    /// The filter raised an error, or the input is not JSON.
     Failed(String),
-    /// What came out could not be written.
+    /// An output could not be written.
     Output(io::Error),
 }
 
@@ -67,7 +69,8 @@ impl fmt::Display for Problem {
 }
 
 impl Filter {
-    /// Compiles `code`; what it makes will be written to `output` in this form. Fails with words about what is wrong with the code.
+    /// Compiles `code`; outputs are written to `output` in this form. Fails with a description of
+    /// the fault in the code.
     pub fn compile(
         code: &str,
         form: Form,
@@ -81,8 +84,8 @@ impl Filter {
         )
     }
 
-    /// Like [`Filter::compile`], in a process whose memory is limited: `program` is this program, which calls
-    /// [`filter_main`] there. Outputs go to standard output.
+    /// Like [`Filter::compile`], in a process whose memory is limited: `program` is this program,
+    /// which calls [`filter_main`] there. Outputs go to standard output.
     pub fn compile_confined(program: &Path, code: &str, form: Form) -> Result<Self, String> {
         let (program, code) = (program.to_owned(), code.to_owned());
         Self::in_thread(
@@ -91,19 +94,19 @@ impl Filter {
         )
     }
 
-    /// Starts the thread that makes something of each text with what `start` gives it.
+    /// Starts the thread, which applies the result of `start` to each text.
     fn in_thread<T>(
         start: impl FnOnce() -> Result<T, String> + Send + 'static,
         mut apply: impl FnMut(&mut T, &[u8]) -> Result<Flow, Problem> + Send + 'static,
     ) -> Result<Self, String> {
         let (work, waiting) = mpsc::channel();
-        let (told, verdict) = mpsc::channel();
+        let (outcome, compiled) = mpsc::channel();
         let body = move || {
             let mut started = match start() {
                 Ok(started) => started,
-                Err(problem) => return drop(told.send(Err(problem))),
+                Err(problem) => return drop(outcome.send(Err(problem))),
             };
-            let _ = told.send(Ok(()));
+            let _ = outcome.send(Ok(()));
             while let Ok(Work { json, done }) = waiting.recv() {
                 // The caller may have stopped waiting.
                 let _ = done.send(apply(&mut started, &json));
@@ -113,18 +116,19 @@ impl Filter {
         thread
             .stack_size(STACK)
             .spawn(body)
-            .map_err(|error| format!("there is no thread for it: {error}"))?;
+            .map_err(|error| format!("cannot start a thread for it: {error}"))?;
         let broken = || Err("it cannot be compiled".to_owned());
-        verdict.recv().unwrap_or_else(|_| broken())?;
+        compiled.recv().unwrap_or_else(|_| broken())?;
         Ok(Self { work })
     }
 
-    /// Filters one JSON text; nothing comes of an empty one. All that was made of it is written when this returns.
+    /// Filters one JSON text; an empty text has no outputs. All outputs are written when this
+    /// returns.
     pub async fn apply(&self, json: Vec<u8>) -> Result<Flow, Problem> {
         let (done, wait) = oneshot::channel();
-        let gone = |_| Problem::Failed("the filter broke off".to_owned());
+        let gone = |_| Problem::Failed("the filter stopped unexpectedly".to_owned());
         let sent = self.work.send(Work { json, done });
-        sent.map_err(|_| Problem::Failed("the filter broke off".to_owned()))?;
+        sent.map_err(|_| Problem::Failed("the filter stopped unexpectedly".to_owned()))?;
         wait.await.map_err(gone)?
     }
 }
@@ -135,7 +139,7 @@ impl fmt::Debug for Filter {
     }
 }
 
-/// Writes what `program` makes of one text to `output`.
+/// Writes the outputs of `program` for one text to `output`.
 fn filter_one(
     program: &Program,
     form: Form,

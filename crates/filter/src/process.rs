@@ -1,12 +1,13 @@
-//! A filter in a process of its own, so that its memory can be limited.
+//! A filter in its own process, so that its memory can be limited.
 //!
-//! A short filter can ask for any amount of memory (`[range(1e18)]`, `"x" * 1e12`) or call itself without end, and
-//! neither can be undone inside a process: an allocation that fails, or a stack that overflows, aborts it. The program
-//! therefore starts itself with [`FILTER_ARGUMENT`], and the new process limits its memory before it reads anything.
+//! A short filter can request any amount of memory (`[range(1e18)]`, `"x" * 1e12`) or recurse
+//! without end, and a process survives neither: a failed allocation or a stack overflow aborts it.
+//! The program therefore starts itself with [`FILTER_ARGUMENT`], and the new process limits its
+//! memory before it reads anything.
 //!
-//! Both sides talk over a socket, which is standard input of the new process. A frame is its length in eight bytes, then
-//! JSON: first the filter and its form, then one text after the other; each is answered with a frame. Outputs go
-//! straight to standard output.
+//! Both processes communicate over a socket, which is standard input of the new process. A frame is
+//! its length in eight bytes, then JSON: first the filter and its form, then one text after the
+//! other; each is answered with a frame. Outputs go directly to standard output.
 
 use std::io::{self, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,17 +27,17 @@ use crate::{Flow, Form, Layout, Problem, STACK, Texts};
 /// The first argument of a process that runs a filter.
 pub const FILTER_ARGUMENT: &str = "__filter";
 
-/// The bytes a process that runs a filter may have mapped.
+/// The most bytes that a filter process may have mapped.
 pub const MEMORY_LIMIT: u64 = 1 << 30;
 
-/// The end of the program that asks.
+/// The parent's side of a filter process.
 pub(crate) struct Remote {
     child: Child,
     channel: BufReader<UnixStream>,
 }
 
 impl Remote {
-    /// Starts `program` and lets it compile `code`. Fails with words about what is wrong with the code.
+    /// Starts `program`, which compiles `code`. Fails with a description of the fault in the code.
     pub fn start(program: &Path, code: &str, form: Form) -> Result<Self, String> {
         let failed = |error: io::Error| format!("the process that runs it did not start: {error}");
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
@@ -56,7 +57,7 @@ impl Remote {
         };
         let indented = form.layout == Layout::Indented;
         let head = json!({"code": code, "indented": indented, "texts": texts}).to_string();
-        let answer = remote.ask(head.as_bytes());
+        let answer = remote.request(head.as_bytes());
         let wrong = answer.map_err(|problem| problem.to_string())?;
         match wrong.get("wrong").and_then(Value::as_str) {
             Some(wrong) => Err(wrong.to_owned()),
@@ -66,7 +67,7 @@ impl Remote {
 
     /// Filters one JSON text.
     pub fn apply(&mut self, json: &[u8]) -> Result<Flow, Problem> {
-        let answer = self.ask(json)?;
+        let answer = self.request(json)?;
         let failed = answer.get("failed").and_then(Value::as_str);
         if let Some(why) = failed {
             return Err(Problem::Failed(why.to_owned()));
@@ -81,18 +82,18 @@ impl Remote {
         Ok(number("halt").map_or(Flow::Next, Flow::Halt))
     }
 
-    fn ask(&mut self, frame: &[u8]) -> Result<Value, Problem> {
+    fn request(&mut self, frame: &[u8]) -> Result<Value, Problem> {
         let sent = send(self.channel.get_mut(), frame);
         let answer = sent.and_then(|()| receive(&mut self.channel));
         match answer {
             Ok(Some(answer)) => serde_json::from_slice(&answer)
-                .map_err(|_| Problem::Failed("the filter broke off".to_owned())),
-            Ok(None) | Err(_) => Err(Problem::Failed(self.why_gone())),
+                .map_err(|_| Problem::Failed("the filter stopped unexpectedly".to_owned())),
+            Ok(None) | Err(_) => Err(Problem::Failed(self.exit_reason())),
         }
     }
 
-    /// Why the process is gone.
-    fn why_gone(&mut self) -> String {
+    /// Describes why the process exited.
+    fn exit_reason(&mut self) -> String {
         let signal = self.child.wait().ok().and_then(|status| status.signal());
         match signal.map(Signal::try_from) {
             Some(Ok(Signal::SIGINT | Signal::SIGTERM)) => "the filter was interrupted".to_owned(),
@@ -106,14 +107,15 @@ impl Remote {
 
 impl Drop for Remote {
     fn drop(&mut self) {
-        // It has nothing to save.
+        // The process has nothing to save.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Runs the filter that the parent process sends; the program calls it when its first argument is [`FILTER_ARGUMENT`], with its
-/// memory limited to [`MEMORY_LIMIT`]. `shown` is what [`Texts::Shown`] makes of a text.
+/// Runs the filter that the parent process sends. The program calls it when its first argument is
+/// [`FILTER_ARGUMENT`], with its memory limited to [`MEMORY_LIMIT`]. `shown` is the function of
+/// [`Texts::Shown`].
 pub fn filter_main(shown: fn(&str) -> String) -> ExitCode {
     // A filter may run without end; it must not outlive the program that waits for it.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
@@ -136,9 +138,10 @@ fn serve(shown: fn(&str) -> String) -> io::Result<()> {
     };
     let head: Value = serde_json::from_slice(&head)?;
     let form = Form {
-        layout: match head["indented"] == true {
-            true => Layout::Indented,
-            false => Layout::Compact,
+        layout: if head["indented"] == true {
+            Layout::Indented
+        } else {
+            Layout::Compact
         },
         texts: match head["texts"].as_str() {
             Some("quoted") => Texts::Quoted,
@@ -175,7 +178,8 @@ fn send(channel: &mut UnixStream, frame: &[u8]) -> io::Result<()> {
     channel.write_all(frame)
 }
 
-/// The next frame; `None` at the end. The other side is this program, so its lengths are true.
+/// Receives the next frame; `None` at the end. The other side is this program, so its lengths are
+/// correct.
 fn receive(channel: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 8];
     match channel.read_exact(&mut length) {
@@ -185,8 +189,9 @@ fn receive(channel: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let length = u64::from_le_bytes(length);
     let mut frame = Vec::new();
     let read = channel.take(length).read_to_end(&mut frame)?;
-    match read as u64 == length {
-        true => Ok(Some(frame)),
-        false => Ok(None),
+    if read as u64 == length {
+        Ok(Some(frame))
+    } else {
+        Ok(None)
     }
 }

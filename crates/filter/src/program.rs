@@ -1,4 +1,4 @@
-//! A filter as jaq compiles and runs it.
+//! Compiling and running of a filter with jaq.
 
 use std::io;
 
@@ -7,12 +7,11 @@ use jaq_core::{Compiler, Ctx, Vars, compile, data};
 use jaq_json::{Map, Val, read};
 use serde_json::value::RawValue;
 
-use crate::depth::{DEEPEST, is_bearable};
+use crate::depth::{MAX_DEPTH, is_within_depth};
 use crate::{Flow, Problem};
 
 type Data = data::JustLut<Val>;
 
-/// A filter that was compiled.
 pub(crate) struct Program {
     filter: jaq_core::Filter<Data>,
     /// The value of `$ENV`.
@@ -20,19 +19,19 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Compiles `code`, or says what is wrong with it.
+    /// Compiles `code`, or describes its fault.
     pub fn compile(code: &str) -> Result<Self, String> {
         let definitions = jaq_core::defs()
             .chain(jaq_std::defs())
             .chain(jaq_json::defs())
-            .chain(ours());
+            .chain(definitions());
         let functions = jaq_core::funs()
             .chain(jaq_std::funs())
             .chain(jaq_json::funs());
         let arena = Arena::default();
         let file = File { code, path: () };
         let modules = Loader::new(definitions).load(&arena, file);
-        let modules = modules.map_err(|errors| first(errors, |it| misread(code, it)))?;
+        let modules = modules.map_err(|errors| first(errors, |it| syntax_error(code, it)))?;
         let filter = Compiler::default()
             .with_global_vars(["$ENV"])
             .with_funs(functions)
@@ -44,7 +43,7 @@ impl Program {
         })
     }
 
-    /// Gives each output of a JSON text to `write`.
+    /// Passes each output of a JSON text to `write`.
     pub fn run(
         &self,
         json: &[u8],
@@ -61,7 +60,7 @@ impl Program {
                 Ok(output) => output,
                 Err(thrown) => {
                     return match thrown.get_err() {
-                        Ok(error) => Err(Problem::Failed(words(error))),
+                        Ok(error) => Err(Problem::Failed(describe(error))),
                         Err(other) => match other.get_halt() {
                             Ok(code) => Ok(Flow::Halt(code)),
                             Err(_) => Err(Problem::Failed("break without its label".to_owned())),
@@ -75,30 +74,30 @@ impl Program {
     }
 }
 
-/// Reads strict JSON: jaq also takes comments, behind which the depth could hide.
+/// Parses strict JSON: jaq also accepts comments, in which depth could hide.
 fn parse(json: &[u8]) -> Result<Val, String> {
     let strict: Result<&RawValue, _> = serde_json::from_slice(json);
     strict.map_err(|error| format!("the answer is not JSON: {error}"))?;
-    if !is_bearable(json) {
-        return Err(format!("the answer is more than {DEEPEST} levels deep"));
+    if !is_within_depth(json) {
+        return Err(format!("the answer is more than {MAX_DEPTH} levels deep"));
     }
     read::parse_single(json).map_err(|error| format!("the answer is not JSON: {error}"))
 }
 
-/// What jq has and jaq keeps elsewhere.
-fn ours() -> Vec<load::parse::Def<&'static str>> {
+/// Functions that jq has and jaq defines elsewhere.
+fn definitions() -> Vec<load::parse::Def<&'static str>> {
     load::parse(include_str!("definitions.jq"), |parser| parser.defs()).unwrap_or_default()
 }
 
-/// An error in words; a text that was thrown is one already.
-fn words(error: jaq_json::Error) -> String {
+/// Describes an error; a string that the filter raised is its own description.
+fn describe(error: jaq_json::Error) -> String {
     match error.into_val() {
         Val::TStr(text) => String::from_utf8_lossy(&text).into_owned(),
         value => value.to_string(),
     }
 }
 
-/// The variables of the environment that are text.
+/// Returns the environment variables that are valid text.
 fn environment() -> Val {
     let variables = std::env::vars_os();
     let texts = variables
@@ -109,16 +108,19 @@ fn environment() -> Val {
     Val::obj(members)
 }
 
-/// What the first of several errors says.
-fn first<S, E>(errors: load::Errors<S, (), E>, say: impl FnOnce(E) -> String) -> String {
+/// Describes the first of several errors.
+fn first<S, E>(errors: load::Errors<S, (), E>, describe: impl FnOnce(E) -> String) -> String {
     let error = errors.into_iter().next();
-    error.map_or_else(|| "it cannot be read".to_owned(), |(_, error)| say(error))
+    error.map_or_else(
+        || "it cannot be read".to_owned(),
+        |(_, error)| describe(error),
+    )
 }
 
-/// What was expected in `code`, and where.
-fn misread(code: &str, error: load::Error<&str>) -> String {
+/// Describes what was expected in `code`, and where.
+fn syntax_error(code: &str, error: load::Error<&str>) -> String {
     let wanted = match error {
-        load::Error::Io(_) => return "modules are not there".to_owned(),
+        load::Error::Io(_) => return "modules are not supported".to_owned(),
         load::Error::Lex(errors) => errors
             .first()
             .map(|(wanted, found)| (wanted.as_str(), *found)),
@@ -144,13 +146,13 @@ fn misread(code: &str, error: load::Error<&str>) -> String {
     }
 }
 
-/// What a filter names that there is not.
+/// Names the functions or variables that do not exist.
 fn undefined(errors: Vec<compile::Error<&str>>) -> String {
     match errors.first() {
         Some((name, compile::Undefined::Filter(arity))) => {
-            format!("there is no function {name}/{arity}")
+            format!("unknown function {name}/{arity}")
         }
-        Some((name, what)) => format!("there is no {} {name}", what.as_str()),
+        Some((name, what)) => format!("unknown {} {name}", what.as_str()),
         None => "it cannot be compiled".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! What comes out of filters.
+//! Outputs of filters.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{self, Write};
@@ -127,16 +127,16 @@ async fn people_and_programs_may_have_other_forms() {
 #[tokio::test]
 async fn what_is_wrong_with_a_filter_is_said() {
     for (code, words) in [
-        (".a | foo", "no function foo/0"),
-        ("map(.a; .b)", "no function map/2"),
-        ("$x", "no variable $x"),
+        (".a | foo", "unknown function foo/0"),
+        ("map(.a; .b)", "unknown function map/2"),
+        ("$x", "unknown variable $x"),
         ("(.a", "closing parenthesis"),
         (".a | }", "token is expected at character 6"),
         (".a |", "missing at its end"),
         ("", "missing at its end"),
         ("\u{e9} | &", "character 1"),
         ("import \"x\" as x; .", "modules"),
-        ("input", "no function input/0"),
+        ("input", "unknown function input/0"),
     ] {
         let said = Filter::compile(code, PLAIN, io::sink()).unwrap_err();
         assert!(said.contains(words), "{code}: {said}");

@@ -1,4 +1,4 @@
-//! What each `chat.api_type` stands for: the protocol, the names of its key and address.
+//! The values of `chat.api_type`: their protocols and the names of their keys and base URLs.
 
 use crate::error::ProfileError;
 
@@ -8,16 +8,16 @@ pub(crate) struct ApiType {
     pub name: &'static str,
     /// The protocol, as models name it.
     pub api: &'static str,
-    /// The provider whose catalogue is looked at.
+    /// The provider whose catalogue is used.
     pub provider: &'static str,
-    /// Names under `api.api_keys`, the first one winning.
+    /// Names under `api.api_keys`; the first one that is set counts.
     pub keys: &'static [&'static str],
-    /// Names under `api.base_urls`, likewise.
+    /// Names under `api.base_urls`; the first one that is set counts.
     pub base_urls: &'static [&'static str],
     pub default_base_url: Option<&'static str>,
     /// Names under `api.allow_http` and `api.allow_local_networks`.
     pub permissions: &'static [&'static str],
-    /// Variables that hold a key when nothing else does.
+    /// Environment variables for a key, used if no setting has one.
     pub variables: &'static [&'static str],
 }
 
@@ -115,8 +115,8 @@ const GEMINI: ApiType = ApiType {
     variables: &["GEMINI_API_KEY"],
 };
 
-/// Those that can be asked.
-pub(crate) const SPOKEN: [ApiType; 8] = [
+/// The supported kinds of API.
+pub(crate) const SUPPORTED: [ApiType; 8] = [
     OPENAI,
     OPEN_RESPONSES,
     OPENAI_RESPONSES,
@@ -132,7 +132,7 @@ pub(crate) const OFFLINE: &str = "offline";
 
 impl ApiType {
     pub fn of(name: &str) -> Result<Self, ProfileError> {
-        if let Some(known) = SPOKEN.iter().find(|known| known.name == name) {
+        if let Some(known) = SUPPORTED.iter().find(|known| known.name == name) {
             return Ok(*known);
         }
         let api_type = name.to_owned();
@@ -149,7 +149,7 @@ impl ApiType {
         Err(ProfileError::UnsupportedApiType { api_type, instead })
     }
 
-    /// The variable to advise for a key.
+    /// Returns the variable that an error recommends for a key.
     pub fn advised_variables(&self) -> String {
         let pinocchio = match self.keys.last() {
             Some(key) if ["openai-api-key", "gemini-api-key"].contains(key) => Some(*key),
@@ -165,9 +165,10 @@ impl ApiType {
             .into_iter()
             .chain(self.variables.iter().map(|name| (*name).to_owned()))
             .collect();
-        match names.is_empty() {
-            true => "nothing (there is no variable for it)".to_owned(),
-            false => names.join(" or "),
+        if names.is_empty() {
+            "nothing (there is no variable for it)".to_owned()
+        } else {
+            names.join(" or ")
         }
     }
 }

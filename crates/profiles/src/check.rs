@@ -1,27 +1,26 @@
-//! Checks inference settings against the table and makes each value what it must be.
+//! Checks inference settings against the table and converts each value to its type.
 
-use pinion_yaml::{Entry, Kind as NodeKind, Node, Problem};
+use pinion_yaml::{Entry, Node, NodeKind, Problem};
 use serde_json::{Map, Number, Value};
 
-use crate::keys::{FREE_SECTIONS, KEYS, Key, Kind, SECTIONS};
+use crate::keys::{FREE_SECTIONS, KEYS, Key, SECTIONS, SettingKind};
 use crate::tree::Tree;
 use pinion_spelling::nearest;
 
-/// What becomes of settings nobody knows.
+/// The treatment of unknown settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unknown {
-    /// They are mistakes.
+    /// They are errors.
     Refused,
-    /// They are kept and told about.
+    /// They are stored and reported.
     Kept,
 }
 
-/// What was found on the way.
+/// The results of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// Mistakes.
     pub problems: Vec<Problem>,
-    /// Settings nobody knows, which were kept.
+    /// Unknown settings that were stored.
     pub remarks: Vec<Problem>,
 }
 
@@ -34,7 +33,7 @@ impl Findings {
     }
 }
 
-/// The settings of a node; whatever is wrong is left out and added to `findings`.
+/// Returns the settings of a node; invalid ones are left out and added to `findings`.
 pub(crate) fn settings(node: &Node, unknown: Unknown, findings: &mut Findings) -> Tree {
     let mut checked = Map::new();
     let sections = match node.members("inference_settings") {
@@ -59,7 +58,7 @@ pub(crate) fn settings(node: &Node, unknown: Unknown, findings: &mut Findings) -
             name if FREE_SECTIONS.contains(&name) => entry.value.to_value(),
             name if SECTIONS.contains(&name) => members(&[name], &entry.value, unknown, findings),
             _ => {
-                let words = unknown_words("inference_settings", name, SECTIONS.into_iter());
+                let words = describe_unknown("inference_settings", name, SECTIONS.into_iter());
                 findings.unknown(unknown, entry.at.problem(words));
                 entry.value.to_value()
             }
@@ -71,7 +70,7 @@ pub(crate) fn settings(node: &Node, unknown: Unknown, findings: &mut Findings) -
     Tree::new(checked)
 }
 
-/// One section, or a mapping inside one.
+/// Checks one section, or a mapping inside one.
 fn members(at: &[&str], node: &Node, unknown: Unknown, findings: &mut Findings) -> Value {
     let entries = match node.members(&at.join(".")) {
         Ok(entries) => entries,
@@ -98,7 +97,7 @@ fn members(at: &[&str], node: &Node, unknown: Unknown, findings: &mut Findings) 
         } else {
             let known = KEYS.iter().filter(|key| key.path.starts_with(at));
             let known = known.filter_map(|key| key.path.get(at.len()).copied());
-            let words = unknown_words(&at.join("."), &entry.key, known);
+            let words = describe_unknown(&at.join("."), &entry.key, known);
             findings.unknown(unknown, entry.at.problem(words));
             entry.value.to_value()
         };
@@ -109,13 +108,13 @@ fn members(at: &[&str], node: &Node, unknown: Unknown, findings: &mut Findings) 
     Value::Object(checked)
 }
 
-/// Keys, addresses and what may be reached, by provider.
+/// Checks keys, base URLs and network permissions, by provider.
 fn api(entry: &Entry, unknown: Unknown, findings: &mut Findings) -> Value {
-    const PARTS: [(&str, &str, Kind); 4] = [
-        ("api_keys", "-api-key", Kind::Secret),
-        ("base_urls", "-base-url", Kind::Text),
-        ("allow_http", "", Kind::Switch),
-        ("allow_local_networks", "", Kind::Switch),
+    const PARTS: [(&str, &str, SettingKind); 4] = [
+        ("api_keys", "-api-key", SettingKind::Secret),
+        ("base_urls", "-base-url", SettingKind::Text),
+        ("allow_http", "", SettingKind::Switch),
+        ("allow_local_networks", "", SettingKind::Switch),
     ];
     let entries = match entry.value.members("api") {
         Ok(entries) => entries,
@@ -128,7 +127,7 @@ fn api(entry: &Entry, unknown: Unknown, findings: &mut Findings) -> Value {
     for part in entries {
         let Some((name, ending, kind)) = PARTS.iter().find(|(name, ..)| *name == part.key) else {
             let names = PARTS.iter().map(|(name, ..)| *name);
-            let words = unknown_words("api", &part.key, names);
+            let words = describe_unknown("api", &part.key, names);
             findings.unknown(unknown, part.at.problem(words));
             continue;
         };
@@ -162,8 +161,8 @@ fn api(entry: &Entry, unknown: Unknown, findings: &mut Findings) -> Value {
     Value::Object(checked)
 }
 
-/// `name` is unknown in `within`; what is meant, perhaps.
-pub(crate) fn unknown_words<'a>(
+/// Describes an unknown `name` in `within`, with the name that was probably meant.
+pub(crate) fn describe_unknown<'a>(
     within: &str,
     name: &str,
     known: impl Iterator<Item = &'a str>,
@@ -174,8 +173,8 @@ pub(crate) fn unknown_words<'a>(
     }
 }
 
-/// The value as its kind; null stays null and means that nothing is said.
-pub(crate) fn coerce(what: &str, kind: Kind, node: &Node) -> Result<Value, Problem> {
+/// Converts a value to its type; null stays null and means that the setting is absent.
+pub(crate) fn coerce(what: &str, kind: SettingKind, node: &Node) -> Result<Value, Problem> {
     if matches!(node.kind, NodeKind::Null) {
         return Ok(Value::Null);
     }
@@ -184,11 +183,11 @@ pub(crate) fn coerce(what: &str, kind: Kind, node: &Node) -> Result<Value, Probl
         _ => None,
     };
     match kind {
-        Kind::Text | Kind::Secret => node.text(what).map(Value::String),
-        Kind::Integer => whole(node)
+        SettingKind::Text | SettingKind::Secret => node.text(what).map(Value::String),
+        SettingKind::Integer => whole(node)
             .map(Value::from)
             .ok_or_else(|| node.not(what, "a whole number")),
-        Kind::Number => match &node.kind {
+        SettingKind::Number => match &node.kind {
             NodeKind::Number(number) => Ok(Value::Number(number.clone())),
             _ => text
                 .and_then(|text| text.parse().ok())
@@ -196,20 +195,20 @@ pub(crate) fn coerce(what: &str, kind: Kind, node: &Node) -> Result<Value, Probl
                 .map(Value::Number)
                 .ok_or_else(|| node.not(what, "a number")),
         },
-        Kind::Switch => match (&node.kind, text.map(str::to_ascii_lowercase).as_deref()) {
+        SettingKind::Switch => match (&node.kind, text.map(str::to_ascii_lowercase).as_deref()) {
             (NodeKind::Bool(yes), _) => Ok(Value::Bool(*yes)),
             (_, Some("true" | "on" | "yes" | "1")) => Ok(Value::Bool(true)),
             (_, Some("false" | "off" | "no" | "0")) => Ok(Value::Bool(false)),
             _ => Err(node.not(what, "true or false")),
         },
-        Kind::Texts => match &node.kind {
+        SettingKind::Texts => match &node.kind {
             NodeKind::List(items) => {
                 let texts = items.iter().map(|item| item.text(what).map(Value::String));
                 texts.collect::<Result<_, _>>().map(Value::Array)
             }
             _ => Ok(Value::Array(vec![Value::String(node.text(what)?)])),
         },
-        Kind::Integers => {
+        SettingKind::Integers => {
             let mut values = Map::new();
             for entry in node.members(what)? {
                 let Some(number) = whole(&entry.value) else {
@@ -219,17 +218,18 @@ pub(crate) fn coerce(what: &str, kind: Kind, node: &Node) -> Result<Value, Probl
             }
             Ok(Value::Object(values))
         }
-        Kind::Choice(choices) => {
+        SettingKind::Choice(choices) => {
             let word = node.text(what)?.trim().to_owned();
-            match choices.contains(&word.as_str()) {
-                true => Ok(Value::String(word)),
-                false => Err(node.at.problem(format!(
+            if choices.contains(&word.as_str()) {
+                Ok(Value::String(word))
+            } else {
+                Err(node.at.problem(format!(
                     "{what} must be one of {}, and this is \"{word}\"",
                     choices.join(", ")
-                ))),
+                )))
             }
         }
-        Kind::Free => Ok(node.to_value()),
+        SettingKind::Free => Ok(node.to_value()),
     }
 }
 

@@ -1,48 +1,50 @@
-//! All documents together: read in order, later ones on top, those of an untrusted project left out.
+//! All configuration documents: read in order, later ones override earlier ones, those of untrusted
+//! projects are left out.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::document::{self, Document};
 use crate::error::{Notice, ProfileError};
-use crate::places::{Place, PlaceKind, Surroundings, expand, git_root, places};
+use crate::locations::{
+    DocumentLocation, DocumentOwner, HostContext, document_locations, expand, git_root,
+};
 use crate::profile::Profile;
 use crate::slug::Slug;
-use crate::source::LARGEST;
+use crate::source::MAX_BYTES;
 
-/// A name that documents had long ago.
+/// An old name of documents, which is rejected.
 const REFUSED: &str = ".pinocchio-profile.yml";
 
-/// What all documents say together.
+/// The merged content of all documents.
 #[derive(Debug, Default)]
 pub struct Config {
     /// Directories of commands as written, with the directory of the document that names them.
     pub repositories: Vec<(PathBuf, String)>,
-    /// The profile to use when nobody asks for another.
+    /// The default profile.
     pub active: Option<Slug>,
     /// Sources of registries, with the directory of the document that names them.
     pub registries: Option<(PathBuf, Vec<String>)>,
     /// Inline profiles, in the order of their first mention.
     pub profiles: Vec<Profile>,
-    /// Every place that was looked at.
-    pub documents: Vec<(Place, DocumentState)>,
-    /// What was left out.
+    /// Every location that was checked.
+    pub documents: Vec<(DocumentLocation, DocumentState)>,
     pub notices: Vec<Notice>,
 }
 
-/// What became of a place.
+/// The state of a document's location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentState {
-    /// A document was read.
+    /// The document was read.
     Read,
-    /// There is none.
+    /// The file does not exist.
     Missing,
-    /// There is one, and its project is not trusted.
+    /// The file exists, but its project is not trusted.
     Untrusted,
 }
 
 impl DocumentState {
-    /// A stable word for programs.
+    /// Returns a stable word for programs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -53,21 +55,18 @@ impl DocumentState {
 }
 
 impl Config {
-    /// Reads every document; the first broken one is an error.
-    pub fn load(
-        surroundings: &Surroundings<'_>,
-        explicit: Option<&Path>,
-    ) -> Result<Self, ProfileError> {
+    /// Reads every document; fails at the first invalid one.
+    pub fn load(host: &HostContext<'_>, explicit: Option<&Path>) -> Result<Self, ProfileError> {
         let mut config = Self::default();
-        for place in places(surroundings, explicit) {
-            let state = config.take(&place, surroundings)?;
-            config.documents.push((place, state));
+        for location in document_locations(host, explicit) {
+            let state = config.take(&location, host)?;
+            config.documents.push((location, state));
         }
         let kept_out: Vec<String> = config
             .documents
             .iter()
             .filter(|(_, state)| *state == DocumentState::Untrusted)
-            .map(|(place, _)| place.path.display().to_string())
+            .map(|(location, _)| location.path.display().to_string())
             .collect();
         if !kept_out.is_empty() {
             config.notices.push(Notice::new(
@@ -78,10 +77,10 @@ impl Config {
                 ),
             ));
         }
-        let root = git_root(surroundings.cwd);
+        let root = git_root(host.cwd);
         let mut directories: Vec<&Path> = root.as_deref().into_iter().collect();
-        if !directories.contains(&surroundings.cwd) {
-            directories.push(surroundings.cwd);
+        if !directories.contains(&host.cwd) {
+            directories.push(host.cwd);
         }
         for directory in directories {
             let path = directory.join(REFUSED);
@@ -95,29 +94,33 @@ impl Config {
 
     fn take(
         &mut self,
-        place: &Place,
-        surroundings: &Surroundings<'_>,
+        location: &DocumentLocation,
+        host: &HostContext<'_>,
     ) -> Result<DocumentState, ProfileError> {
-        let explicit = place.kind == PlaceKind::Explicit;
-        if let PlaceKind::Project(directory) = &place.kind
-            && !(surroundings.trusts)(directory)
+        let explicit = location.kind == DocumentOwner::Explicit;
+        if let DocumentOwner::Project(directory) = &location.kind
+            && !(host.trusts)(directory)
         {
-            // Not even read: what it says has no effect, not even by being broken.
-            return Ok(match std::fs::symlink_metadata(&place.path) {
+            // The file is not read, so that it has no effect even if it is invalid.
+            return Ok(match std::fs::symlink_metadata(&location.path) {
                 Ok(_) => DocumentState::Untrusted,
                 Err(_) => DocumentState::Missing,
             });
         }
-        if place.path.file_name().is_some_and(|name| name == REFUSED) {
+        if location
+            .path
+            .file_name()
+            .is_some_and(|name| name == REFUSED)
+        {
             return Err(ProfileError::RefusedName {
-                path: place.path.clone(),
+                path: location.path.clone(),
             });
         }
-        // The user may name `<(command)`; other places are looked at without being asked for.
+        // The user may name `<(command)`; other locations must be regular files.
         let bytes = if explicit {
-            pinion_files::read_named(&place.path, LARGEST)
+            pinion_files::read_named(&location.path, MAX_BYTES)
         } else {
-            pinion_files::read(&place.path, LARGEST)
+            pinion_files::read(&location.path, MAX_BYTES)
         };
         let text = bytes.and_then(|bytes| {
             String::from_utf8(bytes)
@@ -126,30 +129,31 @@ impl Config {
         let text = match text {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return match explicit {
-                    true => Err(ProfileError::ConfigNotFound {
-                        path: place.path.clone(),
-                    }),
-                    false => Ok(DocumentState::Missing),
+                return if explicit {
+                    Err(ProfileError::ConfigNotFound {
+                        path: location.path.clone(),
+                    })
+                } else {
+                    Ok(DocumentState::Missing)
                 };
             }
-            // A file where a directory of the path should be is no configuration either.
+            // A file in the location of a parent directory means that there is no configuration.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory && !explicit => {
                 return Ok(DocumentState::Missing);
             }
             Err(error) => {
                 return Err(ProfileError::Unreadable {
                     what: "configuration",
-                    path: place.path.clone(),
+                    path: location.path.clone(),
                     reason: error.to_string(),
                 });
             }
         };
         let document = document::read(&text).map_err(|problems| ProfileError::Document {
-            origin: place.path.display().to_string(),
+            origin: location.path.display().to_string(),
             problems,
         })?;
-        let directory = place.path.parent().unwrap_or(Path::new("/"));
+        let directory = location.path.parent().unwrap_or(Path::new("/"));
         self.overlay(document, directory);
         Ok(DocumentState::Read)
     }
@@ -183,23 +187,24 @@ impl Config {
         }
     }
 
-    /// The directories of commands that exist, variables and `~` expanded.
-    pub fn repository_directories(&self, surroundings: &Surroundings<'_>) -> Vec<PathBuf> {
+    /// Returns the existing directories of commands, with variables and `~` expanded.
+    pub fn repository_directories(&self, host: &HostContext<'_>) -> Vec<PathBuf> {
         let directories = self.repositories.iter().map(|(base, text)| {
-            let text = expand(text, surroundings);
-            surroundings.path(&text, base)
+            let text = expand(text, host);
+            host.path(&text, base)
         });
         directories.filter(|path| path.is_dir()).collect()
     }
 }
 
-/// The directories of commands the documents name. A broken document hides them and is told about.
+/// Returns the directories of commands in the documents. An invalid document hides them and adds a
+/// notice.
 pub fn repositories(
-    surroundings: &Surroundings<'_>,
+    host: &HostContext<'_>,
     explicit: Option<&Path>,
 ) -> (Vec<PathBuf>, Vec<Notice>) {
-    match Config::load(surroundings, explicit) {
-        Ok(config) => (config.repository_directories(surroundings), config.notices),
+    match Config::load(host, explicit) {
+        Ok(config) => (config.repository_directories(host), config.notices),
         Err(error) => {
             let words = format!("{error}; the repositories of the configuration are left out");
             (Vec::new(), vec![Notice::new(error.code(), words)])

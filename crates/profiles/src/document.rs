@@ -1,12 +1,12 @@
-//! One configuration document: three keys, and advice for those it had long ago.
+//! One configuration document: three keys, and advice about old ones.
 
 use pinion_yaml::{Entry, Node, Problem};
 
-use crate::check::{Findings, unknown_words};
-use crate::profile::{self, Home, ProfilePart, slug_at};
+use crate::check::{Findings, describe_unknown};
+use crate::profile::{self, ProfileFormat, ProfilePart, slug_at};
 use crate::slug::Slug;
 
-/// What a document says.
+/// The content of a document.
 #[derive(Debug, Default)]
 pub(crate) struct Document {
     pub repositories: Vec<String>,
@@ -15,7 +15,7 @@ pub(crate) struct Document {
     pub profiles: Vec<(Slug, ProfilePart)>,
 }
 
-/// Reads a document; every mistake is told, not only the first.
+/// Parses a document; returns every error, not only the first.
 pub(crate) fn read(text: &str) -> Result<Document, Vec<Problem>> {
     let node = pinion_yaml::parse(text).map_err(|problem| vec![problem])?;
     let mut document = Document::default();
@@ -30,13 +30,12 @@ pub(crate) fn read(text: &str) -> Result<Document, Vec<Problem>> {
         }
         Err(problem) => findings.problems.push(problem),
     }
-    match findings.problems.is_empty() {
-        true => Ok(document),
-        false => {
-            let mut problems = findings.problems;
-            problems.sort_by_key(|problem| (problem.line, problem.column));
-            Err(problems)
-        }
+    if findings.problems.is_empty() {
+        Ok(document)
+    } else {
+        let mut problems = findings.problems;
+        problems.sort_by_key(|problem| (problem.line, problem.column));
+        Err(problems)
     }
 }
 
@@ -49,7 +48,7 @@ fn member(document: &mut Document, entry: &Entry, findings: &mut Findings) -> Re
                         document.repositories = texts(&entry.value, "app.repositories")?;
                     }
                     other => {
-                        let words = unknown_words("app", other, ["repositories"].into_iter());
+                        let words = describe_unknown("app", other, ["repositories"].into_iter());
                         findings.problems.push(entry.at.problem(words));
                     }
                 }
@@ -67,7 +66,7 @@ fn member(document: &mut Document, entry: &Entry, findings: &mut Findings) -> Re
                     }
                     other => {
                         let known = ["active", "registries"].into_iter();
-                        let words = unknown_words("profile", other, known);
+                        let words = describe_unknown("profile", other, known);
                         findings.problems.push(entry.at.problem(words));
                     }
                 }
@@ -83,7 +82,7 @@ fn member(document: &mut Document, entry: &Entry, findings: &mut Findings) -> Re
                     }
                 };
                 let named = format!("profiles.{slug}");
-                let part = profile::read(&entry.value, &named, Home::Document, findings);
+                let part = profile::read(&entry.value, &named, ProfileFormat::Document, findings);
                 document.profiles.push((slug, part));
             }
         }
@@ -97,7 +96,7 @@ fn texts(node: &Node, what: &str) -> Result<Vec<String>, Problem> {
     items.map(|item| item.text(what)).collect()
 }
 
-/// What to write instead of a top-level key nobody knows.
+/// Returns advice about an unknown top-level key.
 fn advice(key: &str) -> String {
     let section = |section: &str| {
         format!(
@@ -118,7 +117,7 @@ fn advice(key: &str) -> String {
         "claude-chat" => section("claude (keys and addresses: inference_settings.api)"),
         "gemini-chat" => section("gemini (keys and addresses: inference_settings.api)"),
         other => {
-            let words = unknown_words(
+            let words = describe_unknown(
                 "a configuration document",
                 other,
                 ["app", "profile", "profiles"].into_iter(),

@@ -1,4 +1,4 @@
-//! From settings to a model that can be asked: which protocol, where, with which key.
+//! The choice of a model from settings: its protocol, server and key.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,41 +14,38 @@ use serde_json::json;
 
 use crate::api_type::{ApiType, OFFLINE};
 use crate::error::{Notice, ProfileError};
-use crate::places::Surroundings;
+use crate::locations::HostContext;
 use crate::resolve::Resolved;
 use crate::tuning::{self, Tuning};
 use crate::unnamed::{self, Unnamed};
 use crate::{oauth, outbound};
 
-/// Tokens that fit into a model nobody knows.
+/// The context window of an unknown model, in tokens.
 const CONTEXT_WINDOW: u64 = 128_000;
 
-/// A model and everything needed to ask it.
+/// A model and everything needed to send requests to it.
 #[derive(Debug, Clone)]
 pub struct Chosen {
-    /// Who is asked.
     pub model: Arc<Model>,
-    /// What lets us ask.
     pub access: Access,
-    /// How hard it thinks.
     pub thinking: ThinkingLevel,
-    /// How it is asked.
+    /// Options of its requests.
     pub tuning: Arc<Tuning>,
-    /// For stderr: what cannot be done as it was asked.
+    /// Settings that have no effect, for stderr.
     pub notices: Vec<Notice>,
 }
 
-/// What lets us ask.
+/// The credentials of requests.
 #[derive(Debug, Clone)]
 pub enum Access {
-    /// These.
     Given(Authorization),
-    /// What pinion's own registry has for the model, looked up for each request.
+    /// Credentials from pinion's own registry, looked up for each request.
     Registry,
 }
 
 impl Chosen {
-    /// The key and the headers of a request. `registry` is the one the model was chosen with.
+    /// Returns the key and the headers of a request. `registry` is the one the model was chosen
+    /// with.
     pub fn authorize(
         &self,
         registry: &Registry,
@@ -65,7 +62,7 @@ impl Chosen {
         }
     }
 
-    /// The keys that are known now, so that they can be masked.
+    /// Returns the known keys, so that they can be masked.
     pub fn known_keys(&self) -> Vec<Secret> {
         match &self.access {
             Access::Given(given) => {
@@ -76,7 +73,7 @@ impl Chosen {
         }
     }
 
-    /// Who answers: `inner`, asked as the settings say.
+    /// Returns a provider that passes requests to `inner` with the settings applied.
     pub fn provider(&self, inner: Arc<dyn Provider>) -> Arc<dyn Provider> {
         Arc::new(Tuned {
             inner,
@@ -84,13 +81,13 @@ impl Chosen {
         })
     }
 
-    /// Puts what the settings say into a request.
+    /// Applies the settings to a request.
     pub fn tune(&self, options: &mut RequestOptions) {
         self.tuning.apply(options);
     }
 }
 
-/// Asks somebody else, the way the settings say.
+/// A provider that applies the settings and passes requests on.
 struct Tuned {
     inner: Arc<dyn Provider>,
     tuning: Arc<Tuning>,
@@ -103,11 +100,12 @@ impl Provider for Tuned {
     }
 }
 
-/// The model that settings choose. `registry` is pinion's own, for its catalogue and its keys.
+/// Returns the model that the settings choose. `registry` is pinion's own, for its catalogue and
+/// its keys.
 pub fn engine(
     resolved: &Resolved,
     registry: &Registry,
-    surroundings: &Surroundings<'_>,
+    host: &HostContext<'_>,
     if_unnamed: Unnamed<'_>,
     now: SystemTime,
 ) -> Result<Chosen, ProfileError> {
@@ -115,9 +113,10 @@ pub fn engine(
     let name = settings.chat.engine.as_deref().unwrap_or_default().trim();
     let api_type = settings.chat.api_type.as_deref().unwrap_or_default().trim();
     if api_type == OFFLINE {
-        let id = match resolved.is_given(&["chat", "engine"]) {
-            true => name.strip_prefix("offline/").unwrap_or(name),
-            false => "demo",
+        let id = if resolved.is_given(&["chat", "engine"]) {
+            name.strip_prefix("offline/").unwrap_or(name)
+        } else {
+            "demo"
         };
         return of_registry(resolved, registry, OFFLINE, id);
     }
@@ -125,20 +124,21 @@ pub fn engine(
         return of_registry(resolved, registry, provider, id);
     }
     let api_type = ApiType::of(api_type)?;
-    match of_api_type(resolved, registry, surroundings, &api_type, name, now)? {
+    match of_api_type(resolved, registry, host, &api_type, name, now)? {
         Some(chosen) => Ok(chosen),
         None if unnamed::names_nothing(resolved) => {
-            unnamed::choose(resolved, registry, surroundings, if_unnamed, now)
+            unnamed::choose(resolved, registry, host, if_unnamed, now)
         }
         None => Err(missing_key(registry, &api_type, name)),
     }
 }
 
-/// The model `id` over this kind of API, at the server and with the key of the settings. `None` without a key.
+/// Returns the model `id` of this kind of API, with the server and key of the settings. `None`
+/// without a key.
 pub(crate) fn of_api_type(
     resolved: &Resolved,
     registry: &Registry,
-    surroundings: &Surroundings<'_>,
+    host: &HostContext<'_>,
     api_type: &ApiType,
     id: &str,
     now: SystemTime,
@@ -147,7 +147,7 @@ pub(crate) fn of_api_type(
     let address = address(resolved, api_type)?;
     let access = match bearer {
         Some(token) => Some(Access::Given(with_token(api_type, token))),
-        None => access(resolved, registry, surroundings, api_type, &address),
+        None => access(resolved, registry, host, api_type, &address),
     };
     let Some(access) = access else {
         return Ok(None);
@@ -167,8 +167,8 @@ pub(crate) fn missing_key(registry: &Registry, api_type: &ApiType, id: &str) -> 
     }
 }
 
-/// The model that `--model` names, asked as the settings require. The name overrides the engine, the kind of API and the
-/// server of every profile.
+/// Returns the model that `--model` names, with the settings applied. The name overrides the
+/// engine, the kind of API and the server of every profile.
 pub fn named_engine(
     resolved: &Resolved,
     registry: &Registry,
@@ -189,7 +189,7 @@ pub fn named_engine(
     Ok(chosen)
 }
 
-/// The settings as they concern `model`.
+/// Applies the settings to `model`.
 fn finish(resolved: &Resolved, mut model: Model, access: Access) -> Result<Chosen, ProfileError> {
     if resolved.settings.openai.stream_include_usage == Some(false) {
         let compat = model.compat.get_or_insert_default();
@@ -205,7 +205,7 @@ fn finish(resolved: &Resolved, mut model: Model, access: Access) -> Result<Chose
     })
 }
 
-/// A model of pinion's own registry, with its own key.
+/// Returns a model of pinion's own registry, with its own key.
 pub(crate) fn of_registry(
     resolved: &Resolved,
     registry: &Registry,
@@ -237,7 +237,8 @@ fn check_key(registry: &Registry, model: &Model) -> Result<(), ProfileError> {
     })
 }
 
-/// `provider/id` or `cassette:FILE`, where nothing says that another server is meant.
+/// Returns the provider and id of `provider/id` or `cassette:FILE`, unless the settings name
+/// another server.
 fn own_name<'a>(
     resolved: &Resolved,
     registry: &Registry,
@@ -253,10 +254,10 @@ fn own_name<'a>(
     (known && (provider == OFFLINE || !elsewhere)).then_some((provider, id))
 }
 
-/// Where requests go.
+/// The server of requests.
 struct Address {
     url: String,
-    /// It is the one everybody uses, to which every key of the user may go.
+    /// It is the provider's usual server, which may receive every key of the user.
     usual: bool,
 }
 
@@ -293,18 +294,18 @@ fn address(resolved: &Resolved, api_type: &ApiType) -> Result<Address, ProfileEr
     Ok(Address { url, usual })
 }
 
-/// The first key there is: of the settings, of the usual variables, of pinion's own files.
+/// Returns the first key found: in the settings, the usual variables, pinion's own files.
 fn access(
     resolved: &Resolved,
     registry: &Registry,
-    surroundings: &Surroundings<'_>,
+    host: &HostContext<'_>,
     api_type: &ApiType,
     address: &Address,
 ) -> Option<Access> {
     if let Some(key) = static_key(resolved, api_type) {
         return Some(with_key(key));
     }
-    let variable = |name: &&str| surroundings.variable(name);
+    let variable = |name: &&str| host.variable(name);
     if let Some(key) = api_type.variables.iter().find_map(variable) {
         return Some(with_key(Secret::from(key)));
     }
@@ -327,7 +328,7 @@ pub(crate) fn static_key(resolved: &Resolved, api_type: &ApiType) -> Option<Secr
     api_type.keys.iter().find_map(set)
 }
 
-/// The token of the profile's login.
+/// Returns the token of the profile's login.
 fn bearer(
     resolved: &Resolved,
     api_type: &ApiType,
@@ -345,7 +346,7 @@ fn bearer(
     oauth::token(profile, has_key, now)
 }
 
-/// OpenAI's APIs send every key as a bearer token; the others are told to.
+/// OpenAI's APIs send every key as a bearer token; the others need a header for it.
 fn with_token(api_type: &ApiType, token: Secret) -> Authorization {
     match api_type.api {
         "openai-completions" | "openai-responses" => Authorization {
@@ -362,7 +363,7 @@ fn with_token(api_type: &ApiType, token: Secret) -> Authorization {
     }
 }
 
-/// The model of the catalogue, or one made up, with what `model_info` says of it.
+/// Returns the model of the catalogue, or a new one, with `model_info` applied.
 fn model(
     resolved: &Resolved,
     registry: &Registry,
@@ -391,7 +392,7 @@ fn model(
         },
     };
     model.api = api_type.api.to_owned();
-    // Servers that only resemble OpenAI's rarely know what it added later.
+    // Servers that only imitate OpenAI's rarely support its later additions.
     if api_type.api == "openai-completions" && !base_url.starts_with("https://api.openai.com/") {
         let compat = model.compat.get_or_insert_default();
         for (flag, value) in [

@@ -1,4 +1,4 @@
-//! What keeps a configuration from being used, in words and as a stable code.
+//! Errors of configuration, with stable codes.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use pinion_yaml::Problem;
 use thiserror::Error;
 
-/// Something was left out or will not work as written; for stderr, after `Warning: `.
+/// A setting that was left out or has no effect; for stderr, after `Warning: `.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// A stable word for programs.
+    /// A stable name, for programs.
     pub code: &'static str,
-    /// What happened and what to do.
+    /// The event, and what to do next.
     pub message: String,
 }
 
@@ -30,24 +30,24 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Why there are no settings, or no model to ask with them.
+/// An error in settings or in the choice of a model.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the members are")]
 pub enum ProfileError {
-    /// A configuration document has mistakes.
+    /// A configuration document has errors.
     #[error("{}", listed(origin, problems))]
     Document {
         origin: String,
         problems: Vec<Problem>,
     },
-    /// A registry has mistakes.
+    /// A registry has errors.
     #[error("{}", listed(origin, problems))]
     Registry {
         origin: String,
         problems: Vec<Problem>,
     },
-    /// A value of the command line, the environment or a command file cannot be used.
+    /// A value of the command line, the environment or a command file is invalid.
     #[error("{origin}: {message}")]
     Setting { origin: String, message: String },
     /// A file cannot be read.
@@ -57,16 +57,16 @@ pub enum ProfileError {
         path: PathBuf,
         reason: String,
     },
-    /// `--config-file` names nothing.
+    /// The file that `--config-file` names does not exist.
     #[error("{}: there is no such file; --config-file must name one that exists", path.display())]
     ConfigNotFound { path: PathBuf },
-    /// A name configuration had long ago.
+    /// An old name of configuration.
     #[error(
         "{}: files of this name are not read; move what it says to .pinocchio.yml, as `profile.active` and `profiles`",
         path.display()
     )]
     RefusedName { path: PathBuf },
-    /// Text that cannot be a slug.
+    /// The text is not a slug.
     #[error(
         "{origin}: \"{text}\" cannot be the name of a {what}; use up to 128 of a-z, 0-9, \".\", \"_\" and \"-\", beginning and ending with a letter or digit"
     )]
@@ -84,7 +84,7 @@ pub enum ProfileError {
         first: String,
         second: String,
     },
-    /// There is no such registry.
+    /// The registry does not exist.
     #[error(
         "{wanted_by}: there is no registry \"{slug}\"; {}",
         those(known, "registries")
@@ -94,7 +94,7 @@ pub enum ProfileError {
         slug: String,
         known: Vec<String>,
     },
-    /// There is no such profile.
+    /// The profile does not exist.
     #[error(
         "{wanted_by}: there is no profile \"{slug}\"; {}",
         those(known, "profiles")
@@ -104,32 +104,31 @@ pub enum ProfileError {
         slug: String,
         known: Vec<String>,
     },
-    /// A profile is asked for and none can exist.
+    /// A profile is requested, but there are no registries.
     #[error(
         "profile \"{slug}\" is asked for, but no profiles are configured; write them under `profiles` in a configuration document, or name a registry with --profile-registries"
     )]
     NoProfiles { slug: String },
-    /// A stack leads back to itself.
+    /// A stack contains itself.
     #[error("the stack of profile {} leads back to itself; take one of these out", path.join(" -> "))]
     StackCycle { path: Vec<String> },
-    /// A stack is too deep.
     #[error("the stack of profile {} is more than 32 profiles deep", path.first().map_or("", String::as_str))]
     StackTooDeep { path: Vec<String> },
-    /// A kind of API nobody knows.
+    /// The kind of API is unknown.
     #[error(
         "chat.api_type \"{api_type}\" is unknown; use openai, open-responses, openai-responses, claude, gemini, anyscale, fireworks or offline"
     )]
     UnknownApiType { api_type: String },
-    /// A kind of API that is only a name.
+    /// The kind of API has no implementation.
     #[error("chat.api_type \"{api_type}\" is only a name: no engine speaks it; {instead}")]
     UnsupportedApiType {
         api_type: String,
         instead: &'static str,
     },
-    /// `provider/id` that is no model.
+    /// `provider/id` is not a model.
     #[error("{message}")]
     UnknownModel { message: String },
-    /// No key for the chosen engine.
+    /// The chosen engine has no key.
     #[error(
         "no API key for engine \"{engine}\" (chat.api_type {api_type}): set {variables} in the environment, or api.api_keys.{key} in a profile{instead}"
     )]
@@ -138,7 +137,7 @@ pub enum ProfileError {
         api_type: String,
         key: String,
         variables: String,
-        /// Names models that have a key; empty if none has.
+        /// Names models that have a key; empty if there are none.
         instead: String,
     },
     /// No engine is named, and no key is configured.
@@ -146,28 +145,28 @@ pub enum ProfileError {
         "no model is configured: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or choose a profile; to try the command without one, use --model offline/demo"
     )]
     NoModel,
-    /// No key for a model of pinion's own registry.
+    /// A model of pinion's own registry has no key.
     #[error("{message}")]
     MissingCredential { message: String },
-    /// No address for the chosen engine.
+    /// The chosen engine has no base URL.
     #[error(
         "chat.api_type {api_type} has no default address: set api.base_urls.{key} in a profile"
     )]
     MissingBaseUrl { api_type: String, key: String },
-    /// An address that must not be asked.
+    /// The base URL is not permitted.
     #[error("{key} \"{url}\" {reason}")]
     UrlNotAllowed {
         key: String,
         url: String,
         reason: String,
     },
-    /// A login that cannot be used.
+    /// The login cannot be used.
     #[error("profile \"{profile}\": {message}")]
     OAuth { profile: String, message: String },
 }
 
 impl ProfileError {
-    /// A stable word for programs.
+    /// Returns a stable name, for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Document { .. } => "invalid_config",
@@ -196,7 +195,7 @@ impl ProfileError {
     }
 }
 
-/// Every mistake on a line of its own, like a compiler.
+/// Prints every error on its own line, like a compiler.
 fn listed(origin: &str, problems: &[Problem]) -> String {
     let lines: Vec<String> = problems
         .iter()

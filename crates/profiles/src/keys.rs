@@ -1,10 +1,9 @@
-//! The one table of inference settings: where each stands, what it must be, which option and
-//! environment variable set it, and what it is when nobody does.
+//! The table of inference settings: the path, type, option, environment variable and default of
+//! each.
 
-/// What a setting must be.
+/// The type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Text.
+pub enum SettingKind {
     Text,
     /// Text that is never shown.
     Secret,
@@ -14,33 +13,30 @@ pub enum Kind {
     Number,
     /// True or false.
     Switch,
-    /// A list of texts.
     Texts,
-    /// A list of whole numbers by name.
     Integers,
     /// One of these.
     Choice(&'static [&'static str]),
-    /// A mapping whose members are not looked at.
+    /// A mapping whose members are not checked.
     Free,
 }
 
 /// One inference setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    /// Where it stands below `inference_settings`.
+    /// The path below `inference_settings`.
     pub path: &'static [&'static str],
-    /// What it must be.
-    pub kind: Kind,
-    /// The option that sets it, without dashes; the variable is `PINOCCHIO_` and the same in capitals.
+    pub kind: SettingKind,
+    /// The option that sets it, without dashes; the variable is `PINOCCHIO_` and the option in
+    /// capitals.
     pub option: Option<&'static str>,
-    /// What it is when nobody sets it.
     pub default: Option<&'static str>,
-    /// For help.
+    /// The help line.
     pub help: &'static str,
 }
 
 impl Key {
-    /// The group of options it is shown in.
+    /// Returns the group of options in which help shows it.
     pub fn group(&self) -> &'static str {
         match self.path {
             ["chat", ..] => "ai-chat",
@@ -53,7 +49,7 @@ impl Key {
         }
     }
 
-    /// The environment variable that sets it.
+    /// Returns the environment variable that sets it.
     pub fn variable(&self) -> Option<String> {
         let option = self.option?;
         Some(format!(
@@ -63,15 +59,15 @@ impl Key {
     }
 }
 
-/// The settings that options and variables of prompt commands set.
+/// Returns the settings that prompt commands have options and variables for.
 pub fn options() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(|key| key.option.is_some())
 }
 
-/// Sections whose members belong to features that do not concern chat, and are kept as written.
+/// Sections of features other than chat, whose members are stored as written.
 pub(crate) const FREE_SECTIONS: [&str; 3] = ["ollama", "embeddings", "rerank"];
 
-/// Every section, in the order in which they are explained.
+/// Every section, in the order of the documentation.
 pub(crate) const SECTIONS: [&str; 11] = [
     "api",
     "chat",
@@ -89,7 +85,7 @@ pub(crate) const SECTIONS: [&str; 11] = [
 const CACHE_TYPES: &[&str] = &["none", "memory", "disk"];
 const OUTPUT_MODES: &[&str] = &["off", "json_schema"];
 
-const fn key(path: &'static [&'static str], kind: Kind) -> Key {
+const fn key(path: &'static [&'static str], kind: SettingKind) -> Key {
     Key {
         path,
         kind,
@@ -102,7 +98,7 @@ const fn key(path: &'static [&'static str], kind: Kind) -> Key {
 const fn opt(
     option: &'static str,
     path: &'static [&'static str],
-    kind: Kind,
+    kind: SettingKind,
     help: &'static str,
 ) -> Key {
     Key {
@@ -117,7 +113,7 @@ const fn opt(
 const fn def(
     option: &'static str,
     path: &'static [&'static str],
-    kind: Kind,
+    kind: SettingKind,
     default: &'static str,
     help: &'static str,
 ) -> Key {
@@ -130,9 +126,9 @@ const fn def(
     }
 }
 
-use Kind::{Choice, Free, Integer, Integers, Number, Secret, Switch, Text, Texts};
+use SettingKind::{Choice, Free, Integer, Integers, Number, Secret, Switch, Text, Texts};
 
-/// Every setting that is known.
+/// Every known setting.
 #[rustfmt::skip]
 pub static KEYS: &[Key] = &[
     def("ai-engine", &["chat", "engine"], Text, "gpt-4", "the model to ask; offline/demo is built in, provider/id is one of pinion's own"),
@@ -148,7 +144,7 @@ pub static KEYS: &[Key] = &[
     opt("ai-cache-directory", &["chat", "cache_directory"], Text, "where to keep them"),
     def("ai-structured-output-mode", &["chat", "structured_output_mode"], Choice(OUTPUT_MODES), "off", "json_schema makes the answer fit a schema"),
     opt("ai-structured-output-name", &["chat", "structured_output_name"], Text, "a name for the schema"),
-    opt("ai-structured-output-description", &["chat", "structured_output_description"], Text, "what the model is told about the schema"),
+    opt("ai-structured-output-description", &["chat", "structured_output_description"], Text, "a description of the schema for the model"),
     opt("ai-structured-output-schema", &["chat", "structured_output_schema"], Text, "the JSON Schema, as JSON"),
     def("ai-structured-output-strict", &["chat", "structured_output_strict"], Switch, "true", "nothing but the schema may come"),
     def("ai-structured-output-require-valid", &["chat", "structured_output_require_valid"], Switch, "false", "an answer that does not fit is a failure"),

@@ -1,8 +1,8 @@
 //! Configuration documents, profile registries and inference settings of the Pinocchio front, and
 //! the model they choose.
 //!
-//! Reads files and databases, and looks up variables through the caller; writes nothing, opens no socket,
-//! knows neither the engine nor a protocol. Whether a project is trusted is the caller's to know.
+//! The crate reads files and databases, and looks up variables through the caller. It writes nothing, opens no socket,
+//! and depends on neither the engine nor a protocol. The caller decides whether a project is trusted.
 //!
 //! ```text
 //! documents ─► Config ─► Library ─► Selected ─┐
@@ -17,9 +17,9 @@ mod engine;
 mod error;
 mod keys;
 mod library;
+mod locations;
 mod oauth;
 mod outbound;
-mod places;
 mod profile;
 mod registry;
 mod resolve;
@@ -34,13 +34,15 @@ mod unnamed;
 pub use config::{Config, DocumentState, repositories};
 pub use engine::{Access, Chosen, engine, named_engine};
 pub use error::{Notice, ProfileError};
-pub use keys::{KEYS, Key, Kind, options};
+pub use keys::{KEYS, Key, SettingKind, options};
 pub use library::{Library, ProfileId, Selected};
+pub use locations::{
+    DocumentLocation, DocumentOwner, HostContext, Layer, document_locations, git_root,
+};
 pub use pinion_yaml::Problem;
-pub use places::{Layer, Place, PlaceKind, Surroundings, git_root, places};
 pub use profile::{Profile, StackEntry};
 pub use registry::Registry;
-pub use resolve::{Asked, Factories, Resolved, resolve};
+pub use resolve::{Factories, ProfileRequest, Resolved, resolve};
 pub use settings::{
     ApiSettings, ChatSettings, ClaudeSettings, ClientSettings, GeminiSettings, InferenceOverrides,
     InferenceSettings, InfoCost, ModelInfo, OpenAiSettings, to_yaml,

@@ -1,17 +1,17 @@
-//! All registries together: who is found first, and what a stack adds up to.
+//! All registries: lookup of profiles, and merging of stacks.
 
 use std::path::Path;
 
 use crate::config::Config;
 use crate::error::{Notice, ProfileError};
-use crate::places::Surroundings;
+use crate::locations::HostContext;
 use crate::profile::{Profile, StackEntry};
 use crate::registry::Registry;
 use crate::slug::Slug;
 use crate::source::Source;
 use crate::tree::Tree;
 
-/// How many profiles may stand on each other.
+/// The deepest stack of profiles.
 const MAX_DEPTH: usize = 32;
 
 /// All registries, in the order of their sources.
@@ -19,41 +19,35 @@ const MAX_DEPTH: usize = 32;
 pub struct Library {
     /// The profiles of configuration documents, as the registry `config-inline`.
     pub inline: Option<Registry>,
-    /// Those of the sources.
+    /// The registries of the sources.
     pub imported: Vec<Registry>,
-    /// Which of them is the default: the first one of the last source.
+    /// The index of the default registry: the first one of the last source.
     default: Option<usize>,
-    /// Where they come from.
     pub sources: Vec<Source>,
-    /// What was left out.
     pub notices: Vec<Notice>,
 }
 
-/// A profile with all it stacks on.
+/// A profile merged with its stack.
 #[derive(Debug, Clone)]
 pub struct Selected {
-    /// The registry it is in.
     pub registry: Slug,
-    /// Its name.
     pub slug: Slug,
-    /// For people.
+    /// The name shown to people.
     pub display_name: Option<String>,
-    /// Where it comes from, in words.
+    /// The source, for messages.
     pub origin: String,
-    /// Everything that went into it, lowest first, itself last.
+    /// The profiles of the stack, lowest first; the profile itself is last.
     pub lineage: Vec<ProfileId>,
-    /// What all of them set.
+    /// The merged settings.
     pub settings: Tree,
-    /// Their extensions.
+    /// The merged extensions.
     pub extensions: Tree,
 }
 
 /// A profile by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileId {
-    /// The registry it is in.
     pub registry: Slug,
-    /// Its name there.
     pub profile: Slug,
 }
 
@@ -64,11 +58,11 @@ impl std::fmt::Display for ProfileId {
 }
 
 impl Library {
-    /// Opens the sources that `asked` names, else those of the documents, else the user's default file.
+    /// Opens the sources in `asked`, else those of the documents, else the user's default file.
     pub fn open(
         config: &Config,
         asked: Option<&[String]>,
-        surroundings: &Surroundings<'_>,
+        host: &HostContext<'_>,
     ) -> Result<Self, ProfileError> {
         let mut library = Self::default();
         if !config.profiles.is_empty() {
@@ -84,7 +78,7 @@ impl Library {
                 origin: "configuration documents".to_owned(),
             });
         }
-        library.sources = sources(config, asked, surroundings)?;
+        library.sources = sources(config, asked, host)?;
         for source in library.sources.clone() {
             let registries = source.open(&mut library.notices)?;
             if !registries.is_empty() {
@@ -110,19 +104,19 @@ impl Library {
         Ok(())
     }
 
-    /// The registries in the order in which a name is looked up.
+    /// Returns the registries in the order of lookup.
     pub fn registries(&self) -> impl Iterator<Item = &Registry> {
         self.inline.iter().chain(self.imported.iter().rev())
     }
 
-    /// The registry whose default profile is used when none is named.
+    /// Returns the registry whose default profile is used if none is named.
     pub fn default_registry(&self) -> Option<&Registry> {
         self.inline
             .as_ref()
             .or_else(|| self.imported.get(self.default?))
     }
 
-    /// The profile to use: the named one, else the default one of the default registry, else none.
+    /// Returns the named profile, else the default profile of the default registry, else `None`.
     pub fn select(&self, name: Option<&Slug>) -> Result<Option<Selected>, ProfileError> {
         let Some(name) = name else {
             let Some(registry) = self.default_registry() else {
@@ -148,7 +142,7 @@ impl Library {
         self.assemble(registry, profile).map(Some)
     }
 
-    /// The first profile of this name.
+    /// Returns the first profile of this name.
     pub fn find(&self, name: &Slug) -> Option<(&Registry, &Profile)> {
         self.registries()
             .find_map(|registry| Some((registry, registry.profiles.get(name)?)))
@@ -165,13 +159,13 @@ impl Library {
         names
     }
 
-    /// A profile with all it stacks on.
+    /// Merges a profile with its stack.
     pub fn assemble(
         &self,
         registry: &Registry,
         profile: &Profile,
     ) -> Result<Selected, ProfileError> {
-        let mut walk = Walk {
+        let mut walk = StackWalk {
             library: self,
             path: Vec::new(),
             found: Vec::new(),
@@ -197,7 +191,7 @@ impl Library {
         self.registries().find(|registry| registry.slug == *slug)
     }
 
-    /// The profile that an entry of a stack means.
+    /// Returns the profile that a stack entry names.
     fn below(
         &self,
         registry: &Registry,
@@ -223,7 +217,7 @@ impl Library {
         };
         match home.profiles.get(&entry.profile_slug) {
             Some(found) => Ok((home, found)),
-            // A document builds on what it imports without having to say from where.
+            // A document may stack on imported profiles without naming their registry.
             None if entry.registry_slug.is_none() && home.slug == Slug::inline() => self
                 .find(&entry.profile_slug)
                 .ok_or_else(|| not_found(home)),
@@ -232,15 +226,15 @@ impl Library {
     }
 }
 
-struct Walk<'a> {
+struct StackWalk<'a> {
     library: &'a Library,
-    /// From the chosen profile to where we are.
+    /// The path from the chosen profile to the current one.
     path: Vec<ProfileId>,
-    /// Complete ones, lowest first.
+    /// Completed profiles, lowest first.
     found: Vec<(ProfileId, &'a Profile)>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> StackWalk<'a> {
     fn visit(&mut self, registry: &Registry, profile: &Profile) -> Result<(), ProfileError> {
         let id = ProfileId {
             registry: registry.slug.clone(),
@@ -258,7 +252,7 @@ impl<'a> Walk<'a> {
         if self.path.len() > MAX_DEPTH {
             return Err(ProfileError::StackTooDeep { path: path() });
         }
-        // Looked up again for its lifetime: it is the library's.
+        // Looked up again to borrow it from the library.
         let home = self.library.registry(&registry.slug);
         let Some(profile) = home.and_then(|home| home.profiles.get(&profile.slug)) else {
             return Ok(());
@@ -276,13 +270,13 @@ impl<'a> Walk<'a> {
 fn sources(
     config: &Config,
     asked: Option<&[String]>,
-    surroundings: &Surroundings<'_>,
+    host: &HostContext<'_>,
 ) -> Result<Vec<Source>, ProfileError> {
     let (named, base, origin): (&[String], &Path, &str) = match (asked, &config.registries) {
-        (Some(asked), _) => (asked, surroundings.cwd, "--profile-registries"),
+        (Some(asked), _) => (asked, host.cwd, "--profile-registries"),
         (None, Some((base, named))) => (named, base, "profile.registries"),
         (None, None) => {
-            let path = surroundings.user_config().join("pinocchio/profiles.yaml");
+            let path = host.user_config().join("pinocchio/profiles.yaml");
             let source = path.is_file().then_some(Source::Yaml(path));
             return Ok(source.into_iter().collect());
         }
@@ -291,7 +285,7 @@ fn sources(
     let texts = texts.filter(|text| !text.trim().is_empty());
     let mut sources = Vec::new();
     for text in texts {
-        let source = Source::parse(text, base, surroundings);
+        let source = Source::parse(text, base, host);
         let source = source.ok_or_else(|| ProfileError::Setting {
             origin: origin.to_owned(),
             message: format!(

@@ -1,4 +1,4 @@
-//! Logins that a registry file holds: a token and the time it is good for. Nothing here logs in.
+//! Logins in registry files: a token and its expiry. This module does not log in.
 
 use jiff::Timestamp;
 use pinion_message::Secret;
@@ -10,7 +10,7 @@ use crate::library::Selected;
 /// The extension that holds a login.
 pub(crate) const EXTENSION: &str = "pinocchio.oauth@v1";
 
-/// The token to send instead of a key, if the profile has a login.
+/// Returns the token to send instead of a key, if the profile has a login.
 pub(crate) fn token(
     profile: &Selected,
     has_static_key: bool,
@@ -65,7 +65,7 @@ pub(crate) fn token(
     Ok(Some(Secret::from(token.to_owned())))
 }
 
-/// A time as text, or as seconds or milliseconds since 1970. An empty text never ends.
+/// Parses a time as text, or as seconds or milliseconds since 1970. An empty text never expires.
 fn expiry(value: &Value) -> Option<Timestamp> {
     let number = |number: i64| match number {
         // As seconds this would be in the year 5138.

@@ -1,8 +1,8 @@
-//! Which addresses may be asked: encrypted ones, outside this machine and its network, unless a
-//! profile says otherwise.
+//! The network policy for base URLs: encrypted, and outside this machine and its network, unless a
+//! profile permits otherwise.
 //!
-//! Looks at what is written, with the parser the connection uses, so that `http://2130706433` is seen
-//! to be this machine. Names are not looked up.
+//! The check parses the URL with the parser of the connection, so that `http://2130706433` is
+//! recognised as this machine. It does not resolve names.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,8 +12,8 @@ use crate::error::ProfileError;
 use crate::settings::ApiSettings;
 use crate::tree::without_user;
 
-/// Whether `address`, which stands under `key`, may be asked; `providers` are the names under which it
-/// may be allowed, the one to advise first.
+/// Checks that `address`, the value of `key`, is permitted. `providers` are the names under which a
+/// profile may permit it; errors recommend the first.
 pub(crate) fn check(
     key: &str,
     address: &str,
@@ -66,7 +66,7 @@ fn is_local(url: &Url) -> bool {
         Some(Host::Ipv6(address)) => is_local_v6(address),
         Some(Host::Domain(name)) => {
             let name = name.trim_end_matches('.').to_ascii_lowercase();
-            // Other parsers than ours might take it for a number.
+            // Other parsers might read it as a number.
             let number = name.parse::<IpAddr>().is_ok();
             name.is_empty()
                 || number
@@ -86,7 +86,7 @@ fn is_local_v4(address: Ipv4Addr) -> bool {
         || address.is_broadcast()
         || address.is_multicast()
         || a == 0
-        // Shared by the customers of a provider.
+        // Shared by the customers of a provider (RFC 6598).
         || (a == 100 && (64..128).contains(&b))
 }
 
@@ -99,11 +99,11 @@ fn is_local_v6(address: Ipv6Addr) -> bool {
         || address.is_multicast()
         || address.is_unique_local()
         || address.is_unicast_link_local()
-        // Once meant a site's own network.
+        // Formerly site-local addresses.
         || address.segments()[0] & 0xffc0 == 0xfec0
 }
 
-/// The IPv4 address that an IPv6 address stands for: mapped, compatible, NAT64 or 6to4.
+/// Returns the IPv4 address inside an IPv6 address: mapped, compatible, NAT64 or 6to4.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = address.segments();
     let last = |high: u16, low: u16| {
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    fn told(address: &str, api: &ApiSettings) -> Result<(), String> {
+    fn error_text(address: &str, api: &ApiSettings) -> Result<(), String> {
         check("openai-base-url", address, api, &["openai"]).map_err(|error| {
             assert_eq!(error.code(), "url_not_allowed");
             error.to_string()
@@ -153,7 +153,7 @@ mod tests {
             "https://100.128.0.1/",
             "https://[::ffff:8.8.8.8]/",
         ] {
-            assert_eq!(told(address, &api(false, false)), Ok(()), "{address}");
+            assert_eq!(error_text(address, &api(false, false)), Ok(()), "{address}");
         }
     }
 
@@ -197,7 +197,7 @@ mod tests {
             "127。0。0。1",
         ] {
             let address = format!("https://{host}/v1");
-            let refusal = told(&address, &api(true, false)).err();
+            let refusal = error_text(&address, &api(true, false)).err();
             let refusal = refusal.unwrap_or_else(|| panic!("{address} was let through"));
             assert!(
                 refusal.contains("api.allow_local_networks.openai: true")
@@ -205,18 +205,24 @@ mod tests {
                 "{refusal}"
             );
             if !refusal.contains("is not an address") {
-                assert_eq!(told(&address, &api(false, true)), Ok(()), "{address}");
+                assert_eq!(error_text(&address, &api(false, true)), Ok(()), "{address}");
             }
         }
     }
 
     #[test]
     fn plain_http_needs_permission_of_its_own() {
-        let refusal = told("http://api.example.com", &api(false, true)).unwrap_err();
+        let refusal = error_text("http://api.example.com", &api(false, true)).unwrap_err();
         assert!(refusal.contains("api.allow_http.openai: true"), "{refusal}");
-        assert_eq!(told("http://api.example.com", &api(true, false)), Ok(()));
-        assert_eq!(told("http://127.0.0.1:8080/v1", &api(true, true)), Ok(()));
-        assert!(told("http://127.0.0.1:8080/v1", &api(true, false)).is_err());
+        assert_eq!(
+            error_text("http://api.example.com", &api(true, false)),
+            Ok(())
+        );
+        assert_eq!(
+            error_text("http://127.0.0.1:8080/v1", &api(true, true)),
+            Ok(())
+        );
+        assert!(error_text("http://127.0.0.1:8080/v1", &api(true, false)).is_err());
         for address in [
             "ftp://a/",
             "file:///etc/passwd",
@@ -225,14 +231,14 @@ mod tests {
             "api.openai.com",
             "//a",
         ] {
-            assert!(told(address, &api(true, true)).is_err(), "{address}");
+            assert!(error_text(address, &api(true, true)).is_err(), "{address}");
         }
         for address in [
             "https://me:planted@api.example.com",
             "https://planted@h",
             "http://:planted@h",
         ] {
-            let refusal = told(address, &api(true, true)).unwrap_err();
+            let refusal = error_text(address, &api(true, true)).unwrap_err();
             assert!(refusal.contains("under api.api_keys"), "{refusal}");
             assert!(!refusal.contains("planted"), "{refusal}");
         }

@@ -1,9 +1,9 @@
-//! One profile: a name for settings, on top of the profiles it stacks on.
+//! One profile: named settings, merged onto the profiles of its stack.
 
-use pinion_yaml::{Entry, Node, Place, Problem};
+use pinion_yaml::{Entry, Node, Problem, SourceLocation};
 use serde_json::{Map, Value};
 
-use crate::check::{self, Findings, Unknown, unknown_words};
+use crate::check::{self, Findings, Unknown, describe_unknown};
 use crate::oauth;
 use crate::slug::Slug;
 use crate::tree::Tree;
@@ -11,32 +11,29 @@ use crate::tree::Tree;
 /// One profile of a registry.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// Its name, unique within the registry.
+    /// The name, unique within the registry.
     pub slug: Slug,
-    /// For people.
+    /// The name shown to people.
     pub display_name: Option<String>,
-    /// For people.
     pub description: Option<String>,
     /// The profiles below it, lowest first.
     pub stack: Vec<StackEntry>,
-    /// What it sets.
     pub inference_settings: Tree,
-    /// Where it comes from, version, dates; kept as written.
+    /// Source, version, dates; stored as written.
     pub metadata: Tree,
-    /// Members for others, by `namespace.name@vN`.
+    /// Data of other programs, by `namespace.name@vN`.
     pub extensions: Tree,
 }
 
-/// A profile that another one stacks on.
+/// A profile in the stack of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackEntry {
-    /// Where it is; `None` is the same registry.
+    /// The registry; `None` for the same one.
     pub registry_slug: Option<Slug>,
-    /// Which one.
     pub profile_slug: Slug,
 }
 
-/// What a document says of a profile; what it does not say stays as it is.
+/// The members of a profile in one document; absent ones do not change the profile.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProfilePart {
     pub slug: Option<Slug>,
@@ -61,7 +58,7 @@ impl Profile {
         }
     }
 
-    /// Names, description and stack are replaced, settings and extensions merged.
+    /// Replaces names, description and stack; merges settings and extensions.
     pub(crate) fn overlay(&mut self, part: ProfilePart) {
         self.display_name = part.display_name.or(self.display_name.take());
         self.description = part.description.or(self.description.take());
@@ -74,9 +71,9 @@ impl Profile {
     }
 }
 
-/// Where a profile is written, which decides what may stand in it.
+/// The kind of file with a profile, which decides about the allowed members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Home {
+pub(crate) enum ProfileFormat {
     /// Under `profiles` of a configuration document.
     Document,
     /// In a registry file.
@@ -85,7 +82,7 @@ pub(crate) enum Home {
     SqliteRegistry,
 }
 
-impl Home {
+impl ProfileFormat {
     fn members(self) -> &'static [&'static str] {
         match self {
             Self::Document => &[
@@ -115,8 +112,13 @@ impl Home {
     }
 }
 
-/// Reads one profile; `named` says which, for messages.
-pub(crate) fn read(node: &Node, named: &str, home: Home, findings: &mut Findings) -> ProfilePart {
+/// Parses one profile; `named` identifies it in messages.
+pub(crate) fn read(
+    node: &Node,
+    named: &str,
+    home: ProfileFormat,
+    findings: &mut Findings,
+) -> ProfilePart {
     let mut part = ProfilePart::default();
     let entries = match node.members(named) {
         Ok(entries) => entries,
@@ -128,10 +130,10 @@ pub(crate) fn read(node: &Node, named: &str, home: Home, findings: &mut Findings
     for entry in entries {
         if !home.members().contains(&entry.key.as_str()) {
             let words = match (home, entry.key.as_str()) {
-                (Home::Document, "slug") => {
+                (ProfileFormat::Document, "slug") => {
                     format!("{named} has no \"slug\": its name is the key it stands under")
                 }
-                _ => unknown_words(named, &entry.key, home.members().iter().copied()),
+                _ => describe_unknown(named, &entry.key, home.members().iter().copied()),
             };
             let problem = entry.at.problem(words);
             match home.unknown() {
@@ -151,7 +153,7 @@ fn member(
     part: &mut ProfilePart,
     entry: &Entry,
     named: &str,
-    home: Home,
+    home: ProfileFormat,
     findings: &mut Findings,
 ) -> Result<(), Problem> {
     let value = &entry.value;
@@ -187,7 +189,7 @@ fn stack(node: &Node, what: &str, findings: &mut Findings) -> Result<Vec<StackEn
                 }
                 other => {
                     let known = ["registry_slug", "profile_slug"].into_iter();
-                    let words = unknown_words(what, other, known);
+                    let words = describe_unknown(what, other, known);
                     findings.problems.push(entry.at.problem(words));
                 }
             }
@@ -209,7 +211,7 @@ fn stack(node: &Node, what: &str, findings: &mut Findings) -> Result<Vec<StackEn
 fn extensions(
     node: &Node,
     what: &str,
-    home: Home,
+    home: ProfileFormat,
     findings: &mut Findings,
 ) -> Result<Tree, Problem> {
     let entries = node.members(what)?;
@@ -221,7 +223,7 @@ fn extensions(
             );
             findings.problems.push(entry.at.problem(words));
         }
-        if entry.key == oauth::EXTENSION && home != Home::YamlRegistry {
+        if entry.key == oauth::EXTENSION && home != ProfileFormat::YamlRegistry {
             let words = format!(
                 "{} may stand only in a YAML registry file, where a login can be written to",
                 oauth::EXTENSION
@@ -247,7 +249,7 @@ fn is_extension_key(key: &str) -> bool {
     digits && name.contains('.') && name.split('.').all(word)
 }
 
-pub(crate) fn slug_at(at: Place, what: &str, text: &str) -> Result<Slug, Problem> {
+pub(crate) fn slug_at(at: SourceLocation, what: &str, text: &str) -> Result<Slug, Problem> {
     Slug::new(text).ok_or_else(|| {
         at.problem(format!(
             "\"{text}\" cannot be the name of a {what}; use a-z, 0-9, \".\", \"_\" and \"-\", beginning and ending with a letter or digit"

@@ -1,12 +1,12 @@
-//! A named collection of profiles.
+//! Registries: named collections of profiles.
 
 use std::collections::BTreeMap;
 
-use pinion_yaml::{Entry, Kind, Node, Problem};
+use pinion_yaml::{Entry, Node, NodeKind, Problem};
 
 use crate::check::Findings;
 use crate::error::{Notice, ProfileError};
-use crate::profile::{self, Home, Profile, slug_at, whole};
+use crate::profile::{self, Profile, ProfileFormat, slug_at, whole};
 use crate::slug::Slug;
 use crate::source::Source;
 use crate::tree::Tree;
@@ -14,22 +14,20 @@ use crate::tree::Tree;
 /// A named collection of profiles.
 #[derive(Debug, Clone)]
 pub struct Registry {
-    /// Its name, unique among all sources.
+    /// The name, unique among all sources.
     pub slug: Slug,
-    /// For people.
+    /// The name shown to people.
     pub display_name: Option<String>,
-    /// For people.
     pub description: Option<String>,
-    /// Its profiles by name.
     pub profiles: BTreeMap<Slug, Profile>,
-    /// Kept as written.
+    /// Stored as written.
     pub metadata: Tree,
-    /// Where it comes from, in words.
+    /// The source, for messages.
     pub origin: String,
 }
 
 impl Registry {
-    /// The profile to use when none is named: `default`, else the first by name.
+    /// Returns the profile to use if none is named: `default`, else the first by name.
     pub fn default_profile(&self) -> Option<&Profile> {
         self.profiles
             .get(&Slug::default_profile())
@@ -37,7 +35,7 @@ impl Registry {
     }
 }
 
-/// Reads a registry file.
+/// Parses a registry file.
 pub(crate) fn read_yaml(
     text: &str,
     source: &Source,
@@ -53,14 +51,21 @@ pub(crate) fn read_yaml(
     if let Ok(entries) = node.members("a registry") {
         refuse_old_forms(entries, &mut findings);
     }
-    let registry = match findings.problems.is_empty() {
-        true => read(&node, None, Home::YamlRegistry, &origin, &mut findings),
-        false => None,
+    let registry = if findings.problems.is_empty() {
+        read(
+            &node,
+            None,
+            ProfileFormat::YamlRegistry,
+            &origin,
+            &mut findings,
+        )
+    } else {
+        None
     };
     finish(registry, findings, &origin, notices)
 }
 
-/// Puts what was found where it belongs.
+/// Returns the registry with notices for remarks, or the errors.
 pub(crate) fn finish(
     registry: Option<Registry>,
     mut findings: Findings,
@@ -68,13 +73,13 @@ pub(crate) fn finish(
     notices: &mut Vec<Notice>,
 ) -> Result<Registry, ProfileError> {
     for remark in &findings.remarks {
-        let place = match remark.line {
+        let location = match remark.line {
             0 => format!("{origin}: {remark}"),
             _ => format!("{origin}:{remark}"),
         };
         notices.push(Notice::new(
             "unknown_setting",
-            format!("{place}; it has no effect"),
+            format!("{location}; it has no effect"),
         ));
     }
     match registry.filter(|_| findings.problems.is_empty()) {
@@ -91,7 +96,7 @@ pub(crate) fn finish(
     }
 }
 
-/// Forms that registries had long ago.
+/// Rejects old forms of registries.
 fn refuse_old_forms(entries: &[Entry], findings: &mut Findings) {
     for entry in entries {
         let words = match entry.key.as_str() {
@@ -108,7 +113,7 @@ fn refuse_old_forms(entries: &[Entry], findings: &mut Findings) {
     let has = |name: &str| entries.iter().any(|entry| entry.key == name);
     let mappings = entries
         .iter()
-        .all(|entry| matches!(entry.value.kind, Kind::Map(_)));
+        .all(|entry| matches!(entry.value.kind, NodeKind::Map(_)));
     if findings.problems.is_empty()
         && !entries.is_empty()
         && !has("slug")
@@ -120,11 +125,11 @@ fn refuse_old_forms(entries: &[Entry], findings: &mut Findings) {
     }
 }
 
-/// Reads a registry; `named` is the name it must have, where something else says so.
+/// Parses a registry; `named` is its required name, if it is known from elsewhere.
 pub(crate) fn read(
     node: &Node,
     named: Option<&Slug>,
-    home: Home,
+    home: ProfileFormat,
     origin: &str,
     findings: &mut Findings,
 ) -> Option<Registry> {
@@ -171,7 +176,7 @@ pub(crate) fn read(
 fn member(
     registry: &mut Registry,
     entry: &Entry,
-    home: Home,
+    home: ProfileFormat,
     findings: &mut Findings,
 ) -> Result<(), Problem> {
     let value = &entry.value;
@@ -187,7 +192,7 @@ fn member(
                 }
             }
         }
-        other if home == Home::YamlRegistry => {
+        other if home == ProfileFormat::YamlRegistry => {
             let known = [
                 "slug",
                 "display_name",
@@ -195,10 +200,10 @@ fn member(
                 "profiles",
                 "metadata",
             ];
-            let words = crate::check::unknown_words("a registry", other, known.into_iter());
+            let words = crate::check::describe_unknown("a registry", other, known.into_iter());
             findings.remarks.push(entry.at.problem(words));
         }
-        // Programs write rows, and may know more than we do.
+        // Rows are written by programs, which may be newer than this one.
         _ => {}
     }
     Ok(())
@@ -207,7 +212,7 @@ fn member(
 fn one_profile(
     registry: &mut Registry,
     entry: &Entry,
-    home: Home,
+    home: ProfileFormat,
     findings: &mut Findings,
 ) -> Result<(), Problem> {
     let slug = slug_at(entry.at, "profile", &entry.key)?;

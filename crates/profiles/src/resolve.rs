@@ -1,5 +1,5 @@
-//! From what was asked to the settings of a run: defaults, the command file, the environment, the
-//! command line, and the profile on top of all.
+//! The settings of a run: defaults, the command file, the environment, the command line, and the
+//! profile, in this order.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use serde_json::Value;
 use crate::check::{self, Findings, Unknown};
 use crate::config::Config;
 use crate::error::{Notice, ProfileError};
-use crate::keys::{Key, Kind, options};
+use crate::keys::{Key, SettingKind, options};
 use crate::library::{Library, Selected};
-use crate::places::{Layer, Surroundings, git_root};
+use crate::locations::{HostContext, Layer, git_root};
 use crate::settings::InferenceSettings;
 use crate::slug::Slug;
 use crate::tree::Tree;
 
-/// What a run asks for.
+/// The requested settings of a run.
 #[derive(Clone, Default)]
-pub struct Asked {
+pub struct ProfileRequest {
     /// `--profile`.
     pub profile: Option<String>,
     /// `--profile-registries`.
@@ -28,14 +28,14 @@ pub struct Asked {
     pub config_file: Option<PathBuf>,
     /// `factories` of the command file.
     pub factories: Option<Factories>,
-    /// Options that were given, by name without dashes, as text or as what they were read to be.
+    /// The given options, by name without dashes, as text or as parsed values.
     pub options: BTreeMap<String, Value>,
 }
 
-/// The names of options only: their values may be keys.
-impl std::fmt::Debug for Asked {
+/// Prints the names of options only, because their values may be keys.
+impl std::fmt::Debug for ProfileRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Asked")
+        f.debug_struct("ProfileRequest")
             .field("profile", &self.profile)
             .field("registries", &self.registries)
             .field("config_file", &self.config_file)
@@ -44,16 +44,17 @@ impl std::fmt::Debug for Asked {
     }
 }
 
-/// Settings that a command file brings along.
+/// Settings in a command file.
 #[derive(Clone)]
 pub struct Factories {
-    /// What stands under `factories`.
+    /// The value of `factories`.
     pub settings: Value,
-    /// The command file, if there is one: a project that is not trusted may not say where requests go.
+    /// The command file, if there is one. An untrusted project must not choose the server of
+    /// requests.
     pub file: Option<PathBuf>,
 }
 
-/// The file only: its settings may hold keys.
+/// Prints the file only, because its settings may hold keys.
 impl std::fmt::Debug for Factories {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Factories")
@@ -62,34 +63,31 @@ impl std::fmt::Debug for Factories {
     }
 }
 
-/// The settings of a run and how they came about.
+/// The settings of a run and their sources.
 #[derive(Debug)]
 pub struct Resolved {
-    /// The settings.
     pub settings: InferenceSettings,
-    /// The profile that went into them.
+    /// The profile that was applied.
     pub profile: Option<Selected>,
-    /// Who said what, lowest first; the first one are the defaults.
+    /// The layers, lowest first; the first is the defaults.
     pub layers: Vec<Layer>,
-    /// What somebody said: all layers but the defaults.
+    /// The settings of all layers except the defaults.
     pub given: Tree,
-    /// For stderr.
+    /// Notices for stderr.
     pub notices: Vec<Notice>,
-    /// What the documents said.
     pub config: Config,
-    /// The registries there are.
     pub library: Library,
 }
 
-/// The settings for what was asked.
-pub fn resolve(surroundings: &Surroundings<'_>, asked: &Asked) -> Result<Resolved, ProfileError> {
-    let mut config = Config::load(surroundings, asked.config_file.as_deref())?;
+/// Returns the settings for a request.
+pub fn resolve(host: &HostContext<'_>, asked: &ProfileRequest) -> Result<Resolved, ProfileError> {
+    let mut config = Config::load(host, asked.config_file.as_deref())?;
     let named_registries = asked.registries.clone().or_else(|| {
-        let text = surroundings.variable("PINOCCHIO_PROFILE_REGISTRIES")?;
+        let text = host.variable("PINOCCHIO_PROFILE_REGISTRIES")?;
         Some(split_list(&text))
     });
-    let mut library = Library::open(&config, named_registries.as_deref(), surroundings)?;
-    let name = chosen(surroundings, asked, &config)?;
+    let mut library = Library::open(&config, named_registries.as_deref(), host)?;
+    let name = chosen(host, asked, &config)?;
     let profile = library.select(name.as_ref())?;
 
     let mut notices = std::mem::take(&mut config.notices);
@@ -107,12 +105,9 @@ pub fn resolve(surroundings: &Surroundings<'_>, asked: &Asked) -> Result<Resolve
         }
     };
     if let Some(factories) = &asked.factories {
-        add(
-            "factories",
-            of_factories(factories, surroundings, &mut notices)?,
-        );
+        add("factories", of_factories(factories, host, &mut notices)?);
     }
-    add("environment", of_environment(surroundings)?);
+    add("environment", of_environment(host)?);
     add("command line", of_options(&asked.options)?);
     if let Some(profile) = &profile {
         let name = format!("profile {}/{}", profile.registry, profile.slug);
@@ -140,12 +135,12 @@ pub fn resolve(surroundings: &Surroundings<'_>, asked: &Asked) -> Result<Resolve
 }
 
 impl Resolved {
-    /// Whether somebody set this, be it to its default.
+    /// Reports whether a layer other than the defaults sets this, even to its default value.
     pub fn is_given(&self, path: &[&str]) -> bool {
         self.given.get(path).is_some()
     }
 
-    /// The layer that set this last.
+    /// Returns the last layer that set this.
     pub fn origin(&self, path: &[&str]) -> Option<&str> {
         let layer = self
             .layers
@@ -156,16 +151,16 @@ impl Resolved {
     }
 }
 
-/// `--profile`, else the environment, else the documents.
+/// Returns `--profile`, else the environment's profile, else the documents'.
 fn chosen(
-    surroundings: &Surroundings<'_>,
-    asked: &Asked,
+    host: &HostContext<'_>,
+    asked: &ProfileRequest,
     config: &Config,
 ) -> Result<Option<Slug>, ProfileError> {
     let flag = asked.profile.clone().filter(|name| !name.trim().is_empty());
     let (origin, text) = match flag {
         Some(text) => ("--profile", text),
-        None => match surroundings.variable("PINOCCHIO_PROFILE") {
+        None => match host.variable("PINOCCHIO_PROFILE") {
             Some(text) => ("PINOCCHIO_PROFILE", text),
             None => return Ok(config.active.clone()),
         },
@@ -192,7 +187,7 @@ fn defaults() -> Result<Tree, ProfileError> {
 
 fn of_factories(
     factories: &Factories,
-    surroundings: &Surroundings<'_>,
+    host: &HostContext<'_>,
     notices: &mut Vec<Notice>,
 ) -> Result<Tree, ProfileError> {
     let origin = match &factories.file {
@@ -202,7 +197,7 @@ fn of_factories(
     let mut findings = Findings::default();
     let mut value = factories.settings.clone();
     if let Some(file) = &factories.file
-        && !may_direct(file, surroundings)
+        && !may_direct(file, host)
         && let Some(members) = value.as_object_mut()
     {
         let mut removed = members.shift_remove("api").is_some();
@@ -233,14 +228,15 @@ fn of_factories(
     }
 }
 
-/// Whether a command file may say where requests go: it is the user's own, or of a trusted project.
-fn may_direct(file: &Path, surroundings: &Surroundings<'_>) -> bool {
+/// Reports whether a command file may choose the server of requests: it is the user's own, or
+/// belongs to a trusted project.
+fn may_direct(file: &Path, host: &HostContext<'_>) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let file = real(&surroundings.cwd.join(file));
+    let file = real(&host.cwd.join(file));
     let own = [
-        surroundings.home.join(".pinocchio"),
-        surroundings.user_config().join("pinocchio"),
-        surroundings.system.join("pinocchio"),
+        host.home.join(".pinocchio"),
+        host.user_config().join("pinocchio"),
+        host.system.join("pinocchio"),
     ];
     if own
         .iter()
@@ -248,21 +244,21 @@ fn may_direct(file: &Path, surroundings: &Surroundings<'_>) -> bool {
     {
         return true;
     }
-    let root = git_root(surroundings.cwd).unwrap_or_else(|| surroundings.cwd.to_owned());
+    let root = git_root(host.cwd).unwrap_or_else(|| host.cwd.to_owned());
     let directory = file.parent().unwrap_or(&file);
     let in_project = file.starts_with(real(&root));
-    // A file elsewhere may belong to another repository somebody sent.
+    // A file elsewhere may belong to another, foreign repository.
     let foreign = git_root(directory).is_some();
-    (!in_project && !foreign) || (surroundings.trusts)(directory)
+    (!in_project && !foreign) || (host.trusts)(directory)
 }
 
-fn of_environment(surroundings: &Surroundings<'_>) -> Result<Tree, ProfileError> {
+fn of_environment(host: &HostContext<'_>) -> Result<Tree, ProfileError> {
     let mut tree = Tree::default();
     for key in options() {
         let Some(variable) = key.variable() else {
             continue;
         };
-        if let Some(text) = surroundings.variable(&variable) {
+        if let Some(text) = host.variable(&variable) {
             tree.set(key.path, from_text(&variable, key, &text)?);
         }
     }
@@ -287,11 +283,11 @@ fn of_options(given: &BTreeMap<String, Value>) -> Result<Tree, ProfileError> {
     Ok(tree)
 }
 
-/// A value as a shell gives it: lists are separated by commas, pairs by `=` or `:`.
+/// Parses a value from a shell: commas separate list items, and `=` or `:` pairs.
 fn from_text(origin: &str, key: &Key, text: &str) -> Result<Value, ProfileError> {
     match key.kind {
-        Kind::Texts => Ok(Value::from(split_list(text))),
-        Kind::Integers => {
+        SettingKind::Texts => Ok(Value::from(split_list(text))),
+        SettingKind::Integers => {
             let pair = |pair: &String| {
                 let (name, number) = pair.split_once(['=', ':'])?;
                 Some((name.trim().to_owned(), Value::from(number.trim())))
@@ -315,7 +311,7 @@ fn from_value(origin: &str, key: &Key, value: &Value) -> Result<Value, ProfileEr
     })
 }
 
-/// Items separated by commas; the whole may stand in brackets.
+/// Splits at commas; the whole may be in brackets.
 fn split_list(text: &str) -> Vec<String> {
     let text = text.trim();
     let inner = text

@@ -1,4 +1,4 @@
-//! Inference settings with their types, and how they are shown.
+//! Typed inference settings, and their printed form.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,9 +9,10 @@ use serde_json::{Map, Value};
 
 use crate::tree::Tree;
 
-/// Everything a run is told about models.
+/// All settings of a run's model.
 ///
-/// Made from a checked [`Tree`], which is what is shown; members nobody knows are kept there.
+/// They are created from a checked [`Tree`], which is the printed form; it contains unknown members
+/// too.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "the names are those of the settings")]
@@ -28,7 +29,7 @@ pub struct InferenceSettings {
     tree: Tree,
 }
 
-/// Keys, addresses and what may be reached.
+/// Keys, base URLs and network permissions.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct ApiSettings {
@@ -36,9 +37,9 @@ pub struct ApiSettings {
     pub api_keys: BTreeMap<String, Secret>,
     /// By `<provider>-base-url`.
     pub base_urls: BTreeMap<String, String>,
-    /// Whether a provider may be asked without encryption.
+    /// Permission for unencrypted connections, by provider.
     pub allow_http: BTreeMap<String, bool>,
-    /// Whether a provider may be on this machine or its network.
+    /// Permission for servers on this machine or its network, by provider.
     pub allow_local_networks: BTreeMap<String, bool>,
 }
 
@@ -73,11 +74,11 @@ pub struct ChatSettings {
 #[serde(default)]
 #[allow(missing_docs, reason = "the names are those of the settings")]
 pub struct ClientSettings {
-    /// Seconds.
+    /// In seconds.
     pub timeout: Option<i64>,
     pub organization: Option<String>,
     pub user_agent: Option<String>,
-    /// May hold a password.
+    /// The URL may hold a password.
     pub proxy_url: Option<Secret>,
     pub proxy_from_environment: Option<bool>,
 }
@@ -121,7 +122,7 @@ pub struct GeminiSettings {
     pub thinking_level: Option<String>,
 }
 
-/// The `inference` section: goes before the others.
+/// The `inference` section; it overrides the others.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "the names are those of the settings")]
@@ -137,7 +138,7 @@ pub struct InferenceOverrides {
     pub seed: Option<i64>,
 }
 
-/// The `model_info` section: what is known of a model that the catalogue does not have.
+/// The `model_info` section: facts about a model that is not in the catalogue.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "the names are those of the settings")]
@@ -150,11 +151,11 @@ pub struct ModelInfo {
     pub context_window: Option<i64>,
     pub quality_high_watermark: Option<f64>,
     pub max_output_tokens: Option<i64>,
-    /// US dollars per million tokens.
+    /// USD per million tokens.
     pub cost: Option<InfoCost>,
 }
 
-/// US dollars per million tokens.
+/// USD per million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -171,7 +172,7 @@ impl fmt::Debug for InferenceSettings {
     }
 }
 
-/// Addresses may hold a password, so only names are shown.
+/// Prints only names, because addresses may hold a password.
 impl fmt::Debug for ApiSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiSettings")
@@ -184,7 +185,7 @@ impl fmt::Debug for ApiSettings {
 }
 
 impl InferenceSettings {
-    /// The settings of a checked tree. The error is for people.
+    /// Converts a checked tree. The error is for people.
     pub(crate) fn from_tree(tree: Tree) -> Result<Self, String> {
         let mut settings: Self = serde_json::from_value(tree.to_value())
             .map_err(|error| pinion_jsonl::explain(&error))?;
@@ -192,27 +193,28 @@ impl InferenceSettings {
         Ok(settings)
     }
 
-    /// Everything with keys masked.
+    /// Returns all settings with keys masked.
     pub fn masked(&self) -> Value {
         self.tree.masked()
     }
 
-    /// Everything as YAML, with keys masked: what `--print-inference-settings` prints.
+    /// Prints all settings as YAML with keys masked, for `--print-inference-settings`.
     pub fn to_yaml(&self) -> String {
         to_yaml(&self.masked())
     }
 
-    /// The settings as they were written, unknown ones included.
+    /// Returns the settings as written, including unknown ones.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
 }
 
-/// Masked settings as YAML.
+/// Prints masked settings as YAML.
 pub fn to_yaml(value: &Value) -> String {
     let text = serde_saphyr::to_string(value).unwrap_or_default();
-    match text.ends_with('\n') {
-        true => text,
-        false => text + "\n",
+    if text.ends_with('\n') {
+        text
+    } else {
+        text + "\n"
     }
 }

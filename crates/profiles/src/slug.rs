@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Slug(String);
 
 impl Slug {
-    /// The slug `text` stands for: without surrounding blanks, in lower case; `None` if it cannot be one.
+    /// Parses a slug after trimming and lower-casing; `None` if the text is not one.
     pub fn new(text: &str) -> Option<Self> {
         let slug = text.trim().to_ascii_lowercase();
         let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -19,17 +19,16 @@ impl Slug {
         (ends_plainly && fits && bytes.len() <= 128).then_some(Self(slug))
     }
 
-    /// The registry that inline profiles form.
+    /// The registry of inline profiles.
     pub(crate) fn inline() -> Self {
         Self("config-inline".to_owned())
     }
 
-    /// The profile a registry begins with, if it has it.
+    /// The default profile of a registry, if it has one of this name.
     pub(crate) fn default_profile() -> Self {
         Self("default".to_owned())
     }
 
-    /// As text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,34 +1,34 @@
-//! Where registries come from: YAML files and SQLite databases, named in one line of text.
+//! Sources of registries: YAML files and SQLite databases, named in one line of text.
 
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Notice, ProfileError};
-use crate::places::Surroundings;
+use crate::locations::HostContext;
 use crate::registry::{self, Registry};
 use crate::sqlite;
 
-/// The largest document in bytes. Registries have a few kilobytes.
-pub(crate) const LARGEST: u64 = 8 << 20;
+/// The largest document, in bytes. Registries have a few kilobytes.
+pub(crate) const MAX_BYTES: u64 = 8 << 20;
 
-/// Something that holds registries.
+/// A source of registries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// One registry in a file.
     Yaml(PathBuf),
     /// A database file.
     Sqlite(PathBuf),
-    /// A database by what SQLite calls a URI.
+    /// A database, named by a SQLite URI.
     SqliteDsn(String),
 }
 
 impl Source {
-    /// The source that `text` names: `yaml:PATH`, `yaml://PATH`, `sqlite:PATH`, `sqlite-dsn:DSN`, or a
-    /// path that is looked at. Relative paths begin at `base`.
-    pub fn parse(text: &str, base: &Path, surroundings: &Surroundings<'_>) -> Option<Self> {
+    /// Parses a source: `yaml:PATH`, `yaml://PATH`, `sqlite:PATH`, `sqlite-dsn:DSN`, or a path
+    /// whose file is inspected. Relative paths start at `base`.
+    pub fn parse(text: &str, base: &Path, host: &HostContext<'_>) -> Option<Self> {
         let text = text.trim();
-        let path = |text: &str| surroundings.path(text.trim(), base);
+        let path = |text: &str| host.path(text.trim(), base);
         if let Some(dsn) = text.strip_prefix("sqlite-dsn:") {
             return (!dsn.trim().is_empty()).then(|| Self::SqliteDsn(dsn.trim().to_owned()));
         }
@@ -46,19 +46,20 @@ impl Source {
             Some(_) => Self::Sqlite(path(rest)),
             None => {
                 let path = path(rest);
-                match looks_like_a_database(&path) {
-                    true => Self::Sqlite(path),
-                    false => Self::Yaml(path),
+                if looks_like_a_database(&path) {
+                    Self::Sqlite(path)
+                } else {
+                    Self::Yaml(path)
                 }
             }
         })
     }
 
-    /// The registries in it, in order.
+    /// Reads the registries in order.
     pub(crate) fn open(&self, notices: &mut Vec<Notice>) -> Result<Vec<Registry>, ProfileError> {
         match self {
             Self::Yaml(path) => {
-                let text = pinion_files::read_text(path, LARGEST).map_err(|error| {
+                let text = pinion_files::read_text(path, MAX_BYTES).map_err(|error| {
                     ProfileError::Unreadable {
                         what: "registry",
                         path: path.clone(),
@@ -83,7 +84,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// By its name, else by how it begins.
+/// Recognises a database by its file name, else by its first bytes.
 fn looks_like_a_database(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     if extension.is_some_and(|extension| {
@@ -105,7 +106,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("odd"), b"SQLite format 3\0rest").unwrap();
         std::fs::write(directory.path().join("plain"), b"slug: x").unwrap();
-        let surroundings = Surroundings {
+        let host = HostContext {
             home: Path::new("/h"),
             cwd: Path::new("/w"),
             environment: &|_| None,
@@ -135,7 +136,7 @@ mod tests {
             ("yaml:", None),
             ("sqlite-dsn: ", None),
         ] {
-            assert_eq!(Source::parse(text, base, &surroundings), source, "{text}");
+            assert_eq!(Source::parse(text, base, &host), source, "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Registries in a database, one JSON text per row. Only ever read.
+//! Registries in a database, one JSON text per row. Access is read-only.
 
 use std::path::Path;
 
@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use crate::check::Findings;
 use crate::error::{Notice, ProfileError};
-use crate::profile::Home;
+use crate::profile::ProfileFormat;
 use crate::registry::{self, Registry};
 use crate::slug::Slug;
 use crate::source::Source;
 
 const ROWS: &str = "SELECT slug, payload_json FROM profile_registries ORDER BY slug";
-const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
+const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// The registries of a database, by name.
+/// Reads the registries of a database, sorted by name.
 pub(crate) fn read(
     file: &Path,
     shown: &Path,
@@ -45,7 +45,7 @@ fn rows(file: &Path, source: &Source) -> rusqlite::Result<Vec<(String, String)>>
         flags |= OpenFlags::SQLITE_OPEN_URI;
     }
     let connection = Connection::open_with_flags(file, flags)?;
-    connection.busy_timeout(BUSY)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     let mut statement = connection.prepare(ROWS)?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     rows.collect()
@@ -76,7 +76,7 @@ fn row(
     let read = registry::read(
         &node,
         Some(&named),
-        Home::SqliteRegistry,
+        ProfileFormat::SqliteRegistry,
         &origin,
         &mut findings,
     );

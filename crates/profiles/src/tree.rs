@@ -1,13 +1,13 @@
-//! Settings as they were written: nested members that merge, and that never show a key.
+//! Settings as they were written: nested members that merge, with keys that are never shown.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// What stands where a secret was.
+/// The replacement of a secret.
 pub(crate) const MASKED: &str = "***";
 
-/// Nested members of a document. May hold keys: printing it masks them.
+/// Nested members of a document. They may hold keys, which printing masks.
 #[derive(Clone, Default, PartialEq)]
 pub struct Tree(Map<String, Value>);
 
@@ -16,12 +16,11 @@ impl Tree {
         Self(members)
     }
 
-    /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The value at a path. It may be a key; do not print it.
+    /// Returns the value at a path. It may be a key; do not print it.
     pub fn get(&self, path: &[&str]) -> Option<&Value> {
         let (last, parents) = path.split_last()?;
         let mut members = &self.0;
@@ -31,7 +30,6 @@ impl Tree {
         members.get(*last).filter(|value| !value.is_null())
     }
 
-    /// Sets the value at a path.
     pub(crate) fn set(&mut self, path: &[&str], value: Value) {
         let Some((last, parents)) = path.split_last() else {
             return;
@@ -52,27 +50,27 @@ impl Tree {
         members.insert((*last).to_owned(), value);
     }
 
-    /// Lays `over` on top: mappings are merged, everything else, lists too, is replaced. The prices
-    /// of a model belong together and are replaced as one.
+    /// Merges `over` onto this tree: mappings are merged, other values, lists too, are replaced.
+    /// The prices of a model belong together and are replaced as a whole.
     pub fn overlay(&mut self, over: &Self) {
         merge(&mut self.0, &over.0, &mut Vec::new());
     }
 
-    /// Every value that is not a mapping, with its path, in order.
+    /// Returns every value that is not a mapping, with its path, in order.
     pub fn leaves(&self) -> Vec<(Vec<String>, &Value)> {
         let mut leaves = Vec::new();
         collect(&self.0, &mut Vec::new(), &mut leaves);
         leaves
     }
 
-    /// The whole with keys masked, to be shown.
+    /// Returns the tree with keys masked.
     pub fn masked(&self) -> Value {
         let mut value = Value::Object(self.0.clone());
         mask(&mut value);
         value
     }
 
-    /// The whole as it is. Holds keys; never print it.
+    /// Returns the tree with its keys; never print it.
     pub(crate) fn to_value(&self) -> Value {
         Value::Object(self.0.clone())
     }
@@ -113,14 +111,15 @@ fn collect<'a>(
     }
 }
 
-/// Masks what is secret by its name, and what stands before the `@` of an address.
+/// Masks values with secret names, and the part of a URL before its `@`.
 pub(crate) fn mask(value: &mut Value) {
     match value {
         Value::Object(members) => {
             for (name, value) in members {
-                match is_secret_name(name) {
-                    true => blacken(value),
-                    false => mask(value),
+                if is_secret_name(name) {
+                    mask_all(value)
+                } else {
+                    mask(value)
                 }
             }
         }
@@ -149,17 +148,17 @@ fn is_secret_name(name: &str) -> bool {
         .any(|secret| name == *secret || name.ends_with(&format!("_{secret}")))
 }
 
-fn blacken(value: &mut Value) {
+fn mask_all(value: &mut Value) {
     match value {
-        Value::Object(members) => members.values_mut().for_each(blacken),
-        Value::Array(items) => items.iter_mut().for_each(blacken),
+        Value::Object(members) => members.values_mut().for_each(mask_all),
+        Value::Array(items) => items.iter_mut().for_each(mask_all),
         Value::Null => {}
         Value::String(text) if text.is_empty() => {}
         other => *other = MASKED.into(),
     }
 }
 
-/// The address without user and password; `None` if it has none.
+/// Returns the URL without user and password; `None` if it has none.
 pub(crate) fn without_user(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let authority = rest.split(['/', '?', '#', '\\']).next()?;

@@ -1,4 +1,5 @@
-//! How a model is asked: sampling, length, thinking, shape, waits; and what it cannot be told.
+//! Options of requests: sampling, length, thinking, structured output, timeouts; and notices about
+//! unsupported ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,27 +12,27 @@ use crate::error::{Notice, ProfileError};
 use crate::resolve::Resolved;
 use crate::settings::InferenceSettings;
 
-/// How a model is asked.
+/// Options of requests to a model.
 #[derive(Debug, Clone, Default)]
 pub struct Tuning {
     /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// Output cap.
+    /// The longest answer, in tokens.
     pub max_tokens: Option<u64>,
-    /// Everything else about sampling, and the shape of the answer.
+    /// Other sampling options, and the structure of the answer.
     pub sampling: Arc<Sampling>,
-    /// Tokens to think with, at whatever level.
+    /// Tokens for thinking, at any level.
     pub thinking_budget: Option<u64>,
     /// Headers of the request: organization, user agent.
     pub headers: BTreeMap<String, String>,
-    /// Names the end user.
+    /// The id of the end user.
     pub user_id: Option<String>,
-    /// The longest wait for the server, for the first byte and between two pieces.
+    /// The longest wait for the server, for the first byte and between two chunks.
     pub timeout: Option<Duration>,
 }
 
 impl Tuning {
-    /// Puts it into a request; what is set there already wins.
+    /// Applies the options to a request; options that are already set there stay.
     pub fn apply(&self, options: &mut RequestOptions) {
         options.temperature = options.temperature.or(self.temperature);
         options.max_tokens = options.max_tokens.or(self.max_tokens);
@@ -57,7 +58,7 @@ impl Tuning {
     }
 }
 
-/// How `model` is asked, how hard it thinks, and what it cannot be told.
+/// Returns the options and the thinking level for `model`, with notices about unsupported settings.
 pub(crate) fn of(
     resolved: &Resolved,
     model: &Model,
@@ -98,7 +99,7 @@ pub(crate) fn of(
     Ok((tuning, thinking, notices))
 }
 
-/// What was asked for; the default only where it cannot be in the way.
+/// Returns the requested temperature; the default only if it does not conflict with other options.
 fn temperature(resolved: &Resolved, model: &Model, has_top_p: bool) -> Option<f64> {
     let settings = &resolved.settings;
     if let Some(temperature) = settings.inference.temperature {
@@ -141,7 +142,7 @@ fn sampling(resolved: &Resolved, model: &Model) -> Result<Sampling, ProfileError
             .clone()
             .or_else(|| openai.reasoning_summary.clone()),
         structured_output: structured_output(resolved)?,
-        // Only Anthropic insists on a cap; elsewhere the server knows best.
+        // Only Anthropic requires a cap; elsewhere the server's default is better.
         uncapped: model.api != "anthropic-messages",
     })
 }
@@ -163,7 +164,7 @@ fn structured_output(resolved: &Resolved) -> Result<Option<StructuredOutput>, Pr
         ));
     }
     let schema: serde_json::Value = serde_json::from_str(text).map_err(|error| {
-        let why = pinion_jsonl::explain_with_place(&error);
+        let why = pinion_jsonl::explain_with_position(&error);
         wrong(format!("the schema is not valid JSON: {why}"))
     })?;
     if !schema.is_object() {
@@ -178,9 +179,9 @@ fn structured_output(resolved: &Resolved) -> Result<Option<StructuredOutput>, Pr
     }))
 }
 
-/// How hard to think, and with how many tokens.
+/// Returns the thinking level and its budget in tokens.
 ///
-/// OpenAI's and Google's models think as hard as they do by default, Anthropic's only when asked.
+/// OpenAI's and Google's models think at their default level, Anthropic's only on request.
 fn thinking(
     resolved: &Resolved,
     model: &Model,
@@ -231,7 +232,7 @@ fn thinking(
     Ok((level, tokens.filter(|tokens| *tokens > 0)))
 }
 
-/// The setting that asks a model of `api` to think, if one is given.
+/// Returns the setting that enables thinking for a model of `api`, if one is given.
 pub(crate) fn asks_to_think(resolved: &Resolved, api: &str) -> Option<&'static str> {
     let InferenceSettings {
         openai,
@@ -314,14 +315,14 @@ fn headers(settings: &InferenceSettings, model: &Model) -> BTreeMap<String, Stri
     headers
 }
 
-/// Models whose names say that they think.
+/// Reports whether a model's name shows that it can think.
 pub(crate) fn thinks_by_name(id: &str) -> bool {
     ["o1", "o3", "o4", "gpt-5"]
         .iter()
         .any(|start| id.starts_with(start))
 }
 
-/// What was asked for and is not done.
+/// Adds notices about settings that have no effect.
 fn unsupported(resolved: &Resolved, model: &Model, notices: &mut Vec<Notice>) {
     let settings = &resolved.settings;
     let mut tell = |words: &str| notices.push(Notice::new("unsupported_setting", words));

@@ -1,5 +1,5 @@
-//! Writes the binary form of messages. What a field does is in the crate (`wire.rs`, `part.rs`, `input.rs`); here is only
-//! which function it gets, under which key and in which order.
+//! Generates the binary form of messages. The crate implements each kind of field (`wire.rs`,
+//! `part.rs`, `input.rs`); this module selects its function, key and order.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::names::{ident, line, pascal};
 use crate::rust::{Shape, oneof, oneof_type, shape};
 use crate::{Forms, PACKAGES};
 
-/// `Parts` and `Binary` of a message.
+/// Generates `Parts` and `Binary` of a message.
 pub fn parts(out: &mut String, message: &MessageDescriptor) {
     let name = message.name();
     let mut fields: Vec<FieldDescriptor> = message.fields().collect();
@@ -56,7 +56,8 @@ pub fn parts(out: &mut String, message: &MessageDescriptor) {
     line!(out, "_ => input.skip(key),\n}}\n}}\n}}");
 }
 
-/// A statement for each field, in the order of the numbers: `statement` gets the shape, the key and the value.
+/// Generates a statement for each field, in the order of the numbers; `statement` receives the
+/// shape, the key and the value.
 fn each(
     out: &mut String,
     fields: &[FieldDescriptor],
@@ -100,7 +101,7 @@ fn each(
     }
 }
 
-/// The number of a field and the form of its value, as they stand before the value.
+/// Returns the key of a field, which precedes its value: its number and wire type.
 fn key(field: &FieldDescriptor) -> u32 {
     let form = match field.kind() {
         Kind::String | Kind::Bytes | Kind::Message(_) => 2,
@@ -117,7 +118,7 @@ fn key(field: &FieldDescriptor) -> u32 {
     field.number() << 3 | form
 }
 
-/// A list over all messages that have a binary form, for tests: one call of `row` for each.
+/// Generates a list of all messages with a binary form, for tests: one call of `row` for each.
 pub fn rows(pool: &DescriptorPool) -> String {
     let packages = PACKAGES
         .iter()

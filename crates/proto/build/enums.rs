@@ -1,4 +1,4 @@
-//! Writes the Rust enums: those that are declared, and the one over all messages.
+//! Generates the Rust enums: the declared ones, and the enum of all messages.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use protox::prost_reflect::{EnumDescriptor, FileDescriptor, MessageDescriptor};
 
 use crate::names::{document, line, module, pascal, snake};
 
-/// An enum that is declared, and one variant for numbers that are not.
+/// Generates a declared enum, with one variant for undeclared numbers.
 pub fn enumeration(out: &mut String, file: &FileDescriptor, it: &EnumDescriptor) {
     let name = it.name();
     let prefix = format!("{}_", snake(name).to_uppercase());
@@ -84,7 +84,7 @@ pub fn enumeration(out: &mut String, file: &FileDescriptor, it: &EnumDescriptor)
     );
 }
 
-/// The binary form of an enum: its number.
+/// Generates the binary form of an enum: its number.
 pub fn binary(out: &mut String, it: &EnumDescriptor) {
     line!(
         out,
@@ -102,7 +102,8 @@ pub fn binary(out: &mut String, it: &EnumDescriptor) {
     );
 }
 
-/// The enum over all messages that may travel with the name of their type. A name that two packages have gets its package's module in front.
+/// Generates the enum of all messages that may be sent with the name of their type. A name that
+/// exists in two packages is prefixed with its package's module.
 pub fn payload(out: &mut String, all: &[MessageDescriptor]) {
     let mut uses = BTreeMap::new();
     for it in all {
@@ -121,7 +122,7 @@ pub fn payload(out: &mut String, all: &[MessageDescriptor]) {
         .collect();
     line!(
         out,
-        "/// A message that travels with the name of its type: any that this crate knows."
+        "/// A message that is sent with the name of its type: any that this crate declares."
     );
     line!(
         out,
@@ -132,7 +133,7 @@ pub fn payload(out: &mut String, all: &[MessageDescriptor]) {
     }
     line!(
         out,
-        "/// A type this crate does not know, or none.\nUnknown(Unknown),\n}}"
+        "/// A type that this crate does not declare, or none.\nUnknown(Unknown),\n}}"
     );
     line!(
         out,

@@ -1,11 +1,12 @@
-//! Writes what a declaration fixes for its peers as plain lines, which a test compares with those that were published. It is
-//! not part of the program.
+//! Prints the public parts of a declaration as plain lines, which a test compares with the
+//! published ones. The lines are not part of the program.
 
 use protox::prost_reflect::{FieldDescriptor, FileDescriptor, Kind, MethodDescriptor};
 
 use crate::rust::oneof;
 
-/// One line for each field, each message without fields, each value of an enum and each method.
+/// Prints one line for each field, each message without fields, each value of an enum and each
+/// method.
 pub fn generate(file: &FileDescriptor) -> String {
     let mut lines = Vec::new();
     for message in file.messages() {

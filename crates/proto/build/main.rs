@@ -1,7 +1,9 @@
-//! Compiles the `.proto` files without an external compiler and writes the Rust types of their messages.
+//! Compiles the `.proto` files without an external compiler and generates the Rust types of their
+//! messages.
 //!
-//! The types are our own rather than a library's: a generator that knows only what our protocols need gives encoders that
-//! write straight into a buffer, readers that copy nothing, and a smaller program.
+//! The generator is written for pinion instead of taken from a library: because it covers only what
+//! these protocols need, its encoders write directly into a buffer, its readers copy nothing, and
+//! the program is smaller.
 
 #![allow(
     clippy::print_stdout,
@@ -22,7 +24,7 @@ use std::{env, fs};
 
 use protox::Compiler;
 
-/// A package, the file that declares it and the module its types go into.
+/// A package, the file that declares it, and the module of its types.
 struct Package {
     name: &'static str,
     file: &'static str,
@@ -31,10 +33,10 @@ struct Package {
     forms: Forms,
 }
 
-/// How the messages of a package travel.
+/// The encodings of a package's messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Forms {
-    /// As JSON, also in fields that take a message of any type.
+    /// As JSON, also in fields of type `Any`.
     Json,
     /// As JSON and in binary form.
     JsonAndBinary,

@@ -1,4 +1,4 @@
-//! What things are called in Rust, and what is said about them.
+//! Rust names and doc comments of declared items.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ macro_rules! line {
 }
 pub(crate) use line;
 
-/// The module of a package.
+/// Returns the module of a package.
 pub fn module(package: &str) -> &'static str {
     let known = PACKAGES.iter().find(|it| it.name == package);
     known
@@ -22,7 +22,7 @@ pub fn module(package: &str) -> &'static str {
         .module
 }
 
-/// The comment in the declaration, or `otherwise`.
+/// Returns the comment in the declaration, or `otherwise`.
 pub fn document(
     out: &mut String,
     file: &FileDescriptor,
@@ -38,8 +38,8 @@ pub fn document(
     }
 }
 
-/// What else a field may be called where JSON is read leniently: those who write requests by hand say what they see in
-/// other places.
+/// Returns other names of a field that lenient JSON readers accept: people who write requests by
+/// hand use the names they see elsewhere.
 pub fn also(message: &MessageDescriptor, field: &str) -> &'static [&'static str] {
     let is_request = message.name().ends_with("Request") || message.name() == "InvokeStreamMessage";
     let names: &[&str] = match (message.name(), field) {
@@ -59,7 +59,7 @@ pub fn also(message: &MessageDescriptor, field: &str) -> &'static [&'static str]
     names
 }
 
-/// A Rust identifier; words Rust keeps for itself are marked.
+/// Returns a Rust identifier; reserved words are marked as raw.
 pub fn ident(name: &str) -> String {
     match name {
         "final" | "type" | "match" | "ref" | "loop" | "move" | "use" => format!("r#{name}"),

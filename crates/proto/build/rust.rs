@@ -1,5 +1,5 @@
-//! Writes the Rust types. What a field does is in the crate (`write.rs`, `read.rs`, `codec.rs`); here is only which
-//! type and which function it gets.
+//! Generates the Rust types. The crate implements each kind of field (`write.rs`, `read.rs`,
+//! `codec.rs`); this module selects its type and function.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,8 @@ use crate::enums::{self, enumeration, payload};
 use crate::names::{also, document, ident, line, module, pascal, snake};
 use crate::{Forms, Package, binary};
 
-/// The whole module: one inner module per package, and `Payload` over all messages that may travel as any.
+/// Generates the whole module: one inner module per package, and `Payload` for all messages that
+/// may be sent as `Any`.
 pub fn generate(pool: &DescriptorPool, packages: &[Package]) -> String {
     let mut out = String::new();
     let mut all = Vec::new();
@@ -91,7 +92,7 @@ fn message(out: &mut String, file: &FileDescriptor, message: &MessageDescriptor)
     for it in &oneofs {
         line!(
             out,
-            "/// What [`{name}`] holds one of.\npub mod {} {{",
+            "/// The oneofs of [`{name}`].\npub mod {} {{",
             snake(name)
         );
         line!(
@@ -112,12 +113,13 @@ fn message(out: &mut String, file: &FileDescriptor, message: &MessageDescriptor)
     }
 }
 
-/// Whether the value of a field is known to few.
+/// Reports whether the value of a field is a secret.
 fn is_secret(field: &FieldDescriptor) -> bool {
     field.name().ends_with("_token")
 }
 
-/// `Debug` of a message with secrets, which says whether they are there and not what they are.
+/// Generates `Debug` of a message with secrets; it shows whether they are set and hides their
+/// values.
 fn masked_debug(out: &mut String, message: &MessageDescriptor, oneofs: &[OneofDescriptor]) {
     let name = message.name();
     line!(
@@ -127,9 +129,10 @@ fn masked_debug(out: &mut String, message: &MessageDescriptor, oneofs: &[OneofDe
     );
     for field in message.fields().filter(|it| oneof(it).is_none()) {
         let member = ident(field.name());
-        let value = match is_secret(&field) {
-            true => format!("&crate::text::Masked(&self.{member})"),
-            false => format!("&self.{member}"),
+        let value = if is_secret(&field) {
+            format!("&crate::text::Masked(&self.{member})")
+        } else {
+            format!("&self.{member}")
         };
         line!(out, ".field({:?}, {value})", field.name());
     }
@@ -224,7 +227,7 @@ fn codec(out: &mut String, message: &MessageDescriptor) {
     line!(out, "_ => reader.skip()?,\n}}\nOk(())\n}}\n}}");
 }
 
-/// How often a field may be there.
+/// The cardinality of a field.
 pub enum Shape {
     Map,
     List,
@@ -233,7 +236,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// What the functions of the crate for such fields are called.
+    /// Returns the name of the crate's functions for such fields.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Map => "map",
@@ -307,7 +310,7 @@ fn value_type(kind: &Kind) -> String {
     }
 }
 
-/// The oneof a field belongs to; `optional` alone makes none.
+/// Returns the oneof of a field; `optional` alone does not create one.
 pub fn oneof(field: &FieldDescriptor) -> Option<OneofDescriptor> {
     field.containing_oneof().filter(|it| !it.is_synthetic())
 }

@@ -1,4 +1,5 @@
-//! Writes what the declarations say as plain JSON, from which tests make up messages. It is not part of the program.
+//! Prints the declarations as plain JSON, from which tests generate messages. It is not part of the
+//! program.
 
 use std::fmt::Write as _;
 

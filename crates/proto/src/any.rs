@@ -1,37 +1,37 @@
-//! Messages that travel with the name of their type.
+//! Messages that are sent with the name of their type.
 
 use std::sync::Arc;
 
 use crate::codec::Codec;
 use crate::error::{DecodeError, Problem};
 use crate::generated::Payload;
-use crate::message::{Place, Strictness, read_message};
+use crate::message::{ObjectContext, Strictness, read_message};
 use crate::read::Reader;
 use crate::text::Text;
 use crate::write;
 
-/// What stands before the name of a type in `@type`.
+/// The prefix of the type name in `@type`.
 pub const TYPE_URL: &str = "type.googleapis.com/";
 
-/// A message of any type, shared by those who keep it and those who print it.
+/// A message of any type, shared by its owners.
 pub type Any = Arc<Payload>;
 
-/// A message as the value of a field that takes any.
+/// Wraps a message as the value of a field of type `Any`.
 pub fn any(payload: impl Into<Payload>) -> Option<Any> {
     Some(Arc::new(payload.into()))
 }
 
-/// A message of a type this crate does not know.
+/// A message of a type that this crate does not declare.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Unknown {
-    /// Its `@type`; empty where a field is set to no message at all.
+    /// The `@type`; empty if the field is set but holds no message.
     pub type_url: Text,
-    /// Its other members as JSON without blanks and without the braces around them.
+    /// The other members as JSON without blanks and without the enclosing braces.
     pub members: Text,
 }
 
 impl Payload {
-    /// The name of the message with its package.
+    /// Returns the name of the message with its package.
     pub fn full_name(&self) -> &str {
         match (self, self.fields()) {
             (Self::Unknown(it), _) => after_slash(&it.type_url),
@@ -40,7 +40,7 @@ impl Payload {
         }
     }
 
-    /// Appends the message as a JSON object of its own, which does not say its type.
+    /// Appends the message as a JSON object without its type.
     pub fn encode_json(&self, out: &mut Vec<u8>) {
         out.push(b'{');
         self.write_members(out);
@@ -63,7 +63,7 @@ impl Payload {
         write::close(out, b'}');
     }
 
-    /// Reads the message with this name and package from an object that does not say its type.
+    /// Decodes the message with this name and package from an object without its type.
     pub fn decode_json(
         full_name: &str,
         text: &[u8],
@@ -73,7 +73,7 @@ impl Payload {
         let payload = match Self::named(full_name) {
             Some(mut payload) => {
                 if let Some(fields) = payload.fields_mut() {
-                    read_message(fields, &mut reader, Place::Plain)?;
+                    read_message(fields, &mut reader, ObjectContext::Plain)?;
                 }
                 payload
             }
@@ -132,13 +132,13 @@ impl Codec for Any {
                 _ => Err(DecodeError::new(Problem::NoType, at)),
             };
         };
-        // `@type` may come last, so the members are read again now that their meaning is known.
+        // `@type` may come last, so the members are read again now that their type is known.
         *reader = start;
         let known = type_url.strip_prefix(TYPE_URL).and_then(Payload::named);
         let payload = match known {
             Some(mut payload) => {
                 if let Some(fields) = payload.fields_mut() {
-                    read_message(fields, reader, Place::Any)?;
+                    read_message(fields, reader, ObjectContext::Any)?;
                 }
                 payload
             }
@@ -148,7 +148,7 @@ impl Codec for Any {
     }
 }
 
-/// Keeps the members of an object as they are.
+/// Stores the members of an object unchanged.
 fn unknown(type_url: Text, reader: &mut Reader<'_>) -> Result<Payload, DecodeError> {
     if reader.strictness() == Strictness::Strict {
         let problem = Problem::UnknownType(after_slash(&type_url).to_owned());

@@ -1,4 +1,5 @@
-//! Payloads in JSON: written in base64 with its padding; read in either alphabet, with padding or without.
+//! Base64 of payloads in JSON: written with padding; read in either alphabet, with padding or
+//! without.
 
 use base64::Engine as _;
 use base64::alphabet::{Alphabet, STANDARD, URL_SAFE};
@@ -14,7 +15,6 @@ const fn engine(alphabet: &Alphabet) -> GeneralPurpose {
 const STANDARD_ENGINE: GeneralPurpose = engine(&STANDARD);
 const URL_ENGINE: GeneralPurpose = engine(&URL_SAFE);
 
-/// Appends `bytes`.
 pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     let start = out.len();
     out.resize(start + bytes.len().div_ceil(3) * 4, 0);
@@ -22,7 +22,6 @@ pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     out.truncate(start + written.unwrap_or_default());
 }
 
-/// The bytes `text` stands for.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let standard = STANDARD_ENGINE.decode(text);
     standard.or_else(|_| URL_ENGINE.decode(text)).ok()

@@ -1,38 +1,34 @@
-//! How a single value is written and read.
+//! Reading and writing of single JSON values.
 
 use bytes::Bytes;
 
 use crate::base64;
 use crate::error::{DecodeError, Problem};
-use crate::message::{Message, Place, Strictness, read_message};
+use crate::message::{Message, ObjectContext, Strictness, read_message};
 use crate::read::{Reader, Token};
 use crate::text::{GAP, Text};
 use crate::write;
 
-/// A value a field can have.
+/// A value of a field.
 pub(crate) trait Codec: Sized {
-    /// Whether a field that does not say if it is set leaves this value out.
+    /// Reports whether a field without presence leaves this value out.
     fn is_default(&self) -> bool;
 
-    /// Appends the value.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Reads the value.
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
 }
 
-/// An enum of one of the protocols. Numbers it does not name are kept.
+/// An enum of one of the protocols. Undeclared numbers are preserved.
 pub trait Enum: Copy + Default + 'static {
-    /// The name in the declaration.
+    /// Returns the name in the declaration.
     fn name(self) -> Option<&'static str>;
 
-    /// The value of that name.
     fn from_name(name: &str) -> Option<Self>;
 
-    /// The number in the declaration.
+    /// Returns the number in the declaration.
     fn number(self) -> i32;
 
-    /// The value of that number.
     fn from_number(number: i32) -> Self;
 }
 
@@ -43,9 +39,10 @@ impl Codec for Text {
 
     fn write(&self, out: &mut Vec<u8>) {
         out.push(b'"');
-        match self.is_gap() {
-            true => out.push(GAP),
-            false => pinion_jsonl::json::append_escaped(out, self),
+        if self.is_gap() {
+            out.push(GAP)
+        } else {
+            pinion_jsonl::json::append_escaped(out, self)
         }
         out.push(b'"');
     }
@@ -167,7 +164,7 @@ impl<T: Message> Codec for T {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut message = Self::default();
-        read_message(&mut message, reader, Place::Plain)?;
+        read_message(&mut message, reader, ObjectContext::Plain)?;
         Ok(message)
     }
 }

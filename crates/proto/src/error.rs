@@ -1,19 +1,19 @@
-//! Why a text, or a binary form, is not the message it should be.
+//! Errors of decoding JSON or the binary form.
 
 use std::fmt;
 
-/// What is wrong with a text, and where.
+/// An error in a text or in bytes, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeError {
-    /// What is wrong.
     pub problem: Problem,
-    /// The field, from the outermost message on, as in `uiEvent.payload.mode`; empty for the message itself.
+    /// The path of the field from the outermost message, as in `uiEvent.payload.mode`; empty for
+    /// the message itself.
     pub field: String,
-    /// The byte of the text or of the binary form at which it was noticed.
+    /// The byte offset at which the error was found.
     pub at: usize,
 }
 
-/// What can be wrong with a text.
+/// The kinds of decoding errors.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// The bytes are not UTF-8.
@@ -23,30 +23,30 @@ pub enum Problem {
     #[error("this is not JSON: {0}")]
     Syntax(&'static str),
     /// The value is of another kind.
-    #[error("a value of another kind stands here: {0} is expected")]
+    #[error("wrong kind of value: expected {0}")]
     WrongKind(&'static str),
     /// The number is too large, too small, or not whole.
-    #[error("{0} does not fit: {1} is expected")]
+    #[error("{0} does not fit: expected {1}")]
     OutOfRange(String, &'static str),
-    /// The field was there before, under the same or its other name.
-    #[error("the field is there twice")]
+    /// The field appeared before, under this or its other name.
+    #[error("the field appears twice")]
     Duplicate,
-    /// Another field of the same oneof is there.
-    #[error("only one of this field and another that excludes it may be there")]
+    /// Another field of the same oneof is set.
+    #[error("the field excludes another field that is set; remove one of them")]
     Excluded,
-    /// The message has no such field.
-    #[error("there is no such field")]
+    /// The message does not declare the field.
+    #[error("unknown field; check its name")]
     UnknownField,
-    /// The enum has no such value.
-    #[error("`{0}` is not among the values of this field")]
+    /// The enum does not declare the value.
+    #[error("unknown value `{0}` for this field")]
     UnknownValue(String),
-    /// No message of this name is known.
-    #[error("`{0}` is not a known type of message")]
+    /// The type of the message is not declared.
+    #[error("unknown message type `{0}`")]
     UnknownType(String),
-    /// A message of any type does not say which.
+    /// A message of any type has no `@type`.
     #[error("`@type` is missing")]
     NoType,
-    /// The bytes end before the value does.
+    /// The bytes end inside a value.
     #[error("the message ends in the middle of a value")]
     Truncated,
     /// The bytes are not a message in binary form.
@@ -58,7 +58,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// A name that does not change.
+    /// Returns a stable name of the kind, for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotUtf8 => "not_utf8",
@@ -84,16 +84,17 @@ impl DecodeError {
         Self { problem, field, at }
     }
 
-    /// The same, seen from outside of `field`.
+    /// Prefixes the field path with `field`.
     pub(crate) fn inside(mut self, field: &str) -> Self {
-        self.field = match self.field.is_empty() {
-            true => field.to_owned(),
-            false => format!("{field}.{}", self.field),
+        self.field = if self.field.is_empty() {
+            field.to_owned()
+        } else {
+            format!("{field}.{}", self.field)
         };
         self
     }
 
-    /// A name that does not change.
+    /// Returns a stable name of the kind, for programs.
     pub fn code(&self) -> &'static str {
         self.problem.code()
     }

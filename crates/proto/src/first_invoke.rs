@@ -1,4 +1,5 @@
-//! The first message of `InvokeStream`. Callers spell it in three ways, and it is told apart here, for both codecs.
+//! The first message of `InvokeStream`. Callers spell it in three ways; this module recognises
+//! them, in both encodings.
 
 use bytes::Bytes;
 
@@ -9,20 +10,20 @@ use crate::input::Input;
 use crate::message::{Message, Strictness};
 use crate::wire::Binary;
 
-/// What the first message of `InvokeStream` asks for.
+/// The request in the first message of `InvokeStream`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FirstInvoke {
-    /// A call whose input may go on: `start`.
+    /// A call whose input may continue: `start`.
     Open(InvokeRequest),
-    /// A call with all of its input: its fields stand in the message itself.
+    /// A call with its complete input: its fields are in the message itself.
     Whole(InvokeRequest),
-    /// None: a bit of input, which can only come later.
+    /// No call: a chunk of input, which is only valid later.
     Chunk,
 }
 
 impl FirstInvoke {
-    /// Reads the message from its binary form. Besides the declared spellings it may be an `InvokeRequest` itself, which
-    /// is what a caller sends to whom `InvokeStream` streams only its answers.
+    /// Decodes the message from its binary form. Besides the declared spellings it may be an
+    /// `InvokeRequest` itself, which a caller sends if its `InvokeStream` streams only the answers.
     pub fn decode(bytes: Bytes) -> Result<Self, DecodeError> {
         match spelling(bytes.clone())? {
             Spelling::Request => Ok(Self::Whole(InvokeRequest::decode(bytes)?)),
@@ -31,7 +32,7 @@ impl FirstInvoke {
         }
     }
 
-    /// Reads the message from JSON.
+    /// Decodes the message from JSON.
     pub fn decode_json(text: &[u8]) -> Result<Self, DecodeError> {
         let message = InvokeStreamMessage::decode_json(text, Strictness::Lenient)?;
         Ok(Self::from_message(message))
@@ -52,8 +53,8 @@ enum Spelling {
     Nested,
 }
 
-/// How the message is spelled. A field 1 is an alias or a message; the latter begins with the key of one of the fields
-/// of `InvokeRequest`, and none of these bytes can begin an alias.
+/// Determines the spelling. Field 1 is an alias or a message; a message begins with the key of one
+/// of the fields of `InvokeRequest`, and an alias cannot begin with any of these bytes.
 fn spelling(bytes: Bytes) -> Result<Spelling, DecodeError> {
     const FIELD_1: u32 = 1 << 3 | 2;
     let mut spelling = Spelling::Nested;

@@ -1,4 +1,4 @@
-//! Reads the binary form. Nothing is allocated before the bytes it takes are known to be there.
+//! The decoder of the binary form. It allocates only after it knows that the bytes are there.
 
 use bytes::Bytes;
 
@@ -7,15 +7,15 @@ use crate::message::Fields;
 use crate::text::Text;
 use crate::wire::Parts;
 
-/// How deeply messages and groups may be nested.
+/// The deepest nesting of messages and groups.
 const DEPTH_LIMIT: usize = 100;
 
-/// A place in a message in binary form.
+/// A position in a message in binary form.
 #[derive(Debug)]
 pub struct Input {
     bytes: Bytes,
     at: usize,
-    /// Where the message that is being read ends.
+    /// The end of the current message.
     end: usize,
     depth: usize,
 }
@@ -54,7 +54,7 @@ impl Input {
         Ok(())
     }
 
-    /// The key of the next field; nothing at the end.
+    /// Reads the key of the next field; `None` at the end.
     pub(crate) fn key(&mut self) -> Read<Option<u32>> {
         if self.at == self.end {
             return Ok(None);
@@ -75,7 +75,7 @@ impl Input {
             return Ok(u64::from(byte));
         }
         let mut value = 0;
-        // What the tenth byte says beyond the 64th bit is dropped, as other readers do.
+        // Bits of the tenth byte beyond the 64th are dropped, as in other readers.
         for (index, &byte) in rest.iter().take(10).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * index);
             if byte < 0x80 {
@@ -83,13 +83,14 @@ impl Input {
                 return Ok(value);
             }
         }
-        match rest.len() < 10 {
-            true => self.wrong(Problem::Truncated),
-            false => self.malformed("a number has more than ten bytes"),
+        if rest.len() < 10 {
+            self.wrong(Problem::Truncated)
+        } else {
+            self.malformed("a number has more than ten bytes")
         }
     }
 
-    /// Passes over that many bytes, and says where they began.
+    /// Skips `count` bytes and returns the offset of the first.
     fn advance(&mut self, count: u64) -> Read<usize> {
         let start = self.at;
         match usize::try_from(count) {
@@ -119,7 +120,7 @@ impl Input {
         Ok(self.bytes.slice(start..self.at))
     }
 
-    /// Reads a value that begins with its length by what reads all of a message.
+    /// Reads a length and calls `read`, limited to that many bytes.
     pub(crate) fn inside(&mut self, read: impl FnOnce(&mut Self) -> Read<()>) -> Read<()> {
         let length = self.varint()?;
         let start = self.advance(length)?;
@@ -134,13 +135,14 @@ impl Input {
 
     fn deeper(&mut self) -> Read<()> {
         self.depth += 1;
-        match self.depth > DEPTH_LIMIT {
-            true => self.wrong(Problem::TooDeep),
-            false => Ok(()),
+        if self.depth > DEPTH_LIMIT {
+            self.wrong(Problem::TooDeep)
+        } else {
+            Ok(())
         }
     }
 
-    /// Passes over the value behind `key`.
+    /// Skips the value after `key`.
     pub(crate) fn skip(&mut self, key: u32) -> Read<()> {
         match key & 7 {
             0 => self.varint().map(drop),
@@ -170,7 +172,7 @@ impl Input {
     }
 }
 
-/// The error with the name of the field in which it happened.
+/// Adds the name of the field to an error.
 #[cold]
 fn located(error: DecodeError, names: &[crate::message::Name], number: u32) -> DecodeError {
     match names.iter().find(|it| it.number == number) {

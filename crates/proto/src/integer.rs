@@ -1,6 +1,7 @@
-//! Whole numbers as protobuf reads them: `1`, `1.0`, `10e-1` and the same in quotes.
+//! Whole numbers as protobuf parses them: `1`, `1.0`, `10e-1`, and the same in quotes.
 
-/// The whole number a JSON number stands for, if it is whole and has no more digits than any of ours.
+/// Converts a JSON number to an integer; `None` if it is not whole or has more digits than every
+/// integer type here.
 pub(crate) fn parse(number: &str) -> Option<i128> {
     let (negative, number) = match number.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -13,7 +14,7 @@ pub(crate) fn parse(number: &str) -> Option<i128> {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let fraction = fraction.trim_end_matches('0');
     let digits = || whole.bytes().chain(fraction.bytes());
-    // Zero is zero whatever its power; without this, its power would count as digits below.
+    // Zero is zero with any exponent; without this check, its exponent would count as digits below.
     if digits().all(|digit| digit == b'0') {
         return Some(0);
     }
@@ -36,7 +37,7 @@ pub(crate) fn parse(number: &str) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
-/// The power of ten; one that no number of ours can have stays that.
+/// Parses the exponent; it saturates beyond the range of every integer type here.
 fn power(text: &str) -> i64 {
     let (sign, digits) = match text.as_bytes().first() {
         Some(b'-') => (-1, &text[1..]),
@@ -51,12 +52,12 @@ fn power(text: &str) -> i64 {
     sign * value
 }
 
-/// Whether the text is a number as JSON writes it.
+/// Reports whether the text is a JSON number.
 pub(crate) fn is_number(text: &str) -> bool {
     length(text.as_bytes()) == Some(text.len())
 }
 
-/// How many bytes at the beginning are a number as JSON writes it.
+/// Returns the length of the JSON number at the beginning.
 pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
     let digits = |from: usize| {
         bytes[from..]

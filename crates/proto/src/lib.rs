@@ -1,10 +1,10 @@
-//! The protobuf messages of our protocols as plain Rust types, their canonical JSON form, and the binary form of those that
-//! have one.
+//! The protobuf messages of pinion's protocols as plain Rust types, with their canonical JSON form and, for the hub's
+//! messages, the binary form.
 //!
-//! The types are made at build time from the declarations in `/proto` (see `build/`). Encoding appends to a byte
-//! vector and builds nothing in between; decoding reads strictly, or as protobuf's own readers do when they are told
-//! to discard what they do not know. The messages of the hub also have their binary form ([`Binary`]); nobody sends the
-//! others in it. There is no I/O here.
+//! The types are generated at build time from the declarations in `/proto` (see `build/`). Encoding appends to a byte
+//! vector and builds nothing in between. Decoding is strict, or discards undeclared data as protobuf's own readers do
+//! on request. Only the messages of the hub have a binary form ([`Binary`]), because no peer sends the others in it.
+//! The crate has no I/O.
 //!
 //! ```
 //! use pinion_proto::rpc::{RpcLine, UiEventFrame, rpc_line::Frame};
@@ -66,8 +66,8 @@ pub use structure::{Struct, Value};
 pub use text::{Text, around_gap};
 pub use wire::Binary;
 
-/// The declarations of all messages but the hub's as a compiled `FileDescriptorSet`, for programs that read them by
-/// reflection.
+/// The declarations of all messages except the hub's as a compiled `FileDescriptorSet`, for
+/// programs that use reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
 /// The declarations of [`hub`] in the same form.

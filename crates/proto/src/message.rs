@@ -1,4 +1,4 @@
-//! What all messages have in common.
+//! The common interface of all messages.
 
 use std::fmt::Debug;
 
@@ -6,13 +6,14 @@ use crate::error::{DecodeError, Problem};
 use crate::read::Reader;
 use crate::write;
 
-/// What becomes of fields, types and values that are not declared.
+/// The treatment of undeclared fields, types and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// They are an error.
+    /// They are errors.
     Strict,
-    /// Fields and names of enum values are passed over; messages of an unknown type are kept as they are. Fields may go
-    /// by their other names, and payloads may be any JSON (see [`crate::hub`]).
+    /// Undeclared fields and enum names are ignored; messages of an unknown type are preserved
+    /// unchanged. Fields may have their other names, and payloads may be any JSON (see
+    /// [`crate::hub`]).
     Lenient,
 }
 
@@ -21,23 +22,23 @@ pub enum Strictness {
 pub struct Name {
     pub(crate) json: &'static str,
     pub(crate) proto: &'static str,
-    /// What else it may be called where reading is lenient.
+    /// Other names that lenient readers accept.
     pub(crate) also: &'static [&'static str],
-    /// Its number in the binary form.
+    /// The number in the binary form.
     pub(crate) number: u32,
     /// Fields with the same number exclude each other; 0 excludes none.
     pub(crate) oneof: i32,
 }
 
-/// The fields of a message, one by one. Only generated code has them.
+/// The fields of a message. Only generated code implements it.
 pub trait Fields {
-    /// The name of the message with its package.
+    /// Returns the name of the message with its package.
     fn full_name(&self) -> &'static str;
 
-    /// Its fields, in the order of the declaration.
+    /// Returns the fields in the order of the declaration.
     fn names(&self) -> &'static [Name];
 
-    /// Appends every field that is set, each with a comma behind it.
+    /// Appends every field that is set, each followed by a comma.
     fn write_fields(&self, out: &mut Vec<u8>);
 
     /// Reads the value of the field at `index` of [`Fields::names`].
@@ -56,36 +57,36 @@ pub trait Message: Fields + Clone + Debug + Default + PartialEq + Send + Sync + 
         write::close(out, b'}');
     }
 
-    /// The message as a JSON object.
+    /// Returns the message as a JSON object.
     fn to_json(&self) -> String {
         let mut out = Vec::with_capacity(512);
         self.encode_json(&mut out);
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// Reads a message from a text that holds it and nothing else.
+    /// Decodes a text that holds one message and nothing else.
     fn decode_json(text: &[u8], strictness: Strictness) -> Result<Self, DecodeError> {
         let mut message = Self::default();
         let mut reader = Reader::new(text, strictness)?;
-        read_message(&mut message, &mut reader, Place::Plain)?;
+        read_message(&mut message, &mut reader, ObjectContext::Plain)?;
         reader.end()?;
         Ok(message)
     }
 }
 
-/// Where the object of a message stands.
+/// The context of a message's object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// On its own or in a field of its type.
+pub(crate) enum ObjectContext {
+    /// Alone, or in a field of its type.
     Plain,
-    /// In a field for messages of any type, with an `@type` among its members.
+    /// In a field of type `Any`, with an `@type` among its members.
     Any,
 }
 
 pub(crate) fn read_message(
     message: &mut dyn Fields,
     reader: &mut Reader<'_>,
-    place: Place,
+    context: ObjectContext,
 ) -> Result<(), DecodeError> {
     let names = message.names();
     let mut seen = 0_u64;
@@ -100,7 +101,7 @@ pub(crate) fn read_message(
         let known = names.iter().position(is_called);
         let Some(index) = known else {
             return match reader.strictness() {
-                _ if place == Place::Any && key == "@type" => reader.skip(),
+                _ if context == ObjectContext::Any && key == "@type" => reader.skip(),
                 Strictness::Lenient => reader.skip(),
                 Strictness::Strict => wrong(Problem::UnknownField).map_err(|e| e.inside(&key)),
             };

@@ -1,5 +1,5 @@
-//! Fields in binary form, by how often they may be there: how many bytes they take, how they are written and read. A
-//! `key` is the number of a field and the form of its value, as it stands before the value.
+//! Binary fields by cardinality: their size, writing and reading. A `key` is the number of a field
+//! and its wire type, as it precedes the value.
 
 use std::collections::BTreeMap;
 
@@ -8,37 +8,39 @@ use crate::input::Input;
 use crate::text::Text;
 use crate::wire::{Output, WireValue, varint_len};
 
-/// The keys inside the entry of a map. Names are texts, and so far all values have a length too.
+/// The keys inside the entry of a map. Names are strings, and at present all values have a length
+/// too.
 const MAP_NAME: u32 = 1 << 3 | 2;
 const MAP_VALUE: u32 = 2 << 3 | 2;
 
 pub(crate) mod measure {
     use super::{BTreeMap, Text, WireValue, entry_len, varint_len};
 
-    /// A field that is left out where it has its default.
+    /// Measures a field that is left out if it has its default.
     pub(crate) fn plain<T: WireValue>(key: u32, value: &T) -> usize {
-        match value.is_zero() {
-            true => 0,
-            false => present(key, value),
+        if value.is_zero() {
+            0
+        } else {
+            present(key, value)
         }
     }
 
-    /// A field that is there whatever its value.
+    /// Measures a field that is written with every value.
     pub(crate) fn present<T: WireValue>(key: u32, value: &T) -> usize {
         varint_len(u64::from(key)) + value.len()
     }
 
-    /// A field that knows whether it is set.
+    /// Measures a field with presence.
     pub(crate) fn optional<T: WireValue>(key: u32, value: &Option<T>) -> usize {
         value.as_ref().map_or(0, |value| present(key, value))
     }
 
-    /// A field with any number of values.
+    /// Measures a repeated field.
     pub(crate) fn list<T: WireValue>(key: u32, values: &[T]) -> usize {
         values.iter().map(|value| present(key, value)).sum()
     }
 
-    /// A field with values by name.
+    /// Measures a map field.
     pub(crate) fn map<T: WireValue>(key: u32, values: &BTreeMap<Text, T>) -> usize {
         let entry = |(name, value)| {
             let length = entry_len(name, value);
@@ -51,34 +53,34 @@ pub(crate) mod measure {
 pub(crate) mod put {
     use super::{BTreeMap, MAP_NAME, MAP_VALUE, Output, Text, WireValue, entry_len};
 
-    /// A field that is left out where it has its default.
+    /// Writes a field unless it has its default.
     pub(crate) fn plain<T: WireValue>(out: &mut Output, key: u32, value: &T) {
         if !value.is_zero() {
             present(out, key, value);
         }
     }
 
-    /// A field that is there whatever its value.
+    /// Writes a field with any value.
     pub(crate) fn present<T: WireValue>(out: &mut Output, key: u32, value: &T) {
         out.varint(u64::from(key));
         value.put(out);
     }
 
-    /// A field that knows whether it is set.
+    /// Writes a field with presence.
     pub(crate) fn optional<T: WireValue>(out: &mut Output, key: u32, value: &Option<T>) {
         if let Some(value) = value {
             present(out, key, value);
         }
     }
 
-    /// A field with any number of values.
+    /// Writes a repeated field.
     pub(crate) fn list<T: WireValue>(out: &mut Output, key: u32, values: &[T]) {
         for value in values {
             present(out, key, value);
         }
     }
 
-    /// A field with values by name, in the order of the names.
+    /// Writes a map field, sorted by name.
     pub(crate) fn map<T: WireValue>(out: &mut Output, key: u32, values: &BTreeMap<Text, T>) {
         for (name, value) in values {
             out.varint(u64::from(key));
@@ -92,12 +94,12 @@ pub(crate) mod put {
 pub(crate) mod take {
     use super::{BTreeMap, DecodeError, Input, MAP_NAME, MAP_VALUE, Text, WireValue};
 
-    /// A field that is there at most once; the last value counts, messages are merged.
+    /// Reads a singular field; the last value counts, and messages are merged.
     pub(crate) fn plain<T: WireValue>(value: &mut T, input: &mut Input) -> Result<(), DecodeError> {
         value.take(input)
     }
 
-    /// The same for a field that knows whether it is set.
+    /// Reads a field with presence; the last value counts, and messages are merged.
     pub(crate) fn optional<T: WireValue>(
         value: &mut Option<T>,
         input: &mut Input,
@@ -105,7 +107,7 @@ pub(crate) mod take {
         value.get_or_insert_default().take(input)
     }
 
-    /// One more value of a list.
+    /// Reads one more value of a repeated field.
     pub(crate) fn list<T: WireValue>(
         values: &mut Vec<T>,
         input: &mut Input,
@@ -116,7 +118,7 @@ pub(crate) mod take {
         Ok(())
     }
 
-    /// One more entry of a map; the last one of a name counts.
+    /// Reads one more entry of a map; the last entry of a name counts.
     pub(crate) fn map<T: WireValue>(
         values: &mut BTreeMap<Text, T>,
         input: &mut Input,

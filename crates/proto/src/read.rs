@@ -1,4 +1,5 @@
-//! Reads JSON the way protobuf does: no name twice, no half surrogates, nothing behind the end, bounded depth.
+//! The JSON reader, with protobuf's rules: no name twice, no lone surrogates, nothing after the
+//! end, bounded depth.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use crate::integer;
 use crate::message::Strictness;
 use crate::text::Text;
 
-/// How deeply messages and undeclared data may be nested.
+/// The deepest nesting of messages and undeclared data.
 const DEPTH_LIMIT: usize = 100;
 
 /// The kind of the next value.
@@ -23,7 +24,7 @@ pub(crate) enum Token {
     Object,
 }
 
-/// A place in a JSON text.
+/// A position in a JSON text.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     pub(crate) text: &'a str,
@@ -63,7 +64,7 @@ impl<'a> Reader<'a> {
         self.wrong(Problem::Syntax(what))
     }
 
-    /// The next byte that is not a blank.
+    /// Skips blanks and returns the next byte.
     pub(crate) fn next(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {
@@ -75,14 +76,14 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Passes over `byte` if it comes next.
+    /// Skips `byte` if it is next.
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         let is_next = self.next() == Some(byte);
         self.at += usize::from(is_next);
         is_next
     }
 
-    /// Succeeds where nothing but blanks is left.
+    /// Succeeds if only blanks are left.
     pub(crate) fn end(&mut self) -> Read<()> {
         match self.next() {
             None => Ok(()),
@@ -90,7 +91,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The kind of the next value.
+    /// Returns the kind of the next value.
     pub(crate) fn peek(&mut self) -> Read<Token> {
         Ok(match self.next() {
             Some(b'"') => Token::Text,
@@ -104,13 +105,14 @@ impl<'a> Reader<'a> {
     }
 
     fn expect(&mut self, token: Token, name: &'static str) -> Read<()> {
-        match self.peek()? == token {
-            true => Ok(()),
-            false => self.wrong(Problem::WrongKind(name)),
+        if self.peek()? == token {
+            Ok(())
+        } else {
+            self.wrong(Problem::WrongKind(name))
         }
     }
 
-    /// Which of the three words JSON has comes next.
+    /// Returns which of `true`, `false` and `null` is next.
     fn word(&self) -> Read<Token> {
         let rest = &self.text[self.at..];
         let letters = |c: char| !c.is_ascii_alphanumeric() && c != '_';
@@ -121,7 +123,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over `null` if it comes next.
+    /// Skips `null` if it is next.
     pub(crate) fn null(&mut self) -> Read<bool> {
         let is_next = self.peek()? == Token::Null;
         self.at += if is_next { "null".len() } else { 0 };
@@ -135,7 +137,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// The text of a number.
+    /// Returns the text of a number.
     pub(crate) fn number(&mut self) -> Read<&'a str> {
         self.expect(Token::Number, "a number")?;
         let rest = &self.text[self.at..];
@@ -162,7 +164,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A whole number, plain or in quotes.
+    /// Reads a whole number, plain or in quotes.
     pub(crate) fn integer<T: TryFrom<i128>>(&mut self, expected: &'static str) -> Read<T> {
         let token = self.peek()?;
         let at = self.at;
@@ -183,7 +185,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The name or the number of an enum's value.
+    /// Reads the name or the number of an enum value.
     pub(crate) fn enumeration<T: Enum>(&mut self) -> Read<T> {
         let token = self.peek()?;
         let at = self.at;
@@ -231,7 +233,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over characters that stand for themselves.
+    /// Skips characters that need no escape.
     fn plain_characters(&mut self) {
         self.at += pinion_jsonl::json::plain_length(&self.text.as_bytes()[self.at..]);
     }
@@ -275,7 +277,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The code unit of the escape `\uXXXX` at `at`.
+    /// Returns the code unit of the escape `\uXXXX` at `at`.
     fn unit(&self, at: usize) -> Option<u32> {
         let digits = self.text.as_bytes().get(at..at + 6)?.strip_prefix(b"\\u")?;
         digits.iter().try_fold(0, |unit, &digit| {
@@ -285,13 +287,14 @@ impl<'a> Reader<'a> {
 
     fn deeper(&mut self) -> Read<()> {
         self.depth += 1;
-        match self.depth > DEPTH_LIMIT {
-            true => self.wrong(Problem::TooDeep),
-            false => Ok(()),
+        if self.depth > DEPTH_LIMIT {
+            self.wrong(Problem::TooDeep)
+        } else {
+            Ok(())
         }
     }
 
-    /// Hands every member of an object to `each`, which reads its value.
+    /// Calls `each` for every member of an object; `each` reads the value.
     pub(crate) fn members(
         &mut self,
         each: &mut dyn FnMut(&mut Self, Cow<'a, str>) -> Read<()>,
@@ -320,9 +323,10 @@ impl<'a> Reader<'a> {
             return self.syntax("a name in quotes is missing");
         }
         let key = self.string()?;
-        match self.take(b':') {
-            true => Ok(key),
-            false => self.syntax("a colon is missing"),
+        if self.take(b':') {
+            Ok(key)
+        } else {
+            self.syntax("a colon is missing")
         }
     }
 
@@ -361,10 +365,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// As much of a text as an error message should show.
+/// Shortens a text for an error message.
 fn shortened(text: &str) -> String {
-    const SHOWN: usize = 40;
-    match text.char_indices().nth(SHOWN) {
+    const MAX_SHOWN: usize = 40;
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }

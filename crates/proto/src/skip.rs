@@ -1,13 +1,13 @@
-//! Passes over values nobody wants, without the stack: what a client nests is not ours to bound tightly.
+//! Skipping of values without recursion, so that ignored data may be nested deeply.
 
 use crate::error::Problem;
 use crate::read::{Read, Reader, Token};
 
-/// How deeply a value that is passed over may be nested.
+/// The deepest nesting of a skipped value.
 const SKIP_LIMIT: usize = 10_000;
 
 impl Reader<'_> {
-    /// Passes over a value.
+    /// Skips a value.
     pub(crate) fn skip(&mut self) -> Read<()> {
         let mut open: Vec<Token> = Vec::new();
         loop {
@@ -40,7 +40,7 @@ impl Reader<'_> {
                     open.pop();
                 }
             }
-            // A value is over: go on with the next one beside it, or outside.
+            // A value has ended: continue with its next sibling or with its parent's.
             loop {
                 let Some(&token) = open.last() else {
                     return Ok(());
@@ -61,7 +61,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes over a value and appends it without blanks.
+    /// Skips a value and appends it without blanks.
     pub(crate) fn copy(&mut self, out: &mut Vec<u8>) -> Read<()> {
         self.next();
         let start = self.at;

@@ -8,11 +8,11 @@ use crate::read::{Reader, Token};
 use crate::text::Text;
 use crate::write;
 
-/// An object whose members nobody declared, in the order of their names.
+/// An object with undeclared members, sorted by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Struct(pub BTreeMap<Text, Value>);
 
-/// A value nobody declared. Numbers are those of JavaScript.
+/// An undeclared value. Numbers are those of JavaScript.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Value {
     /// `null`.
@@ -20,7 +20,7 @@ pub enum Value {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number; what is not finite is written as `null`.
+    /// A number; one that is not finite is written as `null`.
     Number(f64),
     /// A text.
     Text(Text),
@@ -70,7 +70,7 @@ impl Codec for Value {
             Self::Null => out.extend_from_slice(b"null"),
             Self::Bool(value) => value.write(out),
             Self::Number(value) if !value.is_finite() => out.extend_from_slice(b"null"),
-            // JavaScript prints both zeros alike, protobuf does not.
+            // JavaScript prints both zeros alike; protobuf does not.
             Self::Number(value) if *value == 0.0 && value.is_sign_negative() => {
                 out.extend_from_slice(b"-0");
             }

@@ -1,4 +1,4 @@
-//! Text that is cheap to hand on: the same ids and states stand in every event of a run.
+//! Strings that are cheap to clone: the same ids and states appear in every event of a run.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A text that is constant or shared, never copied when it is cloned.
+/// A string that is constant or shared; cloning does not copy it.
 #[derive(Clone)]
 pub struct Text(Repr);
 
@@ -19,19 +19,20 @@ enum Repr {
 }
 
 impl Text {
-    /// Stands for a text that is not here. The encoder leaves a gap in its place, which [`around_gap`] finds, so a
-    /// text that grows with every event is escaped once and put in by whoever keeps it. Reads as the empty text.
+    /// A placeholder for a string that is stored elsewhere. The encoder writes a gap in its place,
+    /// which [`around_gap`] finds, so that a string that grows with every event is escaped once and
+    /// inserted by its owner. It reads as the empty string.
     pub const GAP: Self = Self(Repr::Gap);
 
-    /// A text copied from somewhere.
+    /// Copies a string.
     pub fn new(text: &str) -> Self {
-        match text.is_empty() {
-            true => Self::default(),
-            false => Self(Repr::Shared(Arc::from(text))),
+        if text.is_empty() {
+            Self::default()
+        } else {
+            Self(Repr::Shared(Arc::from(text)))
         }
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Repr::Constant(text) => text,
@@ -40,16 +41,16 @@ impl Text {
         }
     }
 
-    /// Whether this is [`Text::GAP`].
+    /// Reports whether this is [`Text::GAP`].
     pub fn is_gap(&self) -> bool {
         matches!(self.0, Repr::Gap)
     }
 }
 
-/// The byte an encoder writes for [`Text::GAP`]; JSON text contains it nowhere else.
+/// The byte an encoder writes for [`Text::GAP`]; JSON contains it nowhere else.
 pub(crate) const GAP: u8 = 0;
 
-/// What stands before and after the first gap of an encoded message.
+/// Returns the bytes before and after the first gap of an encoded message.
 pub fn around_gap(encoded: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = encoded.iter().position(|&byte| byte == GAP)?;
     Some((&encoded[..at], &encoded[at + 1..]))
@@ -158,7 +159,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// A secret as `Debug` shows it.
+/// A secret, masked in `Debug`.
 pub(crate) struct Masked<'a>(pub &'a Text);
 
 impl fmt::Debug for Masked<'_> {

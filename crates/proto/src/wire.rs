@@ -1,6 +1,8 @@
-//! The binary form of messages: fields in the order of their numbers, written once, read without copying payloads.
+//! The binary form of messages: fields in the order of their numbers, written once, read without
+//! copying payloads.
 //!
-//! Lengths of messages inside messages are counted before anything is written, so every byte is written where it stays.
+//! Lengths of nested messages are computed before anything is written, so that every byte is
+//! written at its final position.
 
 use bytes::Bytes;
 
@@ -9,8 +11,9 @@ use crate::input::Input;
 use crate::message::Message;
 use crate::text::Text;
 
-/// From how many bytes on a payload is worth a piece of its own: below, copying it costs less than one more buffer to send.
-const PIECE: usize = 16 * 1024;
+/// The smallest payload, in bytes, that becomes its own piece: copying a smaller one takes less
+/// time than sending one more buffer.
+const MIN_PIECE_BYTES: usize = 16 * 1024;
 
 /// The binary form of a message. The messages of [`crate::hub`] have one.
 ///
@@ -23,7 +26,6 @@ const PIECE: usize = 16 * 1024;
 /// assert_eq!(InvokeResponse::decode(bytes), Ok(response));
 /// ```
 pub trait Binary: Message + Parts {
-    /// Appends the message.
     fn encode(&self, out: &mut Vec<u8>) {
         let mut output = Output::new(std::mem::take(out), usize::MAX);
         output.bytes.reserve(self.measure());
@@ -31,27 +33,26 @@ pub trait Binary: Message + Parts {
         *out = output.bytes;
     }
 
-    /// How many bytes the message takes.
+    /// Returns the encoded size in bytes.
     fn encoded_len(&self) -> usize {
         self.measure()
     }
 
-    /// The message as bytes of its own.
     fn to_bytes(&self) -> Bytes {
         let mut output = Output::new(Vec::with_capacity(self.measure()), usize::MAX);
         self.put_parts(&mut output);
         output.bytes.into()
     }
 
-    /// `head` and the message, in pieces to be sent one after the other: large payloads are pieces of their own, shared
-    /// with the message instead of copied.
+    /// Returns `head` and the message in pieces to send one after the other: large payloads are
+    /// separate pieces, shared with the message instead of copied.
     fn to_pieces(&self, head: Vec<u8>) -> Vec<Bytes> {
-        let mut output = Output::new(head, PIECE);
+        let mut output = Output::new(head, MIN_PIECE_BYTES);
         self.put_parts(&mut output);
         output.into_pieces()
     }
 
-    /// Reads a message. Its payloads are slices of `bytes`; what is not declared is passed over.
+    /// Decodes a message. Its payloads are slices of `bytes`; undeclared fields are ignored.
     fn decode(bytes: Bytes) -> Result<Self, DecodeError> {
         let mut message = Self::default();
         let mut input = Input::new(bytes);
@@ -60,25 +61,25 @@ pub trait Binary: Message + Parts {
     }
 }
 
-/// The fields of a message in binary form. Only generated code has them.
+/// The fields of a message in binary form. Only generated code implements it.
 pub trait Parts {
-    /// How many bytes all fields take.
+    /// Returns the encoded size of all fields in bytes.
     fn measure(&self) -> usize;
 
     /// Appends every field that is set.
     fn put_parts(&self, out: &mut Output);
 
-    /// Reads the value behind `key`, which is the number of a field and the form of its value.
+    /// Reads the value after `key`, which is the number of a field and its wire type.
     fn take_part(&mut self, key: u32, input: &mut Input) -> Result<(), DecodeError>;
 }
 
-/// Where a message is written to.
+/// The destination of an encoded message.
 #[derive(Debug)]
 pub struct Output {
     bytes: Vec<u8>,
-    /// Payloads that are not copied, and where they belong in `bytes`.
+    /// Payloads that are not copied, and their offsets in `bytes`.
     shared: Vec<(usize, Bytes)>,
-    /// From how many bytes on a payload is not copied.
+    /// The smallest payload, in bytes, that is not copied.
     large: usize,
 }
 
@@ -93,9 +94,10 @@ impl Output {
     }
 
     fn payload(&mut self, payload: &Bytes) {
-        match payload.len() < self.large {
-            true => self.bytes.extend_from_slice(payload),
-            false => self.shared.push((self.bytes.len(), payload.clone())),
+        if payload.len() < self.large {
+            self.bytes.extend_from_slice(payload)
+        } else {
+            self.shared.push((self.bytes.len(), payload.clone()))
         }
     }
 
@@ -122,23 +124,22 @@ impl Output {
     }
 }
 
-/// How many bytes a number takes.
+/// Returns the encoded size of a number in bytes.
 pub(crate) const fn varint_len(value: u64) -> usize {
     (70 - (value | 1).leading_zeros() as usize) / 7
 }
 
-/// A value a field can have, in binary form. What it is preceded by is part of it, the key of the field is not.
+/// A value of a field in binary form. It includes its length prefix but not the key of the field.
 pub(crate) trait WireValue: Default {
-    /// Whether a field that does not say if it is set leaves this value out.
+    /// Reports whether a field without presence leaves this value out.
     fn is_zero(&self) -> bool;
 
-    /// How many bytes the value takes.
+    /// Returns the encoded size in bytes.
     fn len(&self) -> usize;
 
-    /// Appends the value.
     fn put(&self, out: &mut Output);
 
-    /// Reads the value over this one; messages are merged.
+    /// Reads the value into this one; messages are merged.
     fn take(&mut self, input: &mut Input) -> Result<(), DecodeError>;
 }
 
@@ -184,7 +185,7 @@ impl WireValue for Bytes {
     }
 }
 
-/// Values that are one number, and how they are it.
+/// Implements [`WireValue`] for types that are encoded as one number.
 macro_rules! number {
     ($($type:ty: $to:expr, $from:expr;)*) => {$(
         impl WireValue for $type {

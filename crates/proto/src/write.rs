@@ -1,33 +1,33 @@
-//! Fields written one after the other, each with a comma behind it; closing an object takes the last comma back. So no
-//! field has to know whether it is the first.
+//! Writers of JSON fields. Each field ends with a comma, and closing an object removes the last
+//! comma, so that no field must know whether it is the first.
 
 use std::collections::BTreeMap;
 
 use crate::codec::{Codec, Enum};
 use crate::text::Text;
 
-/// A field that is left out where it has its default. `key` has its quotes and its colon.
+/// Writes a field unless it has its default. `key` includes its quotes and its colon.
 pub(crate) fn plain<T: Codec>(out: &mut Vec<u8>, key: &str, value: &T) {
     if !value.is_default() {
         present(out, key, value);
     }
 }
 
-/// A field that is there whatever its value.
+/// Writes a field with any value.
 pub(crate) fn present<T: Codec>(out: &mut Vec<u8>, key: &str, value: &T) {
     out.extend_from_slice(key.as_bytes());
     value.write(out);
     out.push(b',');
 }
 
-/// A field that knows whether it is set.
+/// Writes a field with presence.
 pub(crate) fn optional<T: Codec>(out: &mut Vec<u8>, key: &str, value: &Option<T>) {
     if let Some(value) = value {
         present(out, key, value);
     }
 }
 
-/// A field with any number of values.
+/// Writes a repeated field.
 pub(crate) fn list<T: Codec>(out: &mut Vec<u8>, key: &str, values: &[T]) {
     if values.is_empty() {
         return;
@@ -42,7 +42,7 @@ pub(crate) fn list<T: Codec>(out: &mut Vec<u8>, key: &str, values: &[T]) {
     out.push(b',');
 }
 
-/// A field with values by name, in the order of the names.
+/// Writes a map field, sorted by name.
 pub(crate) fn map<T: Codec>(out: &mut Vec<u8>, key: &str, values: &BTreeMap<Text, T>) {
     if values.is_empty() {
         return;
@@ -67,7 +67,7 @@ pub(crate) fn close(out: &mut Vec<u8>, bracket: u8) {
     }
 }
 
-/// The name of a value, or its number where it has no name.
+/// Writes the name of a value, or its number if it has no name.
 pub(crate) fn enumeration(out: &mut Vec<u8>, value: impl Enum) {
     match value.name() {
         Some(name) => {

@@ -1,4 +1,4 @@
-//! The corners of protobuf's JSON form, one by one.
+//! Edge cases of protobuf's JSON form.
 
 #![allow(
     clippy::unwrap_used,
@@ -322,6 +322,6 @@ fn errors_say_what_and_where() {
     let error = RpcLine::decode_json(line.as_bytes(), Strictness::Strict).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "uiEvent.payload.mode: `x` is not among the values of this field (byte 95)"
+        "uiEvent.payload.mode: unknown value `x` for this field (byte 95)"
     );
 }

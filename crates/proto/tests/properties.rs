@@ -1,5 +1,5 @@
-//! Messages made up from the declarations: what is written is read back, however it was spelled, and nothing that is read
-//! makes the reader panic.
+//! Random messages built from the declarations: written messages decode to the same value in every
+//! spelling, and no input makes the reader panic.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
 
-/// What the build made of the declarations.
+/// The schema that the build generates from the declarations.
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/schema.json"))).unwrap()
 });
@@ -33,7 +33,7 @@ fn fields(message: &str) -> &'static [Value] {
     SCHEMA["messages"][message].as_array().unwrap()
 }
 
-/// The canonical JSON of a message with some of its fields set.
+/// Generates the canonical JSON of a message with some of its fields set.
 fn message(name: &'static str, depth: u32) -> BoxedStrategy<Value> {
     let mut members: BoxedStrategy<Map<String, Value>> = Just(Map::new()).boxed();
     for field in fields(name) {
@@ -67,7 +67,7 @@ fn field_value(field: &'static Value, depth: u32) -> BoxedStrategy<Value> {
     value(kind, field["presence"] == true, depth)
 }
 
-/// A value of this kind; zero and empty ones only where they are written.
+/// Generates a value of this kind; zero and empty ones only where they are written.
 fn value(kind: &'static str, defaults: bool, depth: u32) -> BoxedStrategy<Value> {
     let nonzero = move |it: &Value| {
         let zero = [json!(""), json!("0"), json!(0), json!(false)];
@@ -96,7 +96,7 @@ fn value(kind: &'static str, defaults: bool, depth: u32) -> BoxedStrategy<Value>
 
 fn payload(depth: u32) -> BoxedStrategy<Value> {
     let names = names();
-    // An envelope in an envelope is legal; one level of it is enough.
+    // An envelope in an envelope is valid; one level is enough.
     let nested =
         |it: &&str| !it.starts_with("pinocchio.chatapp.rpc") && !it.starts_with("sessionstream");
     let names: Vec<&str> = names
@@ -152,7 +152,8 @@ fn written(payload: &Payload) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// The same message spelled as a careless client might: declared names, members backwards, numbers in and out of quotes.
+/// Returns the same message as a careless client might spell it: declared names, members in reverse
+/// order, numbers in and out of quotes.
 fn respelled(name: &str, value: &Value) -> Value {
     let members = value.as_object().unwrap().iter().rev();
     let members = members.map(|(key, value)| {
@@ -218,7 +219,8 @@ proptest! {
         let mut payload = json!({"@type": "type.googleapis.com/later.v9.News"});
         payload.as_object_mut().unwrap().extend(value.as_object().unwrap().clone());
         let line = json!({"version": 1, "uiEvent": {"payload": payload}});
-        // Numbers stay as they were spelled, so the text is compared as serde_json spells it.
+        // Numbers are preserved as they were spelled, so the text is compared in serde_json's
+        // spelling.
         let pretty = serde_json::to_string_pretty(&line).unwrap();
         let read = RpcLine::decode_json(pretty.as_bytes(), Strictness::Lenient).unwrap();
         prop_assert_eq!(read.to_json(), line.to_string());
@@ -250,7 +252,8 @@ proptest! {
         }
         for strictness in [Strictness::Strict, Strictness::Lenient] {
             if let Ok(payload) = Payload::decode_json(name, &bytes, strictness) {
-                // What is accepted is JSON for others too, and is written so that it reads the same.
+                // Accepted text is also JSON for other parsers, and is written so that it decodes
+                // to the same value.
                 prop_assert!(serde_json::from_slice::<Value>(&bytes).is_ok(), "{}", String::from_utf8_lossy(&bytes));
                 let text = written(&payload);
                 let again = Payload::decode_json(name, text.as_bytes(), Strictness::Lenient).unwrap();
@@ -267,7 +270,7 @@ proptest! {
             let accepted = RpcRequestLine::decode_json(&inside, Strictness::Lenient).is_ok();
             let json = serde_json::from_slice::<serde::de::IgnoredAny>(&inside).is_ok()
                 && std::str::from_utf8(&inside).is_ok();
-            // The other parser does not look at escapes of what it ignores.
+            // The other parser does not check escapes in ignored values.
             if accepted {
                 prop_assert!(json, "{}", String::from_utf8_lossy(&inside));
             }

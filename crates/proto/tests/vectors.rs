@@ -1,4 +1,4 @@
-//! Recorded streams of the command runner, and the table of what its requests may look like.
+//! Recorded streams of the command runner, and the table of valid and invalid requests.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,7 +19,7 @@ fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/pinocchio")
 }
 
-/// Every line of the files whose names end like this.
+/// Returns every line of the files with this ending.
 fn lines(ending: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(vectors()).unwrap() {

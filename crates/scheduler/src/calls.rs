@@ -1,4 +1,4 @@
-//! The calls that are due, and what comes of them.
+//! Calls that are due, and their results.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,16 +12,16 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::clip::Scheduler;
-use crate::clock::{Mark, Timed};
+use crate::clock::{InFlightGuard, Timed};
 use crate::cron;
 use crate::history::Execution;
 use crate::request::Request;
 use crate::schedule::Schedule;
 
-/// How long a call may take.
-const LIMIT: Duration = Duration::from_secs(300);
+/// The longest time of a call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// When each schedule is due; `None` where its line cannot be read.
+/// The next time of each schedule; `None` if its cron line is invalid.
 #[derive(Debug, Default)]
 pub(crate) struct Plan(HashMap<String, Planned>);
 
@@ -36,7 +36,7 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Timed for Scheduler {
-    /// Makes the calls that are due.
+    /// Starts the calls that are due.
     fn tick(self: &Arc<Self>, now: &Zoned) -> Option<Timestamp> {
         let schedules: Vec<Schedule> = self.all().into_iter().filter(|it| it.enabled).collect();
         let mut plan = locked(&self.plan);
@@ -72,7 +72,7 @@ impl Scheduler {
         let due = match cron::parse(&schedule.cron) {
             Ok(cron) => cron::next(&cron, now).map(|next| (cron, next)),
             Err(failure) => {
-                self.say(Level::Warn, &format!("schedule {}: {failure}", schedule.id));
+                self.log(Level::Warn, &format!("schedule {}: {failure}", schedule.id));
                 None
             }
         };
@@ -82,7 +82,7 @@ impl Scheduler {
         }
     }
 
-    /// When a schedule is due next.
+    /// Returns the next time of a schedule.
     pub fn next_run(&self, schedule: &Schedule) -> Option<Timestamp> {
         if !schedule.enabled {
             return None;
@@ -91,19 +91,20 @@ impl Scheduler {
         cron::next(&cron, &pinion_zones::now())
     }
 
-    /// Makes a call in the background; `false` if the one before still goes on.
+    /// Starts a call in the background; `false` if the previous one is still running.
     pub fn start(self: &Arc<Self>, schedule: &Schedule) -> bool {
         let id = &schedule.id;
-        let Some(mark) = self.going.begin(id) else {
-            let message = format!("schedule {id}: left out, because the call before still goes on");
-            self.say(Level::Warn, &message);
+        let Some(guard) = self.in_flight.begin(id) else {
+            let message =
+                format!("schedule {id}: skipped, because the previous call is still running");
+            self.log(Level::Warn, &message);
             return false;
         };
-        tokio::spawn(Arc::clone(self).call(schedule.clone(), mark));
+        tokio::spawn(Arc::clone(self).call(schedule.clone(), guard));
         true
     }
 
-    async fn call(self: Arc<Self>, schedule: Schedule, mark: Mark) {
+    async fn call(self: Arc<Self>, schedule: Schedule, guard: InFlightGuard) {
         let Some(hub) = self.hub.upgrade() else {
             return;
         };
@@ -114,11 +115,11 @@ impl Scheduler {
             schedule.command.clone(),
             input.to_owned(),
         );
-        call.deadline = Some(Instant::now() + LIMIT);
+        call.deadline = Some(Instant::now() + CALL_TIMEOUT);
         let started = Timestamp::now();
         let answer = hub.ask(&schedule.clip, call).await;
         if let Err(failure) = &answer {
-            self.say(Level::Warn, &format!("schedule {id}: {failure}"));
+            self.log(Level::Warn, &format!("schedule {id}: {failure}"));
         }
         let result = match answer {
             Ok(output) => Ok(String::from_utf8_lossy(&output).into_owned()),
@@ -128,12 +129,12 @@ impl Scheduler {
         let kept = tokio::task::spawn_blocking(move || {
             let kept = self.history.add(&id, &execution);
             if let Err(failure) = kept {
-                let message = format!("schedule {id}: not written down: {failure}");
-                self.say(Level::Warn, &message);
+                let message = format!("schedule {id}: its result was not stored: {failure}");
+                self.log(Level::Warn, &message);
             }
-            drop(mark);
+            drop(guard);
         });
-        // A thread that cannot be had is the end of the program.
+        // If no thread is available, the program is ending.
         let _ = kept.await;
     }
 }

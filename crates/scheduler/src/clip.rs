@@ -1,4 +1,4 @@
-//! The scheduler as something that can be called through the hub.
+//! The built-in clip of the scheduler.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,23 +15,22 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::ALIAS;
-use crate::book::Book;
 use crate::calls::Plan;
-use crate::clock::Going;
+use crate::clock::InFlight;
 use crate::history::History;
-use crate::request::{Request, Wish, manifest};
+use crate::request::{NewSchedule, Request, manifest};
 use crate::schedule::{Schedule, owner_of};
+use crate::store::ScheduleStore;
 
-/// The scheduler.
 pub(crate) struct Scheduler {
-    /// Whose clips are called; it owns us.
+    /// The hub whose clips are called; it owns the scheduler, so the reference is weak.
     pub hub: Weak<Hub>,
     manifest: Arc<Manifest>,
-    book: Book,
+    store: ScheduleStore,
     pub history: History,
     pub plan: Mutex<Plan>,
-    pub going: Going,
-    /// Told when there is something new to look at.
+    pub in_flight: InFlight,
+    /// Notified when a schedule changes.
     pub woken: Arc<Notify>,
 }
 
@@ -48,24 +47,24 @@ impl Scheduler {
         Ok(Self {
             hub: Arc::downgrade(hub),
             manifest: Arc::new(manifest()),
-            book: Book::open(directory)?,
+            store: ScheduleStore::open(directory)?,
             history: History::at(directory.join("scheduler.db")),
             plan: Mutex::default(),
-            going: Going::default(),
+            in_flight: InFlight::default(),
             woken: Arc::default(),
         })
     }
 
-    /// Says in the log of the hub what nobody else is told.
-    pub fn say(&self, level: Level, message: &str) {
+    /// Writes events that no caller receives to the hub's log.
+    pub fn log(&self, level: Level, message: &str) {
         if let Some(hub) = self.hub.upgrade() {
             hub.log().push(level, Origin::System, message);
         }
     }
 
-    /// All schedules: those of users, then those that clips declare.
+    /// Returns all schedules: those of users, then those that clips declare.
     pub fn all(&self) -> Vec<Schedule> {
-        let mut schedules = self.book.all();
+        let mut schedules = self.store.all();
         let Some(hub) = self.hub.upgrade() else {
             return schedules;
         };
@@ -77,7 +76,7 @@ impl Scheduler {
                     continue;
                 }
                 schedules.push(Schedule {
-                    enabled: !self.book.is_paused(&id),
+                    enabled: !self.store.is_paused(&id),
                     id,
                     clip: route.alias.clone(),
                     command: declared.command.clone(),
@@ -91,7 +90,7 @@ impl Scheduler {
         schedules
     }
 
-    /// Those that `caller` may know of: its own, and those declared by clips it sees.
+    /// Returns the schedules visible to `caller`: its own, and those declared by clips it sees.
     fn visible(&self, caller: &Principal) -> Vec<Schedule> {
         let hub = self.hub.upgrade();
         let routes = hub.map(|hub| hub.visible(caller)).unwrap_or_default();
@@ -109,15 +108,16 @@ impl Scheduler {
         found.ok_or_else(|| Failure::new(Code::NotFound, format!("there is no schedule \"{id}\"")))
     }
 
-    /// The same, for whoever wants to change it.
+    /// Finds a schedule that `caller` may change.
     fn find_own(&self, caller: &Principal, id: &str) -> Result<Schedule, Failure> {
         let schedule = self.find(caller, id)?;
-        match schedule.belongs_to(caller) {
-            true => Ok(schedule),
-            false => Err(Failure::new(
+        if schedule.belongs_to(caller) {
+            Ok(schedule)
+        } else {
+            Err(Failure::new(
                 Code::PermissionDenied,
-                format!("schedule \"{id}\" belongs to somebody else"),
-            )),
+                format!("schedule \"{id}\" belongs to another user"),
+            ))
         }
     }
 
@@ -130,9 +130,9 @@ impl Scheduler {
                     schedules.map(|schedule| self.show(&schedule)).collect();
                 Ok(json!({"schedules": schedules?}))
             }
-            Request::Add(wish) => {
-                let id = wish.id.clone();
-                self.add(caller, wish)?;
+            Request::Add(new) => {
+                let id = new.id.clone();
+                self.add(caller, new)?;
                 self.woken.notify_one();
                 done(&id, "created")
             }
@@ -140,34 +140,37 @@ impl Scheduler {
                 let schedule = self.find_own(caller, &id)?;
                 if schedule.is_declared() {
                     let message = format!(
-                        "schedule \"{id}\" is declared by clip \"{}\" and goes with it; pause it instead",
+                        "schedule \"{id}\" is declared by clip \"{}\" and is removed with it; pause it instead",
                         schedule.clip
                     );
                     return Err(Failure::new(Code::FailedPrecondition, message));
                 }
-                self.book.remove(&id)?;
+                self.store.remove(&id)?;
                 self.history.forget(&id)?;
                 self.woken.notify_one();
                 done(&id, "removed")
             }
             Request::Pause(id) => {
-                self.book.enable(&self.find_own(caller, &id)?, false)?;
+                self.store.enable(&self.find_own(caller, &id)?, false)?;
                 self.woken.notify_one();
                 done(&id, "paused")
             }
             Request::Resume(id) => {
-                self.book.enable(&self.find_own(caller, &id)?, true)?;
+                self.store.enable(&self.find_own(caller, &id)?, true)?;
                 self.woken.notify_one();
                 done(&id, "resumed")
             }
             Request::Run(id) => {
                 let schedule = self.find_own(caller, &id)?;
-                match self.start(&schedule) {
-                    true => done(&id, "triggered"),
-                    false => Err(Failure::new(
+                if self.start(&schedule) {
+                    done(&id, "triggered")
+                } else {
+                    Err(Failure::new(
                         Code::FailedPrecondition,
-                        format!("the last call of schedule \"{id}\" still goes on"),
-                    )),
+                        format!(
+                            "the last call of schedule \"{id}\" is still running; wait until it ends"
+                        ),
+                    ))
                 }
             }
             Request::History(id) => {
@@ -177,30 +180,30 @@ impl Scheduler {
         }
     }
 
-    fn add(&self, caller: &Principal, wish: Wish) -> Result<(), Failure> {
+    fn add(&self, caller: &Principal, new: NewSchedule) -> Result<(), Failure> {
         let owner = owner_of(caller).ok_or_else(|| {
-            let message = "schedules are added by those who show a token";
+            let message = "adding a schedule requires a token";
             Failure::new(Code::PermissionDenied, message)
         })?;
         let hub = self
             .hub
             .upgrade()
             .ok_or_else(|| Failure::new(Code::Unavailable, "the hub is shutting down"))?;
-        let route = hub.find(caller, Method::Invoke, &wish.clip)?;
-        let input = Request::input(&wish.input).to_owned();
-        let call = Call::new(caller.clone(), wish.command.as_str(), input);
+        let route = hub.find(caller, Method::Invoke, &new.clip)?;
+        let input = Request::input(&new.input).to_owned();
+        let call = Call::new(caller.clone(), new.command.as_str(), input);
         route.endpoint.check(&call)?;
         let schedule = Schedule {
-            id: wish.id,
-            clip: wish.clip,
-            command: wish.command,
-            cron: wish.cron,
-            input: wish.input,
-            description: wish.description,
+            id: new.id,
+            clip: new.clip,
+            command: new.command,
+            cron: new.cron,
+            input: new.input,
+            description: new.description,
             enabled: true,
             owner,
         };
-        self.book.add(schedule)
+        self.store.add(schedule)
     }
 
     fn show(&self, schedule: &Schedule) -> Result<Value, Failure> {
@@ -241,14 +244,14 @@ impl Endpoint for Scheduler {
     fn invoke(self: Arc<Self>, call: Call) -> Answers {
         let refused = |failure| failed(CallError::Answered(failure));
         if let Principal::Guest | Principal::Anonymous = call.caller {
-            let message = format!("the {ALIAS} works for those who show a token");
+            let message = format!("the {ALIAS} requires a token");
             return refused(Failure::new(Code::Unauthenticated, message));
         }
         let request = match Request::read(&call.command, &call.input) {
             Ok(request) => request,
             Err(failure) => return refused(failure),
         };
-        // Within the runtime, because calls are started; files are read on a thread for that.
+        // Calls are started inside the runtime; files are read on a blocking thread.
         let runtime = tokio::runtime::Handle::current();
         Box::pin(futures_util::stream::once(async move {
             let answered = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! Looks at the clock for whoever does something by it, and remembers what of it still goes on.
+//! A clock that starts timed work and tracks the work in flight.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,22 +8,23 @@ use jiff::{Timestamp, Zoned};
 use pinion_hub::Hub;
 use tokio::sync::{Notify, watch};
 
-/// The clock is looked at again after this time at the latest: it may have been set, or the machine have slept.
-const NAP: Duration = Duration::from_secs(30);
+/// The longest sleep: the clock may have been set, or the machine may have been suspended.
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Something that is done by the clock.
+/// Work that is done at certain times.
 pub trait Timed: Send + Sync + 'static {
-    /// Begins what is due at `now`, and says when the next thing is. Whoever looks at the clock waits for it.
+    /// Starts the work that is due at `now` and returns the time of the next. The clock waits until
+    /// it returns.
     fn tick(self: &Arc<Self>, now: &Zoned) -> Option<Timestamp>;
 
-    /// Told when there is something new to look at.
+    /// Returns the notification that wakes the clock after a change.
     fn woken(&self) -> &Arc<Notify>;
 }
 
-/// Looks at the clock for `timed`, which is a part of `hub`, as long as there are both.
+/// Runs the clock for `timed`, a part of `hub`, while both exist.
 ///
-/// Must be called within a runtime.
-pub fn keep_time<T: Timed>(hub: &Hub, timed: &Arc<T>) {
+/// Call it within a runtime.
+pub fn run_clock<T: Timed>(hub: &Hub, timed: &Arc<T>) {
     tokio::spawn(run(Arc::downgrade(timed), hub.table().changes()));
 }
 
@@ -37,35 +38,36 @@ async fn run<T: Timed>(timed: Weak<T>, mut changes: watch::Receiver<u64>) {
         let woken = Arc::clone(at_work.woken());
         drop(at_work);
         tokio::select! {
-            () = tokio::time::sleep(nap(&now, next)) => {}
+            () = tokio::time::sleep(sleep_time(&now, next)) => {}
             () = woken.notified() => {}
             changed = changes.changed() => if changed.is_err() { return },
         }
     }
 }
 
-/// How long nothing is to be done.
-fn nap(now: &Zoned, next: Option<Timestamp>) -> Duration {
+/// Returns the time until the next check.
+fn sleep_time(now: &Zoned, next: Option<Timestamp>) -> Duration {
     let left = next.map(|next| next.duration_since(now.timestamp()));
     let left = left.map(|left| Duration::try_from(left).unwrap_or_default());
-    left.map_or(NAP, |left| left.min(NAP))
+    left.map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL))
 }
 
-/// What was begun by the clock and still goes on, by name.
+/// Work that was started by the clock and is still running, by name.
 #[derive(Debug, Default, Clone)]
-pub struct Going(Arc<Mutex<HashSet<String>>>);
+pub struct InFlight(Arc<Mutex<HashSet<String>>>);
 
-impl Going {
-    /// Says that this goes on, until the mark is dropped; `None` if it already does.
-    pub fn begin(&self, name: &str) -> Option<Mark> {
+impl InFlight {
+    /// Marks work as running until the guard is dropped; `None` if work of this name is already
+    /// running.
+    pub fn begin(&self, name: &str) -> Option<InFlightGuard> {
         let is_new = self.names().insert(name.to_owned());
-        is_new.then(|| Mark {
-            going: self.clone(),
+        is_new.then(|| InFlightGuard {
+            in_flight: self.clone(),
             name: name.to_owned(),
         })
     }
 
-    /// How much goes on.
+    /// Counts the running work.
     pub fn count(&self) -> usize {
         self.names().len()
     }
@@ -75,16 +77,16 @@ impl Going {
     }
 }
 
-/// That something goes on. Ends when it is dropped, however that comes.
+/// Marks work as running; dropping it, also after a panic, ends the mark.
 #[derive(Debug)]
-pub struct Mark {
-    going: Going,
+pub struct InFlightGuard {
+    in_flight: InFlight,
     name: String,
 }
 
-impl Drop for Mark {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.going.names().remove(&self.name);
+        self.in_flight.names().remove(&self.name);
     }
 }
 
@@ -96,21 +98,21 @@ mod tests {
     fn a_nap_ends_with_the_next_thing_and_is_never_long() {
         let now = Zoned::now();
         let after = |seconds| Some(now.timestamp() + Duration::from_secs(seconds));
-        assert_eq!(nap(&now, None), NAP);
-        assert_eq!(nap(&now, after(2)), Duration::from_secs(2));
-        assert_eq!(nap(&now, after(86_400)), NAP);
+        assert_eq!(sleep_time(&now, None), POLL_INTERVAL);
+        assert_eq!(sleep_time(&now, after(2)), Duration::from_secs(2));
+        assert_eq!(sleep_time(&now, after(86_400)), POLL_INTERVAL);
         let before = now.timestamp() - Duration::from_secs(2);
-        assert_eq!(nap(&now, Some(before)), Duration::ZERO);
+        assert_eq!(sleep_time(&now, Some(before)), Duration::ZERO);
     }
 
     #[test]
     fn what_goes_on_is_not_begun_a_second_time() {
-        let going = Going::default();
-        let mark = going.begin("a");
-        assert!(mark.is_some() && going.begin("a").is_none());
-        let other = going.begin("b");
-        assert_eq!(going.count(), 2);
-        drop((mark, other));
-        assert!(going.count() == 0 && going.begin("a").is_some());
+        let in_flight = InFlight::default();
+        let guard = in_flight.begin("a");
+        assert!(guard.is_some() && in_flight.begin("a").is_none());
+        let other = in_flight.begin("b");
+        assert_eq!(in_flight.count(), 2);
+        drop((guard, other));
+        assert!(in_flight.count() == 0 && in_flight.begin("a").is_some());
     }
 }

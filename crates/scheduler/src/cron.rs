@@ -1,23 +1,24 @@
-//! When a call is due: five fields as cron writes them, or six with seconds in front, in the time zone of the machine.
+//! Times of calls: five fields as in cron, or six with seconds first, in the time zone of the
+//! machine.
 
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::{Timestamp, Zoned};
 use pinion_status::Failure;
 
-/// The longest line.
-const LONGEST: usize = 256;
+/// The longest cron line, in bytes.
+const MAX_LINE_BYTES: usize = 256;
 
-/// Reads a line; else says how one is written.
+/// Parses a line; the error explains the format.
 pub(crate) fn parse(text: &str) -> Result<Cron, Failure> {
     let wrong = |why: &str| {
         Failure::invalid(format!(
-            "{text:?} is not a time as cron writes it: {why}. It has five fields (minute hour day month weekday), such as \"*/5 * * * *\", or six with seconds first"
+            "{text:?} is not a cron line: {why}. It has five fields (minute hour day month weekday), such as \"*/5 * * * *\", or six with seconds first"
         ))
     };
-    if text.len() > LONGEST {
+    if text.len() > MAX_LINE_BYTES {
         return Err(Failure::invalid(format!(
-            "cron has at most {LONGEST} bytes"
+            "cron has at most {MAX_LINE_BYTES} bytes"
         )));
     }
     let parser = CronParser::builder()
@@ -27,14 +28,14 @@ pub(crate) fn parse(text: &str) -> Result<Cron, Failure> {
     let cron = parser
         .parse(text)
         .map_err(|_| wrong(&problem(&parser, text)))?;
-    // The thirtieth of February is well written and never comes.
+    // February 30 parses but never comes.
     match next(&cron, &pinion_zones::now()) {
         Some(_) => Ok(cron),
         None => Err(wrong("there is no such time")),
     }
 }
 
-/// The field of a line that cannot be read. The parser's own errors name its internals.
+/// Names the invalid field of a line. The parser's own errors name its internals.
 fn problem(parser: &CronParser, text: &str) -> String {
     const FIELDS: [&str; 6] = ["second", "minute", "hour", "day", "month", "weekday"];
     let fields: Vec<&str> = text.split_whitespace().collect();
@@ -61,7 +62,7 @@ fn problem(parser: &CronParser, text: &str) -> String {
     }
 }
 
-/// The first moment after `now`, if there is one.
+/// Returns the first time after `now`, if there is one.
 pub(crate) fn next(cron: &Cron, now: &Zoned) -> Option<Timestamp> {
     let next = cron.find_next_occurrence(now, false).ok()?;
     Some(next.timestamp())
@@ -85,10 +86,7 @@ mod tests {
     #[test]
     fn an_error_names_the_field() {
         for (line, words) in [
-            (
-                "",
-                "\"\" is not a time as cron writes it: it has 0 fields. ",
-            ),
+            ("", "\"\" is not a cron line: it has 0 fields. "),
             ("noon", "it has 1 field. It has five"),
             ("* * *", "it has 3 fields. "),
             ("* * * * * * *", "it has 7 fields. "),

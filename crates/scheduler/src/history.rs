@@ -1,7 +1,7 @@
-//! What came of calls by the clock: the last few of each schedule, in `scheduler.db`.
+//! Results of scheduled calls: the last few of each schedule, in `scheduler.db`.
 //!
-//! The database is opened when the first call has been made, or somebody asks. What cannot be written is said in the log of the
-//! hub, and the call has been made all the same.
+//! The database is opened after the first call, or at the first request for results. If a result
+//! cannot be written, the hub's log reports it; the call itself is not affected.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -12,12 +12,12 @@ use pinion_status::{Code, Failure};
 use rusqlite::{Connection, params};
 use serde::Serialize;
 
-/// How many calls of a schedule are remembered.
-const KEPT: u32 = 20;
-/// How much of an output is.
-const LONGEST_OUTPUT: usize = 64 * 1024;
-/// How long another process may keep the database for itself.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The number of results stored per schedule.
+const MAX_RESULTS: u32 = 20;
+/// The most bytes of a stored output.
+const MAX_OUTPUT_BYTES: usize = 64 * 1024;
+/// The longest wait for a database that another process has locked.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS executions (
@@ -32,7 +32,7 @@ const SCHEMA: &str = "
     );
     CREATE INDEX IF NOT EXISTS executions_of_schedule ON executions (schedule_id, id);";
 
-/// A call that was made.
+/// A finished call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Execution {
     pub started_at: String,
@@ -46,7 +46,7 @@ pub(crate) struct Execution {
 }
 
 impl Execution {
-    /// What came of a call that began at `started` and has just ended.
+    /// Creates the result of a call that began at `started` and has just ended.
     pub fn ended(started: Timestamp, result: Result<String, String>) -> Self {
         let finished = Timestamp::now();
         let duration = finished.duration_since(started);
@@ -66,17 +66,17 @@ impl Execution {
     }
 }
 
-/// The beginning of a text that is too long to keep.
+/// Cuts a text that is too long to store.
 fn shortened(mut text: String) -> String {
-    if text.len() > LONGEST_OUTPUT {
-        let end = text.floor_char_boundary(LONGEST_OUTPUT);
+    if text.len() > MAX_OUTPUT_BYTES {
+        let end = text.floor_char_boundary(MAX_OUTPUT_BYTES);
         text.truncate(end);
         text.push('…');
     }
     text
 }
 
-/// What came of the calls so far.
+/// The results of calls.
 #[derive(Debug)]
 pub(crate) struct History {
     path: PathBuf,
@@ -84,7 +84,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// The one kept at `path`.
+    /// Creates the history of the database at `path`.
     pub fn at(path: PathBuf) -> Self {
         Self {
             path,
@@ -92,7 +92,7 @@ impl History {
         }
     }
 
-    /// Remembers a call, and forgets the oldest of its schedule.
+    /// Stores a result and deletes the oldest of its schedule.
     pub fn add(&self, id: &str, execution: &Execution) -> Result<(), Failure> {
         self.with(|database| {
             let change = database.transaction()?;
@@ -112,13 +112,13 @@ impl History {
             change.execute(
                 "DELETE FROM executions WHERE schedule_id = ?1 AND id NOT IN
                  (SELECT id FROM executions WHERE schedule_id = ?1 ORDER BY id DESC LIMIT ?2)",
-                params![id, KEPT],
+                params![id, MAX_RESULTS],
             )?;
             change.commit()
         })
     }
 
-    /// The calls of a schedule, the last one first.
+    /// Returns the results of a schedule, newest first.
     pub fn of(&self, id: &str) -> Result<Vec<Execution>, Failure> {
         if !self.path.exists() {
             return Ok(Vec::new());
@@ -142,7 +142,7 @@ impl History {
         })
     }
 
-    /// Forgets the calls of a schedule that is no more.
+    /// Deletes the results of a removed schedule.
     pub fn forget(&self, id: &str) -> Result<(), Failure> {
         if !self.path.exists() {
             return Ok(());
@@ -173,7 +173,7 @@ impl History {
 
     fn open(&self) -> rusqlite::Result<Connection> {
         let database = Connection::open(&self.path)?;
-        database.busy_timeout(PATIENCE)?;
+        database.busy_timeout(BUSY_TIMEOUT)?;
         database.pragma_update(None, "journal_mode", "WAL")?;
         database.execute_batch(SCHEMA)?;
         Ok(database)
@@ -190,7 +190,7 @@ mod tests {
         let history = History::at(home.path().join("scheduler.db"));
         assert_eq!(history.of("a").unwrap(), []);
         let call = |text: String| Execution::ended(Timestamp::now(), Ok(text));
-        for number in 0..KEPT + 5 {
+        for number in 0..MAX_RESULTS + 5 {
             history.add("a", &call(number.to_string())).unwrap();
         }
         let failed = Execution::ended(Timestamp::now(), Err("no".into()));
@@ -199,7 +199,7 @@ mod tests {
             let calls = history.of(id).unwrap().into_iter();
             calls.map(|call| call.output).collect()
         };
-        assert_eq!(outputs("a").len(), KEPT as usize);
+        assert_eq!(outputs("a").len(), MAX_RESULTS as usize);
         assert_eq!(outputs("a")[0].as_deref(), Some("24"));
         assert_eq!(history.of("b").unwrap(), [failed]);
         history.forget("a").unwrap();
@@ -209,9 +209,9 @@ mod tests {
 
     #[test]
     fn a_long_output_is_kept_in_part() {
-        let kept = Execution::ended(Timestamp::now(), Ok("é".repeat(LONGEST_OUTPUT)));
+        let kept = Execution::ended(Timestamp::now(), Ok("é".repeat(MAX_OUTPUT_BYTES)));
         let output = kept.output.unwrap();
-        assert!(output.len() <= LONGEST_OUTPUT + '…'.len_utf8());
+        assert!(output.len() <= MAX_OUTPUT_BYTES + '…'.len_utf8());
         assert!(output.ends_with("é…"));
     }
 }

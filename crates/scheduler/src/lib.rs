@@ -1,20 +1,22 @@
-//! Calls of clips by the clock: the built-in clip `scheduler` of a hub.
+//! Scheduled calls of clips: the built-in clip `scheduler` of a hub.
 //!
 //! | command | input | output |
 //! |---|---|---|
 //! | `list` | `{}` | `{"schedules":[{id, clip, command, cron, input?, description?, enabled, next_run?, last_success?, last_error?}]}` |
 //! | `add` | `{id, clip, command, cron, input?, description?}` | `{"id":…,"status":"created"}` |
 //! | `remove`, `pause`, `resume`, `run` | `{id}` | `{"id":…,"status":"removed"}`, `"paused"`, `"resumed"`, `"triggered"` |
-//! | `history` | `{id}` | `{"executions":[{started_at, finished_at, duration_ms, success, output?, error?}]}`, the last one first |
+//! | `history` | `{id}` | `{"executions":[{started_at, finished_at, duration_ms, success, output?, error?}]}`, newest first |
 //!
-//! Users add schedules (`book`); clips declare some in their manifests, which go by `clip:<alias>:<command>` and vanish with
-//! them. When one is due (`clock`, `calls`) its clip is called as anybody calls it, for at most five minutes, and what came of it is kept
-//! (`history`). A call that still goes on is not made a second time, and what was missed while there was no hub is not made up
-//! for. Who may do what is decided by the hub: a schedule sees what whoever added it sees.
+//! Users add schedules (`store`). Clips declare schedules in their manifests; these have the id
+//! `clip:<alias>:<command>` and disappear with the clip. When a schedule is due (`clock`, `calls`),
+//! the scheduler calls its clip like any other caller, for at most five minutes, and stores the
+//! result (`history`). It skips a call while the previous one is still running, and does not catch
+//! up on calls missed while the hub was down. The hub decides permissions: a schedule sees what the
+//! user who added it sees.
 //!
-//! Others who do something by the clock have it from here: [`keep_time`] looks at it for them, [`When`] reads times.
+//! Other timed work uses two parts of this crate: [`run_clock`] starts it on time, and [`When`]
+//! parses times.
 
-mod book;
 mod calls;
 mod clip;
 mod clock;
@@ -22,6 +24,7 @@ mod cron;
 mod history;
 mod request;
 mod schedule;
+mod store;
 mod when;
 
 use std::path::Path;
@@ -30,17 +33,18 @@ use std::sync::Arc;
 use pinion_hub::{Endpoint, Hub};
 use pinion_status::Failure;
 
-pub use self::clock::{Going, Mark, Timed, keep_time};
-pub use self::when::{Kind, When};
+pub use self::clock::{InFlight, InFlightGuard, Timed, run_clock};
+pub use self::when::{Recurrence, When};
 
-/// The alias the scheduler goes by.
+/// The alias of the scheduler.
 pub const ALIAS: &str = "scheduler";
 
-/// The scheduler of `hub`, which keeps its files in `directory`. It begins to look at the clock at once, and ends with the hub.
+/// Creates the scheduler of `hub`, with its files in `directory`. Its clock starts at once and ends
+/// with the hub.
 ///
-/// Must be called within a runtime.
+/// Call it within a runtime.
 pub fn scheduler(hub: &Arc<Hub>, directory: &Path) -> Result<Arc<dyn Endpoint>, Failure> {
     let scheduler = Arc::new(clip::Scheduler::open(hub, directory)?);
-    keep_time(hub, &scheduler);
+    run_clock(hub, &scheduler);
     Ok(scheduler)
 }

@@ -1,4 +1,4 @@
-//! What may be asked of the scheduler.
+//! Requests to the scheduler.
 
 use pinion_clip::manifest::Manifest;
 use pinion_status::{Code, Failure};
@@ -9,16 +9,15 @@ use serde_json::{Value, json};
 use crate::ALIAS;
 use crate::cron;
 
-/// The longest id.
-const LONGEST_ID: usize = 64;
-/// The longest input or description.
-const LONGEST_TEXT: usize = 64 * 1024;
+/// The longest id, in bytes.
+const MAX_ID_BYTES: usize = 64;
+/// The longest input or description, in bytes.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// What is asked.
 #[derive(Debug)]
 pub(crate) enum Request {
     List,
-    Add(Wish),
+    Add(NewSchedule),
     Remove(String),
     Pause(String),
     Resume(String),
@@ -26,14 +25,14 @@ pub(crate) enum Request {
     History(String),
 }
 
-/// A schedule somebody wants.
+/// A schedule to add.
 #[derive(Debug)]
-pub(crate) struct Wish {
+pub(crate) struct NewSchedule {
     pub id: String,
     pub clip: String,
     pub command: String,
     pub cron: String,
-    /// JSON text, or nothing.
+    /// JSON text, or empty.
     pub input: String,
     pub description: String,
 }
@@ -56,17 +55,17 @@ struct IdInput {
 }
 
 impl Request {
-    /// The input of a scheduled call, which may have been left out.
+    /// Returns the input of a scheduled call; `{}` if it was left out.
     pub fn input(text: &str) -> &str {
         if text.is_empty() { "{}" } else { text }
     }
 
-    /// Reads a call.
+    /// Parses a call.
     pub fn read(command: &str, input: &[u8]) -> Result<Self, Failure> {
         let id = || read::<IdInput>(command, input).map(|input| input.id);
         Ok(match command {
             "list" => Self::List,
-            "add" => Self::Add(wish(read(command, input)?)?),
+            "add" => Self::Add(new_schedule(read(command, input)?)?),
             "remove" => Self::Remove(id()?),
             "pause" => Self::Pause(id()?),
             "resume" => Self::Resume(id()?),
@@ -85,12 +84,12 @@ fn read<T: DeserializeOwned>(command: &str, input: &[u8]) -> Result<T, Failure> 
         .map_err(|error| Failure::invalid(format!("the input of {ALIAS} {command}: {error}")))
 }
 
-fn wish(input: AddInput) -> Result<Wish, Failure> {
+fn new_schedule(input: AddInput) -> Result<NewSchedule, Failure> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     let id = input.id;
-    if id.is_empty() || id.len() > LONGEST_ID || !id.chars().all(plain) {
+    if id.is_empty() || id.len() > MAX_ID_BYTES || !id.chars().all(plain) {
         return Err(Failure::invalid(format!(
-            "{id:?} is no id: use letters, digits, - _ . and at most {LONGEST_ID} of them"
+            "{id:?} is not a valid id: use letters, digits, - _ . and at most {MAX_ID_BYTES} of them"
         )));
     }
     for (name, text) in [("clip", &input.clip), ("command", &input.command)] {
@@ -110,11 +109,11 @@ fn wish(input: AddInput) -> Result<Wish, Failure> {
         },
         other => other.to_string(),
     };
-    if text.len() > LONGEST_TEXT || input.description.len() > LONGEST_TEXT {
-        let message = format!("input and description have at most {LONGEST_TEXT} bytes each");
+    if text.len() > MAX_TEXT_BYTES || input.description.len() > MAX_TEXT_BYTES {
+        let message = format!("input and description have at most {MAX_TEXT_BYTES} bytes each");
         return Err(Failure::new(Code::ResourceExhausted, message));
     }
-    Ok(Wish {
+    Ok(NewSchedule {
         id,
         clip: input.clip,
         command: input.command,
@@ -124,7 +123,7 @@ fn wish(input: AddInput) -> Result<Wish, Failure> {
     })
 }
 
-/// What the scheduler says about itself.
+/// Returns the scheduler's manifest.
 pub(crate) fn manifest() -> Manifest {
     let text = json!({"type": "string"});
     let input = |required: &[&str], members: Value| {
@@ -134,12 +133,12 @@ pub(crate) fn manifest() -> Manifest {
     let add = input(
         &["id", "clip", "command", "cron"],
         json!({
-            "id": {"type": "string", "description": "A name for it"},
-            "clip": {"type": "string", "description": "Which clip to call"},
-            "command": {"type": "string", "description": "Which of its commands"},
-            "cron": {"type": "string", "description": "When: minute hour day month weekday, with seconds in front if wanted"},
+            "id": {"type": "string", "description": "The id of the schedule"},
+            "clip": {"type": "string", "description": "The clip to call"},
+            "command": {"type": "string", "description": "The command of the clip"},
+            "cron": {"type": "string", "description": "The times: minute hour day month weekday, optionally with seconds first"},
             "input": {"description": "The input of the call: an object, or JSON text"},
-            "description": {"type": "string", "description": "What for"},
+            "description": {"type": "string", "description": "The purpose of the schedule"},
         }),
     );
     Manifest::read(&json!({
@@ -147,15 +146,15 @@ pub(crate) fn manifest() -> Manifest {
         "package": "@pinix/scheduler",
         "version": "0.1.0",
         "domain": "system",
-        "description": "Calls clips by the clock.",
+        "description": "Calls clips on a schedule.",
         "commands": [
-            {"name": "list", "description": "All schedules", "input": input(&[], json!({}))},
-            {"name": "add", "description": "Call a command by the clock", "input": add},
-            {"name": "remove", "description": "Forget a schedule", "input": id()},
-            {"name": "pause", "description": "Leave a schedule out until it is resumed", "input": id()},
-            {"name": "resume", "description": "Go on with a schedule that was paused", "input": id()},
-            {"name": "run", "description": "Make the call now, too", "input": id()},
-            {"name": "history", "description": "What came of the last calls", "input": id()},
+            {"name": "list", "description": "List all schedules", "input": input(&[], json!({}))},
+            {"name": "add", "description": "Call a command on a schedule", "input": add},
+            {"name": "remove", "description": "Remove a schedule", "input": id()},
+            {"name": "pause", "description": "Pause a schedule until it is resumed", "input": id()},
+            {"name": "resume", "description": "Resume a paused schedule", "input": id()},
+            {"name": "run", "description": "Make an additional call now", "input": id()},
+            {"name": "history", "description": "Show the results of the last calls", "input": id()},
         ],
     }))
 }

@@ -1,17 +1,17 @@
-//! One schedule: what is called, when, and for whom.
+//! One schedule: its call, its times and its owner.
 
 use pinion_access::{Principal, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::ALIAS;
 
-/// A call by the clock.
+/// A scheduled call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Schedule {
     pub id: String,
     pub clip: String,
     pub command: String,
-    /// When.
+    /// The cron line.
     pub cron: String,
     /// The input as JSON text; empty for none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -19,23 +19,24 @@ pub(crate) struct Schedule {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     pub enabled: bool,
-    /// Who added it; nobody in particular is who owns the hub.
+    /// The scope of the user who added it; `None` for the owner of the hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
 
 impl Schedule {
-    /// The id of a schedule that a clip declares.
+    /// Returns the id of a schedule that a clip declares.
     pub fn declared_id(alias: &str, command: &str) -> String {
         format!("clip:{alias}:{command}")
     }
 
-    /// Whether a clip declared it.
+    /// Reports whether a clip declared it.
     pub fn is_declared(&self) -> bool {
         self.id.starts_with("clip:")
     }
 
-    /// Whether `caller` may know of it. Those that clips declare are as visible as their clip, which is for the hub to say.
+    /// Reports whether `caller` may see it. Schedules that clips declare are as visible as their
+    /// clip, which the hub decides.
     pub fn belongs_to(&self, caller: &Principal) -> bool {
         match caller {
             Principal::Super => true,
@@ -47,7 +48,7 @@ impl Schedule {
         }
     }
 
-    /// Who calls when it is due.
+    /// Returns the principal of the scheduled call.
     pub fn caller(&self) -> Principal {
         match self.owner.as_deref().map(str::parse) {
             None if self.is_declared() => Principal::Clip {
@@ -59,13 +60,13 @@ impl Schedule {
                 alias: ALIAS.into(),
                 owner: Some(scope),
             },
-            // A scope that cannot be read sees nothing.
+            // A scope that cannot be parsed sees nothing.
             Some(Err(_)) => Principal::Anonymous,
         }
     }
 }
 
-/// In whose name `caller` adds a schedule; `None` if it may not.
+/// Returns the owner of schedules that `caller` adds; `None` if it may not add any.
 pub(crate) fn owner_of(caller: &Principal) -> Option<Option<String>> {
     let name = |scope: &Scope| scope.as_str().to_owned();
     match caller {

@@ -1,4 +1,5 @@
-//! Times as people write them: once at some moment, or at a time of day on every day, in a time zone with a name.
+//! Times as people write them: once at a date and time, or daily at a time of day, in a named time
+//! zone.
 
 use croner::Cron;
 use jiff::civil::DateTime;
@@ -9,17 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::cron;
 
-/// How often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum Recurrence {
     /// Once.
     Once,
     /// Every day.
     Daily,
 }
 
-/// When something is due.
+/// The time or times of an event.
 #[derive(Debug, Clone)]
 pub struct When(Due);
 
@@ -30,25 +30,26 @@ enum Due {
 }
 
 impl When {
-    /// Reads a time; else says how one is written.
+    /// Parses a time; the error explains the format.
     ///
-    /// Once is an RFC 3339 time, or a date and a time in `zone`; daily is `HH:MM` or `HH:MM:SS` in `zone`. A zone has a name such as
-    /// `Europe/Berlin`; an empty one is that of the machine.
-    pub fn read(kind: Kind, schedule: &str, zone: &str) -> Result<Self, Failure> {
+    /// Once is an RFC 3339 time, or a date and a time in `zone`; daily is `HH:MM` or `HH:MM:SS` in
+    /// `zone`. A zone has a name such as `Europe/Berlin`; an empty one is the zone of the machine.
+    pub fn read(kind: Recurrence, schedule: &str, zone: &str) -> Result<Self, Failure> {
         Self::in_zone(kind, schedule, read_zone(zone)?)
     }
 
-    fn in_zone(kind: Kind, schedule: &str, zone: TimeZone) -> Result<Self, Failure> {
+    fn in_zone(kind: Recurrence, schedule: &str, zone: TimeZone) -> Result<Self, Failure> {
         let due = match kind {
-            Kind::Once => Due::Once(moment(schedule.trim(), zone)?),
-            Kind::Daily => Due::Daily(Box::new(time_of_day(schedule.trim())?), zone),
+            Recurrence::Once => Due::Once(moment(schedule.trim(), zone)?),
+            Recurrence::Daily => Due::Daily(Box::new(time_of_day(schedule.trim())?), zone),
         };
         Ok(Self(due))
     }
 
-    /// The first time after `now`, if there is one.
+    /// Returns the first time after `now`, if there is one.
     ///
-    /// A time of day that is left out when clocks are set is met at the next moment there is, one that comes twice is met once.
+    /// A time of day that is skipped when clocks change is replaced by the next existing moment;
+    /// one that occurs twice is used once.
     pub fn next(&self, now: Timestamp) -> Option<Timestamp> {
         match &self.0 {
             Due::Once(at) => Some(*at).filter(|at| *at > now),
@@ -62,7 +63,7 @@ fn read_zone(name: &str) -> Result<TimeZone, Failure> {
         "" => Ok(pinion_zones::local()),
         name => pinion_zones::named(name).ok_or_else(|| {
             Failure::invalid(format!(
-                "timezone is {name:?}, and this machine knows none of that name: it is written as \"Europe/Berlin\" or \"UTC\""
+                "unknown timezone {name:?}; write it like \"Europe/Berlin\" or \"UTC\""
             ))
         }),
     }
@@ -78,7 +79,7 @@ fn moment(text: &str, zone: TimeZone) -> Result<Timestamp, Failure> {
     let at = local.and_then(|local| local.to_zoned(zone).ok());
     at.map(|at| at.timestamp()).ok_or_else(|| {
         Failure::invalid(format!(
-            "schedule is {text:?}: type once takes a time such as \"2030-01-31T09:00:00Z\", or \"2030-01-31T09:00\" in its timezone"
+            "schedule is {text:?}: type once requires a time such as \"2030-01-31T09:00:00Z\", or \"2030-01-31T09:00\" in its timezone"
         ))
     })
 }
@@ -100,7 +101,7 @@ fn time_of_day(text: &str) -> Result<Cron, Failure> {
             cron::parse(&format!("{second} {minute} {hour} * * *"))
         }
         _ => Err(Failure::invalid(format!(
-            "schedule is {text:?}: type daily takes a time of day such as \"08:30\" or \"08:30:00\""
+            "schedule is {text:?}: type daily requires a time of day such as \"08:30\" or \"08:30:00\""
         ))),
     }
 }
@@ -111,12 +112,12 @@ mod tests {
 
     use super::*;
 
-    /// Berlin, Tokyo and Greenwich, which need no files.
+    /// Berlin, Tokyo and Greenwich, without zone files.
     const CET: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
     const JST: &str = "JST-9";
     const UTC: &str = "UTC0";
 
-    fn next(kind: Kind, schedule: &str, zone: &str, now: &str) -> Option<String> {
+    fn next(kind: Recurrence, schedule: &str, zone: &str, now: &str) -> Option<String> {
         let zone = TimeZone::posix(zone).unwrap();
         let when = When::in_zone(kind, schedule, zone).unwrap();
         let next = when.next(now.parse().unwrap());
@@ -133,10 +134,10 @@ mod tests {
             (" 2026-03-01 09:00:30 ", CET, "2026-03-01T08:00:30Z"),
             ("2026-07-01T09:00", CET, "2026-07-01T07:00:00Z"),
         ] {
-            let found = next(Kind::Once, schedule, zone, now);
+            let found = next(Recurrence::Once, schedule, zone, now);
             assert_eq!(found.as_deref(), Some(at), "{schedule} {zone}");
         }
-        assert_eq!(next(Kind::Once, now, UTC, now), None);
+        assert_eq!(next(Recurrence::Once, now, UTC, now), None);
     }
 
     #[test]
@@ -152,24 +153,24 @@ mod tests {
             ),
             ("00:00", JST, "2026-03-01T12:00:00Z", "2026-03-01T15:00:00Z"),
         ] {
-            let found = next(Kind::Daily, schedule, zone, now);
+            let found = next(Recurrence::Daily, schedule, zone, now);
             assert_eq!(found.as_deref(), Some(at), "{schedule} {zone} {now}");
         }
     }
 
     #[test]
     fn a_time_of_day_keeps_its_hour_when_clocks_are_set() {
-        let berlin = |schedule, now| next(Kind::Daily, schedule, CET, now).unwrap();
+        let berlin = |schedule, now| next(Recurrence::Daily, schedule, CET, now).unwrap();
         assert_eq!(
             berlin("09:00", "2026-03-28T08:00:00Z"),
             "2026-03-29T07:00:00Z"
         );
-        // It is left out on this day.
+        // The time does not exist on this day.
         assert_eq!(
             berlin("02:30", "2026-03-28T12:00:00Z"),
             "2026-03-29T01:00:00Z"
         );
-        // It comes twice on this one.
+        // The time occurs twice on this day.
         assert_eq!(
             berlin("02:30", "2026-10-24T12:00:00Z"),
             "2026-10-25T00:30:00Z"
@@ -190,10 +191,10 @@ mod tests {
             "2026-02-30T09:00",
             "2026-03-01T25:00Z",
         ] {
-            let failure = When::read(Kind::Once, schedule, "UTC").unwrap_err();
+            let failure = When::read(Recurrence::Once, schedule, "UTC").unwrap_err();
             assert_eq!(failure.code(), "invalid_argument", "{schedule}");
             assert!(
-                failure.message.contains("once takes a time such as"),
+                failure.message.contains("once requires a time such as"),
                 "{failure}"
             );
         }
@@ -208,13 +209,13 @@ mod tests {
             "8:030",
             "noon",
         ] {
-            let failure = When::read(Kind::Daily, schedule, "UTC").unwrap_err();
+            let failure = When::read(Recurrence::Daily, schedule, "UTC").unwrap_err();
             assert_eq!(failure.code(), "invalid_argument", "{schedule}");
             assert!(failure.message.contains("such as \"08:30\""), "{failure}");
         }
-        let failure = When::read(Kind::Daily, "08:30", "Mars/Base").unwrap_err();
+        let failure = When::read(Recurrence::Daily, "08:30", "Mars/Base").unwrap_err();
         assert!(
-            failure.message.contains("timezone is \"Mars/Base\""),
+            failure.message.contains("unknown timezone \"Mars/Base\""),
             "{failure}"
         );
     }
@@ -222,7 +223,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_a_time_or_none(text in "[-+:0-9TZ ]{0,24}") {
-            for kind in [Kind::Once, Kind::Daily] {
+            for kind in [Recurrence::Once, Recurrence::Daily] {
                 let now = Timestamp::now();
                 if let Ok(when) = When::read(kind, &text, "UTC") {
                     prop_assert!(when.next(now).is_none_or(|next| next > now));

@@ -1,4 +1,4 @@
-//! The scheduler in a hub: what users add, what clips declare, who sees what, and what is left after a restart.
+//! The scheduler in a hub: schedules of users and clips, their visibility, and restarts.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -17,7 +17,7 @@ use pinion_scheduler::{ALIAS, scheduler};
 use pinion_status::{Code, Failure};
 use serde_json::{Value, json};
 
-/// A clip that remembers its calls.
+/// A clip that records its calls.
 #[derive(Debug, Default)]
 struct Bell {
     schedules: Vec<Schedule>,
@@ -261,7 +261,7 @@ async fn nobody_sees_or_calls_what_belongs_to_others() {
             .iter()
             .all(|call| call["success"] == true)
     );
-    // A clip that was there may leave.
+    // A clip may leave after it joined.
     hub.table().remove("gong", &Owner::Builtin).unwrap();
     until(async || {
         let his = history(&bob, "his").await;
@@ -354,9 +354,13 @@ async fn what_is_wrong_with_a_wish_is_said() {
         (
             with("id", json!("clip:a:b")),
             Code::InvalidArgument,
-            "is no id",
+            "is not a valid id",
         ),
-        (with("id", json!("")), Code::InvalidArgument, "is no id"),
+        (
+            with("id", json!("")),
+            Code::InvalidArgument,
+            "is not a valid id",
+        ),
         (
             with("input", json!("{")),
             Code::InvalidArgument,

@@ -1,49 +1,50 @@
-//! Failures as data: a code that callers may rely on, and words for people.
+//! Failures as data: a code that callers may rely on, and a message for people.
 //!
-//! The codes are the sixteen that Connect and gRPC share. Clips, the hub and the protocol between them all speak of failures
-//! with [`Failure`]; how one looks on a wire is left to those who write it.
+//! The codes are the sixteen that Connect and gRPC share. Clips, the hub and the protocol between
+//! them report failures as [`Failure`]; each protocol decides its form on the wire.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why a call or an operation failed. The names are those of Connect and gRPC.
+/// The kind of a failed call or operation. The names are those of Connect and gRPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// The caller no longer wants the answer.
+    /// The caller cancelled the call.
     Canceled,
-    /// Nobody knows what kind of failure it was.
+    /// The kind of failure is unknown.
     Unknown,
-    /// The request makes no sense, whatever the state of things.
+    /// The request is invalid in every state.
     InvalidArgument,
-    /// The answer did not come in time.
+    /// The answer did not arrive in time.
     DeadlineExceeded,
-    /// There is no such clip, command or file.
+    /// The clip, command or file does not exist.
     NotFound,
-    /// The name is taken.
+    /// The name is in use.
     AlreadyExists,
-    /// The caller may not do this.
+    /// The caller lacks the permission.
     PermissionDenied,
-    /// A stated limit was passed.
+    /// A limit was exceeded.
     ResourceExhausted,
-    /// It cannot be done in the present state of things.
+    /// The request is valid but not possible in the present state.
     FailedPrecondition,
-    /// Somebody else was faster; it may work when tried again.
+    /// Another caller was faster; a retry may succeed.
     Aborted,
-    /// Beyond the end of something.
+    /// The position is beyond the end.
     OutOfRange,
-    /// Nobody knows how to do this.
+    /// The operation is not implemented.
     Unimplemented,
-    /// The clip failed, or we did.
+    /// The clip or the hub failed.
     Internal,
-    /// The clip is not there now; it may be later.
+    /// The clip is not available now; it may be later.
     Unavailable,
-    /// Something kept is lost or damaged.
+    /// Stored data is lost or damaged.
     DataLoss,
-    /// The caller did not say who it is.
+    /// The caller is not authenticated.
     Unauthenticated,
 }
 
-/// All names of a code: ours, Connect's, the upper-case one, gRPC's number and the status of an HTTP answer.
+/// All names of a code: the variant, Connect's name, the upper-case name, gRPC's number, the HTTP
+/// status.
 struct Row(Code, &'static str, &'static str, u8, u16);
 
 #[rustfmt::skip]
@@ -67,32 +68,33 @@ const CODES: [Row; 16] = [
 ];
 
 impl Code {
-    /// Every code there is.
+    /// Returns every code.
     pub fn all() -> impl Iterator<Item = Self> {
         CODES.iter().map(|row| row.0)
     }
 
-    /// The code as Connect writes it: `not_found`.
+    /// Returns Connect's name of the code: `not_found`.
     pub fn as_str(self) -> &'static str {
         self.row().1
     }
 
-    /// The code in upper case: `NOT_FOUND`.
+    /// Returns the code in upper case: `NOT_FOUND`.
     pub fn upper(self) -> &'static str {
         self.row().2
     }
 
-    /// The number gRPC has for it.
+    /// Returns gRPC's number of the code.
     pub fn number(self) -> u8 {
         self.row().3
     }
 
-    /// The status of an HTTP answer that says it.
+    /// Returns the HTTP status of a response with this code.
     pub fn http_status(self) -> u16 {
         self.row().4
     }
 
-    /// The code with this number of gRPC; 0 is none, whatever else is unknown is [`Code::Unknown`].
+    /// Returns the code with this gRPC number; `None` for 0, [`Code::Unknown`] for an unassigned
+    /// number.
     pub fn from_number(number: u64) -> Option<Self> {
         let named = CODES.iter().find(|row| u64::from(row.3) == number);
         match named {
@@ -102,12 +104,12 @@ impl Code {
         }
     }
 
-    /// The rows of the table stand in the order of the declaration.
+    /// Returns the code's row; the rows are in the order of the declaration.
     fn row(self) -> &'static Row {
         &CODES[self as usize]
     }
 
-    /// Reads a code in any case and under any name in use; whatever is unknown is internal.
+    /// Parses a code in any case and under any name in use; an unknown one is internal.
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
         let named = CODES.iter().find(|row| row.1.eq_ignore_ascii_case(text));
@@ -130,15 +132,15 @@ impl fmt::Display for Code {
     }
 }
 
-/// A failure: what kind, and what happened in words.
+/// A failure: its kind and a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// What kind of failure.
     pub code: Code,
-    /// What happened, where, and what to do.
+    /// The event, its place, and what to do next.
     pub message: Cow<'static, str>,
-    /// Messages for programs that explain the failure, as Connect and gRPC carry them. Most failures have none.
+    /// Messages for programs that explain the failure, as Connect and gRPC carry them. Most
+    /// failures have none.
     pub details: Vec<Detail>,
 }
 
@@ -152,7 +154,7 @@ pub struct Detail {
 }
 
 impl Failure {
-    /// A failure of this kind with these words.
+    /// Creates a failure without details.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
@@ -171,17 +173,17 @@ impl Failure {
         self
     }
 
-    /// The stable name of the kind of failure.
+    /// Returns Connect's name of the code.
     pub fn code(&self) -> &'static str {
         self.code.as_str()
     }
 
-    /// No clip goes by this name.
+    /// Creates the failure of a call to a clip that does not exist.
     pub fn no_clip(alias: &str) -> Self {
         Self::new(Code::NotFound, format!("Clip '{alias}' not found"))
     }
 
-    /// An operation on a file failed while `doing` this.
+    /// Creates the failure of a file operation; `doing` describes the operation.
     pub fn io(doing: impl fmt::Display, error: &std::io::Error) -> Self {
         let code = match error.kind() {
             std::io::ErrorKind::NotFound => Code::NotFound,
@@ -191,7 +193,7 @@ impl Failure {
         Self::new(code, format!("{doing}: {error}"))
     }
 
-    /// The request makes no sense.
+    /// Creates the failure of an invalid request.
     pub fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::InvalidArgument, message)
     }

@@ -1,18 +1,20 @@
-//! Time zones by their names, such as `Europe/Berlin`, as the machine has their rules; and the zone the program is in.
+//! Time zones by name, such as `Europe/Berlin`, from the machine's rules; and the zone of this
+//! process.
 
 use std::path::Path;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// Where machines keep the rules of time zones.
-const RULES: &str = "/usr/share/zoneinfo";
-/// What leads to those of the machine's own zone.
-const MACHINE: &str = "/etc/localtime";
+/// The directory of the machine's time zone rules.
+const RULES_DIRECTORY: &str = "/usr/share/zoneinfo";
+/// A symbolic link to the rules of the machine's own zone.
+const LOCAL_ZONE_LINK: &str = "/etc/localtime";
 
-/// The zone of this name, if the machine knows it. `UTC` is known to every machine.
+/// Returns the zone of this name if the machine has its rules. `UTC` always exists.
 ///
-/// Reads the one file of the zone: an index of all of them, as libraries make it, would cost every start of the program.
+/// It reads only the file of that zone: an index of all zones, as libraries build it, would slow
+/// every start of the program.
 pub fn named(name: &str) -> Option<TimeZone> {
     if name.eq_ignore_ascii_case("utc") {
         return Some(TimeZone::UTC);
@@ -24,32 +26,32 @@ pub fn named(name: &str) -> Option<TimeZone> {
     if !name.split('/').all(is_plain) {
         return None;
     }
-    let rules = std::fs::read(Path::new(RULES).join(name)).ok()?;
+    let rules = std::fs::read(Path::new(RULES_DIRECTORY).join(name)).ok()?;
     TimeZone::tzif(name, &rules).ok()
 }
 
-/// The zone of the machine, or the one that `TZ` says.
+/// Returns the zone that `TZ` names, or the zone of the machine.
 pub fn local() -> TimeZone {
     match std::env::var("TZ") {
-        // Whatever else it may say is known to the library.
-        Ok(variable) => said(&variable).unwrap_or_else(TimeZone::system),
-        Err(_) => of_machine().unwrap_or_else(TimeZone::system),
+        // The library parses every other form of `TZ`.
+        Ok(variable) => from_variable(&variable).unwrap_or_else(TimeZone::system),
+        Err(_) => machine_zone().unwrap_or_else(TimeZone::system),
     }
 }
 
-/// The zone whose rules the machine goes by, from that one file.
-fn of_machine() -> Option<TimeZone> {
-    let name = std::fs::read_link(MACHINE).ok()?;
-    named(name.strip_prefix(RULES).ok()?.to_str()?)
+/// Returns the zone of the machine from its one file.
+fn machine_zone() -> Option<TimeZone> {
+    let name = std::fs::read_link(LOCAL_ZONE_LINK).ok()?;
+    named(name.strip_prefix(RULES_DIRECTORY).ok()?.to_str()?)
 }
 
-/// The time in that zone.
+/// Returns the current time in the zone of this process.
 pub fn now() -> Zoned {
     Timestamp::now().to_zoned(local())
 }
 
-/// The zone that `TZ` names.
-fn said(variable: &str) -> Option<TimeZone> {
+/// Returns the zone that `TZ` names.
+fn from_variable(variable: &str) -> Option<TimeZone> {
     named(variable.strip_prefix(':').unwrap_or(variable))
 }
 
@@ -60,14 +62,14 @@ mod tests {
     #[test]
     fn a_zone_is_known_by_its_name() {
         for name in ["utc", ":UTC"] {
-            assert_eq!(said(name), Some(TimeZone::UTC));
+            assert_eq!(from_variable(name), Some(TimeZone::UTC));
         }
         for other in ["", "CET-1CEST,M3.5.0,M10.5.0/3"] {
-            assert_eq!(said(other), None);
+            assert_eq!(from_variable(other), None);
         }
         // Not every machine has the rules.
-        if Path::new(RULES).join("Asia/Tokyo").exists() {
-            let tokyo = said("Asia/Tokyo").unwrap();
+        if Path::new(RULES_DIRECTORY).join("Asia/Tokyo").exists() {
+            let tokyo = from_variable("Asia/Tokyo").unwrap();
             assert_eq!(tokyo.to_offset(Timestamp::UNIX_EPOCH).seconds(), 9 * 3600);
         }
     }

@@ -1,6 +1,6 @@
-//! Which profile is used.
+//! The choice of a profile.
 
-use pinion_profiles::Asked;
+use pinion_profiles::ProfileRequest;
 
 use crate::world::{World, profile};
 
@@ -20,7 +20,7 @@ fn sources(world: &World) -> String {
     format!("{},yaml:{}", path("one.yaml"), path("two.yaml"))
 }
 
-fn chosen(world: &World, asked: &Asked) -> String {
+fn chosen(world: &World, asked: &ProfileRequest) -> String {
     match world.resolve(asked).unwrap().profile {
         Some(profile) => format!("{}/{}", profile.registry, profile.slug),
         None => "none".to_owned(),
@@ -29,10 +29,10 @@ fn chosen(world: &World, asked: &Asked) -> String {
 
 #[test]
 fn the_table_of_choices() {
-    let nothing = Asked::default();
+    let nothing = ProfileRequest::default();
     let mut world = world();
     assert_eq!(chosen(&world, &nothing), "none");
-    let told = world.told_for(&profile("a"));
+    let told = world.error_for(&profile("a"));
     assert!(
         told.starts_with("no_profiles profile \"a\" is asked for"),
         "{told}"
@@ -45,13 +45,14 @@ fn the_table_of_choices() {
     );
     assert_eq!(chosen(&world, &nothing), "own/o");
 
-    // Sources of documents go before it, those of the environment before them, options before all.
+    // Sources in documents override it, those of the environment override documents, and options
+    // override all.
     let named = format!("profile: {{registries: [{}]}}\n", sources(&world));
     world.write("home/.pinocchio/config.yaml", &named);
     assert_eq!(chosen(&world, &nothing), "two/b");
     assert_eq!(chosen(&world, &profile("a")), "one/a");
     assert_eq!(chosen(&world, &profile("both")), "two/both");
-    let told = world.told_for(&profile("o"));
+    let told = world.error_for(&profile("o"));
     assert_eq!(
         told,
         "profile_not_found the chosen profile: there is no profile \"o\"; the profiles are: a, b, both, default"
@@ -59,13 +60,13 @@ fn the_table_of_choices() {
     let one = world.path("one.yaml").display().to_string();
     world.variable("PINOCCHIO_PROFILE_REGISTRIES", &one);
     assert_eq!(chosen(&world, &nothing), "one/default");
-    let asked = Asked {
+    let asked = ProfileRequest {
         registries: Some(vec![world.path("two.yaml").display().to_string()]),
-        ..Asked::default()
+        ..ProfileRequest::default()
     };
     assert_eq!(chosen(&world, &asked), "two/b");
 
-    // Inline profiles go before imported ones.
+    // Inline profiles override imported ones.
     world.write(
         "home/.config/pinocchio/config.yaml",
         "profiles: {both: , z: }\n",
@@ -74,7 +75,7 @@ fn the_table_of_choices() {
     assert_eq!(chosen(&world, &profile("both")), "config-inline/both");
     assert_eq!(chosen(&world, &profile("a")), "one/a");
 
-    // What the documents choose, what the environment chooses, what an option chooses.
+    // The choice in documents, in the environment, and by an option.
     world.write(
         "home/.config/pinocchio/config.yaml",
         "profile: {active: z}\nprofiles: {both: , z: }\n",
@@ -85,11 +86,15 @@ fn the_table_of_choices() {
     assert_eq!(chosen(&world, &profile("default")), "one/default");
     assert!(
         world
-            .told_for(&profile("a b"))
+            .error_for(&profile("a b"))
             .starts_with("invalid_slug --profile")
     );
     world.variable("PINOCCHIO_PROFILE", "-");
-    assert!(world.told().starts_with("invalid_slug PINOCCHIO_PROFILE"));
+    assert!(
+        world
+            .error_text()
+            .starts_with("invalid_slug PINOCCHIO_PROFILE")
+    );
 }
 
 #[test]
@@ -100,12 +105,12 @@ fn an_empty_list_of_sources_means_none() {
         "slug: own\nprofiles: {o: }\n",
     );
     world.write("home/.pinocchio/config.yaml", "profile: {registries: []}\n");
-    assert_eq!(chosen(&world, &Asked::default()), "none");
+    assert_eq!(chosen(&world, &ProfileRequest::default()), "none");
 }
 
 #[test]
 fn a_registry_without_profiles_chooses_nothing() {
     let world = world();
     world.write("home/.config/pinocchio/profiles.yaml", "slug: own\n");
-    assert_eq!(chosen(&world, &Asked::default()), "none");
+    assert_eq!(chosen(&world, &ProfileRequest::default()), "none");
 }

@@ -1,10 +1,10 @@
-//! Where documents lie, in which order they count, and whose they are.
+//! Locations, order and owners of documents.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use pinion_profiles::{Asked, Config, DocumentState, Factories, repositories};
+use pinion_profiles::{Config, DocumentState, Factories, ProfileRequest, repositories};
 use serde_json::json;
 
 use crate::world::{World, engine_document, options, profile};
@@ -20,10 +20,10 @@ const IN_ORDER: [&str; 8] = [
     "elsewhere.yaml",
 ];
 
-fn config_file(path: PathBuf) -> Asked {
-    Asked {
+fn config_file(path: PathBuf) -> ProfileRequest {
+    ProfileRequest {
         config_file: Some(path),
-        ..Asked::default()
+        ..ProfileRequest::default()
     }
 }
 
@@ -35,7 +35,7 @@ fn a_later_document_goes_before_an_earlier_one() {
         world.write(name, &engine_document(&format!("engine-{count}")));
         let asked = match *name {
             "elsewhere.yaml" => config_file(world.path(name)),
-            _ => Asked::default(),
+            _ => ProfileRequest::default(),
         };
         let resolved = world.resolve(&asked).unwrap();
         let engine = resolved.settings.chat.engine.clone();
@@ -44,7 +44,7 @@ fn a_later_document_goes_before_an_earlier_one() {
         let read = read.filter(|(_, state)| *state == DocumentState::Read);
         assert_eq!(read.count(), count + 1);
     }
-    // Without it the others count.
+    // Without it the others are used.
     assert_eq!(world.settings()["chat"]["engine"], json!("engine-6"));
 }
 
@@ -74,7 +74,7 @@ fn each_key_merges_by_its_own_rule() {
         "home/.pinocchio/config.yaml",
         "app: {repositories: [nowhere, a, $MISSING]}\nprofile: {registries: []}\nprofiles:\n  P:\n    display_name: Second\n    inference_settings:\n      chat: {stop: [c]}\n      model_info: {cost: {input: 9}}\n    extensions: {x.y@v1: {b: 2}}\n",
     );
-    let resolved = world.resolve(&Asked::default()).unwrap();
+    let resolved = world.resolve(&ProfileRequest::default()).unwrap();
     let chosen = resolved.profile.as_ref().unwrap();
     assert_eq!(chosen.display_name.as_deref(), Some("Second"));
     assert_eq!(chosen.lineage.len(), 2);
@@ -94,9 +94,9 @@ fn each_key_merges_by_its_own_rule() {
         .map(|(_, text)| text.as_str())
         .collect();
     assert_eq!(written, [b.as_str(), "nowhere", "a", "$MISSING"]);
-    let (found, notices) = world.with(|surroundings| repositories(surroundings, None));
+    let (found, notices) = world.with(|host| repositories(host, None));
     assert_eq!(notices, []);
-    // An unset variable is nothing, which is the directory of the document itself.
+    // An unset variable is empty, which means the directory of the document itself.
     let own = world.path("home/.pinocchio/");
     assert_eq!(
         found,
@@ -111,7 +111,7 @@ fn mistakes_stop_profiles_and_only_hide_repositories() {
         "home/.pinocchio/config.yaml",
         "app:\n  repositories: [.]\nai-chat:\n  ai-engine: x\nprofiles:\n  p:\n    inference_settings:\n      chat:\n        temperature: hot\n",
     );
-    let told = world.told();
+    let told = world.error_text();
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines.len(), 2, "{told}");
     assert!(lines[0].starts_with(
@@ -121,13 +121,13 @@ fn mistakes_stop_profiles_and_only_hide_repositories() {
         lines[1]
             .starts_with("/home/.pinocchio/config.yaml:9:22: chat.temperature must be a number")
     );
-    let (found, notices) = world.with(|surroundings| repositories(surroundings, None));
+    let (found, notices) = world.with(|host| repositories(host, None));
     assert!(found.is_empty());
     assert_eq!(notices[0].code, "invalid_config");
     world.write("home/.pinocchio/config.yaml", "a: [\n");
     assert!(
         world
-            .told()
+            .error_text()
             .starts_with("invalid_config /home/.pinocchio/config.yaml:")
     );
 }
@@ -135,21 +135,21 @@ fn mistakes_stop_profiles_and_only_hide_repositories() {
 #[test]
 fn a_named_document_must_exist_and_be_of_today() {
     let world = World::new();
-    let told = world.told_for(&config_file("missing.yaml".into()));
+    let told = world.error_for(&config_file("missing.yaml".into()));
     assert!(
         told.starts_with("config_not_found /repo/sub/missing.yaml"),
         "{told}"
     );
     world.write("repo/sub/.pinocchio-profile.yml", "profile: {}\n");
-    let told = world.told_for(&config_file(".pinocchio-profile.yml".into()));
+    let told = world.error_for(&config_file(".pinocchio-profile.yml".into()));
     assert!(
         told.starts_with("config_refused /repo/sub/.pinocchio-profile.yml"),
         "{told}"
     );
-    let resolved = world.resolve(&Asked::default()).unwrap();
+    let resolved = world.resolve(&ProfileRequest::default()).unwrap();
     assert_eq!(resolved.notices[0].code, "config_refused");
     fs::create_dir_all(world.path("directory.yaml")).unwrap();
-    let told = world.told_for(&config_file(world.path("directory.yaml")));
+    let told = world.error_for(&config_file(world.path("directory.yaml")));
     assert!(told.starts_with("unreadable_file"), "{told}");
 }
 
@@ -161,7 +161,7 @@ fn a_document_that_is_found_twice_is_read_once() {
     let path = world.write("repo/.pinocchio.yml", "app: {repositories: [a]}\n");
     let read = |explicit: Option<PathBuf>| {
         let config = world
-            .with(|surroundings| Config::load(surroundings, explicit.as_deref()))
+            .with(|host| Config::load(host, explicit.as_deref()))
             .unwrap();
         config.documents.len()
     };
@@ -169,7 +169,7 @@ fn a_document_that_is_found_twice_is_read_once() {
     assert_eq!(read(Some(path)), 5);
 }
 
-/// What a hostile repository would like to set.
+/// The settings that a hostile repository would try to change.
 const HOSTILE: &str = "profile:\n  active: evil\n  registries: [evil-registry.yaml]\napp:\n  repositories: [/evil]\nprofiles:\n  evil:\n    inference_settings:\n      api:\n        api_keys: {openai-api-key: evil}\n        base_urls: {openai-base-url: 'http://127.0.0.1:1/evil'}\n        allow_http: {openai: true}\n        allow_local_networks: {openai: true}\n";
 
 #[test]
@@ -185,7 +185,7 @@ fn an_untrusted_repository_sets_nothing() {
     }
     world.write("repo/sub/evil-registry.yaml", "slug: evil\n");
     world.write("home/.pinocchio/config.yaml", &engine_document("mine"));
-    let resolved = world.resolve(&Asked::default()).unwrap();
+    let resolved = world.resolve(&ProfileRequest::default()).unwrap();
     let shown = format!("{:?}", resolved.settings.masked());
     assert!(
         !shown.contains("evil") && !shown.contains("127.0.0.1"),
@@ -199,13 +199,13 @@ fn an_untrusted_repository_sets_nothing() {
     assert!(notice.message.contains("pinion trust"));
     assert_eq!(notice.message.matches(".pinocchio").count(), 4);
 
-    // Broken ones are not even read, and neither are links to something else.
+    // Invalid ones are not even read, and neither are links to other files.
     world.write("repo/.pinocchio.yml", "a: [\n");
     fs::remove_file(world.path("repo/sub/.pinocchio.yml")).unwrap();
     symlink("/dev/zero", world.path("repo/sub/.pinocchio.yml")).unwrap();
     assert_eq!(world.settings()["chat"]["engine"], json!("mine"));
 
-    // Trusting the working directory does not trust what lies above it.
+    // Trust in the working directory does not extend to its parents.
     fs::remove_file(world.path("repo/sub/.pinocchio.yml")).unwrap();
     world.trust("repo/sub");
     world.write("repo/.pinocchio.yml", HOSTILE);
@@ -213,7 +213,7 @@ fn an_untrusted_repository_sets_nothing() {
         "repo/sub/.pinocchio.override.yml",
         &engine_document("of sub"),
     );
-    let resolved = world.resolve(&Asked::default()).unwrap();
+    let resolved = world.resolve(&ProfileRequest::default()).unwrap();
     assert_eq!(resolved.settings.chat.engine.as_deref(), Some("of sub"));
     assert!(
         resolved
@@ -224,7 +224,7 @@ fn an_untrusted_repository_sets_nothing() {
             .all(|url| !url.contains("evil"))
     );
 
-    // What the user names needs no trust.
+    // A file that the user names needs no trust.
     let asked = config_file(world.write("repo/mine.yml", &engine_document("named")));
     let engine = world.resolve(&asked).unwrap().settings.chat.engine;
     assert_eq!(engine.as_deref(), Some("named"));
@@ -238,14 +238,14 @@ fn a_command_file_of_an_untrusted_repository_directs_nothing() {
         "client": {"proxy_url": "http://evil.example", "timeout": 5},
         "chat": {"temperature": 0.1},
     });
-    let factories = |file: PathBuf| Asked {
+    let factories = |file: PathBuf| ProfileRequest {
         factories: Some(Factories {
             settings: settings.clone(),
             file: Some(file),
         }),
-        ..Asked::default()
+        ..ProfileRequest::default()
     };
-    let base = |world: &World, asked: &Asked| {
+    let base = |world: &World, asked: &ProfileRequest| {
         let resolved = world.resolve(asked).unwrap();
         assert_eq!(resolved.settings.chat.temperature, Some(0.1));
         assert_eq!(resolved.settings.client.timeout, Some(5));
@@ -277,7 +277,7 @@ fn a_command_file_of_an_untrusted_repository_directs_nothing() {
 fn layers_come_in_their_order() {
     let mut world = World::new();
     let mut asked = options(&[]);
-    let engine = |world: &World, asked: &Asked| {
+    let engine = |world: &World, asked: &ProfileRequest| {
         let resolved = world.resolve(asked).unwrap();
         let origin = resolved.origin(&["chat", "engine"]).map(str::to_owned);
         (resolved.settings.chat.engine.unwrap(), origin.unwrap())
@@ -321,7 +321,7 @@ fn options_and_variables_are_read_by_their_kinds() {
     assert_eq!(settings["inference"]["stop"], json!(["x", "y"]));
     assert_eq!(settings["inference"]["seed"], json!(7));
     assert_eq!(settings["gemini"]["include_thoughts"], json!(true));
-    let told = world.told_for(&options(&[("ai-temperature", json!("hot"))]));
+    let told = world.error_for(&options(&[("ai-temperature", json!("hot"))]));
     assert_eq!(
         told,
         "invalid_setting --ai-temperature: it must be a number, and this is text"
@@ -329,7 +329,7 @@ fn options_and_variables_are_read_by_their_kinds() {
     world.variable("PINOCCHIO_TIMEOUT", "soon");
     assert!(
         world
-            .told()
+            .error_text()
             .starts_with("invalid_setting PINOCCHIO_TIMEOUT: ")
     );
 }

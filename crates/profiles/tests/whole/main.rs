@@ -1,4 +1,4 @@
-//! From files on disk to settings and a model, in a world of their own.
+//! From files on disk to settings and a model, in a temporary environment.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 

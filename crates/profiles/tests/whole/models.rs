@@ -1,15 +1,15 @@
-//! Which model is asked, where, with which key, and how.
+//! The chosen model, its server, key and options.
 
 use std::sync::Arc;
 
 use pinion_llm::{EventStream, Provider, Request, RequestOptions, build_request};
 use pinion_message::{Message, ThinkingLevel, UserMessage};
-use pinion_profiles::{Asked, Chosen, Factories, ProfileError, Unnamed, named_engine};
+use pinion_profiles::{Chosen, Factories, ProfileError, ProfileRequest, Unnamed, named_engine};
 use serde_json::{Value, json};
 
 use crate::world::{World, options, profile};
 
-/// A request as it would go out: address, headers, body.
+/// Returns a request as it would be sent: URL, headers, body.
 fn sent(world: &World, chosen: &Chosen) -> (String, Vec<(String, String)>, Value) {
     let registry = world.registry();
     let authorization = futures_util::FutureExt::now_or_never(chosen.authorize(&registry));
@@ -39,7 +39,7 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-fn inline(world: &World, settings: &str) -> Asked {
+fn inline(world: &World, settings: &str) -> ProfileRequest {
     world.write(
         "home/.pinocchio/config.yaml",
         &format!("profiles:\n  p:\n    inference_settings: {settings}\n"),
@@ -47,7 +47,7 @@ fn inline(world: &World, settings: &str) -> Asked {
     profile("p")
 }
 
-fn told(result: Result<Chosen, ProfileError>) -> String {
+fn error_text(result: Result<Chosen, ProfileError>) -> String {
     let error = result.unwrap_err();
     format!("{} {error}", error.code())
 }
@@ -175,7 +175,7 @@ fn what_cannot_be_asked_says_what_to_set() {
         ),
     ] {
         let asked = inline(&world, settings);
-        let words_told = told(world.engine(&asked));
+        let words_told = error_text(world.engine(&asked));
         assert!(
             words_told.starts_with(words),
             "{settings}\n{words_told}\n{words}"
@@ -189,7 +189,7 @@ fn what_cannot_be_asked_says_what_to_set() {
 fn without_any_key_the_offline_model_answers_and_only_then() {
     let mut world = World::new();
     let name = |chosen: &Chosen| format!("{}/{}", chosen.model.provider, chosen.model.id);
-    let chosen = world.engine(&Asked::default()).unwrap();
+    let chosen = world.engine(&ProfileRequest::default()).unwrap();
     assert_eq!(name(&chosen), "offline/demo");
     assert!(
         chosen
@@ -198,20 +198,20 @@ fn without_any_key_the_offline_model_answers_and_only_then() {
             .any(|notice| notice.code == "offline_instead")
     );
 
-    let told_for = |world: &World, asked: &Asked| told(world.engine(asked));
+    let error_for = |world: &World, asked: &ProfileRequest| error_text(world.engine(asked));
     for asked in [
         options(&[("ai-engine", json!("gpt-4"))]),
         options(&[("ai-api-type", json!("claude"))]),
-        Asked {
+        ProfileRequest {
             factories: Some(Factories {
                 settings: json!({"chat": {"engine": "gpt-4"}}),
                 file: None,
             }),
-            ..Asked::default()
+            ..ProfileRequest::default()
         },
     ] {
         assert!(
-            told_for(&world, &asked).starts_with("no_api_key"),
+            error_for(&world, &asked).starts_with("no_api_key"),
             "{asked:?}"
         );
     }
@@ -223,28 +223,28 @@ fn without_any_key_the_offline_model_answers_and_only_then() {
         assert_eq!(name(&chosen), "offline/demo");
         assert!(chosen.notices.is_empty(), "{:?}", chosen.notices);
     }
-    // A script must not take the built-in model's answer for a real one.
-    let scripted = world.engine_if_unnamed(&Asked::default(), Unnamed::default());
-    let words = told(scripted);
+    // A script must not treat the built-in model's answer as a real one.
+    let scripted = world.engine_if_unnamed(&ProfileRequest::default(), Unnamed::default());
+    let words = error_text(scripted);
     assert!(
         words.starts_with("no_api_key no model is configured: set ANTHROPIC_API_KEY, "),
         "{words}"
     );
     world.variable("OPENAI_API_KEY", "o");
-    let chosen = world.engine(&Asked::default()).unwrap();
+    let chosen = world.engine(&ProfileRequest::default()).unwrap();
     assert_eq!(name(&chosen), "openai/gpt-4");
     let (_, headers, _) = sent(&world, &chosen);
     assert_eq!(header(&headers, "authorization"), Some("Bearer o"));
-    // The front's own variable goes before the usual one.
+    // The front's own variable overrides the usual one.
     world.variable("PINOCCHIO_OPENAI_API_KEY", "p");
-    let (_, headers, _) = sent(&world, &world.engine(&Asked::default()).unwrap());
+    let (_, headers, _) = sent(&world, &world.engine(&ProfileRequest::default()).unwrap());
     assert_eq!(header(&headers, "authorization"), Some("Bearer p"));
 }
 
 #[test]
 fn a_run_that_names_no_model_uses_one_that_has_a_key() {
     let name = |chosen: &Chosen| format!("{}/{}", chosen.model.provider, chosen.model.id);
-    let nothing = Asked::default();
+    let nothing = ProfileRequest::default();
     for (variable, provider, key) in [
         ("ANTHROPIC_API_KEY", "anthropic/", "x-api-key"),
         ("PINOCCHIO_CLAUDE_API_KEY", "anthropic/", "x-api-key"),
@@ -262,7 +262,7 @@ fn a_run_that_names_no_model_uses_one_that_has_a_key() {
             assert_eq!(sent.trim_start_matches("Bearer "), "k", "{variable}");
         }
     }
-    // The key goes to the server that the settings name.
+    // The key is sent to the server that the settings name.
     let mut world = World::new();
     world.variable("ANTHROPIC_API_KEY", "k");
     world.variable("PINOCCHIO_CLAUDE_BASE_URL", "https://proxy.example");
@@ -276,10 +276,10 @@ fn a_run_that_names_no_model_uses_one_that_has_a_key() {
     };
     let chosen = world.engine_if_unnamed(&nothing, saved("offline", "demo"));
     assert_eq!(name(&chosen.unwrap()), "offline/demo");
-    let words = told(world.engine_if_unnamed(&nothing, saved("mistral", "codestral-latest")));
+    let words = error_text(world.engine_if_unnamed(&nothing, saved("mistral", "codestral-latest")));
     assert!(words.contains("MISTRAL_API_KEY"), "{words}");
-    // A server that is named without a key is not replaced.
-    let words = told(world.engine(&options(&[("openai-base-url", json!("https://h/v1"))])));
+    // A named server without a key is not replaced.
+    let words = error_text(world.engine(&options(&[("openai-base-url", json!("https://h/v1"))])));
     assert!(words.contains("no API key for engine \"gpt-4\""), "{words}");
 }
 
@@ -287,10 +287,10 @@ fn a_run_that_names_no_model_uses_one_that_has_a_key() {
 fn a_missing_key_names_the_models_that_have_one() {
     let mut world = World::new();
     let gpt = options(&[("ai-engine", json!("gpt-4o"))]);
-    assert!(!told(world.engine(&gpt)).contains("--model"));
+    assert!(!error_text(world.engine(&gpt)).contains("--model"));
     world.variable("ANTHROPIC_API_KEY", "a");
     for engine in ["gpt-4o", "mistral/codestral-latest"] {
-        let words = told(world.engine(&options(&[("ai-engine", json!(engine))])));
+        let words = error_text(world.engine(&options(&[("ai-engine", json!(engine))])));
         assert!(words.starts_with("no_api_key"), "{words}");
         assert!(
             words.contains(". Models you have a key for: anthropic/claude-")
@@ -323,7 +323,7 @@ fn a_named_model_overrides_profiles() {
             "no_api_key No API key found for mistral",
         ),
     ] {
-        let error = told(named_engine(&resolved, &registry, pattern));
+        let error = error_text(named_engine(&resolved, &registry, pattern));
         assert!(error.starts_with(words), "{error}");
     }
 }
@@ -342,7 +342,7 @@ fn stored_keys_go_to_the_usual_address_only() {
     assert_eq!(header(&headers, "authorization"), Some("Bearer stored"));
     let elsewhere =
         "{chat: {engine: gpt-4o}, api: {base_urls: {openai-base-url: 'https://else.example/v1'}}}";
-    assert!(told(world.engine(&inline(&world, elsewhere))).starts_with("no_api_key"));
+    assert!(error_text(world.engine(&inline(&world, elsewhere))).starts_with("no_api_key"));
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn names_of_our_own_models_use_our_own_keys() {
     let (url, headers, _) = sent(&world, &chosen);
     assert_eq!(url, "https://api.anthropic.com/v1/messages");
     assert_eq!(header(&headers, "x-api-key"), Some("own"));
-    // With an address of its own it is a name at that address.
+    // With its own base URL it is a model name on that server.
     let settings = "{chat: {engine: anthropic/claude-opus-4-7}, api: {api_keys: {openai-api-key: k}, base_urls: {openai-base-url: 'https://router.example/v1'}}}";
     let (url, _, body) = sent(&world, &world.engine(&inline(&world, settings)).unwrap());
     assert_eq!(url, "https://router.example/v1/chat/completions");
@@ -466,11 +466,11 @@ fn what_was_set_is_sent_and_nothing_else() {
     }
 }
 
-/// Remembers how it was asked.
+/// A provider that records the options of its request.
 #[derive(Default)]
-struct Listening(std::sync::Mutex<Option<RequestOptions>>);
+struct RecordingProvider(std::sync::Mutex<Option<RequestOptions>>);
 
-impl Provider for Listening {
+impl Provider for RecordingProvider {
     fn stream(&self, request: Request) -> EventStream {
         *self.0.lock().unwrap() = Some(request.options);
         Box::pin(futures_util::stream::empty())
@@ -482,7 +482,7 @@ fn whoever_answers_is_asked_as_the_settings_say() {
     let world = World::new();
     let settings = "{chat: {engine: claude-sonnet-4-5, api_type: claude, temperature: 0.5, stop: [x]}, inference: {thinking_budget: 2000}, client: {timeout: 7}, api: {api_keys: {claude-api-key: k}}}";
     let chosen = world.engine(&inline(&world, settings)).unwrap();
-    let listening = Arc::new(Listening::default());
+    let listening = Arc::new(RecordingProvider::default());
     let provider = chosen.provider(Arc::clone(&listening) as Arc<dyn Provider>);
     let mut options = RequestOptions {
         max_tokens: Some(3),
@@ -597,7 +597,7 @@ fn an_engine_nobody_knows_thinks_if_it_is_told_to() {
         body("chat: {engine: gemini-next, api_type: gemini}, gemini: {thinking_budget: 700}");
     let thinking = &gemini["generationConfig"]["thinkingConfig"];
     assert_eq!(thinking["thinkingBudget"], json!(700), "{gemini}");
-    // What says that it does not think, and what asks it not to, is believed.
+    // Settings that disable thinking are followed.
     let never =
         "chat: {engine: next}, inference: {reasoning_effort: high}, model_info: {reasoning: false}";
     assert_eq!(body(never).get("reasoning_effort"), None);
@@ -670,7 +670,7 @@ fn a_login_is_sent_as_a_bearer_token() {
             "home/.config/pinocchio/profiles.yaml",
             &format!("slug: own\nprofiles:\n  login:\n    inference_settings: {{chat: {{engine: m, api_type: {api_type}}}{more}}}\n    extensions:\n      pinocchio.oauth@v1: {{kind: oauth_bearer, access_token: tok-planted, expires_at: {expires}}}\n"),
         );
-        world.engine(&Asked::default())
+        world.engine(&ProfileRequest::default())
     };
     for api_type in ["openai", "openai-responses", "claude", "gemini"] {
         let chosen = registry(api_type, "2026-06-01T12:00:01Z", "").unwrap();
@@ -683,7 +683,7 @@ fn a_login_is_sent_as_a_bearer_token() {
         assert_eq!(header(&headers, "x-api-key"), None);
         assert!(!format!("{chosen:?}").contains("planted"));
     }
-    let ended = told(registry("openai", "2026-06-01T12:00:00Z", ""));
+    let ended = error_text(registry("openai", "2026-06-01T12:00:00Z", ""));
     assert!(
         ended.starts_with(
             "login_unusable profile \"login\": its login ended at 2026-06-01T12:00:00Z"
@@ -691,7 +691,7 @@ fn a_login_is_sent_as_a_bearer_token() {
         "{ended}"
     );
     assert!(!ended.contains("planted"));
-    let both = told(registry(
+    let both = error_text(registry(
         "openai",
         "",
         ", api: {api_keys: {openai-api-key: k}}",

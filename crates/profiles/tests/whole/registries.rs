@@ -1,15 +1,15 @@
-//! Registries in files and databases, and what stacks add up to.
+//! Registries in files and databases, and merged stacks.
 
-use pinion_profiles::Asked;
+use pinion_profiles::ProfileRequest;
 use rusqlite::Connection;
 use serde_json::json;
 
 use crate::world::{World, profile};
 
-fn with_registries(sources: &[&str]) -> Asked {
-    Asked {
+fn with_registries(sources: &[&str]) -> ProfileRequest {
+    ProfileRequest {
         registries: Some(sources.iter().map(ToString::to_string).collect()),
-        ..Asked::default()
+        ..ProfileRequest::default()
     }
 }
 
@@ -29,7 +29,7 @@ fn database(world: &World, name: &str, rows: &[(&str, &str)]) {
     }
 }
 
-fn lineage(world: &World, asked: &Asked) -> Vec<String> {
+fn lineage(world: &World, asked: &ProfileRequest) -> Vec<String> {
     let resolved = world.resolve(asked).unwrap();
     let profile = resolved.profile.unwrap();
     profile.lineage.iter().map(ToString::to_string).collect()
@@ -70,9 +70,9 @@ fn databases_hold_registries_by_row() {
 #[test]
 fn a_broken_database_is_told() {
     let world = World::new();
-    let told = |source: &str| world.told_for(&with_registries(&[source]));
+    let error_text = |source: &str| world.error_for(&with_registries(&[source]));
     assert!(
-        told("sqlite:none.db")
+        error_text("sqlite:none.db")
             .starts_with("unreadable_file /repo/sub/none.db: the registry database")
     );
     assert!(
@@ -84,21 +84,21 @@ fn a_broken_database_is_told() {
         "these are only words, and not a database at all",
     );
     assert!(
-        told("words.db").contains("not a database"),
+        error_text("words.db").contains("not a database"),
         "{}",
-        told("words.db")
+        error_text("words.db")
     );
     Connection::open(world.path("repo/sub/empty.db"))
         .unwrap()
         .execute_batch("CREATE TABLE x(y)")
         .unwrap();
     assert!(
-        told("empty.db").contains("profile_registries"),
+        error_text("empty.db").contains("profile_registries"),
         "{}",
-        told("empty.db")
+        error_text("empty.db")
     );
     database(&world, "repo/sub/json.db", &[("a", "{\"slug\": planted}")]);
-    let words = told("json.db");
+    let words = error_text("json.db");
     assert!(
         words.contains("(row a):1:") && words.contains("not valid JSON"),
         "{words}"
@@ -106,28 +106,28 @@ fn a_broken_database_is_told() {
     assert!(!words.contains("planted"));
     database(&world, "repo/sub/name.db", &[("a", "{\"slug\": \"b\"}")]);
     assert!(
-        told("name.db").contains("calls itself \"b\""),
+        error_text("name.db").contains("calls itself \"b\""),
         "{}",
-        told("name.db")
+        error_text("name.db")
     );
     database(&world, "repo/sub/slug.db", &[("a b", "{}")]);
     assert!(
-        told("slug.db").starts_with("invalid_slug"),
+        error_text("slug.db").starts_with("invalid_slug"),
         "{}",
-        told("slug.db")
+        error_text("slug.db")
     );
 }
 
 #[test]
 fn sources_that_cannot_be_used_are_told() {
     let world = World::new();
-    let told = |source: &str| world.told_for(&with_registries(&[source]));
+    let error_text = |source: &str| world.error_for(&with_registries(&[source]));
     assert!(
-        told("none.yaml")
+        error_text("none.yaml")
             .starts_with("unreadable_file /repo/sub/none.yaml: the registry cannot be read")
     );
     assert!(
-        told("yaml:")
+        error_text("yaml:")
             .starts_with("invalid_setting --profile-registries: \"yaml:\" names no registry")
     );
     world.write(
@@ -135,14 +135,14 @@ fn sources_that_cannot_be_used_are_told() {
         "slug: a\nprofiles:\n  x:\n    inference_settings:\n      chat: {top_p: much}\n",
     );
     assert!(
-        told("bad.yaml")
+        error_text("bad.yaml")
             .starts_with("invalid_registry /repo/sub/bad.yaml:5:21: chat.top_p must be a number"),
         "{}",
-        told("bad.yaml")
+        error_text("bad.yaml")
     );
     world.write("repo/sub/a.yaml", "slug: same\n");
     world.write("repo/sub/b.yaml", "slug: SAME\n");
-    let told = world.told_for(&with_registries(&["a.yaml,b.yaml"]));
+    let told = world.error_for(&with_registries(&["a.yaml,b.yaml"]));
     assert_eq!(
         told,
         "duplicate_registry registry \"same\" is defined by both /repo/sub/a.yaml and /repo/sub/b.yaml; name only one of them in profile.registries"
@@ -196,31 +196,35 @@ fn inline_profiles_may_build_on_imported_ones() {
 #[test]
 fn stacks_that_go_wrong_are_told() {
     let world = World::new();
-    let told = |profiles: &str| {
+    let error_text = |profiles: &str| {
         world.write(
             "home/.pinocchio/config.yaml",
             &format!("profiles:\n{profiles}"),
         );
-        world.told_for(&profile("a"))
+        world.error_for(&profile("a"))
     };
-    let cycle = told("  a: {stack: [{profile_slug: b}]}\n  b: {stack: [{profile_slug: a}]}\n");
+    let cycle =
+        error_text("  a: {stack: [{profile_slug: b}]}\n  b: {stack: [{profile_slug: a}]}\n");
     assert_eq!(
         cycle,
         "profile_cycle the stack of profile config-inline/a -> config-inline/b -> config-inline/a leads back to itself; take one of these out"
     );
-    assert!(told("  a: {stack: [{profile_slug: a}]}\n").starts_with("profile_cycle"));
-    let missing = told("  a: {stack: [{profile_slug: zz}]}\n");
+    assert!(error_text("  a: {stack: [{profile_slug: a}]}\n").starts_with("profile_cycle"));
+    let missing = error_text("  a: {stack: [{profile_slug: zz}]}\n");
     assert!(missing.starts_with("profile_not_found profile \"a\" in configuration documents: there is no profile \"zz\"; the profiles are: a"), "{missing}");
-    let missing = told("  a: {stack: [{registry_slug: r, profile_slug: zz}]}\n");
+    let missing = error_text("  a: {stack: [{registry_slug: r, profile_slug: zz}]}\n");
     assert!(
         missing.starts_with("registry_not_found profile \"a\""),
         "{missing}"
     );
 
     let chain = |length: usize| {
-        let link = |at: usize| match at + 1 == length {
-            true => format!("  p{at}: {{}}\n"),
-            false => format!("  p{at}: {{stack: [{{profile_slug: p{}}}]}}\n", at + 1),
+        let link = |at: usize| {
+            if at + 1 == length {
+                format!("  p{at}: {{}}\n")
+            } else {
+                format!("  p{at}: {{stack: [{{profile_slug: p{}}}]}}\n", at + 1)
+            }
         };
         let chain: String = (0..length).map(link).collect();
         world.write(
@@ -262,6 +266,6 @@ fn paths_in_a_document_begin_at_the_document() {
         "home/.pinocchio/config.yaml",
         "profile: {registries: [r.yaml]}\n",
     );
-    assert_eq!(lineage(&world, &Asked::default()), ["mine/m"]);
+    assert_eq!(lineage(&world, &ProfileRequest::default()), ["mine/m"]);
     assert_eq!(lineage(&world, &with_registries(&["r.yaml"])), ["evil/e"]);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pinion_llm::{Environment, Registry, RegistryOptions};
 use pinion_profiles::{
-    Asked, Chosen, ProfileError, Resolved, Surroundings, Unnamed, engine, resolve,
+    Chosen, HostContext, ProfileError, ProfileRequest, Resolved, Unnamed, engine, resolve,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -18,7 +18,7 @@ pub struct World {
     pub cwd: PathBuf,
     pub variables: BTreeMap<String, String>,
     pub trusted: Vec<PathBuf>,
-    /// Directories whose trust was asked about.
+    /// The directories whose trust was checked.
     pub asked_about: RefCell<Vec<PathBuf>>,
 }
 
@@ -59,7 +59,7 @@ impl World {
         self.trusted.push(path);
     }
 
-    pub fn with<T>(&self, act: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+    pub fn with<T>(&self, act: impl FnOnce(&HostContext<'_>) -> T) -> T {
         let home = self.path("home");
         let system = self.path("etc");
         let environment = |name: &str| self.variables.get(name).cloned();
@@ -69,7 +69,7 @@ impl World {
                 .iter()
                 .any(|trusted| directory.starts_with(trusted))
         };
-        act(&Surroundings {
+        act(&HostContext {
             home: &home,
             cwd: &self.cwd,
             environment: &environment,
@@ -78,21 +78,24 @@ impl World {
         })
     }
 
-    pub fn resolve(&self, asked: &Asked) -> Result<Resolved, ProfileError> {
-        self.with(|surroundings| resolve(surroundings, asked))
+    pub fn resolve(&self, asked: &ProfileRequest) -> Result<Resolved, ProfileError> {
+        self.with(|host| resolve(host, asked))
     }
 
-    /// The settings when nothing is asked for on the command line.
+    /// Returns the settings without command-line options.
     pub fn settings(&self) -> Value {
-        self.resolve(&Asked::default()).unwrap().settings.masked()
+        self.resolve(&ProfileRequest::default())
+            .unwrap()
+            .settings
+            .masked()
     }
 
-    /// The words of the error when nothing is asked for.
-    pub fn told(&self) -> String {
-        self.told_for(&Asked::default())
+    /// Returns the error without command-line options.
+    pub fn error_text(&self) -> String {
+        self.error_for(&ProfileRequest::default())
     }
 
-    pub fn told_for(&self, asked: &Asked) -> String {
+    pub fn error_for(&self, asked: &ProfileRequest) -> String {
         let error = self.resolve(asked).unwrap_err();
         let root = self.held.path().display().to_string();
         format!("{} {}", error.code(), error).replace(&root, "")
@@ -107,7 +110,7 @@ impl World {
         Registry::load(&self.path("agent"), options).0
     }
 
-    pub fn engine(&self, asked: &Asked) -> Result<Chosen, ProfileError> {
+    pub fn engine(&self, asked: &ProfileRequest) -> Result<Chosen, ProfileError> {
         let demo = Unnamed {
             demo: true,
             saved: None,
@@ -117,38 +120,38 @@ impl World {
 
     pub fn engine_if_unnamed(
         &self,
-        asked: &Asked,
+        asked: &ProfileRequest,
         unnamed: Unnamed<'_>,
     ) -> Result<Chosen, ProfileError> {
         let resolved = self.resolve(asked)?;
         let registry = self.registry();
-        self.with(|surroundings| engine(&resolved, &registry, surroundings, unnamed, noon()))
+        self.with(|host| engine(&resolved, &registry, host, unnamed, noon()))
     }
 }
 
-/// The first of June 2026, at noon.
+/// Noon of June 1, 2026.
 pub fn noon() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_780_315_200)
 }
 
-pub fn profile(name: &str) -> Asked {
-    Asked {
+pub fn profile(name: &str) -> ProfileRequest {
+    ProfileRequest {
         profile: Some(name.to_owned()),
-        ..Asked::default()
+        ..ProfileRequest::default()
     }
 }
 
-pub fn options(pairs: &[(&str, Value)]) -> Asked {
-    Asked {
+pub fn options(pairs: &[(&str, Value)]) -> ProfileRequest {
+    ProfileRequest {
         options: pairs
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.clone()))
             .collect(),
-        ..Asked::default()
+        ..ProfileRequest::default()
     }
 }
 
-/// A document that says only which engine profile `p` has.
+/// Returns a document that only sets the engine of profile `p`.
 pub fn engine_document(engine: &str) -> String {
     json!({"profiles": {"p": {"inference_settings": {"chat": {"engine": engine}}}}}).to_string()
 }

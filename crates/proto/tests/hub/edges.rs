@@ -1,4 +1,5 @@
-//! What protobuf says about bytes that nobody's encoder would write, and what the hub lets people write in JSON.
+//! Protobuf's rules for bytes that no encoder writes, and the spellings that the hub accepts in
+//! JSON.
 
 use bytes::Bytes;
 use pinion_proto::hub::invoke_stream_message::Payload;
@@ -15,7 +16,7 @@ fn decoded<M: Binary>(digits: &str) -> M {
     M::decode(hex(digits)).unwrap_or_else(|error| panic!("{digits}: {error}"))
 }
 
-/// The code of the error and the field it names.
+/// Returns the code of the error and the field it names.
 fn refused<M: Binary>(digits: &str) -> (&'static str, String) {
     let error = M::decode(hex(digits)).expect_err(digits);
     (error.code(), error.field)
@@ -74,7 +75,7 @@ fn the_last_value_counts_and_messages_are_merged() {
 
 #[test]
 fn the_last_of_those_that_exclude_each_other_counts() {
-    // start, chunk, start: the first start is forgotten.
+    // start, chunk, start: the first start is dropped.
     let message: InvokeStreamMessage = decoded("0a030a016112021001" /* … */);
     assert!(matches!(message.payload, Some(Payload::Chunk(it)) if it.done));
     let message: InvokeStreamMessage = decoded("0a030a0161120210010a03120178");
@@ -82,7 +83,7 @@ fn the_last_of_those_that_exclude_each_other_counts() {
         panic!("{message:?}");
     };
     assert_eq!((&*start.clip_name, &*start.command), ("", "x"));
-    // The same one twice is merged.
+    // The same field twice is merged.
     let message: InvokeStreamMessage = decoded("0a030a01610a03120178");
     let Some(Payload::Start(start)) = message.payload else {
         panic!("{message:?}");
@@ -155,7 +156,7 @@ fn numbers_take_all_their_forms() {
         logs.to_bytes(),
         hex("10ffffffffffffffffff0120feffffffffffffffff013001")
     );
-    // 32 bits are what is left of more, and a number may be longer than it needs to be.
+    // The upper bits beyond 32 are dropped, and a number may be longer than necessary.
     let logs: GetLogsRequest = decoded("1081808080201880 00".replace(' ', "").as_str());
     assert_eq!((logs.tail, logs.follow), (1, false));
     let info: ProviderInfo = decoded("20ffffffffffffffff7f");

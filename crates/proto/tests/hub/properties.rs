@@ -1,4 +1,4 @@
-//! Messages made up from the declarations, and bytes made up from nothing.
+//! Random messages built from the declarations, and random bytes.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::rows::{Row, named, rows};
 
-/// What the build made of the declarations.
+/// The schema that the build generates from the declarations.
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/hub.json"))).unwrap()
 });
@@ -21,7 +21,7 @@ fn fields(message: &str) -> &'static [Value] {
     SCHEMA["messages"][message].as_array().unwrap()
 }
 
-/// The canonical JSON of a message with some of its fields set.
+/// Generates the canonical JSON of a message with some of its fields set.
 fn message(name: &'static str) -> BoxedStrategy<Value> {
     let mut members: BoxedStrategy<Map<String, Value>> = Just(Map::new()).boxed();
     for field in fields(name) {
@@ -94,12 +94,12 @@ pub fn binary((row, value): &(Row, Value)) -> Bytes {
     (row.to_binary)(&value.to_string(), Strictness::Strict).unwrap()
 }
 
-/// Where bytes are changed, to what, and how.
+/// Generates offsets, bytes and kinds of changes.
 pub fn changes() -> impl Strategy<Value = Vec<(Index, u8, u8)>> {
     prop::collection::vec((any::<Index>(), any::<u8>(), 0..3_u8), 1..4)
 }
 
-/// The bytes with some of them replaced, removed or added.
+/// Returns the bytes with some of them replaced, removed or added.
 pub fn changed(bytes: Bytes, changes: Vec<(Index, u8, u8)>) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for (at, byte, change) in changes {
@@ -133,7 +133,7 @@ proptest! {
     ) {
         let bytes = binary(&it);
         let mut fields = top_level(&bytes);
-        // Fields of one number stay in order; numbers may come in any.
+        // Fields with one number stay in order; numbers may come in any order.
         fields.sort_by_key(|it| it.0);
         let mut numbers: Vec<u64> = fields.iter().map(|it| it.0).collect();
         numbers.dedup();
@@ -154,7 +154,7 @@ proptest! {
 
     #[test]
     fn one_message_behind_another_is_both_merged(it in any_message()) {
-        // Behind an empty one and twice in a row where nothing is repeated, it is itself.
+        // After an empty message, and twice in a row if nothing is repeated, it equals itself.
         let bytes = binary(&it);
         let twice: Bytes = [&bytes[..], &bytes[..]].concat().into();
         let merged = (it.0.again)(twice).unwrap();
@@ -207,7 +207,7 @@ proptest! {
     }
 }
 
-/// The fields of a message as we write it, each with its number.
+/// Splits a message written by this crate into its fields, each with its number.
 fn top_level(bytes: &[u8]) -> Vec<(u64, &[u8])> {
     let mut fields = Vec::new();
     let mut rest = bytes;

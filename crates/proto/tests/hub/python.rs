@@ -1,5 +1,5 @@
-//! Our binary form and that of Python's protobuf, which must agree on every byte. Needs protobuf for the interpreter that
-//! `PINION_PROTOBUF_PYTHON` names; `cargo xtask test --all` puts it there.
+//! This crate's binary form compared with that of Python's protobuf, byte by byte. Needs protobuf
+//! for the interpreter that `PINION_PROTOBUF_PYTHON` names; `cargo xtask test --all` installs it.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::properties::{any_message, binary, changed, changes};
 
-/// What Python says of the lines, and whether it agrees with them.
+/// Runs Python on the lines; returns whether it agrees with them, and its output.
 fn python(lines: &[Value]) -> (bool, String) {
     let python = std::env::var_os("PINION_PROTOBUF_PYTHON")
         .expect("PINION_PROTOBUF_PYTHON names an interpreter with protobuf");

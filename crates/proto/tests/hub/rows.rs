@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use pinion_proto::{Binary, DecodeError, Strictness};
 
-/// What can be done with the messages of one type.
+/// The conversions of the messages of one type.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
     pub name: &'static str,
@@ -13,7 +13,7 @@ pub struct Row {
     pub to_binary: fn(&str, Strictness) -> Result<Bytes, DecodeError>,
     /// From binary to binary.
     pub again: fn(Bytes) -> Result<Bytes, DecodeError>,
-    /// From JSON to what a programmer sees.
+    /// From JSON to `Debug`.
     pub shown: fn(&str) -> String,
 }
 
@@ -27,7 +27,7 @@ pub fn row<M: Binary>() -> Row {
     }
 }
 
-/// The binary form, written in all the ways there are.
+/// Returns the binary form after comparing all ways to write it.
 fn binary<M: Binary>(message: &M) -> Bytes {
     let bytes = message.to_bytes();
     assert_eq!(bytes.len(), message.encoded_len());
@@ -42,13 +42,13 @@ pub fn rows() -> Vec<Row> {
     include!(concat!(env!("OUT_DIR"), "/hub_rows.rs"))
 }
 
-/// The messages called this.
+/// Returns the row of the message with this name.
 pub fn named(name: &str) -> Row {
     let found = rows().into_iter().find(|it| it.name == name);
     found.unwrap_or_else(|| panic!("{name} is not a message of the hub"))
 }
 
-/// The bytes behind hexadecimal digits.
+/// Decodes hexadecimal digits.
 pub fn hex(digits: &str) -> Bytes {
     let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
     (0..digits.len()).step_by(2).map(byte).collect()

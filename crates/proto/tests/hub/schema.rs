@@ -1,11 +1,12 @@
-//! What was published stays as it is. `public.txt` is the public schema, one fact to a line; no line of it may change.
+//! Published declarations must not change. `public.txt` is the public schema, one fact per line; no
+//! line of it may change.
 
 use std::collections::HashSet;
 
 const PUBLIC: &str = include_str!("public.txt");
-const OURS: &str = include_str!(concat!(env!("OUT_DIR"), "/hub.txt"));
+const DECLARED: &str = include_str!(concat!(env!("OUT_DIR"), "/hub.txt"));
 
-/// The message and the number in the line of a field.
+/// Returns the message and the number in the line of a field.
 fn numbered(line: &str) -> Option<(&str, u32)> {
     let mut words = line.strip_prefix("field ")?.split(' ');
     let message = words.next()?.split('.').next()?;
@@ -14,7 +15,7 @@ fn numbered(line: &str) -> Option<(&str, u32)> {
 
 #[test]
 fn everything_public_is_declared_as_it_was() {
-    let ours: HashSet<&str> = OURS.lines().collect();
+    let ours: HashSet<&str> = DECLARED.lines().collect();
     assert_eq!(PUBLIC.lines().count(), 225);
     for line in PUBLIC.lines() {
         assert!(ours.contains(line), "changed or missing: {line}");
@@ -31,7 +32,7 @@ fn additions_to_public_messages_begin_at_100() {
     let messages: HashSet<&str> = PUBLIC.lines().filter_map(named).collect();
     assert_eq!(messages.len(), 57);
     let mut additions = 0;
-    for line in OURS.lines().filter(|it| !public.contains(it)) {
+    for line in DECLARED.lines().filter(|it| !public.contains(it)) {
         if let Some((message, number)) = numbered(line)
             && messages.contains(message)
         {
@@ -61,6 +62,9 @@ fn the_methods_of_the_reference_are_there() {
     ];
     for method in methods {
         let start = format!("rpc {method} ");
-        assert!(OURS.lines().any(|it| it.starts_with(&start)), "{method}");
+        assert!(
+            DECLARED.lines().any(|it| it.starts_with(&start)),
+            "{method}"
+        );
     }
 }

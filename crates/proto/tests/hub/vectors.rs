@@ -1,4 +1,4 @@
-//! Recorded encodings, and what clients and hubs say to each other.
+//! Recorded encodings and exchanges between clients and hubs.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn every_encoding_is_read_and_written_byte_by_byte() {
     }
 }
 
-/// The messages of a method, what is asked and what is answered.
+/// Returns the request and response messages of a method.
 fn messages(path: &str) -> Option<(&'static str, &'static str)> {
     Some(match path.rsplit('/').next()? {
         "Invoke" => ("InvokeRequest", "InvokeResponse"),
@@ -52,7 +52,7 @@ fn messages(path: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// The messages in a body of envelopes; the last one of a stream is not a message.
+/// Returns the messages in a body of envelopes; the last envelope of a stream is not a message.
 fn envelopes(mut body: Bytes) -> Vec<Bytes> {
     let mut messages = Vec::new();
     while !body.is_empty() {
@@ -66,7 +66,7 @@ fn envelopes(mut body: Bytes) -> Vec<Bytes> {
     messages
 }
 
-/// Every message of one side of an exchange.
+/// Returns every message of one side of an exchange.
 fn sent(side: &Value) -> Vec<Bytes> {
     let mut messages = Vec::new();
     messages.extend(side["body"].as_str().map(|it| Bytes::from(it.to_owned())));
@@ -81,7 +81,7 @@ fn sent(side: &Value) -> Vec<Bytes> {
     messages
 }
 
-/// The message in both forms and back again.
+/// Converts a message to both forms and back.
 fn both_ways(name: &str, message: &Bytes) {
     let row = named(&format!("pinix.v2.{name}"));
     if message.first().is_some_and(|&it| it != b'{') {

@@ -1,49 +1,48 @@
-//! Where configuration is looked for, and which of it a project could have put there.
+//! Locations of configuration documents, and their owners.
 
 use std::path::{Path, PathBuf};
 
 use crate::tree::Tree;
 
-/// What the program knows of the machine, the user and the project.
+/// Facts about the machine, the user and the project.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'a> {
-    /// The user's home directory.
+pub struct HostContext<'a> {
     pub home: &'a Path,
     /// The working directory, absolute.
     pub cwd: &'a Path,
     /// Looks up an environment variable.
     pub environment: &'a dyn Fn(&str) -> Option<String>,
-    /// Whether the user trusts the project in a directory.
+    /// Reports whether the user trusts the project in a directory.
     pub trusts: &'a dyn Fn(&Path) -> bool,
-    /// Where the machine's own configuration lies: `/etc`.
+    /// The directory of the machine's configuration: `/etc`.
     pub system: &'a Path,
 }
 
-impl std::fmt::Debug for Surroundings<'_> {
+impl std::fmt::Debug for HostContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Surroundings")
+        f.debug_struct("HostContext")
             .field("home", &self.home)
             .field("cwd", &self.cwd)
             .finish_non_exhaustive()
     }
 }
 
-impl Surroundings<'_> {
-    /// A variable that is set and not empty.
+impl HostContext<'_> {
+    /// Returns a variable that is set and not empty.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         (self.environment)(name).filter(|value| !value.is_empty())
     }
 
-    /// `$XDG_CONFIG_HOME`, else `~/.config`.
+    /// Returns `$XDG_CONFIG_HOME`, else `~/.config`.
     pub(crate) fn user_config(&self) -> PathBuf {
         self.variable("XDG_CONFIG_HOME")
             .map(PathBuf::from)
-            // The XDG specification asks for relative ones to be ignored.
+            // The XDG specification requires relative paths to be ignored.
             .filter(|path| path.is_absolute())
             .unwrap_or_else(|| self.home.join(".config"))
     }
 
-    /// The path that `text` means: `~` is the home directory, the rest is relative to `base`.
+    /// Resolves a path: `~` is the home directory, other relative paths start at `base`.
     pub(crate) fn path(&self, text: &str, base: &Path) -> PathBuf {
         match text.strip_prefix('~') {
             Some("") => self.home.to_owned(),
@@ -53,65 +52,66 @@ impl Surroundings<'_> {
     }
 }
 
-/// One of the places a document may be at.
+/// A possible location of a document.
 #[derive(Debug, Clone)]
-pub struct Place {
-    /// The file.
+pub struct DocumentLocation {
     pub path: PathBuf,
-    /// Whose it is.
-    pub kind: PlaceKind,
+    pub kind: DocumentOwner,
 }
 
-/// Whose a document is.
+/// The owner of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlaceKind {
-    /// The machine's or the user's.
+pub enum DocumentOwner {
+    /// The machine or the user.
     Own,
-    /// The project's, which must be trusted: the directory it is in.
+    /// A project, which must be trusted, and its directory.
     Project(PathBuf),
-    /// `--config-file`: must exist.
+    /// `--config-file`; the file must exist.
     Explicit,
 }
 
-/// The places in the order in which they are read; later ones win.
-pub fn places(surroundings: &Surroundings<'_>, explicit: Option<&Path>) -> Vec<Place> {
-    let own = |path: PathBuf| Place {
+/// Returns the locations in the order of reading; later documents override earlier ones.
+pub fn document_locations(
+    host: &HostContext<'_>,
+    explicit: Option<&Path>,
+) -> Vec<DocumentLocation> {
+    let own = |path: PathBuf| DocumentLocation {
         path,
-        kind: PlaceKind::Own,
+        kind: DocumentOwner::Own,
     };
-    let mut places = vec![
-        own(surroundings.system.join("pinocchio/config.yaml")),
-        own(surroundings.home.join(".pinocchio/config.yaml")),
-        own(surroundings.user_config().join("pinocchio/config.yaml")),
+    let mut locations = vec![
+        own(host.system.join("pinocchio/config.yaml")),
+        own(host.home.join(".pinocchio/config.yaml")),
+        own(host.user_config().join("pinocchio/config.yaml")),
     ];
-    let root = git_root(surroundings.cwd);
-    for directory in root.as_deref().into_iter().chain([surroundings.cwd]) {
+    let root = git_root(host.cwd);
+    for directory in root.as_deref().into_iter().chain([host.cwd]) {
         for name in [".pinocchio.yml", ".pinocchio.override.yml"] {
-            places.push(Place {
+            locations.push(DocumentLocation {
                 path: directory.join(name),
-                kind: PlaceKind::Project(directory.to_owned()),
+                kind: DocumentOwner::Project(directory.to_owned()),
             });
         }
     }
     if let Some(path) = explicit {
-        let path = surroundings.cwd.join(path);
-        // What the user names is the user's word, also where it lies in a project.
-        places.retain(|place| place.path != path);
-        places.push(Place {
+        let path = host.cwd.join(path);
+        // A file that the user names counts as the user's, even inside a project.
+        locations.retain(|location| location.path != path);
+        locations.push(DocumentLocation {
             path,
-            kind: PlaceKind::Explicit,
+            kind: DocumentOwner::Explicit,
         });
     }
     let mut seen: Vec<PathBuf> = Vec::new();
-    places.retain(|place| {
-        let new = !seen.contains(&place.path);
-        seen.push(place.path.clone());
+    locations.retain(|location| {
+        let new = !seen.contains(&location.path);
+        seen.push(location.path.clone());
         new
     });
-    places
+    locations
 }
 
-/// The nearest directory upward that holds a repository; git itself is not asked.
+/// Returns the nearest parent directory with a repository, without running git.
 pub fn git_root(cwd: &Path) -> Option<PathBuf> {
     let root = cwd
         .ancestors()
@@ -119,8 +119,8 @@ pub fn git_root(cwd: &Path) -> Option<PathBuf> {
     root.map(Path::to_owned)
 }
 
-/// `text` with `$NAME` and `${NAME}` replaced; a variable that is not set is empty.
-pub(crate) fn expand(text: &str, surroundings: &Surroundings<'_>) -> String {
+/// Replaces `$NAME` and `${NAME}` in `text`; an unset variable is empty.
+pub(crate) fn expand(text: &str, host: &HostContext<'_>) -> String {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('$') {
@@ -135,7 +135,7 @@ pub(crate) fn expand(text: &str, surroundings: &Surroundings<'_>) -> String {
         });
         match name {
             "" => expanded.push('$'),
-            name => expanded.push_str(&surroundings.variable(name).unwrap_or_default()),
+            name => expanded.push_str(&host.variable(name).unwrap_or_default()),
         }
         rest = next;
     }
@@ -143,12 +143,11 @@ pub(crate) fn expand(text: &str, surroundings: &Surroundings<'_>) -> String {
     expanded
 }
 
-/// The name of one layer of settings and what it sets; later layers win.
+/// One layer of settings; later layers override earlier ones.
 #[derive(Debug, Clone)]
 pub struct Layer {
-    /// Who says so.
+    /// The source of the layer.
     pub name: String,
-    /// What it says.
     pub settings: Tree,
 }
 
@@ -159,7 +158,7 @@ mod tests {
     #[test]
     fn variables_are_expanded() {
         let environment = |name: &str| (name == "A").then(|| "x".to_owned());
-        let surroundings = Surroundings {
+        let host = HostContext {
             home: Path::new("/h"),
             cwd: Path::new("/w"),
             environment: &environment,
@@ -174,10 +173,10 @@ mod tests {
             ("${A", "${A"),
             ("/$A$A/", "/xx/"),
         ] {
-            assert_eq!(expand(text, &surroundings), expanded, "{text}");
+            assert_eq!(expand(text, &host), expanded, "{text}");
         }
-        assert_eq!(surroundings.path("~/a", Path::new("/b")), Path::new("/h/a"));
-        assert_eq!(surroundings.path("a", Path::new("/b")), Path::new("/b/a"));
-        assert_eq!(surroundings.path("/a", Path::new("/b")), Path::new("/a"));
+        assert_eq!(host.path("~/a", Path::new("/b")), Path::new("/h/a"));
+        assert_eq!(host.path("a", Path::new("/b")), Path::new("/b/a"));
+        assert_eq!(host.path("/a", Path::new("/b")), Path::new("/a"));
     }
 }
