@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pinion_templates::{Surroundings, Template, TemplateError, Value};
+use pinion_templates::{RenderContext, Template, TemplateError, Value};
 
 use crate::command::{Command, TemplateText};
 use crate::error::CommandError;
@@ -45,7 +45,7 @@ impl Command {
     pub fn render(&self, parsed: &Parsed, world: &World) -> Result<RenderedCommand, CommandError> {
         let data = Value::map(parsed.values.clone());
         let environment = Arc::clone(&world.environment);
-        let surroundings = Surroundings {
+        let context = RenderContext {
             now: world.now.clone(),
             // A prompt goes to a server: keys that happen to be in the environment must not go with it.
             environment: Arc::new(move |name| {
@@ -55,9 +55,9 @@ impl Command {
                     environment(name)
                 }
             }),
-            ..Surroundings::default()
+            ..RenderContext::default()
         };
-        let one = |text: &TemplateText| self.one(text, &data, &surroundings);
+        let one = |text: &TemplateText| self.one(text, &data, &context);
         let system_prompt = self.system_prompt.as_ref().map(one).transpose()?.flatten();
         let mut messages = Vec::new();
         for message in &self.messages {
@@ -98,14 +98,14 @@ impl Command {
         &self,
         text: &TemplateText,
         data: &Value,
-        surroundings: &Surroundings,
+        context: &RenderContext,
     ) -> Result<Option<String>, TemplateError> {
         if text.text.trim().is_empty() {
             return Ok(None);
         }
         let rendered = self
             .template(text)?
-            .render(data, surroundings)
+            .render(data, context)
             .map_err(|error| self.placed(text, error))?;
         Ok(Some(rendered).filter(|rendered| !rendered.trim().is_empty()))
     }

@@ -87,7 +87,7 @@ proptest! {
         let line = file.matches('\n').count() + 1;
         let column = indent + ahead.chars().count() + 1 + 3;
         file.push_str(&format!("{blanks}{ahead}{{{{ qqqq }}}}\n{blanks}end\n"));
-        prop_assert!(error_of(&file).contains(&format!("prompts/x.yaml:{line}:{column}: there is no function `qqqq`")), "{file}\n{}", error_of(&file));
+        prop_assert!(error_of(&file).contains(&format!("prompts/x.yaml:{line}:{column}: unknown function `qqqq`")), "{file}\n{}", error_of(&file));
     }
 
     /// The same for texts in quotes, whose escapes take more room than what they stand for.
@@ -99,10 +99,10 @@ proptest! {
         let ahead = parts.concat();
         let file = format!("name: x\nprompt: \"{ahead}{{{{ qqqq }}}}\"\n");
         let column = 10 + ahead.chars().count() + 3;
-        prop_assert!(error_of(&file).contains(&format!("x.yaml:2:{column}: there is no")), "{file}{}", error_of(&file));
+        prop_assert!(error_of(&file).contains(&format!("x.yaml:2:{column}: unknown function")), "{file}{}", error_of(&file));
         let ahead = single.concat();
         let file = format!("name: x\nprompt: '{ahead}{{{{ qqqq }}}}'\n");
         let column = 10 + ahead.chars().count() + 3;
-        prop_assert!(error_of(&file).contains(&format!("x.yaml:2:{column}: there is no")), "{file}{}", error_of(&file));
+        prop_assert!(error_of(&file).contains(&format!("x.yaml:2:{column}: unknown function")), "{file}{}", error_of(&file));
     }
 }

@@ -42,15 +42,15 @@ fn mistakes_are_found_in_the_file() {
         // Blocks, kept and folded.
         (
             "name: x\nprompt: |\n  fine {{ .a }}\n  {{ nofunction .a }}\n",
-            "4:6: there is no function `nofunction`; a field of the data is written `.nofunction`",
+            "4:6: unknown function `nofunction`; a field of the data is written `.nofunction`",
         ),
         (
             "name: x\nprompt: |-\n      {{ .a | joinn }}\n",
-            "3:15: there is no function `joinn`; did you mean `join`?",
+            "3:15: unknown function `joinn`; did you mean `join`?",
         ),
         (
             "name: x\nprompt: >\n  one\n  two {{ .a }}\n\n  three {{ nofunction }}\n",
-            "6:12: there is no function `nofunction`; a field of the data is written `.nofunction`",
+            "6:12: unknown function `nofunction`; a field of the data is written `.nofunction`",
         ),
         // Plain and quoted, on the line of the key.
         (

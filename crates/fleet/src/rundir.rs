@@ -169,7 +169,7 @@ impl RunDir {
         let bytes = pinion_files::read(&path, PLAN_LIMIT)
             .map_err(|error| Failure::io(path.display(), &error))?;
         serde_json::from_slice(&bytes).map_err(|error| {
-            let why = pinion_jsonl::explain_with_place(&error);
+            let why = pinion_jsonl::explain_with_position(&error);
             let message = format!(
                 "{} is damaged, so the run cannot be resumed: {why}",
                 path.display()

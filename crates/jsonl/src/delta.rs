@@ -1,4 +1,4 @@
-//! Text that grows while it waits.
+//! Text deltas that merge while they wait in the queue.
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ pub enum DeltaText {
 }
 
 impl DeltaText {
-    /// The text.
     pub fn as_str(&self) -> &str {
         match self {
             Self::One(text) => text,
@@ -20,7 +19,7 @@ impl DeltaText {
         }
     }
 
-    /// The text, shared.
+    /// Returns the text as a shared string; copies it only if deltas have merged.
     pub fn into_shared(self) -> Arc<str> {
         match self {
             Self::One(text) => text,
@@ -28,7 +27,7 @@ impl DeltaText {
         }
     }
 
-    /// Adds what came later.
+    /// Appends a later delta.
     pub fn push(&mut self, more: &Self) {
         if let Self::One(text) = self {
             *self = Self::Several(text.to_string());

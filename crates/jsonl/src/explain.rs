@@ -1,34 +1,36 @@
-//! Why JSON could not be read, in words for the people who wrote it.
+//! Explanations of JSON errors for the people who wrote the JSON.
 //!
-//! serde describes a mismatch by the types of the program that reads (`internally tagged enum Stored`). A person who
-//! edits a file, or calls a command, needs the member, the value that is there, and the kind of value that fits.
+//! serde describes a mismatch by the types of the program that reads (`internally tagged enum
+//! Stored`). A person who edits a file, or calls a command, needs the member, the value found
+//! there, and the kind of value that fits.
 
 use serde_json::error::Category;
 
-/// The most characters of a value that a message quotes.
-const LONGEST_QUOTE: usize = 60;
+/// The longest quote of a value in a message, in characters.
+const MAX_QUOTE: usize = 60;
 
-/// Describes `error` without its place, which is relative to the text that was parsed: see [`explain_with_place`].
+/// Describes `error` without its position, which is relative to the parsed text: see
+/// [`explain_with_position`].
 pub fn explain(error: &serde_json::Error) -> String {
     match error.classify() {
         Category::Eof => {
             "it ends in the middle; a closing quote, bracket or brace is missing".to_owned()
         }
         Category::Io => "it could not be read to its end".to_owned(),
-        Category::Syntax => syntax(without_place(&error.to_string())),
-        Category::Data => mismatch(without_place(&error.to_string())),
+        Category::Syntax => syntax(without_position(&error.to_string())),
+        Category::Data => mismatch(without_position(&error.to_string())),
     }
 }
 
-/// Describes `error` with the line and column it has in the text.
-pub fn explain_with_place(error: &serde_json::Error) -> String {
+/// Describes `error` with its line and column in the text.
+pub fn explain_with_position(error: &serde_json::Error) -> String {
     match error.line() {
         0 => explain(error),
         line => format!("line {line}, column {}: {}", error.column(), explain(error)),
     }
 }
 
-fn without_place(words: &str) -> &str {
+fn without_position(words: &str) -> &str {
     words
         .rsplit_once(" at line ")
         .map_or(words, |(what, _)| what)
@@ -65,7 +67,7 @@ fn mismatch(words: &str) -> String {
         return format!("\"{}\" is missing", unticked(name));
     }
     if let Some(name) = words.strip_prefix("duplicate field ") {
-        return format!("\"{}\" is there twice", unticked(name));
+        return format!("\"{}\" appears twice", unticked(name));
     }
     for (start, noun) in [("unknown field ", "member"), ("unknown variant ", "value")] {
         let Some(rest) = words.strip_prefix(start) else {
@@ -74,28 +76,31 @@ fn mismatch(words: &str) -> String {
         let (name, known) = rest.rsplit_once(", expected ").unwrap_or((rest, ""));
         let known = ticked(known).join(", ");
         let name = quoted(unticked(name));
-        return match known.is_empty() {
-            true => format!("unknown {noun} {name}"),
-            false => format!("unknown {noun} {name}; known are {known}"),
+        return if known.is_empty() {
+            format!("unknown {noun} {name}")
+        } else {
+            format!("unknown {noun} {name}; use one of {known}")
         };
     }
     let found = ["invalid type: ", "invalid value: ", "invalid length "];
     let found = found.iter().find_map(|start| words.strip_prefix(start));
     if let Some((found, wanted)) = found.and_then(|rest| rest.rsplit_once(", expected ")) {
         return match (value(found), kind(wanted)) {
-            (Some(found), Some(wanted)) => format!("{found} is there where {wanted} is expected"),
+            (Some(found), Some(wanted)) => format!("expected {wanted}, found {found}"),
             (Some(found), None) => format!("{found} does not fit here"),
-            (None, Some(wanted)) => format!("{wanted} is expected here"),
+            (None, Some(wanted)) => format!("expected {wanted}"),
             (None, None) => "it does not have the expected form".to_owned(),
         };
     }
-    match is_internal(words) {
-        true => "it does not have any of the expected forms".to_owned(),
-        false => words.to_owned(),
+    if is_internal(words) {
+        "it does not have any of the expected forms".to_owned()
+    } else {
+        words.to_owned()
     }
 }
 
-/// The value that was found, as JSON has it; `None` if serde's description says nothing to people.
+/// Describes the value that was found in JSON's terms; `None` if serde's description would not help
+/// a person.
 fn value(found: &str) -> Option<String> {
     Some(match found {
         "null" | "unit value" | "Option value" => "null".to_owned(),
@@ -117,7 +122,7 @@ fn value(found: &str) -> Option<String> {
     })
 }
 
-/// The kind of value that fits; `None` if only the name of a type was given.
+/// Describes the kind of value that fits; `None` if serde gave only the name of a type.
 fn kind(wanted: &str) -> Option<String> {
     let plain = match wanted {
         "a string" | "a borrowed string" | "string" | "str" => "text",
@@ -137,7 +142,7 @@ fn kind(wanted: &str) -> Option<String> {
     Some(plain.to_owned())
 }
 
-/// Whether words name a type of the program.
+/// Reports whether `words` name a type of the program.
 fn is_internal(words: &str) -> bool {
     let names = [
         "enum",
@@ -154,13 +159,13 @@ fn unticked(name: &str) -> &str {
     name.trim_matches('`')
 }
 
-/// The names between backticks, in order.
+/// Returns the names between backticks, in order.
 fn ticked(words: &str) -> Vec<&str> {
     words.split('`').skip(1).step_by(2).collect()
 }
 
 fn quoted(text: &str) -> String {
-    let mut shown: String = text.chars().take(LONGEST_QUOTE).collect();
+    let mut shown: String = text.chars().take(MAX_QUOTE).collect();
     if shown.len() < text.len() {
         shown.push('…');
     }
@@ -217,48 +222,45 @@ mod tests {
     fn mismatches_name_the_value_and_the_kind_that_fits() {
         for (text, words) in [
             ("{}", "\"id\" is missing"),
-            (
-                r#"{"id":7}"#,
-                "the number 7 is there where text is expected",
-            ),
-            (r#"{"id":{}}"#, "an object is there where text is expected"),
-            (r#"{"id":[1]}"#, "a list is there where text is expected"),
-            (r#"{"id":null}"#, "null is there where text is expected"),
+            (r#"{"id":7}"#, "expected text, found the number 7"),
+            (r#"{"id":{}}"#, "expected text, found an object"),
+            (r#"{"id":[1]}"#, "expected text, found a list"),
+            (r#"{"id":null}"#, "expected text, found null"),
             (
                 r#"{"id":"a","count":-1}"#,
-                "the number -1 is there where a whole number from 0 is expected",
+                "expected a whole number from 0, found the number -1",
             ),
             (
                 r#"{"id":"a","count":"b"}"#,
-                "the text \"b\" is there where a whole number from 0 is expected",
+                "expected a whole number from 0, found the text \"b\"",
             ),
             (
                 r#"{"id":"a","price":true}"#,
-                "true is there where a number is expected",
+                "expected a number, found true",
             ),
             (
                 r#"{"id":"a","list":[1.5]}"#,
-                "the number 1.5 is there where true or false is expected",
+                "expected true or false, found the number 1.5",
             ),
             (
                 r#"{"id":"a","colour":"blue"}"#,
-                "unknown value \"blue\"; known are red, green",
+                "unknown value \"blue\"; use one of red, green",
             ),
             (
                 r#"{"id":"a","ip":1}"#,
-                "unknown member \"ip\"; known are id, count, price, list, colour, any, tagged",
+                "unknown member \"ip\"; use one of id, count, price, list, colour, any, tagged",
             ),
-            (r#"{"id":"a","id":"b"}"#, "\"id\" is there twice"),
+            (r#"{"id":"a","id":"b"}"#, "\"id\" appears twice"),
             (
                 r#"{"id":"a","any":[]}"#,
                 "it does not have any of the expected forms",
             ),
             (
                 r#"{"id":"a","tagged":5}"#,
-                "the number 5 is there where an object is expected",
+                "expected an object, found the number 5",
             ),
             (r#"{"id":"a","tagged":{}}"#, "\"type\" is missing"),
-            ("5", "the number 5 is there where an object is expected"),
+            ("5", "expected an object, found the number 5"),
         ] {
             assert_eq!(said::<Plain>(text), words, "{text}");
         }
@@ -305,7 +307,7 @@ mod tests {
         }
         let error = serde_json::from_str::<serde_json::Value>("{\n \"a\": }").unwrap_err();
         assert_eq!(
-            explain_with_place(&error),
+            explain_with_position(&error),
             "line 2, column 7: a value is expected here"
         );
     }

@@ -1,4 +1,5 @@
-//! JSON as pi prints and reads it: compact, ECMAScript numbers, lone surrogates tolerated.
+//! JSON as pi prints and parses it: compact, with ECMAScript numbers; lone surrogates are
+//! tolerated.
 
 use std::io;
 
@@ -19,8 +20,8 @@ impl Formatter for Ecma {
 
 /// Appends `value` as compact JSON to `out`.
 ///
-/// A value that cannot be represented (a map with non-string keys, say) is written as `null`: our
-/// types have none, and a line must never be left half written.
+/// A value that JSON cannot represent, such as a map with keys that are not strings, is written as
+/// `null`: the types of this workspace have none, and a line must never be left half written.
 pub fn append(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     let start = out.len();
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Ecma);
@@ -30,20 +31,20 @@ pub fn append(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     }
 }
 
-/// `value` as compact JSON.
+/// Returns `value` as compact JSON.
 pub fn to_vec(value: &(impl Serialize + ?Sized)) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     append(&mut out, value);
     out
 }
 
-/// `value` as compact JSON text.
+/// Returns `value` as compact JSON text.
 pub fn to_string(value: &(impl Serialize + ?Sized)) -> String {
     String::from_utf8(to_vec(value)).unwrap_or_default()
 }
 
-/// How many bytes at the beginning stand for themselves in a JSON text: all up to the first quote, backslash or
-/// control character.
+/// Counts the bytes before the first quote, backslash or control character: those that need no
+/// escape in a JSON string.
 pub fn plain_length(bytes: &[u8]) -> usize {
     let mut plain = 0;
     for chunk in bytes.chunks(8) {
@@ -64,7 +65,8 @@ pub fn plain_length(bytes: &[u8]) -> usize {
     plain
 }
 
-/// The high bit of each byte that cannot stand for itself. Bytes above the lowest such one may be marked in error.
+/// Sets the high bit of each byte that needs an escape. Bytes above the lowest such byte may be
+/// marked in error.
 fn special_bytes(word: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x80 * EACH;
@@ -106,9 +108,9 @@ pub fn append_escaped(out: &mut Vec<u8>, text: &str) {
 
 /// Parses JSON that a JavaScript program wrote.
 ///
-/// JavaScript strings may hold half a surrogate pair, printed as a lone `\udXXX`; Rust strings
-/// cannot, and a strict parser rejects the whole line. Such halves are deleted, nothing else is
-/// forgiven.
+/// JavaScript strings may hold half a surrogate pair, printed as a lone `\udXXX`. Rust strings
+/// cannot, and a strict parser rejects the whole line. Such halves are deleted; every other fault
+/// is still an error.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
     match serde_json::from_slice(bytes) {
         Ok(value) => Ok(value),
@@ -119,7 +121,7 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Er
     }
 }
 
-/// `bytes` without lone surrogate escapes, or `None` when there are none.
+/// Returns `bytes` without lone surrogate escapes, or `None` if there are none.
 pub fn without_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut cleaned: Option<Vec<u8>> = None;
     let mut copied = 0;
@@ -146,7 +148,7 @@ pub fn without_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(cleaned)
 }
 
-/// The code unit of a `\uXXXX` escape at `at`.
+/// Returns the code unit of a `\uXXXX` escape at `at`.
 fn unicode_escape(bytes: &[u8], at: usize) -> Option<u16> {
     let escape = bytes.get(at..at + 6)?;
     let digits = escape.strip_prefix(b"\\u")?;

@@ -1,8 +1,9 @@
-//! Lines in, lines out.
+//! Reading and writing of JSON lines.
 //!
-//! Framing on LF alone with a bounded reader, JSON printed the way JavaScript prints it, a queue
-//! that merges progress instead of growing, a writer thread that owns the protocol's descriptor,
-//! repair of files whose last line was torn, and plain words for JSON that cannot be read. Knows no protocol and no message.
+//! The crate holds framing on LF alone with a bounded reader, JSON printed as JavaScript prints it,
+//! a queue that merges progress instead of growing, a writer thread that owns the protocol's
+//! descriptor, repair of files with a torn last line, and explanations of JSON errors. It depends
+//! on no protocol and no message type.
 
 mod delta;
 mod explain;
@@ -17,9 +18,9 @@ pub mod tail;
 mod writer;
 
 pub use delta::DeltaText;
-pub use explain::{explain, explain_with_place};
+pub use explain::{explain, explain_with_position};
 pub use queue::{Coalesce, Outgoing, Queue};
 pub use reader::{Input, read_lines, read_lines_until_too_long};
 pub use records::Records;
-pub use splitter::{DEFAULT_LINE_LIMIT, Line, Splitter};
+pub use splitter::{DEFAULT_LINE_LIMIT, InputLine, Splitter};
 pub use writer::{Project, Writer, WriterEnd};

@@ -1,4 +1,4 @@
-//! Numbers printed as ECMAScript's `Number::toString` prints them.
+//! Numbers, printed as ECMAScript's `Number::toString` prints them.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ pub(crate) fn write_f64<W: ?Sized + Write>(writer: &mut W, value: f64) -> io::Re
     if value == 0.0 {
         return writer.write_all(b"0");
     }
-    // `{:e}` gives the shortest digits that read back as the same number.
+    // `{:e}` prints the shortest digits that parse to the same number.
     let mut text = [0u8; 40];
     let mut cursor = io::Cursor::new(&mut text[..]);
     write!(cursor, "{value:e}")?;

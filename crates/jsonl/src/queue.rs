@@ -9,50 +9,50 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// What the queue must know of an item.
+/// An item of a [`Queue`].
 pub trait Outgoing: Send + 'static {
-    /// Takes `next` into itself, or gives it back when the two must stay apart.
+    /// Merges `next` into this item, or returns it if the two must stay apart.
     fn absorb(&mut self, next: Self) -> Result<(), Self>
     where
         Self: Sized;
 
-    /// About how many bytes it will put on the wire.
+    /// Estimates the bytes this item will take on the wire.
     fn weight(&self) -> usize;
 
-    /// Whether the two belong to one stream of items, in which order matters.
+    /// Reports whether both items belong to one stream, in which order matters.
     fn same_stream(&self, _other: &Self) -> bool {
         true
     }
 }
 
-/// Whether items merge while the consumer is behind.
+/// The rule for merging items while the consumer is behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Coalesce {
-    /// Merge once more than a pipe's worth of output is waiting.
+    /// Merge once more output is waiting than a pipe holds.
     #[default]
     WhenBehind,
-    /// Keep every item apart.
+    /// Leave every item as it is.
     Never,
 }
 
-/// Waiting output, in wire bytes, from which items merge: what a Linux pipe holds.
-const BEHIND: usize = 64 * 1024;
-/// Waiting output, in wire bytes, from which producers are asked to wait.
+/// Waiting output, in wire bytes, above which items merge: the capacity of a Linux pipe.
+const MERGE_ABOVE: usize = 64 * 1024;
+/// Waiting output, in wire bytes, from which producers wait.
 const FULL: usize = 1024 * 1024;
-/// Waiting output, in wire bytes, below which producers are woken. Half of what stops them, so that
-/// they make many items in a row instead of being woken for each.
-const EASED: usize = FULL / 2;
-/// Waiting output, in wire bytes, from which no more questions should be read.
-const OVERFULL: usize = 64 * 1024 * 1024;
-/// Waiting items from which producers are asked to wait.
+/// Waiting output, in wire bytes, below which producers wake. It is half of [`FULL`], so that they
+/// make many items in a row instead of waking for each.
+const WAKE_BELOW: usize = FULL / 2;
+/// Waiting output, in wire bytes, from which no more requests should be read.
+const REQUESTS_FULL: usize = 64 * 1024 * 1024;
+/// Waiting items from which producers wait.
 const FULL_ITEMS: usize = 4096;
-/// How far back the last item of a stream is looked for.
-const LOOK_BACK: usize = 64;
+/// The number of waiting items to search for the last one of a stream.
+const MERGE_SEARCH: usize = 64;
 
-/// The queue; clones are the same queue.
+/// A queue; clones refer to the same queue.
 #[derive(Debug)]
 pub struct Queue<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<SharedQueue<T>>,
 }
 
 impl<T> Clone for Queue<T> {
@@ -64,41 +64,41 @@ impl<T> Clone for Queue<T> {
 }
 
 #[derive(Debug)]
-struct Shared<T> {
-    state: Mutex<State<T>>,
+struct SharedQueue<T> {
+    state: Mutex<QueueState<T>>,
     /// Wakes the consumer.
     filled: Condvar,
-    /// Wakes producers that wait for room, and those that wait for the end.
+    /// Wakes producers that wait for room, and callers of [`Queue::broken`].
     drained: Notify,
     coalesce: Coalesce,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct QueueState<T> {
     items: VecDeque<T>,
     weight: usize,
-    /// No more items will come.
+    /// The producers have finished.
     closed: bool,
-    /// The consumer is gone; items are thrown away.
+    /// The consumer has stopped; items are dropped.
     broken: bool,
-    /// The consumer sleeps and must be woken.
+    /// The consumer is blocked and must be woken.
     waiting: bool,
-    /// Somebody waits until less than this is left; zero if nobody does.
-    starved: usize,
+    /// The weight below which a waiting producer wants to wake; zero if no producer waits.
+    wake_below: usize,
 }
 
 impl<T: Outgoing> Queue<T> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(coalesce: Coalesce) -> Self {
-        let state = State {
+        let state = QueueState {
             items: VecDeque::new(),
             weight: 0,
             closed: false,
             broken: false,
             waiting: false,
-            starved: 0,
+            wake_below: 0,
         };
-        let shared = Shared {
+        let shared = SharedQueue {
             state: Mutex::new(state),
             filled: Condvar::new(),
             drained: Notify::new(),
@@ -109,18 +109,19 @@ impl<T: Outgoing> Queue<T> {
         }
     }
 
-    /// Adds an item. Never blocks and never drops, unless the consumer is gone.
+    /// Adds an item. It never blocks, and drops the item only if the consumer has stopped.
     pub fn push(&self, item: T) {
         let mut state = self.lock();
         if state.broken {
             return;
         }
         let weight = item.weight();
-        let merge = self.shared.coalesce == Coalesce::WhenBehind && state.weight > BEHIND;
-        let mut last_ones = state.items.iter_mut().rev().take(LOOK_BACK);
-        let last = match merge {
-            true => last_ones.find(|last| last.same_stream(&item)),
-            false => None,
+        let merge = self.shared.coalesce == Coalesce::WhenBehind && state.weight > MERGE_ABOVE;
+        let mut newest = state.items.iter_mut().rev().take(MERGE_SEARCH);
+        let last = if merge {
+            newest.find(|last| last.same_stream(&item))
+        } else {
+            None
         };
         let item = match last {
             Some(last) => {
@@ -139,41 +140,42 @@ impl<T: Outgoing> Queue<T> {
         state.weight += weight;
         state.items.push_back(item);
         let sleeps = std::mem::take(&mut state.waiting);
-        // Whoever wakes up wants the lock.
+        // The woken consumer needs the lock.
         drop(state);
         if sleeps {
             self.shared.filled.notify_one();
         }
     }
 
-    /// Whether a producer of progress may go on.
+    /// Reports whether a producer of progress may continue.
     pub fn has_room(&self) -> bool {
         let state = self.lock();
         state.broken || (state.weight < FULL && state.items.len() < FULL_ITEMS)
     }
 
-    /// Waits until a producer of progress may go on.
+    /// Waits until a producer of progress may continue.
     pub async fn room(&self) {
-        self.until(EASED, |state| {
+        self.until(WAKE_BELOW, |state| {
             state.weight < FULL && state.items.len() < FULL_ITEMS
         })
         .await;
     }
 
-    /// Waits until there is room for the answers to more questions. The bound is far above that of
-    /// progress, so that a client which does not read can still say stop.
+    /// Waits until there is room for the responses to more requests. The bound is far above the
+    /// bound of progress, so that a client that does not read its output can still send an abort.
     pub async fn room_for_answers(&self) {
-        self.until(OVERFULL, |state| state.weight < OVERFULL).await;
+        self.until(REQUESTS_FULL, |state| state.weight < REQUESTS_FULL)
+            .await;
     }
 
-    /// Waits until the consumer is gone.
+    /// Waits until the consumer has stopped.
     pub async fn broken(&self) {
         self.until(0, |_| false).await;
     }
 
-    /// Waits until the state is as wanted, or the consumer is gone. Looks again each time less than
-    /// `eased` is left.
-    async fn until(&self, eased: usize, wanted: impl Fn(&State<T>) -> bool) {
+    /// Waits until `wanted` holds or the consumer has stopped. Checks again each time the waiting
+    /// weight falls below `wake_below`.
+    async fn until(&self, wake_below: usize, wanted: impl Fn(&QueueState<T>) -> bool) {
         loop {
             let drained = self.shared.drained.notified();
             tokio::pin!(drained);
@@ -183,21 +185,22 @@ impl<T: Outgoing> Queue<T> {
                 if state.broken || wanted(&state) {
                     return;
                 }
-                state.starved = state.starved.max(eased);
+                state.wake_below = state.wake_below.max(wake_below);
             }
             drained.await;
         }
     }
 
-    /// Says that nothing more will come; the consumer ends when it has taken everything.
+    /// Ends the input; the consumer stops after it has taken every item.
     pub fn close(&self) {
         self.lock().closed = true;
         self.shared.filled.notify_one();
     }
 
-    /// Takes the next item; blocks until there is one. `None` once closed and empty.
+    /// Takes the next item; blocks until there is one. `None` once the queue is closed and empty.
     ///
-    /// `idle` runs before blocking: the moment to flush. When it says no, the consumer gives up.
+    /// `idle` runs before blocking, so that the consumer can flush. If it returns false, the
+    /// consumer stops.
     pub(crate) fn pop(&self, mut idle: impl FnMut() -> bool) -> Option<T> {
         let mut state = self.lock();
         let mut flushed = false;
@@ -207,12 +210,12 @@ impl<T: Outgoing> Queue<T> {
                 if state.items.is_empty() {
                     state.weight = 0;
                 }
-                let eased = state.weight < state.starved;
-                if eased {
-                    state.starved = 0;
+                let wake = state.weight < state.wake_below;
+                if wake {
+                    state.wake_below = 0;
                 }
                 drop(state);
-                if eased {
+                if wake {
                     self.shared.drained.notify_waiters();
                 }
                 return Some(item);
@@ -239,8 +242,8 @@ impl<T: Outgoing> Queue<T> {
         }
     }
 
-    /// Says that the consumer is gone: everything waiting and everything to come is thrown away.
-    pub(crate) fn break_off(&self) {
+    /// Marks the consumer as stopped: waiting items and later ones are dropped.
+    pub(crate) fn mark_broken(&self) {
         let mut state = self.lock();
         state.broken = true;
         state.items.clear();
@@ -249,7 +252,7 @@ impl<T: Outgoing> Queue<T> {
         self.shared.drained.notify_waiters();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
         // The state is a plain list; a panic elsewhere cannot leave it half changed.
         self.shared
             .state
@@ -372,13 +375,13 @@ mod tests {
         assert!(!room().await);
         queue.pop(|| true);
         assert!(!room().await, "one item less is no reason to wake anybody");
-        while queue.lock().weight >= EASED {
+        while queue.lock().weight >= WAKE_BELOW {
             queue.pop(|| true);
         }
         assert!(room().await);
     }
 
-    /// Asks, without waiting, whether the one call of `room` made at first has come back.
+    /// Polls one call of `room` without waiting; true once it has returned.
     fn room_of(queue: Queue<Item>) -> impl AsyncFnMut() -> bool {
         let task = tokio::spawn(async move { queue.room().await });
         async move || {

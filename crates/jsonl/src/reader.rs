@@ -1,34 +1,34 @@
-//! Reads lines from a descriptor on a thread of its own and hands them to async code.
+//! A thread that reads lines from a descriptor and passes them to async code.
 
 use std::io::Read;
 use std::thread;
 
 use tokio::sync::mpsc;
 
-use crate::{Line, Splitter};
+use crate::{InputLine, Splitter};
 
-/// What came in.
+/// An item from the reading thread.
 #[derive(Debug)]
 pub enum Input {
-    /// A line.
-    Line(Line),
-    /// Nothing more will come: the writer closed its end, or reading failed.
+    Line(InputLine),
+    /// The end of the input: the writer closed its end, or reading failed.
     End,
 }
 
-/// How many lines may wait for the program before reading stops.
-const LINES_AHEAD: usize = 64;
+/// The number of lines that may wait for the program before reading stops.
+const MAX_WAITING_LINES: usize = 64;
 
 /// Starts reading `source`; lines of up to `limit` bytes arrive on the returned channel.
 ///
-/// Reading blocks, so it has a thread of its own; the thread ends with the source. When the
-/// program falls behind, reading stops and the pipe fills: the client is slowed, not buffered.
+/// Reading blocks, so it has its own thread, which ends with the source. When the program falls
+/// behind, reading stops and the pipe fills, so that the client slows down instead of filling
+/// memory.
 pub fn read_lines(source: impl Read + Send + 'static, limit: usize) -> mpsc::Receiver<Input> {
-    start(source, limit, TooLong::IsPassedOver)
+    start(source, limit, TooLong::IsSkipped)
 }
 
-/// The same for a protocol that cannot go on after a line that is too long: it is told as soon as it is too long, though its
-/// end may never come, and nothing after it.
+/// Like [`read_lines`], for a protocol that cannot continue after an oversized line: such a line is
+/// reported as soon as it passes the limit, because its end may never come, and reading stops.
 pub fn read_lines_until_too_long(
     source: impl Read + Send + 'static,
     limit: usize,
@@ -36,10 +36,10 @@ pub fn read_lines_until_too_long(
     start(source, limit, TooLong::EndsReading)
 }
 
-/// What a line that is too long does.
+/// The reader's response to an oversized line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TooLong {
-    IsPassedOver,
+    IsSkipped,
     EndsReading,
 }
 
@@ -48,7 +48,7 @@ fn start(
     limit: usize,
     too_long: TooLong,
 ) -> mpsc::Receiver<Input> {
-    let (sender, receiver) = mpsc::channel(LINES_AHEAD);
+    let (sender, receiver) = mpsc::channel(MAX_WAITING_LINES);
     let read = move || {
         let mut splitter = Splitter::new(limit);
         let mut buffer = vec![0u8; 64 * 1024];
@@ -59,11 +59,11 @@ fn start(
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(_) => break,
             };
-            let mut deaf = false;
+            let mut disconnected = false;
             splitter.feed(&buffer[..count], |line| {
-                deaf |= sender.blocking_send(Input::Line(line)).is_err();
+                disconnected |= sender.blocking_send(Input::Line(line)).is_err();
             });
-            if deaf {
+            if disconnected {
                 return;
             }
             if too_long == TooLong::EndsReading && splitter.is_too_long() {
@@ -75,7 +75,7 @@ fn start(
         }
         let _ = sender.blocking_send(Input::End);
     };
-    // Without a thread there is no input; the closed channel reads as the end of it.
+    // If the thread cannot start, the closed channel reads as the end of the input.
     let _ = thread::Builder::new()
         .name("reader".into())
         .stack_size(128 * 1024)
@@ -87,7 +87,7 @@ fn start(
 mod tests {
     use super::*;
 
-    /// Bytes that never end.
+    /// An input without an end.
     struct Endless;
 
     impl Read for Endless {
@@ -102,8 +102,11 @@ mod tests {
         let source = std::io::Cursor::new(b"one\n".to_vec()).chain(Endless);
         let mut lines = read_lines_until_too_long(source, 1000);
         let mut next = || lines.blocking_recv();
-        assert!(matches!(next(), Some(Input::Line(Line::Complete(line))) if line == b"one"));
-        assert!(matches!(next(), Some(Input::Line(Line::TooLong { .. }))));
+        assert!(matches!(next(), Some(Input::Line(InputLine::Complete(line))) if line == b"one"));
+        assert!(matches!(
+            next(),
+            Some(Input::Line(InputLine::TooLong { .. }))
+        ));
         assert!(matches!(next(), Some(Input::End)));
         assert!(next().is_none());
     }

@@ -1,28 +1,29 @@
-//! Collects records and writes them: one write when idle, batched when busy, never torn.
+//! A writer of records: it writes at once when idle, in batches when busy, and never part of a
+//! record.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
 
-/// Small records are gathered up to this many bytes before they are written.
+/// Small records are collected up to this many bytes before they are written.
 const BATCH: usize = 64 * 1024;
-/// A record of at least this size is written from its slices without being copied. Copying a smaller
-/// one costs less than a write of its own.
+/// A record of at least this many bytes is written from its slices without a copy. Copying a
+/// smaller record takes less time than a write of its own.
 const DIRECT: usize = BATCH;
 
-/// The outgoing side of a stream of records.
+/// The output side of a stream of records.
 #[derive(Debug)]
 pub struct Records {
-    /// Where they are written; without one they are gathered for [`Records::drain`].
+    /// The output; without one, records are collected for [`Records::drain`].
     descriptor: Option<File>,
     batch: Vec<u8>,
-    /// What every record begins with, in the place of its `{`; nothing if empty.
+    /// Bytes that replace the `{` of every record; empty for none.
     opening: Vec<u8>,
-    /// The first error; from then on everything is dropped.
+    /// The first write error; all later records are dropped.
     failed: Option<io::Error>,
 }
 
 impl Records {
-    /// Records for `descriptor`.
+    /// Creates records that are written to `descriptor`.
     pub fn new(descriptor: File) -> Self {
         Self {
             descriptor: Some(descriptor),
@@ -32,7 +33,7 @@ impl Records {
         }
     }
 
-    /// Records that are only gathered, for a reader in the same process.
+    /// Creates records that are only collected, for a reader in the same process.
     pub fn in_memory() -> Self {
         Self {
             descriptor: None,
@@ -42,7 +43,7 @@ impl Records {
         }
     }
 
-    /// Moves what was gathered to the end of `into`.
+    /// Moves the collected bytes to the end of `into`.
     pub fn drain(&mut self, into: &mut Vec<u8>) {
         into.append(&mut self.batch);
     }
@@ -59,8 +60,8 @@ impl Records {
         self.push_whole(slices);
     }
 
-    /// Lets every record that `add` pushes begin with `opening`, which ends where the first member of
-    /// the record follows: `{"session":"a",`. Such records are objects with at least one member.
+    /// Makes every record that `add` pushes begin with `opening`, which ends where the first member
+    /// of the record follows: `{"session":"a",`. Such records are objects with at least one member.
     pub fn with_opening(&mut self, opening: &[u8], add: impl FnOnce(&mut Self)) {
         self.opening.extend_from_slice(opening);
         add(self);
@@ -94,12 +95,12 @@ impl Records {
         }
     }
 
-    /// Whether a record of `length` bytes would not only be gathered but cause a write.
+    /// Reports whether adding a record of `length` bytes would cause a write.
     pub fn would_write(&self, length: usize) -> bool {
         length >= DIRECT || self.batch.len() + length > BATCH
     }
 
-    /// Writes what has been gathered; says whether the stream is still good.
+    /// Writes the collected bytes. Returns false if this or an earlier write failed.
     pub fn flush(&mut self) -> bool {
         if let Some(descriptor) = &mut self.descriptor
             && self.failed.is_none()
@@ -113,7 +114,7 @@ impl Records {
         self.failed.is_none()
     }
 
-    /// Why writing stopped, if it did.
+    /// Returns the error that stopped writing.
     pub fn failure(&self) -> Option<&io::Error> {
         self.failed.as_ref()
     }

@@ -1,16 +1,16 @@
-//! Cuts a stream of bytes into lines: at LF alone, at any chunking, up to a limit.
+//! Splitting of a byte stream into lines: at LF alone, at any chunking, up to a limit.
 
-/// The longest line taken unless said otherwise: 64 MiB.
+/// The default limit of a line: 64 MiB.
 pub const DEFAULT_LINE_LIMIT: usize = 64 * 1024 * 1024;
 
 /// One line, without its LF and without one CR before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum InputLine {
     /// The bytes of the line; not necessarily UTF-8.
     Complete(Vec<u8>),
-    /// The line passed the limit; its bytes were dropped, the next line is fine.
+    /// The line passed the limit. Its bytes were dropped; the next line is not affected.
     TooLong {
-        /// How long it was.
+        /// The length of the whole line in bytes.
         length: usize,
     },
 }
@@ -26,7 +26,7 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// A splitter that takes lines of up to `limit` bytes.
+    /// Creates a splitter that accepts lines of up to `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             pending: Vec::new(),
@@ -35,8 +35,8 @@ impl Splitter {
         }
     }
 
-    /// Takes the next bytes and hands every line they complete to `each`.
-    pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(Line)) {
+    /// Adds bytes and passes every line they complete to `each`.
+    pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(InputLine)) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             self.take(&bytes[..end]);
             each(self.complete());
@@ -45,19 +45,19 @@ impl Splitter {
         self.take(bytes);
     }
 
-    /// The last line, when the input ended without LF.
-    pub fn finish(&mut self) -> Option<Line> {
+    /// Returns the last line if the input ended without LF.
+    pub fn finish(&mut self) -> Option<InputLine> {
         (self.length > 0).then(|| self.complete())
     }
 
-    /// Whether the line that has begun is too long already, however it goes on.
+    /// Reports whether the unfinished line has already passed the limit.
     pub fn is_too_long(&self) -> bool {
         self.length > self.limit + 1
     }
 
     fn take(&mut self, bytes: &[u8]) {
         self.length += bytes.len();
-        // One byte of grace: a CR that will be dropped does not count.
+        // One more byte is allowed, because a CR before the LF is dropped and does not count.
         if self.is_too_long() {
             self.pending = Vec::new();
         } else {
@@ -65,16 +65,16 @@ impl Splitter {
         }
     }
 
-    fn complete(&mut self) -> Line {
+    fn complete(&mut self) -> InputLine {
         let length = std::mem::take(&mut self.length);
         let mut line = std::mem::take(&mut self.pending);
         if line.len() == length && line.last() == Some(&b'\r') {
             line.pop();
         }
         if length > self.limit + 1 || line.len() > self.limit {
-            return Line::TooLong { length };
+            return InputLine::TooLong { length };
         }
-        Line::Complete(line)
+        InputLine::Complete(line)
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn split(limit: usize, chunks: &[&[u8]]) -> Vec<Line> {
+    fn split(limit: usize, chunks: &[&[u8]]) -> Vec<InputLine> {
         let mut splitter = Splitter::new(limit);
         let mut lines = Vec::new();
         for chunk in chunks {
@@ -93,8 +93,8 @@ mod tests {
         lines
     }
 
-    fn complete(text: &str) -> Line {
-        Line::Complete(text.as_bytes().to_vec())
+    fn complete(text: &str) -> InputLine {
+        InputLine::Complete(text.as_bytes().to_vec())
     }
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
             lines,
             [
                 complete("abcd"),
-                Line::TooLong { length: 5 },
+                InputLine::TooLong { length: 5 },
                 complete("abcd"),
                 complete("ok")
             ]
@@ -133,7 +133,10 @@ mod tests {
             splitter.feed(&[b'x'; 4096], |_| panic!("no line yet"));
         }
         assert!(splitter.pending.capacity() <= 8192);
-        assert_eq!(splitter.finish(), Some(Line::TooLong { length: 4_096_000 }));
+        assert_eq!(
+            splitter.finish(),
+            Some(InputLine::TooLong { length: 4_096_000 })
+        );
     }
 
     proptest! {
@@ -154,7 +157,7 @@ mod tests {
         #[test]
         fn nothing_is_lost_below_the_limit(lines in proptest::collection::vec("[^\r\n]{0,30}", 0..20)) {
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-            let expected: Vec<Line> = lines.iter().map(|line| complete(line)).collect();
+            let expected: Vec<InputLine> = lines.iter().map(|line| complete(line)).collect();
             prop_assert_eq!(split(1000, &[text.as_bytes()]), expected);
         }
     }

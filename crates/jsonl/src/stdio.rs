@@ -1,4 +1,4 @@
-//! Takes standard output away from everyone else.
+//! Exclusive ownership of standard output.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -7,11 +7,11 @@ use std::os::fd::FromRawFd;
 
 /// Moves descriptor 1 to a private descriptor and points 1 at standard error.
 ///
-/// From then on no library, child process or extension can write into the protocol: what they
-/// print goes to standard error. Call it once, before anything is spawned.
+/// Afterwards no library, child process or extension can write into the protocol: their output goes
+/// to standard error. Call it once, before anything is spawned.
 pub fn claim_stdout() -> io::Result<File> {
-    // SAFETY: plain descriptor calls on our own descriptors; the result of F_DUPFD_CLOEXEC is a
-    // fresh descriptor that nobody else owns.
+    // SAFETY: plain descriptor calls on this process's own descriptors; the result of
+    // F_DUPFD_CLOEXEC is a fresh descriptor with no other owner.
     unsafe {
         let private = libc::fcntl(1, libc::F_DUPFD_CLOEXEC, 3);
         if private < 0 {

@@ -1,4 +1,4 @@
-//! Looks at the end of a file of lines: whole, unterminated or torn.
+//! Inspection of the end of a file of lines: whole, unterminated or torn.
 
 /// The state of a file's last line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,15 +9,15 @@ pub enum Tail {
     Unterminated,
     /// From this byte on the last line is not valid JSON: a write was cut short.
     Torn {
-        /// Where the good part ends.
+        /// The length of the valid part, in bytes.
         at: usize,
     },
 }
 
 /// Inspects the end of `bytes`.
 ///
-/// A last line that ends in LF but does not parse is torn as well: the next append after a cut
-/// must not be glued to it, and some writers put an LF before they go on.
+/// A last line that ends in LF but does not parse is torn as well: the next append after a cut must
+/// not be joined to it, and some writers put an LF before they continue.
 pub fn inspect(bytes: &[u8]) -> Tail {
     if bytes.is_empty() {
         return Tail::Whole;

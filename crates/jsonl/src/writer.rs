@@ -7,27 +7,27 @@ use std::time::{Duration, Instant};
 
 use crate::{Outgoing, Queue, Records};
 
-/// Turns items into records. Runs on the writer's thread, at the moment of writing, so that what
-/// waits in the queue is small whatever its printed size.
+/// Prints items as records. It runs on the writer's thread at the moment of writing, so that items
+/// in the queue stay small whatever their printed size.
 pub trait Project: Send + 'static {
-    /// What it prints.
+    /// The type of the items.
     type Item: Outgoing;
 
     /// Adds the records of `item` to `records`.
     fn project(&mut self, item: Self::Item, records: &mut Records);
 
-    /// Runs when everything there was has been added and is about to be written. What must be kept
-    /// before a reader may see it is kept here; whoever adds much at a time also asks
-    /// [`Records::would_write`].
+    /// Runs when every waiting item has been added and the records are about to be written. State
+    /// that must be stored before a reader may see the records is stored here; an implementation
+    /// that adds much at a time also checks [`Records::would_write`].
     fn before_flush(&mut self, _records: &mut Records) {}
 }
 
-/// How the writer's thread ended.
+/// The result of the writer's thread.
 #[derive(Debug)]
 pub enum WriterEnd {
     /// The queue was closed and everything has been written.
     Complete,
-    /// The reader is gone or the descriptor failed; output is over.
+    /// The reader closed its end or the descriptor failed; nothing more is written.
     Broken(io::Error),
 }
 
@@ -38,7 +38,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Starts writing what arrives on `queue` to `descriptor`.
+    /// Starts writing the items of `queue` to `descriptor`.
     pub fn spawn<P: Project>(
         descriptor: File,
         mut project: P,
@@ -59,7 +59,7 @@ impl Writer {
             records.flush();
             match records.failure() {
                 Some(error) => {
-                    queue.break_off();
+                    queue.mark_broken();
                     WriterEnd::Broken(io::Error::new(error.kind(), error.to_string()))
                 }
                 None => WriterEnd::Complete,
@@ -74,9 +74,10 @@ impl Writer {
         })
     }
 
-    /// Waits as [`Writer::join`] does, but no longer than `patience`; `None` if the writer is not done by then.
-    pub fn join_within(self, patience: Duration) -> Option<WriterEnd> {
-        let deadline = Instant::now() + patience;
+    /// Waits like [`Writer::join`], but at most `timeout`; `None` if the writer has not finished by
+    /// then.
+    pub fn join_within(self, timeout: Duration) -> Option<WriterEnd> {
+        let deadline = Instant::now() + timeout;
         while self
             .thread
             .as_ref()
@@ -90,7 +91,7 @@ impl Writer {
         Some(self.join())
     }
 
-    /// Waits until everything has been written, or cannot be. The queue must have been closed.
+    /// Waits until everything is written or writing has failed. Close the queue first.
     pub fn join(mut self) -> WriterEnd {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(end)) => end,

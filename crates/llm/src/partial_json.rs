@@ -48,7 +48,7 @@ pub(crate) fn read_arguments(text: &str) -> (Value, Option<String>) {
 fn complaint(text: &str, error: &serde_json::Error) -> String {
     let shown = &text[..text.floor_char_boundary(SHOWN)];
     let more = if shown.len() < text.len() { " …" } else { "" };
-    let why = pinion_jsonl::explain_with_place(error);
+    let why = pinion_jsonl::explain_with_position(error);
     format!("not valid JSON ({why}). Received: {shown}{more}")
 }
 

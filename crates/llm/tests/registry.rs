@@ -246,10 +246,7 @@ fn a_wrong_provider_costs_only_itself_and_says_where_it_is() {
             "greater than zero",
         ),
         (r#"{"apiKey":"k"}"#, "needs \"models\""),
-        (
-            r#"{"baseUrl":7}"#,
-            "the number 7 is there where text is expected",
-        ),
+        (r#"{"baseUrl":7}"#, "expected text, found the number 7"),
         ("[]", "expected"),
     ];
     for (entry, words) in cases {
@@ -288,7 +285,7 @@ fn a_file_that_is_no_json_is_told_with_its_place_and_built_ins_stay() {
         notices,
         [
             "models.json: line 2, column 20: a value is expected here; the file is ignored",
-            "auth.json: line 1, column 1: a list is there where an object is expected; the file is ignored",
+            "auth.json: line 1, column 1: expected an object, found a list; the file is ignored",
         ]
     );
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::future::{BoxFuture, join_all};
-use pinion_jsonl::{Input, Line, read_lines};
+use pinion_jsonl::{Input, InputLine, read_lines};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id as TaskId, JoinSet};
 use tokio::time::Instant;
@@ -133,10 +133,10 @@ impl Client {
         Outlet::send(&self.out, message).await;
     }
 
-    async fn line(&mut self, line: Line) {
+    async fn line(&mut self, line: InputLine) {
         let line = match line {
-            Line::Complete(line) => line,
-            Line::TooLong { length } => {
+            InputLine::Complete(line) => line,
+            InputLine::TooLong { length } => {
                 let message = format!("a message of {length} bytes is too long; {LINE} are taken");
                 let fault = Fault::new(code::INVALID_REQUEST, message);
                 return self.say(rpc::fault(None, &fault)).await;

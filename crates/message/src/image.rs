@@ -1,6 +1,6 @@
-//! Pictures, told apart by how they begin.
+//! Media types of images, recognised by their first bytes.
 
-/// The media type of a picture that models take, told by its first bytes.
+/// Returns the media type of an image in a format that models accept, or `None`.
 pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
     let starts = |prefix: &[u8]| bytes.starts_with(prefix);
     if starts(b"\x89PNG\r\n\x1a\n") {

@@ -1,7 +1,10 @@
-//! The words of a conversation: messages and their blocks, usage and cost, models, tools.
+//! The data of a conversation: messages and their blocks, usage and cost, models, tools.
 //!
-//! Plain data whose JSON form is pi's: member names and member order are those of pi's session files
-//! and events. No I/O, no protocol, no behaviour beyond small arithmetic and the masking of keys.
+//! Plain data whose JSON form is pi's: member names and member order are those of pi's session
+//! files and events. The crate has no I/O, no protocol and no behaviour beyond small arithmetic and
+//! the masking of keys.
+
+#![warn(missing_docs)]
 
 mod image;
 mod mask;
@@ -22,13 +25,13 @@ pub use model::{CostTier, Model, ModelCost, ToolSpec};
 pub use thinking::{ThinkingLevel, UnknownThinkingLevel};
 pub use usage::{Cost, Usage};
 
-/// A secret: its value is never printed or serialised.
+/// A secret; its value is never printed or serialised.
 pub type Secret = secrecy::SecretString;
 
 /// Milliseconds since the Unix epoch, as pi writes message timestamps.
 pub type Millis = i64;
 
-/// The current time in milliseconds since the Unix epoch.
+/// Returns the current time in milliseconds since the Unix epoch.
 pub fn now_millis() -> Millis {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)

@@ -1,4 +1,4 @@
-//! Keeps known keys out of everything that is written or sent.
+//! Masking of known keys in everything that is written or sent.
 
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -8,33 +8,34 @@ use serde_json::Value;
 
 use crate::{Block, Content, Secret};
 
-/// What stands where a key was.
+/// The replacement of a key.
 const MASKED: &str = "***";
-/// Shorter values are words, not keys: masking them would eat ordinary text.
-const SHORTEST: usize = 8;
+/// The shortest value that is masked, in bytes: shorter values are words, and masking them would
+/// damage ordinary text.
+const MIN_KEY_LENGTH: usize = 8;
 
-/// The keys known to this process. Clones share what they know.
+/// The keys known to this process. Clones share one list.
 #[derive(Debug, Clone, Default)]
 pub struct Mask {
     secrets: Arc<RwLock<Vec<Secret>>>,
 }
 
 impl Mask {
-    /// Remembers a key.
+    /// Adds a key. Values of fewer than 8 bytes are ignored.
     pub fn learn(&self, secret: &Secret) {
         let value = secret.expose_secret();
-        if value.len() < SHORTEST {
+        if value.len() < MIN_KEY_LENGTH {
             return;
         }
         let mut secrets = self.secrets.write().unwrap_or_else(PoisonError::into_inner);
         if secrets.iter().all(|known| known.expose_secret() != value) {
             secrets.push(secret.clone());
-            // A key that contains another must go first.
+            // A key that contains another must be replaced before it.
             secrets.sort_by_key(|known| std::cmp::Reverse(known.expose_secret().len()));
         }
     }
 
-    /// `text` without known keys; borrowed when there are none in it.
+    /// Returns `text` with known keys replaced; borrowed if it contains none.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let secrets = self.secrets.read().unwrap_or_else(PoisonError::into_inner);
         let mut masked = Cow::Borrowed(text);
@@ -46,14 +47,14 @@ impl Mask {
         masked
     }
 
-    /// Masks text in place.
+    /// Masks a string in place.
     pub fn string(&self, text: &mut String) {
         if let Cow::Owned(masked) = self.text(text) {
             *text = masked;
         }
     }
 
-    /// Masks every text in a JSON value.
+    /// Masks every string in a JSON value.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => self.string(text),
@@ -63,7 +64,7 @@ impl Mask {
         }
     }
 
-    /// The same for what a message says.
+    /// Masks the text of a message.
     pub fn content(&self, content: &mut Content) {
         match content {
             Content::Text(text) => self.string(text),
@@ -71,7 +72,7 @@ impl Mask {
         }
     }
 
-    /// Masks the texts of blocks.
+    /// Masks text, reasoning and tool arguments of blocks.
     pub fn blocks(&self, blocks: &mut [Block]) {
         for block in blocks {
             match block {
@@ -88,7 +89,7 @@ impl Mask {
         }
     }
 
-    /// A mask for bytes that come in pieces.
+    /// Returns a mask for bytes that arrive in pieces.
     pub fn stream(&self) -> MaskStream {
         MaskStream {
             mask: self.clone(),
@@ -97,16 +98,16 @@ impl Mask {
     }
 }
 
-/// Masks bytes that come in pieces; a key may lie across their borders.
+/// Masks bytes that arrive in pieces; a key may be split between two of them.
 #[derive(Debug)]
 pub struct MaskStream {
     mask: Mask,
-    /// The end of what came, as long as it could be the beginning of a key.
+    /// The end of the input so far, held back while it could be the start of a key.
     held: Vec<u8>,
 }
 
 impl MaskStream {
-    /// Takes the next piece and gives what can be shown.
+    /// Adds the next piece and returns the bytes that are safe to show.
     pub fn push<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, [u8]> {
         let secrets = self
             .mask
@@ -122,24 +123,24 @@ impl MaskStream {
             .iter()
             .map(|secret| secret.expose_secret().as_bytes())
         {
-            bytes = replaced(bytes, secret);
+            bytes = replace_all(bytes, secret);
         }
         let hold = secrets
             .iter()
-            .map(|secret| begun(&bytes, secret.expose_secret().as_bytes()))
+            .map(|secret| partial_match(&bytes, secret.expose_secret().as_bytes()))
             .max()
             .unwrap_or(0);
         self.held = bytes.split_off(bytes.len() - hold);
         Cow::Owned(bytes)
     }
 
-    /// What was held back.
+    /// Returns the bytes that were held back. Call it at the end of the input.
     pub fn finish(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.held)
     }
 }
 
-fn replaced(bytes: Vec<u8>, secret: &[u8]) -> Vec<u8> {
+fn replace_all(bytes: Vec<u8>, secret: &[u8]) -> Vec<u8> {
     let found = |bytes: &[u8]| {
         bytes
             .windows(secret.len())
@@ -163,8 +164,8 @@ fn replaced(bytes: Vec<u8>, secret: &[u8]) -> Vec<u8> {
     out
 }
 
-/// How many bytes at the end of `bytes` are the beginning of `secret`.
-fn begun(bytes: &[u8], secret: &[u8]) -> usize {
+/// Counts the bytes at the end of `bytes` that are a beginning of `secret`.
+fn partial_match(bytes: &[u8], secret: &[u8]) -> usize {
     let longest = bytes.len().min(secret.len() - 1);
     (1..=longest)
         .rev()

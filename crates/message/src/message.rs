@@ -4,43 +4,43 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::shape::{SaidBlock, SaidContent};
+use crate::shape::{UserBlock, UserContent};
 use crate::{Millis, Usage};
 
-/// One message of a conversation, told apart by `role`.
+/// One message of a conversation; `role` selects the variant.
 ///
-/// The first three kinds go to a model; the others are turned into user messages, or left out,
-/// before a request is made.
+/// The first three variants are sent to a model. The others are converted to user messages, or left
+/// out, before a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
-    /// What the user said.
+    /// A message of the user.
     User(UserMessage),
-    /// What the model answered.
+    /// A model's answer.
     Assistant(AssistantMessage),
-    /// What a tool returned.
+    /// The result of a tool call.
     ToolResult(ToolResultMessage),
     /// A shell command the user ran outside the model's turn.
     BashExecution(BashExecutionMessage),
-    /// A message an extension put into the conversation.
+    /// A message that an extension added to the conversation.
     Custom(CustomMessage),
-    /// Stands for everything before a compaction.
+    /// A summary that replaces everything before a compaction.
     CompactionSummary(CompactionSummaryMessage),
-    /// Stands for a branch that was left.
+    /// A summary of an abandoned branch.
     BranchSummary(BranchSummaryMessage),
 }
 
-/// Either a plain string or a list of blocks; both occur in real session files.
+/// Either a plain string or a list of blocks; both occur in session files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Content {
     /// Plain text.
     Text(String),
-    /// Blocks in order.
+    /// Blocks, in order.
     Blocks(Vec<Block>),
 }
 
-/// One block of content, told apart by `type`.
+/// One block of content; `type` selects the variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Block {
@@ -93,36 +93,37 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments; while the answer grows, what can be read of them so far.
+    /// The arguments; while the answer is streaming, the part that can be parsed so far.
     #[schemars(with = "Map<String, Value>")]
     pub arguments: Value,
     /// Opaque provider data that belongs to this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought_signature: Option<String>,
-    /// Why what the model wrote as arguments is not JSON; `arguments` is then what could be read.
+    /// The reason why the arguments are not valid JSON; `arguments` then holds the part that could
+    /// be parsed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-since" = "modern"))]
     pub arguments_error: Option<String>,
 }
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StopReason {
-    /// The model was done.
+    /// The model finished its answer.
     Stop,
     /// The output limit was reached.
     Length,
-    /// The model wants tools run.
+    /// The model requests tool calls.
     ToolUse,
     /// The request failed.
     Error,
-    /// The user aborted.
+    /// The user aborted the request.
     Aborted,
 }
 
 impl StopReason {
-    /// The word used on the wire.
+    /// Returns the word used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stop => "stop",
@@ -134,74 +135,74 @@ impl StopReason {
     }
 }
 
-/// What the user said.
+/// A message of the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UserMessage {
     /// Text and images.
-    #[schemars(with = "SaidContent")]
+    #[schemars(with = "UserContent")]
     pub content: Content,
-    /// When it was made.
+    /// The time of creation, in milliseconds since 1970.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub timestamp: Millis,
-    /// Attachments of the early protocol, kept as they came.
+    /// Attachments of the early protocol, unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Value>>")]
     pub attachments: Option<Value>,
 }
 
-/// What the model answered.
+/// A model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
-    /// Text, reasoning and tool calls in order.
+    /// Text, reasoning and tool calls, in order.
     pub content: Vec<Block>,
-    /// The wire protocol that produced it.
+    /// The wire protocol of the request.
     #[serde(default)]
     pub api: String,
-    /// The provider that produced it.
+    /// The provider that answered.
     #[serde(default)]
     pub provider: String,
-    /// The model id that was asked for.
+    /// The id of the requested model.
     #[serde(default)]
     pub model: String,
     /// Tokens and cost of this one request.
     #[serde(default)]
     pub usage: Usage,
-    /// Why it ended; `stop` while it is still growing.
+    /// The reason why the answer ended; `stop` while it is streaming.
     pub stop_reason: StopReason,
-    /// When the request was made.
+    /// The time of the request, in milliseconds since 1970.
     #[serde(default)]
     pub timestamp: Millis,
     /// The provider's id of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
-    /// The model the provider says it used, where it differs from `model`.
+    /// The model that the provider reports, if it differs from `model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_model: Option<String>,
-    /// What went wrong, with stop reasons `error` and `aborted`.
+    /// The error message, with stop reasons `error` and `aborted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
 }
 
-/// What a tool returned.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultMessage {
-    /// The call it answers.
+    /// The id of the tool call.
     pub tool_call_id: String,
     /// The tool's name.
     pub tool_name: String,
     /// Text and images for the model.
-    #[schemars(with = "Vec<SaidBlock>")]
+    #[schemars(with = "Vec<UserBlock>")]
     pub content: Vec<Block>,
-    /// Structured data for people and programs; the model does not see it.
+    /// Structured data for people and programs; it is not sent to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     /// The call failed.
     #[serde(default)]
     pub is_error: bool,
-    /// When it was made.
+    /// The time of creation, in milliseconds since 1970.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub timestamp: Millis,
@@ -213,80 +214,80 @@ pub struct ToolResultMessage {
 pub struct BashExecutionMessage {
     /// The command line.
     pub command: String,
-    /// Its output, cleaned and truncated.
+    /// The output, cleaned and truncated.
     pub output: String,
-    /// Its exit code, absent when it was killed.
+    /// The exit code, absent if the command was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// It was aborted.
+    /// The command was aborted.
     #[serde(default)]
     pub cancelled: bool,
-    /// `output` is not all of it.
+    /// `output` is truncated.
     #[serde(default)]
     pub truncated: bool,
-    /// Where all of it is.
+    /// The path of a file with the whole output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<String>,
-    /// When it was made.
+    /// The time of creation, in milliseconds since 1970.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub timestamp: Millis,
-    /// The model must not see it.
+    /// The message is not sent to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude_from_context: Option<bool>,
 }
 
-/// A message an extension put into the conversation.
+/// A message that an extension added to the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessage {
     /// The extension's name for this kind of message.
     pub custom_type: String,
-    /// What the model sees.
-    #[schemars(with = "SaidContent")]
+    /// The text and images that the model receives.
+    #[schemars(with = "UserContent")]
     pub content: Content,
-    /// Whether people see it.
+    /// The message is shown to people.
     #[serde(default)]
     pub display: bool,
     /// Data for the extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// When it was made.
+    /// The time of creation, in milliseconds since 1970.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub timestamp: Millis,
 }
 
-/// Stands for everything before a compaction.
+/// A summary that replaces everything before a compaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionSummaryMessage {
     /// The summary.
     pub summary: String,
-    /// Size of the context that was summarised.
+    /// The size of the summarised context, in tokens.
     pub tokens_before: u64,
-    /// When it was made.
+    /// The time of creation, in milliseconds since 1970.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub timestamp: Millis,
 }
 
-/// Stands for a branch that was left.
+/// A summary of an abandoned branch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummaryMessage {
     /// The summary.
     pub summary: String,
-    /// The entry that was left, or `root`.
+    /// The leaf entry of the abandoned branch, or `root`.
     pub from_id: String,
-    /// When it was made.
+    /// The time of creation, in milliseconds since 1970.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub timestamp: Millis,
 }
 
 impl Block {
-    /// A text block without a signature.
+    /// Creates a text block without a signature.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextBlock {
             text: text.into(),
@@ -294,7 +295,7 @@ impl Block {
         })
     }
 
-    /// The text of a text block.
+    /// Returns the text of a text block.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(block) => Some(&block.text),
@@ -304,7 +305,7 @@ impl Block {
 }
 
 impl Content {
-    /// The text blocks (or the plain string) joined by `separator`.
+    /// Joins the text blocks with `separator`, or returns the plain string.
     pub fn joined_text(&self, separator: &str) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -314,7 +315,7 @@ impl Content {
 }
 
 impl UserMessage {
-    /// A user message made of `blocks`, stamped now.
+    /// Creates a user message from `blocks` with the current time.
     pub fn now(blocks: Vec<Block>) -> Self {
         Self {
             content: Content::Blocks(blocks),
@@ -325,7 +326,7 @@ impl UserMessage {
 }
 
 impl AssistantMessage {
-    /// The tool calls in order.
+    /// Returns the tool calls in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|block| match block {
             Block::ToolCall(call) => Some(call),
@@ -333,7 +334,7 @@ impl AssistantMessage {
         })
     }
 
-    /// The text blocks joined by `separator`.
+    /// Joins the text blocks with `separator`.
     pub fn joined_text(&self, separator: &str) -> String {
         joined_text(&self.content, separator)
     }
@@ -345,7 +346,7 @@ fn joined_text(blocks: &[Block], separator: &str) -> String {
 }
 
 impl Message {
-    /// The word in the `role` member.
+    /// Returns the value of the `role` member.
     pub fn role(&self) -> &'static str {
         match self {
             Self::User(_) => "user",
@@ -358,7 +359,7 @@ impl Message {
         }
     }
 
-    /// The assistant message, if it is one.
+    /// Returns the assistant message, or `None` for another role.
     pub fn as_assistant(&self) -> Option<&AssistantMessage> {
         match self {
             Self::Assistant(message) => Some(message),
@@ -366,7 +367,7 @@ impl Message {
         }
     }
 
-    /// When it was made.
+    /// Returns the time of creation, in milliseconds since 1970.
     pub fn timestamp(&self) -> Millis {
         match self {
             Self::User(message) => message.timestamp,

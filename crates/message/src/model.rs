@@ -1,4 +1,4 @@
-//! Models and tools as a request names them.
+//! Models and tools, as a request names them.
 
 use std::collections::BTreeMap;
 
@@ -9,45 +9,45 @@ use serde_json::{Map, Value};
 use crate::ThinkingLevel;
 use crate::shape::InputKind;
 
-/// A model that can be asked. Member order is that of pi's `get_state`.
+/// A model that requests can name. Member order is that of pi's `get_state`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
-    /// Sent to the API verbatim.
+    /// The id in requests to the API, sent verbatim.
     #[schemars(length(min = 1))]
     pub id: String,
-    /// For people.
+    /// The name shown to people.
     pub name: String,
     /// Selects the wire protocol.
     pub api: String,
     /// Selects credentials.
     pub provider: String,
-    /// Where requests go.
+    /// The URL that requests are sent to.
     pub base_url: String,
-    /// Can think at all.
+    /// The model can think.
     pub reasoning: bool,
-    /// What goes on the wire for a level; `null` means the level is not supported.
+    /// The word on the wire for each level; `null` means that the level is not supported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<BTreeMap<String, Option<String>>>")]
     pub thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
-    /// `text`, `image`.
+    /// The kinds of input: `text`, `image`.
     #[schemars(with = "Vec<InputKind>")]
     pub input: Vec<String>,
-    /// US dollars per million tokens.
+    /// USD per million tokens.
     pub cost: ModelCost,
-    /// Tokens that fit.
+    /// The size of the context window, in tokens.
     pub context_window: u64,
-    /// Tokens it may answer.
+    /// The longest answer, in tokens.
     pub max_tokens: u64,
-    /// Static headers. May hold secrets.
+    /// Static headers. They may hold secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<BTreeMap<String, String>>,
-    /// Flags for servers that differ from their protocol.
+    /// Switches for servers that differ from their protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compat: Option<Map<String, Value>>,
 }
 
-/// US dollars per million tokens.
+/// USD per million tokens.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs)]
@@ -56,7 +56,7 @@ pub struct ModelCost {
     pub output: f64,
     pub cache_read: f64,
     pub cache_write: f64,
-    /// Other rates for long prompts.
+    /// Other rates, for long prompts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<CostTier>,
 }
@@ -73,19 +73,19 @@ pub struct CostTier {
     pub cache_write: f64,
 }
 
-/// What a model is told about a tool.
+/// The description of a tool that a model receives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// Unique within a session.
+    /// The name, unique within a session.
     pub name: String,
-    /// For the model.
+    /// The description for the model.
     pub description: String,
     /// JSON Schema of the arguments.
     pub parameters: Value,
 }
 
 impl ModelCost {
-    /// The rates for a prompt of `prompt_tokens`.
+    /// Returns the rates for a prompt of `prompt_tokens`.
     pub(crate) fn for_prompt(&self, prompt_tokens: u64) -> CostTier {
         self.tiers
             .iter()
@@ -103,12 +103,12 @@ impl ModelCost {
 }
 
 impl Model {
-    /// Whether images may be sent to it.
+    /// Reports whether the model accepts images.
     pub fn takes_images(&self) -> bool {
         self.input.iter().any(|kind| kind == "image")
     }
 
-    /// The levels that can be asked of it, weakest first.
+    /// Returns the supported levels, weakest first.
     pub fn thinking_levels(&self) -> Vec<ThinkingLevel> {
         if !self.reasoning {
             return vec![ThinkingLevel::Off];
@@ -127,7 +127,8 @@ impl Model {
             .collect()
     }
 
-    /// `level` if the model supports it, else the nearest one upward, else the nearest downward.
+    /// Returns `level` if the model supports it, else the nearest level above it, else the nearest
+    /// below.
     pub fn clamp_thinking(&self, level: ThinkingLevel) -> ThinkingLevel {
         let levels = self.thinking_levels();
         let upward = levels.iter().find(|&&supported| supported >= level);

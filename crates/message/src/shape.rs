@@ -1,7 +1,7 @@
-//! What may stand where a type of ours could hold more: for schemas only.
+//! Types that only JSON Schemas use, where a field holds less than its Rust type could.
 //!
-//! A [`Block`](crate::Block) is any block; what a user says has no tool calls, and an answer no
-//! images. These types say so. Nothing is ever made of them.
+//! A [`Block`](crate::Block) is any block, but a user's message has no tool calls, and an answer
+//! has no images. These types describe such restrictions and are never constructed.
 
 use schemars::JsonSchema;
 
@@ -11,7 +11,7 @@ use crate::{TextBlock, ThinkingBlock, ToolCall};
 #[derive(Debug, JsonSchema)]
 #[schemars(tag = "type", rename_all = "camelCase")]
 #[allow(missing_docs)]
-pub enum SaidBlock {
+pub enum UserBlock {
     Text(TextBlock),
     Image(ImageBlock),
 }
@@ -20,9 +20,9 @@ pub enum SaidBlock {
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 #[allow(missing_docs)]
-pub enum SaidContent {
+pub enum UserContent {
     Text(String),
-    Blocks(Vec<SaidBlock>),
+    Blocks(Vec<UserBlock>),
 }
 
 /// A block of an answer.
@@ -45,7 +45,7 @@ pub struct ImageBlock {
     pub mime_type: String,
 }
 
-/// What a model can be shown.
+/// A kind of input that a model accepts.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 #[allow(missing_docs)]

@@ -1,4 +1,4 @@
-//! How hard a model is asked to think.
+//! Thinking levels.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How hard a model is asked to think, from not at all to the most it can.
+/// The effort a model spends on thinking, from none to the most it can.
 #[derive(
     Debug,
     Clone,
@@ -46,7 +46,7 @@ impl ThinkingLevel {
         Self::Max,
     ];
 
-    /// The word used on the wire.
+    /// Returns the word used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -66,7 +66,7 @@ impl fmt::Display for ThinkingLevel {
     }
 }
 
-/// The text names no thinking level.
+/// The text is not a thinking level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownThinkingLevel;
 

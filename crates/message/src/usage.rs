@@ -1,4 +1,4 @@
-//! Tokens and money of one request, and their sum.
+//! Tokens and cost of one request, and their sums.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,13 +17,13 @@ pub struct Usage {
     pub cache_read: u64,
     /// Prompt tokens written to a cache.
     pub cache_write: u64,
-    /// All of them, as the provider counts them.
+    /// All tokens, as the provider counts them.
     pub total_tokens: u64,
-    /// What they cost, in US dollars.
+    /// The cost in USD.
     pub cost: Cost,
 }
 
-/// US dollars, by kind of token.
+/// USD, per kind of token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
@@ -60,7 +60,7 @@ impl Usage {
             self.cost.input + self.cost.output + self.cost.cache_read + self.cost.cache_write;
     }
 
-    /// Adds what another request took.
+    /// Adds the tokens and cost of another request.
     pub fn add(&mut self, other: &Self) {
         for (total, more) in [
             (&mut self.input, other.input),
@@ -78,7 +78,7 @@ impl Usage {
         self.cost.total += other.cost.total;
     }
 
-    /// The size of the context this request saw and made.
+    /// Returns the size of the context after this request, in tokens.
     pub fn context_tokens(&self) -> u64 {
         if self.total_tokens > 0 {
             self.total_tokens
@@ -88,7 +88,7 @@ impl Usage {
     }
 }
 
-/// Counts come from servers and files, so they may be anything.
+/// Adds counts. They come from servers and files and may be of any size, so the sum saturates.
 fn sum<const N: usize>(counts: [u64; N]) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
 }

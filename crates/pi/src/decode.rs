@@ -1,7 +1,7 @@
 //! Lines as commands.
 
 use pinion_agent::{BranchSummary, Command, Delivery, ForkPosition, Navigation, Origin, Prompt};
-use pinion_jsonl::{Line, json};
+use pinion_jsonl::{InputLine, json};
 use pinion_message::{Block, ThinkingLevel};
 use serde_json::{Map, Value};
 
@@ -27,7 +27,7 @@ pub(crate) enum Decoded {
 }
 
 /// Reads one line of a client that speaks `dialect`.
-pub(crate) fn decode(line: &Line, dialect: Dialect) -> Decoded {
+pub(crate) fn decode(line: &InputLine, dialect: Dialect) -> Decoded {
     if dialect == Dialect::Early {
         return early::decode(line);
     }
@@ -40,10 +40,10 @@ pub(crate) fn decode(line: &Line, dialect: Dialect) -> Decoded {
 }
 
 /// The value of a line, or what is wrong with it.
-pub(crate) fn parse(line: &Line) -> Result<Value, String> {
+pub(crate) fn parse(line: &InputLine) -> Result<Value, String> {
     let bytes = match line {
-        Line::Complete(bytes) => bytes,
-        Line::TooLong { length } => {
+        InputLine::Complete(bytes) => bytes,
+        InputLine::TooLong { length } => {
             return Err(format!(
                 "the line is {length} bytes long, over the limit of {} bytes; send less at once",
                 pinion_jsonl::DEFAULT_LINE_LIMIT
@@ -351,7 +351,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn refused(line: &str) -> String {
-        match decode(&Line::Complete(line.as_bytes().to_vec()), Dialect::Classic) {
+        match decode(
+            &InputLine::Complete(line.as_bytes().to_vec()),
+            Dialect::Classic,
+        ) {
             Decoded::Refused(line) => String::from_utf8(line).unwrap(),
             other => panic!("{other:?}"),
         }
@@ -419,7 +422,10 @@ mod tests {
     fn hostile_lines_are_refused() {
         let deep = "[".repeat(100_000);
         assert!(refused(&deep).contains("nested too deeply"));
-        match decode(&Line::Complete(vec![b'"', 0xff, b'"']), Dialect::Classic) {
+        match decode(
+            &InputLine::Complete(vec![b'"', 0xff, b'"']),
+            Dialect::Classic,
+        ) {
             Decoded::Refused(line) => assert!(String::from_utf8(line).unwrap().contains("UTF-8")),
             other => panic!("{other:?}"),
         }
@@ -471,7 +477,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_panics(bytes in any::<Vec<u8>>()) {
-            let _ = decode(&Line::Complete(bytes), Dialect::Classic);
+            let _ = decode(&InputLine::Complete(bytes), Dialect::Classic);
         }
 
         #[test]
@@ -481,7 +487,7 @@ mod tests {
             member in prop_oneof![Just("message"), Just("images"), Just("provider"), Just("command"), Just("entryId")],
         ) {
             let line = format!(r#"{{"type":"{name}","{member}":{value}}}"#);
-            let _ = decode(&Line::Complete(line.into_bytes()), Dialect::Classic);
+            let _ = decode(&InputLine::Complete(line.into_bytes()), Dialect::Classic);
         }
     }
 }

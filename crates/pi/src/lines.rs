@@ -6,7 +6,7 @@
 
 use pinion_agent::{CompactionReason, CompactionResult, Event, SummaryPurpose, ToolOutput};
 use pinion_jsonl::{Records, json};
-use pinion_message::shape::SaidBlock;
+use pinion_message::shape::UserBlock;
 use pinion_message::{Block, ThinkingLevel, ToolResultMessage, Usage};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::wire::{WireAnswer, WireMessage, WireMessages};
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ToolOutput")]
 pub(crate) struct OutputView<'a> {
-    #[schemars(with = "Vec<SaidBlock>")]
+    #[schemars(with = "Vec<UserBlock>")]
     content: &'a [Block],
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<&'a Value>,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use pinion_agent::Handle;
-use pinion_jsonl::{Input, Line, Queue};
+use pinion_jsonl::{Input, InputLine, Queue};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
@@ -164,7 +164,7 @@ impl Several {
         self.settle().await;
     }
 
-    fn take(&mut self, line: Line) {
+    fn take(&mut self, line: InputLine) {
         let Some(Envelope { asked, session }) = Envelope::of(&line) else {
             self.refuse_line(&line);
             return;
@@ -185,7 +185,7 @@ impl Several {
         }
     }
 
-    fn open_session(&mut self, asked: Asked, line: &Line) {
+    fn open_session(&mut self, asked: Asked, line: &InputLine) {
         let opening = match parse(line).and_then(|command| Opening::read(&command)) {
             Ok(opening) => opening,
             Err(words) => return self.refuse(&asked, &words),
@@ -273,7 +273,7 @@ impl Several {
         }));
     }
 
-    fn forward(&self, asked: &Asked, id: &str, line: Line) {
+    fn forward(&self, asked: &Asked, id: &str, line: InputLine) {
         let choice =
             asked.command.as_ref().and_then(Value::as_str) == Some("extension_ui_response");
         let sent = match self.open.get(id) {
@@ -347,7 +347,7 @@ impl Several {
     }
 
     /// Answers a line that is no command.
-    fn refuse_line(&self, line: &Line) {
+    fn refuse_line(&self, line: &InputLine) {
         let answer = match decode(line, self.dialect) {
             Decoded::Refused(answer) => answer,
             _ => Asked::default().failure("the line is not a command"),

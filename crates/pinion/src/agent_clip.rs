@@ -96,7 +96,7 @@ pub(crate) fn agent_clip(
     for failure in left_out {
         clip.complain(&format!("an event is left out: {failure}"));
     }
-    pinion_scheduler::keep_time(hub, &clip);
+    pinion_scheduler::run_clock(hub, &clip);
     Ok(clip)
 }
 

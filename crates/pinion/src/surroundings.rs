@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use pinion_config::{Dirs, Trust, TrustFlag};
-use pinion_profiles::Surroundings;
+use pinion_profiles::HostContext;
 
 /// Lends the surroundings of this process to `look`.
 pub(crate) fn with<T>(
     dirs: &Dirs,
     trust: &Trust,
     flag: TrustFlag,
-    look: impl FnOnce(&Surroundings<'_>) -> T,
+    look: impl FnOnce(&HostContext<'_>) -> T,
 ) -> T {
     let environment = |name: &str| std::env::var(name).ok();
     let trusts = |directory: &Path| match flag {
@@ -18,7 +18,7 @@ pub(crate) fn with<T>(
         TrustFlag::Refuse => false,
         TrustFlag::Unset => trust.is_trusted(directory),
     };
-    look(&Surroundings {
+    look(&HostContext {
         home: &dirs.home,
         cwd: &dirs.cwd,
         environment: &environment,

@@ -1,11 +1,11 @@
-//! Explains to the author of a document why it could not be read.
+//! Explanations of YAML errors for the author of a document.
 
 use serde_saphyr::Error;
 use serde_saphyr::budget::BudgetBreach;
 
-use crate::{MOST_LEVELS, MOST_NODES, MOST_TEXT};
+use crate::{MAX_LEVELS, MAX_NODES, MAX_TEXT_BYTES};
 
-/// Words of the parser, and what to do about the mistakes they stand for.
+/// Parts of the parser's messages, and an explanation of each.
 const SYNTAX: &[(&str, &str)] = &[
     (
         "mapping values are not allowed",
@@ -52,7 +52,8 @@ const SYNTAX: &[(&str, &str)] = &[
     ),
 ];
 
-/// Describes `error` without its place. Parts of the document are not shown, because they could be keys.
+/// Describes `error` without its position. Parts of the document are not shown, because they could
+/// be keys.
 pub(crate) fn explain(error: &Error) -> String {
     match error.without_snippet() {
         Error::AliasError { error, .. } => explain(error),
@@ -62,10 +63,10 @@ pub(crate) fn explain(error: &Error) -> String {
         | Error::AliasReplayCounterOverflow { .. } => too_many_values(),
         Error::AliasReplayStackDepthExceeded { .. } => too_deep(),
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("\"{key}\" is there twice; remove one of them")
+            format!("\"{key}\" appears twice; remove one of them")
         }
-        Error::DuplicateMappingKey { key: None, .. } => "a member is there twice".to_owned(),
-        Error::UnknownAnchor { .. } => "an alias names an anchor that is not there".to_owned(),
+        Error::DuplicateMappingKey { key: None, .. } => "a member appears twice".to_owned(),
+        Error::UnknownAnchor { .. } => "an alias names an anchor that does not exist".to_owned(),
         Error::RecursiveReferencesRequireWeakTypes { .. } => {
             "an anchor contains an alias of itself".to_owned()
         }
@@ -95,7 +96,7 @@ fn over_budget(breach: &BudgetBreach) -> String {
     match breach {
         BudgetBreach::Depth { .. } => too_deep(),
         BudgetBreach::ScalarBytes { .. } => {
-            format!("it holds more than {} MB of text", MOST_TEXT >> 20)
+            format!("it holds more than {} MB of text", MAX_TEXT_BYTES >> 20)
         }
         BudgetBreach::Documents { .. } => "there is more than one document; write one".to_owned(),
         _ => too_many_values(),
@@ -103,9 +104,9 @@ fn over_budget(breach: &BudgetBreach) -> String {
 }
 
 fn too_deep() -> String {
-    format!("it has more than {MOST_LEVELS} levels of lists and mappings")
+    format!("it has more than {MAX_LEVELS} levels of lists and mappings")
 }
 
 fn too_many_values() -> String {
-    format!("it holds more than {MOST_NODES} values, those of aliases included")
+    format!("it holds more than {MAX_NODES} values, those of aliases included")
 }

@@ -1,7 +1,8 @@
-//! YAML as a tree that remembers where everything stands, so that a mistake can be shown with its line.
+//! YAML as a tree with source locations, so that an error can name its line.
 //!
-//! For documents that people write and whose keys are checked one by one: plans of fleets, configuration, profiles. What
-//! keys there are, and which files are read, is up to those who ask. Documents with a fixed shape are read into types.
+//! Use it for documents that people write and whose keys are checked one by one: fleet plans,
+//! configuration, profiles. Callers decide which keys exist and which files are read. Documents
+//! with a fixed shape are deserialised into types instead.
 
 mod explain;
 
@@ -13,21 +14,22 @@ use serde_saphyr::Spanned;
 
 use self::explain::explain;
 
-/// The values a document may hold after its aliases are replaced.
-const MOST_NODES: usize = 100_000;
-/// Levels of lists and mappings in each other. The reader calls itself for each level, on stacks of 2 MB.
-const MOST_LEVELS: usize = 32;
-/// The bytes of text a document may hold after its aliases are replaced.
-const MOST_TEXT: usize = 64 << 20;
+/// The most values in a document after its aliases are replaced.
+const MAX_NODES: usize = 100_000;
+/// The most levels of nested lists and mappings. The parser recurses once per level, on stacks of 2
+/// MB.
+const MAX_LEVELS: usize = 32;
+/// The most bytes of text in a document after its aliases are replaced.
+const MAX_TEXT_BYTES: usize = 64 << 20;
 
-/// One mistake in a document, with its place; line 0 is a value that stands in no file.
+/// One error in a document, with its location; line 0 is a value that is not from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Line, from 1.
     pub line: u64,
     /// Column, from 1.
     pub column: u64,
-    /// What is wrong, and what to write instead.
+    /// The error, and what to write instead.
     pub message: String,
 }
 
@@ -40,28 +42,25 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A value and where it begins; line 0 is a value that came from no file.
+/// A value and its location; line 0 is a value that is not from a file.
 #[derive(Debug)]
 pub struct Node {
-    /// Where it begins.
-    pub at: Place,
-    /// What it is.
-    pub kind: Kind,
+    /// The start of the value.
+    pub at: SourceLocation,
+    pub kind: NodeKind,
 }
 
 /// Line and column, both from 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// Line, from 1.
     pub line: u64,
     /// Column, from 1.
     pub column: u64,
 }
 
-/// The kinds of values there are.
 #[derive(Debug)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Kind {
+pub enum NodeKind {
     Null,
     Bool(bool),
     Number(Number),
@@ -73,16 +72,14 @@ pub enum Kind {
 /// A member of a mapping.
 #[derive(Debug)]
 pub struct Entry {
-    /// The name of the member.
     pub key: String,
-    /// Where that stands.
-    pub at: Place,
-    /// The member itself.
+    /// The start of the key.
+    pub at: SourceLocation,
     pub value: Node,
 }
 
-impl Place {
-    /// Something is wrong here.
+impl SourceLocation {
+    /// Creates an error at this location.
     pub fn problem(self, message: impl Into<String>) -> Problem {
         Problem {
             line: self.line,
@@ -92,106 +89,111 @@ impl Place {
     }
 }
 
-/// Reads one YAML document; an empty one is null.
+/// Parses one YAML document; an empty one is null.
 pub fn parse(text: &str) -> Result<Node, Problem> {
     let options = serde_saphyr::options! {
-        // `y`, `on` and their like are words; where a switch is wanted they still count.
+        // `y`, `on` and similar words are text; where a boolean is expected they are still
+        // accepted.
         strict_booleans: true,
         budget: serde_saphyr::budget! {
-            max_nodes: MOST_NODES,
-            max_depth: MOST_LEVELS,
-            max_total_scalar_bytes: MOST_TEXT,
+            max_nodes: MAX_NODES,
+            max_depth: MAX_LEVELS,
+            max_total_scalar_bytes: MAX_TEXT_BYTES,
         },
     };
     let parsed = serde_saphyr::from_str_with_options::<Node>(text, options);
     parsed.map_err(|error| {
-        let place = error.location().map_or(Place::default(), |location| Place {
-            line: location.line(),
-            column: location.column(),
-        });
-        place.problem(explain(&error))
+        let at = error
+            .location()
+            .map_or(SourceLocation::default(), |location| SourceLocation {
+                line: location.line(),
+                column: location.column(),
+            });
+        at.problem(explain(&error))
     })
 }
 
 impl Node {
-    /// A value that came from no file.
+    /// Converts a value that is not from a file.
     pub fn from_value(value: &Value) -> Self {
         let kind = match value {
-            Value::Null => Kind::Null,
-            Value::Bool(yes) => Kind::Bool(*yes),
-            Value::Number(number) => Kind::Number(number.clone()),
-            Value::String(text) => Kind::Text(text.clone()),
-            Value::Array(items) => Kind::List(items.iter().map(Self::from_value).collect()),
-            Value::Object(members) => Kind::Map(
+            Value::Null => NodeKind::Null,
+            Value::Bool(yes) => NodeKind::Bool(*yes),
+            Value::Number(number) => NodeKind::Number(number.clone()),
+            Value::String(text) => NodeKind::Text(text.clone()),
+            Value::Array(items) => NodeKind::List(items.iter().map(Self::from_value).collect()),
+            Value::Object(members) => NodeKind::Map(
                 members
                     .iter()
                     .map(|(key, value)| Entry {
                         key: key.clone(),
-                        at: Place::default(),
+                        at: SourceLocation::default(),
                         value: Self::from_value(value),
                     })
                     .collect(),
             ),
         };
         Self {
-            at: Place::default(),
+            at: SourceLocation::default(),
             kind,
         }
     }
 
-    /// The same without places.
+    /// Converts the node to JSON, without locations.
     pub fn to_value(&self) -> Value {
         match &self.kind {
-            Kind::Null => Value::Null,
-            Kind::Bool(yes) => Value::Bool(*yes),
-            Kind::Number(number) => Value::Number(number.clone()),
-            Kind::Text(text) => Value::String(text.clone()),
-            Kind::List(items) => Value::Array(items.iter().map(Self::to_value).collect()),
-            Kind::Map(entries) => Value::Object(to_map(entries)),
+            NodeKind::Null => Value::Null,
+            NodeKind::Bool(yes) => Value::Bool(*yes),
+            NodeKind::Number(number) => Value::Number(number.clone()),
+            NodeKind::Text(text) => Value::String(text.clone()),
+            NodeKind::List(items) => Value::Array(items.iter().map(Self::to_value).collect()),
+            NodeKind::Map(entries) => Value::Object(to_map(entries)),
         }
     }
 
-    /// What kind of thing it is, in words.
+    /// Names the kind of the value for messages.
     pub fn describe(&self) -> &'static str {
         match self.kind {
-            Kind::Null => "nothing",
-            Kind::Bool(_) => "true or false",
-            Kind::Number(_) => "a number",
-            Kind::Text(_) => "text",
-            Kind::List(_) => "a list",
-            Kind::Map(_) => "a mapping",
+            NodeKind::Null => "nothing",
+            NodeKind::Bool(_) => "true or false",
+            NodeKind::Number(_) => "a number",
+            NodeKind::Text(_) => "text",
+            NodeKind::List(_) => "a list",
+            NodeKind::Map(_) => "a mapping",
         }
     }
 
-    /// The members, none for null; else what is wrong.
+    /// Returns the members; null has none. Fails for other kinds; `what` names the value in the
+    /// message.
     pub fn members(&self, what: &str) -> Result<&[Entry], Problem> {
         match &self.kind {
-            Kind::Null => Ok(&[]),
-            Kind::Map(entries) => Ok(entries),
+            NodeKind::Null => Ok(&[]),
+            NodeKind::Map(entries) => Ok(entries),
             _ => Err(self.not(what, "a mapping")),
         }
     }
 
-    /// The items, none for null; else what is wrong.
+    /// Returns the items; null has none. Fails for other kinds; `what` names the value in the
+    /// message.
     pub fn items(&self, what: &str) -> Result<&[Node], Problem> {
         match &self.kind {
-            Kind::Null => Ok(&[]),
-            Kind::List(items) => Ok(items),
+            NodeKind::Null => Ok(&[]),
+            NodeKind::List(items) => Ok(items),
             _ => Err(self.not(what, "a list")),
         }
     }
 
-    /// The text; numbers and switches count as what they look like.
+    /// Returns the text; numbers and booleans are converted as they are written.
     pub fn text(&self, what: &str) -> Result<String, Problem> {
         match &self.kind {
-            Kind::Text(text) => Ok(text.clone()),
-            Kind::Number(number) => Ok(number.to_string()),
-            Kind::Bool(yes) => Ok(yes.to_string()),
+            NodeKind::Text(text) => Ok(text.clone()),
+            NodeKind::Number(number) => Ok(number.to_string()),
+            NodeKind::Bool(yes) => Ok(yes.to_string()),
             _ => Err(self.not(what, "text")),
         }
     }
 
-    /// `what` should have been something else.
+    /// Creates the error that `what` must be `expected`.
     pub fn not(&self, what: &str, expected: &str) -> Problem {
         self.at.problem(format!(
             "{what} must be {expected}, and this is {}",
@@ -209,100 +211,101 @@ fn to_map(entries: &[Entry]) -> Map<String, Value> {
 
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<Kind>::deserialize(deserializer)?;
+        let spanned = Spanned::<NodeKind>::deserialize(deserializer)?;
         Ok(Self {
-            at: place(&spanned),
+            at: location(&spanned),
             kind: spanned.value,
         })
     }
 }
 
-fn place<T>(spanned: &Spanned<T>) -> Place {
-    Place {
+fn location<T>(spanned: &Spanned<T>) -> SourceLocation {
+    SourceLocation {
         line: spanned.referenced.line(),
         column: spanned.referenced.column(),
     }
 }
 
-impl<'de> Deserialize<'de> for Kind {
+impl<'de> Deserialize<'de> for NodeKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(KindVisitor)
+        deserializer.deserialize_any(NodeVisitor)
     }
 }
 
-struct KindVisitor;
+struct NodeVisitor;
 
-impl<'de> Visitor<'de> for KindVisitor {
-    type Value = Kind;
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = NodeKind;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any YAML value")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Kind, E> {
-        Ok(Kind::Null)
+    fn visit_unit<E: Error>(self) -> Result<NodeKind, E> {
+        Ok(NodeKind::Null)
     }
 
-    fn visit_none<E: Error>(self) -> Result<Kind, E> {
-        Ok(Kind::Null)
+    fn visit_none<E: Error>(self) -> Result<NodeKind, E> {
+        Ok(NodeKind::Null)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Kind, D::Error> {
-        Kind::deserialize(deserializer)
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<NodeKind, D::Error> {
+        NodeKind::deserialize(deserializer)
     }
 
-    fn visit_bool<E: Error>(self, yes: bool) -> Result<Kind, E> {
-        Ok(Kind::Bool(yes))
+    fn visit_bool<E: Error>(self, yes: bool) -> Result<NodeKind, E> {
+        Ok(NodeKind::Bool(yes))
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Kind, E> {
-        Ok(Kind::Number(number.into()))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<NodeKind, E> {
+        Ok(NodeKind::Number(number.into()))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Kind, E> {
-        Ok(Kind::Number(number.into()))
+    fn visit_u64<E: Error>(self, number: u64) -> Result<NodeKind, E> {
+        Ok(NodeKind::Number(number.into()))
     }
 
-    fn visit_i128<E: Error>(self, number: i128) -> Result<Kind, E> {
-        Ok(Kind::Text(number.to_string()))
+    fn visit_i128<E: Error>(self, number: i128) -> Result<NodeKind, E> {
+        Ok(NodeKind::Text(number.to_string()))
     }
 
-    fn visit_u128<E: Error>(self, number: u128) -> Result<Kind, E> {
-        Ok(Kind::Text(number.to_string()))
+    fn visit_u128<E: Error>(self, number: u128) -> Result<NodeKind, E> {
+        Ok(NodeKind::Text(number.to_string()))
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Kind, E> {
-        // Infinities have no number in JSON.
-        Ok(Number::from_f64(number).map_or_else(|| Kind::Text(number.to_string()), Kind::Number))
+    fn visit_f64<E: Error>(self, number: f64) -> Result<NodeKind, E> {
+        // JSON has no infinite numbers.
+        Ok(Number::from_f64(number)
+            .map_or_else(|| NodeKind::Text(number.to_string()), NodeKind::Number))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Kind, E> {
-        Ok(Kind::Text(text.to_owned()))
+    fn visit_str<E: Error>(self, text: &str) -> Result<NodeKind, E> {
+        Ok(NodeKind::Text(text.to_owned()))
     }
 
-    fn visit_string<E: Error>(self, text: String) -> Result<Kind, E> {
-        Ok(Kind::Text(text))
+    fn visit_string<E: Error>(self, text: String) -> Result<NodeKind, E> {
+        Ok(NodeKind::Text(text))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Kind, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<NodeKind, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element()? {
             list.push(item);
         }
-        Ok(Kind::List(list))
+        Ok(NodeKind::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Kind, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<NodeKind, A::Error> {
         let mut entries = Vec::new();
         while let Some(key) = members.next_key::<Spanned<String>>()? {
-            let at = place(&key);
+            let at = location(&key);
             entries.push(Entry {
                 key: key.value,
                 at,
                 value: members.next_value()?,
             });
         }
-        Ok(Kind::Map(entries))
+        Ok(NodeKind::Map(entries))
     }
 }
 
@@ -335,8 +338,11 @@ mod tests {
 
     #[test]
     fn nothing_is_null_and_a_mistake_has_its_line_and_no_picture() {
-        assert!(matches!(parse("# only words\n").unwrap().kind, Kind::Null));
-        assert!(matches!(parse("").unwrap().kind, Kind::Null));
+        assert!(matches!(
+            parse("# only words\n").unwrap().kind,
+            NodeKind::Null
+        ));
+        assert!(matches!(parse("").unwrap().kind, NodeKind::Null));
         let problem = parse("a: 1\nkey: sk-planted-secret: [\n").err().unwrap();
         assert_eq!(problem.line, 2, "{problem}");
         assert!(!problem.to_string().contains("planted"), "{problem}");

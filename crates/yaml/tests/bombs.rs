@@ -1,9 +1,10 @@
-//! Small documents that unpack to large ones are refused before they take the memory, and mistakes are named in words.
+//! Small documents that expand to large ones are rejected before they use the memory, and errors
+//! are explained.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use pinion_yaml::parse;
 
-/// `levels` lists of `width` aliases each of the one before; the first holds `text`.
+/// Builds `levels` lists of `width` aliases, each of the list before; the first holds `text`.
 fn bomb(text: &str, width: usize, levels: usize) -> String {
     let mut document = format!("l0: &l0 \"{text}\"\n");
     for level in 1..=levels {
@@ -70,8 +71,8 @@ fn mistakes_are_named_in_words() {
         ("a: - b\n", "begin it on a line of its own"),
         ("a: [1, 2\n", "this is not valid YAML"),
         ("a: {b: 1\n", "this is not valid YAML"),
-        ("a: 1\na: 2\n", "\"a\" is there twice; remove one of them"),
-        ("a: *b\n", "an alias names an anchor that is not there"),
+        ("a: 1\na: 2\n", "\"a\" appears twice; remove one of them"),
+        ("a: *b\n", "an alias names an anchor that does not exist"),
         ("a: 1\n---\nb: 2\n", "more than one document"),
         ("a:\n\tb: 1\n", "use spaces"),
         ("? [a]\n: 1\n", "the name of a member must be text"),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pinion_files::Replace;
-use pinion_jsonl::explain_with_place;
+use pinion_jsonl::explain_with_position;
 use serde::{Deserialize, Serialize};
 
 use super::kept::{Kept, to_milliseconds};
@@ -169,7 +169,7 @@ fn read(path: &Path) -> Result<Option<Contents>, Unreadable> {
         }
         Err(error) => return Err(forbidden(&error)),
     };
-    let damaged = |error: serde_json::Error| Unreadable::Damaged(explain_with_place(&error));
+    let damaged = |error: serde_json::Error| Unreadable::Damaged(explain_with_position(&error));
     let head: Head = serde_json::from_slice(&bytes).map_err(damaged)?;
     if head.version > VERSION {
         return Err(forbidden(&"it was written by a newer pinion"));

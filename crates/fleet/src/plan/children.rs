@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use pinion_yaml::{Entry, Kind, Node};
+use pinion_yaml::{Entry, Node, NodeKind};
 
 use super::fields::shown;
 use super::read::Reader;
@@ -36,7 +36,7 @@ impl Reader<'_> {
                 }
             }
             let has = |key: &str| match &item.kind {
-                Kind::Map(members) => members.iter().any(|member| member.key == key),
+                NodeKind::Map(members) => members.iter().any(|member| member.key == key),
                 _ => true,
             };
             if !has("name") {
@@ -134,7 +134,7 @@ impl Reader<'_> {
 
     /// `{ file: … }`, `{ text: … }` or just the text.
     fn prompt(&mut self, node: &Node, names: &[&str]) -> Option<String> {
-        if let Kind::Text(text) = &node.kind {
+        if let NodeKind::Text(text) = &node.kind {
             self.check_names(text, names, None, node.at.line);
             return Some(text.clone());
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pinion_spelling::nearest;
-use pinion_yaml::{Entry, Kind, Node};
+use pinion_yaml::{Entry, Node, NodeKind};
 use serde_json::Number;
 
 use super::Problem;
@@ -61,8 +61,8 @@ impl Fields {
     /// The members of a mapping with keys of the user's own.
     pub fn free_members<'a>(&mut self, node: &'a Node, what: &str) -> &'a [Entry] {
         match &node.kind {
-            Kind::Map(members) => members,
-            Kind::Null => &[],
+            NodeKind::Map(members) => members,
+            NodeKind::Null => &[],
             _ => {
                 self.wrong(node, what, "a mapping");
                 &[]
@@ -72,8 +72,8 @@ impl Fields {
 
     pub fn items<'a>(&mut self, node: &'a Node, what: &str) -> &'a [Node] {
         match &node.kind {
-            Kind::List(items) => items,
-            Kind::Null => &[],
+            NodeKind::List(items) => items,
+            NodeKind::Null => &[],
             _ => {
                 self.wrong(node, what, "a list");
                 &[]
@@ -83,9 +83,9 @@ impl Fields {
 
     pub fn text(&mut self, node: &Node, what: &str) -> Option<String> {
         match &node.kind {
-            Kind::Text(text) => Some(text.clone()),
-            Kind::Number(number) => Some(decimal(number)),
-            Kind::Bool(yes) => Some(yes.to_string()),
+            NodeKind::Text(text) => Some(text.clone()),
+            NodeKind::Number(number) => Some(decimal(number)),
+            NodeKind::Bool(yes) => Some(yes.to_string()),
             _ => {
                 self.wrong(node, what, "text");
                 None
@@ -96,7 +96,7 @@ impl Fields {
     /// A list of texts; one text is a list of one.
     pub fn texts(&mut self, node: &Node, what: &str) -> Vec<String> {
         match &node.kind {
-            Kind::List(items) => items
+            NodeKind::List(items) => items
                 .iter()
                 .filter_map(|item| self.text(item, what))
                 .collect(),
@@ -106,7 +106,7 @@ impl Fields {
 
     pub fn truth(&mut self, node: &Node, what: &str) -> Option<bool> {
         match node.kind {
-            Kind::Bool(yes) => Some(yes),
+            NodeKind::Bool(yes) => Some(yes),
             _ => {
                 self.wrong(node, what, "true or false");
                 None
@@ -116,7 +116,7 @@ impl Fields {
 
     pub fn count(&mut self, node: &Node, what: &str, least: u64) -> Option<u64> {
         let count = match &node.kind {
-            Kind::Number(number) => decimal(number).parse::<u64>().ok(),
+            NodeKind::Number(number) => decimal(number).parse::<u64>().ok(),
             _ => None,
         };
         if count.is_none_or(|count| count < least) {
@@ -132,8 +132,8 @@ impl Fields {
     /// `5m`, `90s`, `1h30m`, `500ms`; a bare number is seconds.
     pub fn time(&mut self, node: &Node, what: &str) -> Option<Duration> {
         let time = match &node.kind {
-            Kind::Number(number) => parse_time(&decimal(number)),
-            Kind::Text(text) => parse_time(text),
+            NodeKind::Number(number) => parse_time(&decimal(number)),
+            NodeKind::Text(text) => parse_time(text),
             _ => None,
         };
         if time.is_none() {
@@ -147,8 +147,8 @@ impl Fields {
 
     pub fn money(&mut self, node: &Node, what: &str) -> Option<Micros> {
         let money = match &node.kind {
-            Kind::Number(number) => Micros::parse(&decimal(number)),
-            Kind::Text(text) => Micros::parse(text),
+            NodeKind::Number(number) => Micros::parse(&decimal(number)),
+            NodeKind::Text(text) => Micros::parse(text),
             _ => None,
         };
         if money.is_none() {
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn numbers_are_read_as_people_write_them() {
         let text = |yaml: &str| match pinion_yaml::parse(yaml).unwrap().kind {
-            Kind::Number(number) => decimal(&number),
+            NodeKind::Number(number) => decimal(&number),
             other => panic!("{other:?}"),
         };
         assert_eq!(text("0.00001"), "0.00001");

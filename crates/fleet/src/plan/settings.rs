@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pinion_yaml::{Entry, Kind, Node};
+use pinion_yaml::{Entry, Node, NodeKind};
 use serde_json::Value;
 
 use super::fields::Fields;
@@ -132,7 +132,7 @@ impl Settings {
                 });
             }
             Err(error) => {
-                let why = pinion_jsonl::explain_with_place(&error);
+                let why = pinion_jsonl::explain_with_position(&error);
                 fields.problem(node.at.line, format!("schema is not JSON: {why}"));
             }
         }
@@ -221,7 +221,7 @@ impl Settings {
 /// One model or several, each with its line.
 pub(super) fn models(node: &Node, fields: &mut Fields) -> Vec<(String, u64)> {
     let nodes: Vec<&Node> = match &node.kind {
-        Kind::List(items) => items.iter().collect(),
+        NodeKind::List(items) => items.iter().collect(),
         _ => vec![node],
     };
     let mut models = Vec::new();

@@ -137,7 +137,7 @@ impl AuthFile {
         let _lock = LockDirectory::take(&self.path, LOCK_LIMIT, LOCK_LIMIT)?;
         let mut entries: Map<String, Value> = match pinion_files::read_text(&self.path, LARGEST) {
             Ok(text) => serde_json::from_str(&cleaned(&text)).map_err(|error| {
-                let why = pinion_jsonl::explain_with_place(&error);
+                let why = pinion_jsonl::explain_with_position(&error);
                 io::Error::other(format!("{}: {why}", self.path.display()))
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),

@@ -132,7 +132,7 @@ impl Script {
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         match values.next() {
             None => Err("it is empty".to_owned()),
-            Some(Err(error)) => Err(pinion_jsonl::explain_with_place(&error)),
+            Some(Err(error)) => Err(pinion_jsonl::explain_with_position(&error)),
             Some(Ok(value)) => Self::from_value(value),
         }
     }

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use pinion_clip::State;
 use pinion_clip::logs::{Level, Origin};
-use pinion_jsonl::{Line, Splitter};
+use pinion_jsonl::{InputLine, Splitter};
 use pinion_status::{Code, Failure};
 use pinion_tools::{Exit, Running};
 use serde::Serialize;
@@ -214,10 +214,10 @@ async fn read(shared: Arc<Shared>, mut pipe: Receiver, out: mpsc::WeakSender<Byt
         };
         splitter.feed(&buffer[..count], |line| lines.push(line));
         if splitter.is_too_long() {
-            lines.push(Line::TooLong { length: LINE });
+            lines.push(InputLine::TooLong { length: LINE });
         }
         for line in lines.drain(..) {
-            let Line::Complete(line) = line else {
+            let InputLine::Complete(line) = line else {
                 let message = format!("it was ended: it printed a line of more than {LINE} bytes");
                 return shared.end(Failure::new(Code::ResourceExhausted, message));
             };
@@ -292,9 +292,9 @@ async fn drain(shared: Arc<Shared>, mut pipe: Receiver) {
     let mut splitter = Splitter::new(pinion_clip::logs::MAX_LINE);
     let mut buffer = vec![0; 16 * 1024];
     let log = &shared.asides.board.log;
-    let keep = |line: Line| match line {
-        Line::Complete(line) => log.stderr(&line),
-        Line::TooLong { length } => {
+    let keep = |line: InputLine| match line {
+        InputLine::Complete(line) => log.stderr(&line),
+        InputLine::TooLong { length } => {
             let message = format!("a line of {length} bytes on stderr was left out");
             log.push(Level::Warn, Origin::Stderr, &message);
         }

@@ -1,7 +1,7 @@
 //! Lines as commands of the early protocol.
 
 use pinion_agent::{Command, Delivery, Prompt};
-use pinion_jsonl::Line;
+use pinion_jsonl::InputLine;
 use serde_json::{Map, Value};
 
 use super::EarlyLine;
@@ -10,7 +10,7 @@ use crate::decode::{Decoded, parse};
 use crate::response::Asked;
 
 /// Reads one line; what early pi did not know is passed over, as it did.
-pub(crate) fn decode(line: &Line) -> Decoded {
+pub(crate) fn decode(line: &InputLine) -> Decoded {
     let mut members = match parse(line) {
         Ok(Value::Object(members)) => members,
         Ok(Value::Null) => return refused("Cannot read properties of null (reading 'type')"),
@@ -69,7 +69,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(line: &str) -> Decoded {
-        decode(&Line::Complete(line.as_bytes().to_vec()))
+        decode(&InputLine::Complete(line.as_bytes().to_vec()))
     }
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_panics(bytes in any::<Vec<u8>>()) {
-            let _ = decode(&Line::Complete(bytes));
+            let _ = decode(&InputLine::Complete(bytes));
         }
     }
 }

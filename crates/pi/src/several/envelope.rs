@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use pinion_jsonl::Line;
+use pinion_jsonl::InputLine;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
@@ -21,10 +21,10 @@ pub(super) struct Envelope {
 
 impl Envelope {
     /// Looks at a line; `None` if it is no object that can be read.
-    pub fn of(line: &Line) -> Option<Self> {
+    pub fn of(line: &InputLine) -> Option<Self> {
         match line {
-            Line::Complete(bytes) => pinion_jsonl::json::from_slice(bytes).ok(),
-            Line::TooLong { .. } => None,
+            InputLine::Complete(bytes) => pinion_jsonl::json::from_slice(bytes).ok(),
+            InputLine::TooLong { .. } => None,
         }
     }
 }
@@ -67,7 +67,7 @@ mod tests {
     use serde_json::json;
 
     fn of(line: &str) -> Option<Envelope> {
-        Envelope::of(&Line::Complete(line.as_bytes().to_vec()))
+        Envelope::of(&InputLine::Complete(line.as_bytes().to_vec()))
     }
 
     #[test]

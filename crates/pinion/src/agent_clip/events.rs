@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use pinion_access::{Principal, Scope, TokenId};
-use pinion_scheduler::{Going, Kind, Mark, When};
+use pinion_scheduler::{InFlight, InFlightGuard, Recurrence, When};
 use pinion_status::{Code, Failure};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -33,7 +33,7 @@ pub(super) struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic_id: Option<String>,
     #[serde(rename = "type")]
-    pub kind: Kind,
+    pub kind: Recurrence,
     /// When, as it was written.
     pub schedule: String,
     /// Empty for that of the machine.
@@ -129,12 +129,12 @@ impl Event {
     /// What is true after the hub was away: a daily time that was missed waits for the next, a single one is still due.
     fn wake(&mut self, now: Timestamp) {
         match (self.status, self.kind) {
-            (Status::Active, Kind::Daily) => {
+            (Status::Active, Recurrence::Daily) => {
                 if let Err(failure) = self.plan(now) {
                     self.last_error = Some(failure.message.to_string());
                 }
             }
-            (Status::Active, Kind::Once) if self.next_run_at.is_none() => {
+            (Status::Active, Recurrence::Once) if self.next_run_at.is_none() => {
                 self.status = Status::Done;
                 self.last_error = Some("the hub ended before the run did".into());
             }
@@ -146,15 +146,17 @@ impl Event {
     fn begin(&mut self, at: Timestamp, now: Timestamp) -> bool {
         self.next_run_at = None;
         match self.kind {
-            Kind::Once if now.duration_since(at) > LATEST => {
+            Recurrence::Once if now.duration_since(at) > LATEST => {
                 self.status = Status::Cancelled;
                 let at = keep::stamp(at);
                 self.last_error = Some(format!("missed: no hub ran at {at} or on the day after"));
                 return false;
             }
-            Kind::Once => {}
+            Recurrence::Once => {}
             // What cannot be read any more is not due again; it was read when it was made.
-            Kind::Daily => self.next_run_at = self.when().ok().and_then(|when| when.next(now)),
+            Recurrence::Daily => {
+                self.next_run_at = self.when().ok().and_then(|when| when.next(now))
+            }
         }
         self.last_run_at = Some(now);
         (self.last_topic_id, self.last_run_id, self.last_error) = (None, None, None);
@@ -164,7 +166,7 @@ impl Event {
     /// Notes how its run ended.
     fn end(&mut self, error: Option<String>) {
         self.last_error = error;
-        let is_over = self.kind == Kind::Once && self.next_run_at.is_none();
+        let is_over = self.kind == Recurrence::Once && self.next_run_at.is_none();
         if is_over && self.status == Status::Active {
             self.status = Status::Done;
         }
@@ -178,7 +180,7 @@ pub(super) struct Events {
     /// As their files have them, in the order they were made.
     events: Mutex<Vec<Event>>,
     /// What goes on, by [`Event::place`].
-    going: Going,
+    going: InFlight,
     /// Told when there is something new to look at.
     woken: Arc<Notify>,
 }
@@ -212,7 +214,7 @@ impl Events {
         let events = Self {
             directory,
             events: Mutex::new(events),
-            going: Going::default(),
+            going: InFlight::default(),
             woken: Arc::default(),
         };
         Ok((events, left_out))
@@ -340,7 +342,7 @@ impl Events {
 struct Taken {
     event: Event,
     /// That it goes on; `None` if it comes too late to run.
-    mark: Option<Mark>,
+    mark: Option<InFlightGuard>,
 }
 
 fn unknown(id: &str) -> Failure {

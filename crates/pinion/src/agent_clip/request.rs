@@ -1,7 +1,7 @@
 //! What may be asked of the agent, in the older and the newer spelling: `topic get {"id":…}`, `/topics/<id> get`.
 
 use pinion_clip::manifest::canonical_command;
-use pinion_jsonl::{explain, explain_with_place};
+use pinion_jsonl::{explain, explain_with_position};
 use pinion_status::{Code, Failure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -223,7 +223,7 @@ fn members(input: &[u8]) -> Result<Map<String, Value>, Failure> {
         Ok(_) => Err(Failure::invalid("the input must be an object")),
         Err(error) => Err(Failure::invalid(format!(
             "the input is not JSON: {}",
-            explain_with_place(&error)
+            explain_with_position(&error)
         ))),
     }
 }
@@ -366,7 +366,7 @@ mod tests {
             (
                 "event create",
                 r#"{"type":"weekly"}"#,
-                "known are once, daily",
+                "use one of once, daily",
             ),
             ("cancel-event", "{}", "id is required"),
         ] {

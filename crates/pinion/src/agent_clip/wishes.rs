@@ -1,7 +1,7 @@
 //! What records are to be, as callers say it. What is not said stays as it is.
 
 use pinion_message::ThinkingLevel;
-use pinion_scheduler::Kind;
+use pinion_scheduler::Recurrence;
 use serde::Deserialize;
 
 use super::events::Status;
@@ -46,7 +46,7 @@ pub(super) struct EventWishes {
     pub agent_id: Option<String>,
     pub topic_id: Option<String>,
     #[serde(rename = "type")]
-    pub kind: Option<Kind>,
+    pub kind: Option<Recurrence>,
     pub schedule: Option<String>,
     pub timezone: Option<String>,
     pub prompt: Option<String>,

@@ -8,7 +8,8 @@ use std::time::SystemTime;
 use pinion_config::{Dirs, Trust, TrustFlag};
 use pinion_llm::{Registry as Models, RegistryOptions};
 use pinion_profiles::{
-    Asked, Chosen, Profile, ProfileError, Registry, Resolved, Unnamed, engine, resolve, to_yaml,
+    Chosen, Profile, ProfileError, ProfileRequest, Registry, Resolved, Unnamed, engine, resolve,
+    to_yaml,
 };
 use serde_json::{Map, Value, json};
 
@@ -65,7 +66,7 @@ pub(super) const GROUP: Group = Group {
 
 struct Wanted {
     name: Option<String>,
-    asked: Asked,
+    asked: ProfileRequest,
     trust: TrustFlag,
     json: bool,
 }
@@ -79,11 +80,11 @@ impl Wanted {
             .collect();
         Ok(Self {
             name: name.map(str::to_owned),
-            asked: Asked {
+            asked: ProfileRequest {
                 profile: text("--profile"),
                 config_file: text("--config-file").map(PathBuf::from),
                 registries: Some(registries).filter(|sources| !sources.is_empty()),
-                ..Asked::default()
+                ..ProfileRequest::default()
             },
             trust: super::trust_flag(line)?,
             json: line.has("--json"),
@@ -229,7 +230,7 @@ fn table(rows: &[Value]) -> String {
 
 /// One profile with all it stacks on; without a name, the settings a run here would have.
 fn show(wanted: &Wanted) -> Result<ExitCode, Failure> {
-    let asked = Asked {
+    let asked = ProfileRequest {
         profile: wanted.name.clone().or(wanted.asked.profile.clone()),
         ..wanted.asked.clone()
     };

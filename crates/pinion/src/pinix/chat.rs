@@ -94,10 +94,10 @@ impl Chat {
                 _ = tokio::signal::ctrl_c() => return Err(Failure::interrupted()),
             };
             let message = match input {
-                Some(Input::Line(pinion_jsonl::Line::Complete(line))) => {
+                Some(Input::Line(pinion_jsonl::InputLine::Complete(line))) => {
                     String::from_utf8_lossy(&line).trim().to_owned()
                 }
-                Some(Input::Line(pinion_jsonl::Line::TooLong { length })) => {
+                Some(Input::Line(pinion_jsonl::InputLine::TooLong { length })) => {
                     let words = format!("Error: a message of {length} bytes is too long.");
                     return Err(Failure::failed(words));
                 }

@@ -13,7 +13,7 @@ use pinion_history::{StoreChoice, TimelineStore, Turn, TurnStore, open_timeline,
 use pinion_llm::{Providers, Registry, RegistryOptions};
 use pinion_message::{Block, Mask};
 use pinion_pinocchio::{Seed, Text, seed_turn, with_prompt};
-use pinion_profiles::{Asked, Factories, Notice, Resolved, Surroundings, Unnamed};
+use pinion_profiles::{Factories, HostContext, Notice, ProfileRequest, Resolved, Unnamed};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -244,11 +244,11 @@ impl Place {
         }
     }
 
-    fn look<T>(&self, look: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+    fn look<T>(&self, look: impl FnOnce(&HostContext<'_>) -> T) -> T {
         surroundings::with(&self.dirs, &self.trust, TrustFlag::Unset, look)
     }
 
-    fn resolve(&self, asked: &Asked) -> Result<Resolved, Failure> {
+    fn resolve(&self, asked: &ProfileRequest) -> Result<Resolved, Failure> {
         self.look(|surroundings| pinion_profiles::resolve(surroundings, asked))
             .map_err(|error| Failure::failed(format!("Error: {error}")))
     }
@@ -274,7 +274,7 @@ fn file_name(command: &Command) -> String {
 }
 
 /// What was asked for on the command line.
-fn asked(command: &Command, values: &BuiltInValues) -> Asked {
+fn asked(command: &Command, values: &BuiltInValues) -> ProfileRequest {
     let text = |name: &str| {
         let given = values.source(name) == Some(Source::CommandLine);
         values.optional(name).filter(|_| given).map(str::to_owned)
@@ -290,7 +290,7 @@ fn asked(command: &Command, values: &BuiltInValues) -> Asked {
         }
     }
     let registries = values.list("profile-registries");
-    Asked {
+    ProfileRequest {
         profile: text("profile"),
         registries: (values.source("profile-registries") == Some(Source::CommandLine))
             .then_some(registries),

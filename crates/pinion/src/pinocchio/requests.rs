@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use pinion_jsonl::{Input, Line, Queue};
+use pinion_jsonl::{Input, InputLine, Queue};
 use pinion_pinocchio::{
     Activity, Address, Binding, Closing, Code, Control, DoneStatus, LINE_TOO_LONG, Out, Refusal,
     Request, RequestKind, RunEnd, Terminal, decode,
@@ -81,8 +81,8 @@ impl<'a> Requests<'a> {
                     self.catch_up()
                 }
                 line = lines.recv(), if listens => match line {
-                    Some(Input::Line(Line::Complete(line))) => self.line(&line),
-                    Some(Input::Line(Line::TooLong { .. })) => {
+                    Some(Input::Line(InputLine::Complete(line))) => self.line(&line),
+                    Some(Input::Line(InputLine::TooLong { .. })) => {
                         return self.cut_off(&mut interrupted).await;
                     }
                     Some(Input::End) | None => return self.drain(&mut interrupted).await,

@@ -176,7 +176,7 @@ fn what_is_no_event_is_refused_in_words() {
     let daily = |schedule: &str| json!({"type": "daily", "schedule": schedule, "prompt": "x"});
     for (input, words) in [
         (json!({}), "type is required: once or daily"),
-        (json!({"type": "weekly"}), "known are once, daily"),
+        (json!({"type": "weekly"}), "use one of once, daily"),
         (json!({"type": "once"}), "schedule is required"),
         (
             json!({"type": "daily", "schedule": "08:30"}),
@@ -195,7 +195,7 @@ fn what_is_no_event_is_refused_in_words() {
         (once("2020-01-31T09:00:00Z", "x"), "has passed"),
         (
             with(daily("08:30"), "timezone", &json!("Mars/Base")),
-            "timezone is \"Mars/Base\"",
+            "unknown timezone \"Mars/Base\"",
         ),
         (with(daily("08:30"), "topic_id", &json!("../x")), "is no id"),
     ] {

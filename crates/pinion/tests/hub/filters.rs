@@ -64,7 +64,7 @@ fn a_wrong_filter_is_refused_before_the_call() {
     let home = Home::new();
     let hub = home.serve_probe();
     for (filter, words) in [
-        (".a | nothing", "there is no function nothing/0"),
+        (".a | nothing", "unknown function nothing/0"),
         ("(.a", "closing parenthesis is missing"),
         ("", "missing at its end"),
     ] {

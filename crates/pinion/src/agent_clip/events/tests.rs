@@ -1,15 +1,15 @@
 use super::*;
 
 /// An event that is due at `next`, made at `number`.
-fn event(number: u32, kind: Kind, next: &str) -> Event {
+fn event(number: u32, kind: Recurrence, next: &str) -> Event {
     Event {
         id: format!("event-{number}"),
         agent_id: "default".into(),
         topic_id: None,
         kind,
         schedule: match kind {
-            Kind::Once => next.into(),
-            Kind::Daily => "09:00".into(),
+            Recurrence::Once => next.into(),
+            Recurrence::Daily => "09:00".into(),
         },
         timezone: "UTC".into(),
         prompt: "Hello".into(),
@@ -40,8 +40,8 @@ const NINE: &str = "2026-03-01T09:00:00Z";
 fn events_are_taken_at_their_time_and_not_before() {
     let place = tempfile::tempdir().unwrap();
     let (events, _) = Events::open(place.path()).unwrap();
-    events.add(event(1, Kind::Once, NINE)).unwrap();
-    events.add(event(2, Kind::Daily, NINE)).unwrap();
+    events.add(event(1, Recurrence::Once, NINE)).unwrap();
+    events.add(event(2, Recurrence::Daily, NINE)).unwrap();
     let (taken, next) = events.take_due(time("2026-03-01T08:59:59Z"));
     assert!(taken.is_empty());
     assert_eq!(next, Some(time(NINE)));
@@ -70,7 +70,7 @@ fn events_of_one_topic_run_one_after_the_other() {
     let place = tempfile::tempdir().unwrap();
     let (events, _) = Events::open(place.path()).unwrap();
     for (number, at) in [(1, "2026-03-01T09:00:01Z"), (2, NINE)] {
-        let mut event = event(number, Kind::Once, at);
+        let mut event = event(number, Recurrence::Once, at);
         event.topic_id = Some("topic".into());
         events.add(event).unwrap();
     }
@@ -89,7 +89,7 @@ fn only_so_many_run_at_a_time_and_none_is_forgotten() {
     let (events, _) = Events::open(place.path()).unwrap();
     let many = u32::try_from(MOST_BY_THE_CLOCK).unwrap() + 2;
     for number in 0..many {
-        events.add(event(number, Kind::Once, NINE)).unwrap();
+        events.add(event(number, Recurrence::Once, NINE)).unwrap();
     }
     let (first, _) = events.take_due(time(NINE));
     assert_eq!(first.len(), MOST_BY_THE_CLOCK);
@@ -101,9 +101,9 @@ fn only_so_many_run_at_a_time_and_none_is_forgotten() {
 fn a_single_time_that_was_missed_is_made_up_for_within_a_day() {
     let place = tempfile::tempdir().unwrap();
     let (events, _) = Events::open(place.path()).unwrap();
-    events.add(event(1, Kind::Once, NINE)).unwrap();
+    events.add(event(1, Recurrence::Once, NINE)).unwrap();
     events
-        .add(event(2, Kind::Once, "2026-03-01T10:00:00Z"))
+        .add(event(2, Recurrence::Once, "2026-03-01T10:00:00Z"))
         .unwrap();
     let (taken, _) = events.take_due(time("2026-03-02T09:30:00Z"));
     let runs: Vec<bool> = taken.iter().map(|taken| taken.mark.is_some()).collect();
@@ -119,14 +119,14 @@ fn after_a_restart_daily_times_wait_and_what_was_cut_short_is_not_begun_again() 
     let now = Timestamp::now();
     {
         let (events, _) = Events::open(place.path()).unwrap();
-        events.add(event(1, Kind::Daily, NINE)).unwrap();
-        let mut cut_short = event(2, Kind::Once, NINE);
+        events.add(event(1, Recurrence::Daily, NINE)).unwrap();
+        let mut cut_short = event(2, Recurrence::Once, NINE);
         cut_short.next_run_at = None;
         events.add(cut_short).unwrap();
-        let mut paused = event(3, Kind::Daily, NINE);
+        let mut paused = event(3, Recurrence::Daily, NINE);
         (paused.status, paused.next_run_at) = (Status::Paused, None);
         events.add(paused).unwrap();
-        events.add(event(4, Kind::Once, NINE)).unwrap();
+        events.add(event(4, Recurrence::Once, NINE)).unwrap();
     }
     std::fs::write(place.path().join("events/broken.json"), "{").unwrap();
     let (events, left_out) = Events::open(place.path()).unwrap();
@@ -157,7 +157,7 @@ fn an_event_runs_in_the_name_of_who_made_it() {
             owner: Some(scope.clone()),
         },
     ] {
-        let mut event = event(1, Kind::Once, NINE);
+        let mut event = event(1, Recurrence::Once, NINE);
         event.owner = caller.to_string();
         event.scope = match &caller {
             Principal::Clip { owner, .. } => owner.clone(),
@@ -173,7 +173,7 @@ fn events_go_with_what_they_belong_to_and_old_ones_give_way() {
     let place = tempfile::tempdir().unwrap();
     let (events, _) = Events::open(place.path()).unwrap();
     for number in 0..3 {
-        let mut event = event(number, Kind::Once, NINE);
+        let mut event = event(number, Recurrence::Once, NINE);
         event.topic_id = Some(format!("topic-{number}"));
         events.add(event).unwrap();
     }
@@ -188,10 +188,10 @@ fn events_go_with_what_they_belong_to_and_old_ones_give_way() {
 
     let over = |event: &mut Event| event.status = Status::Done;
     events.note("event-2", over).unwrap();
-    let filler = (3..).map(|number| event(number, Kind::Once, NINE));
+    let filler = (3..).map(|number| event(number, Recurrence::Once, NINE));
     events.events().extend(filler.take(MOST - 2));
-    events.add(event(5000, Kind::Once, NINE)).unwrap();
+    events.add(event(5000, Recurrence::Once, NINE)).unwrap();
     assert!(events.get(&Principal::Super, "event-2").is_err());
-    let full = events.add(event(5001, Kind::Once, NINE)).unwrap_err();
+    let full = events.add(event(5001, Recurrence::Once, NINE)).unwrap_err();
     assert_eq!(full.code, Code::ResourceExhausted);
 }
