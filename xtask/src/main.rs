@@ -1,4 +1,4 @@
-//! Project tasks: `cargo xtask test | interop | bench | dist`. Each task is one file; this one only reads the
+//! Project tasks: `cargo xtask test | style | interop | bench | dist`. Each task is one file; this one only reads the
 //! command line. Next to no dependencies, so that the tasks themselves are built in seconds.
 
 mod bench;
@@ -6,6 +6,7 @@ mod dist;
 mod lockfile;
 mod runner;
 mod shell;
+mod style;
 mod test;
 mod tiers;
 
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test [--all] [FILTER…]   format, lints, dependencies, all tests; with filters only those tests
                                      --all: also every tier, installing what it needs; nothing is skipped
+cargo xtask style [PATH…]            the wording rules of STYLE.md; with paths the whole list for those files
 cargo xtask interop                  only the tests with other programs: the reference agent and its clients (needs node
                                      and npm), another implementation of protobuf (needs python3)
 cargo xtask bench [NAME…]            speed and memory of the release, side by side with the reference agent
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
             let tiers = ["interop", "Pinocchio frames", "hub messages", "MCP"];
             tiers.into_iter().try_for_each(tiers::run_one)
         }
+        Some((&"style", rest)) => style::run(rest),
         Some((&"bench", rest)) => bench::run(rest),
         Some((&"dist", [])) => dist::run(),
         Some((&("help" | "--help" | "-h"), _)) => {

@@ -6,6 +6,7 @@ use std::env;
 use crate::lockfile;
 use crate::runner;
 use crate::shell::{self, Outcome, present, run_command};
+use crate::style;
 use crate::tiers::{self, Effort};
 
 /// Checks everything, or with filters runs only the tests they name.
@@ -32,6 +33,7 @@ pub fn run(args: &[&str]) -> Outcome {
 fn check(effort: Effort) -> Outcome {
     shell::run(&["cargo", "fmt", "--all", "--check"])?;
     lockfile::check()?;
+    style::run(&[])?;
     if present("cargo-deny") {
         shell::run(&["cargo", "deny", "check", "licenses", "bans", "sources"])?;
     }

@@ -4,6 +4,8 @@
 //! log before it tells anyone. It never names a protocol: fronts turn lines into [`Command`]s and
 //! [`Event`]s into lines.
 
+#![warn(missing_docs)]
+
 mod bash;
 mod calls;
 mod command;

@@ -37,6 +37,8 @@
 //! # });
 //! ```
 
+#![warn(missing_docs)]
+
 mod arriving;
 mod body;
 mod call;

@@ -14,11 +14,6 @@
 //!
 //! The functions block, so asynchronous code calls them on a blocking thread. Nothing here starts a thread.
 
-#![allow(
-    missing_docs,
-    reason = "the names of file types and fields say what they are"
-)]
-
 mod lock;
 mod open;
 mod place;

@@ -2,6 +2,8 @@
 //!
 //! This is the only crate with a shell. It knows nothing of sessions, models or protocols.
 
+#![warn(missing_docs)]
+
 mod arguments;
 mod bash;
 mod blocking;
