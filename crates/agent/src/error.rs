@@ -39,6 +39,8 @@ pub enum EngineError {
     Bash(String),
     #[error("{0}")]
     Export(String),
+    #[error("The session was not changed: {0}")]
+    NotReplaced(String),
     #[error("The prompt was aborted before it began.")]
     AbortedEarly,
     #[error("Entry not found: {0}")]
@@ -71,6 +73,7 @@ impl EngineError {
             Self::Compaction(_) => "compaction_failed",
             Self::Bash(_) => "bash_failed",
             Self::Export(_) => "export_failed",
+            Self::NotReplaced(_) => "session_not_changed",
             Self::AbortedEarly => "aborted",
             Self::EntryNotFound(_) => "entry_not_found",
             Self::CommandQueued(_) => "command_queued",

@@ -68,6 +68,10 @@ impl Outlet {
         let (line, end) = match hooks {
             None => (None, None),
             Some(hooks) => {
+                #[allow(
+                    clippy::disallowed_methods,
+                    reason = "the run waits for room before progress and drains the line between turns"
+                )]
                 let (sender, end) = unbounded_channel();
                 let length = watch::Sender::new(0);
                 let line = Line {

@@ -17,8 +17,10 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use pinion_message::{Model, ThinkingLevel};
+use pinion_tools::run_blocking;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::admission::{Admitted, Arrival, Start};
@@ -32,6 +34,8 @@ use crate::{Answer, Command, Config, Delivery, Desk, EngineError, Navigation, Re
 
 /// How long what goes on may take to end when the session is stopped for good.
 const STOP_GRACE: Duration = Duration::from_millis(600);
+/// Time for the last flush of the session file to its disk. Its entries were written before; only power loss could take them.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many commands may wait in the inbox.
 const INBOX: usize = 256;
 
@@ -88,6 +92,7 @@ impl Session {
             waiting: VecDeque::new(),
             aborts: Vec::new(),
             idle: Vec::new(),
+            hold_until: None,
         };
         let over = over.drop_guard();
         let task = tokio::spawn(async move {
@@ -133,6 +138,8 @@ struct Actor {
     aborts: Vec<Reply>,
     /// Who waits until nothing goes on.
     idle: Vec<Reply>,
+    /// Further commands wait until then, or until the change of session is over.
+    hold_until: Option<Instant>,
 }
 
 struct Work {
@@ -163,7 +170,10 @@ impl Actor {
                 }
                 // What does not end is dropped; its commands are answered by that.
                 () = &mut overdue => break,
-                command = commands.recv(), if open => match command {
+                () = sleep_until(self.hold_until), if self.hold_until.is_some() => {
+                    self.hold_until = None;
+                }
+                command = commands.recv(), if open && self.hold_until.is_none() => match command {
                     Some((command, reply)) => self.handle(command, reply),
                     None => open = false,
                 },
@@ -178,8 +188,11 @@ impl Actor {
             self.core
                 .close_broken_run("the run did not end in time and was dropped");
         }
-        // What is not saved by now is told by the store's own error at the next start.
-        let _ = self.core.state().store.flush_and_sync();
+        // The next start reports entries that are not saved by now.
+        let core = Arc::clone(&self.core);
+        let never = CancellationToken::new();
+        let flushing = run_blocking(&never, move || core.state().store.flush_and_sync());
+        let _ = tokio::time::timeout(FLUSH_TIMEOUT, flushing).await;
     }
 
     /// Ends when a session that was stopped has had its time.
@@ -197,6 +210,7 @@ impl Actor {
 
     fn work_is_over(&mut self) {
         self.work = None;
+        self.hold_until = None;
         self.core.set_phase(Phase::Idle);
         for reply in self.aborts.drain(..) {
             reply.done();
@@ -453,6 +467,14 @@ impl Actor {
         self.beside.push(Box::pin(async move {
             core.run_bash(command, cancel, reply).await;
         }));
+    }
+}
+
+/// Waits for `moment`; without one it never ends.
+async fn sleep_until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

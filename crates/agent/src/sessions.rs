@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pinion_session::{
-    Entry, NewEntry, NewSession, Notice, Opened, Role, SessionError, Store, export,
+    Entry, NewEntry, NewSession, Notice, Opened, Role, SessionError, Store, Unsaved, export,
 };
-use pinion_tools::{in_node_words, run_blocking};
+use pinion_tools::{NoResult, in_node_words, run_blocking};
 use tokio_util::sync::CancellationToken;
 
 use crate::core::Core;
 use crate::{Answer, Command, EngineError, Event, ForkPosition, Replacement};
 
-/// Time limit of an export; a mount that does not answer would block it for ever.
-const EXPORT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time limit of an export and of opening or writing another session. A mount that does not answer would block them without
+/// end.
+const FILE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The session that takes the place of the current one.
 pub(crate) enum Next {
@@ -92,35 +93,53 @@ impl Core {
         }
     }
 
-    /// Finds or makes the session that `command` asks for; nothing has changed yet.
-    pub fn next_session(&self, command: Command) -> Result<Next, EngineError> {
-        let state = self.state();
-        Ok(match command {
-            Command::NewSession { parent, .. } => Next::New(Store::create(NewSession {
-                cwd: (*self.cwd).clone(),
-                directory: state.session_directory.clone(),
-                id: None,
-                parent_session: parent,
-            })?),
+    /// Opens or makes the session that `command` asks for. The current session does not change.
+    ///
+    /// Files are opened and written on another thread; `cancel` ends the wait for it.
+    pub async fn next_session(
+        &self,
+        command: Command,
+        cancel: &CancellationToken,
+    ) -> Result<Next, EngineError> {
+        let cwd = Arc::clone(&self.cwd);
+        match command {
+            Command::NewSession { parent, .. } => {
+                let session = NewSession {
+                    cwd: (*cwd).clone(),
+                    directory: self.state().session_directory.clone(),
+                    id: None,
+                    parent_session: parent,
+                };
+                let created = file_work(cancel, move || Store::create(session)).await?;
+                Ok(Next::New(created?))
+            }
             Command::SwitchSession { path, .. } => {
-                let path = self.cwd.join(path);
-                if state.store.file() == Some(&*path) {
-                    Next::Same(path)
-                } else {
-                    Next::Opened(Store::open(&path, &self.cwd)?)
+                let path = cwd.join(path);
+                if self.state().store.file() == Some(&*path) {
+                    let same = path.clone();
+                    file_work(cancel, move || Store::probe(&same)).await?;
+                    return Ok(Next::Same(path));
                 }
+                let opened = file_work(cancel, move || Store::open(&path, &cwd)).await?;
+                Ok(Next::Opened(opened?))
             }
             Command::Fork {
                 entry_id,
                 position: ForkPosition::Before,
                 ..
             } => {
-                let (store, text) = state.store.fork_before(&entry_id)?;
-                Next::Forked(store, text)
+                let (unsaved, text) = self.state().store.fork_before(&entry_id)?;
+                Ok(Next::Forked(save(unsaved, cancel).await?, text))
             }
-            Command::Fork { entry_id, .. } => Next::Cloned(state.store.fork_at(&entry_id)?),
-            _ => Next::Cloned(state.store.clone_to_leaf()?),
-        })
+            Command::Fork { entry_id, .. } => {
+                let unsaved = self.state().store.fork_at(&entry_id)?;
+                Ok(Next::Cloned(save(unsaved, cancel).await?))
+            }
+            _ => {
+                let unsaved = self.state().store.clone_to_leaf()?;
+                Ok(Next::Cloned(save(unsaved, cancel).await?))
+            }
+        }
     }
 
     /// Goes on with `next`.
@@ -251,22 +270,15 @@ impl Core {
         cancel: &CancellationToken,
     ) -> Result<Answer, EngineError> {
         let directory = Arc::clone(&self.cwd);
-        let writing = run_blocking(cancel, move || export.write(&directory));
-        let written = tokio::time::timeout(EXPORT_TIMEOUT, writing).await;
-        let written = match written {
-            Ok(written) => written.map_err(|reason| EngineError::Export(reason.to_string()))?,
-            Err(_) => {
-                let seconds = EXPORT_TIMEOUT.as_secs();
-                let reason = format!("the file system did not answer within {seconds} s");
-                return Err(EngineError::Export(reason));
-            }
-        };
-        let written = written.map_err(|error| match error {
-            SessionError::Io { source, path, .. } => {
-                EngineError::Export(in_node_words(&source, "open", &path))
-            }
-            other => other.into(),
-        })?;
+        let written = in_time(cancel, move || export.write(&directory)).await;
+        let written = written
+            .map_err(EngineError::Export)?
+            .map_err(|error| match error {
+                SessionError::Io { source, path, .. } => {
+                    EngineError::Export(in_node_words(&source, "open", &path))
+                }
+                other => other.into(),
+            })?;
         Ok(Answer::Exported(written.display().to_string()))
     }
 
@@ -296,6 +308,39 @@ impl Core {
                 during: "open".into(),
                 error: notice.message,
             });
+        }
+    }
+}
+
+/// Writes the file of a session that was made from the current one. A cancelled call writes nothing if it has not begun to.
+async fn save(unsaved: Unsaved, cancel: &CancellationToken) -> Result<Store, EngineError> {
+    let cancelled = cancel.clone();
+    let saving = move || (!cancelled.is_cancelled()).then(|| unsaved.save());
+    match file_work(cancel, saving).await? {
+        Some(saved) => Ok(saved?),
+        None => Err(EngineError::NotReplaced(NoResult::Cancelled.to_string())),
+    }
+}
+
+/// Runs file work of a change of session on another thread.
+async fn file_work<T: Send + 'static>(
+    cancel: &CancellationToken,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, EngineError> {
+    let done = in_time(cancel, work).await;
+    done.map_err(EngineError::NotReplaced)
+}
+
+/// Runs `work` on another thread for at most [`FILE_TIMEOUT`]. The error is a sentence for people.
+async fn in_time<T: Send + 'static>(
+    cancel: &CancellationToken,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, String> {
+    match tokio::time::timeout(FILE_TIMEOUT, run_blocking(cancel, work)).await {
+        Ok(done) => done.map_err(|reason| reason.to_string()),
+        Err(_) => {
+            let seconds = FILE_TIMEOUT.as_secs();
+            Err(format!("the file system did not answer within {seconds} s"))
         }
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct DurableFile {
     pub(crate) file: Arc<File>,
     /// Something was written since the last sync.
     dirty: AtomicBool,
+    /// A sync without delay was requested since the last sync.
+    urgent: AtomicBool,
     /// The directory still has to be synced, because the file is new in it.
     new_in: Mutex<Option<PathBuf>>,
     /// The last sync failed; told once.
@@ -40,6 +42,7 @@ impl DurableFile {
         Arc::new(Self {
             file: Arc::new(file),
             dirty: AtomicBool::new(false),
+            urgent: AtomicBool::new(false),
             new_in: Mutex::new(new_in),
             failure: Mutex::new(None),
         })
@@ -54,7 +57,7 @@ impl DurableFile {
 
     /// Asks for a sync now, without waiting for it.
     pub(crate) fn sync_soon(self: &Arc<Self>) {
-        if self.dirty.load(Ordering::Acquire) {
+        if self.dirty.load(Ordering::Acquire) && !self.urgent.swap(true, Ordering::AcqRel) {
             send(Job::Now(Arc::clone(self)));
         }
     }
@@ -83,6 +86,7 @@ impl DurableFile {
     }
 
     fn sync_if_dirty(&self) {
+        self.urgent.store(false, Ordering::Release);
         if self.dirty.load(Ordering::Acquire)
             && let Err(error) = self.sync_and_wait()
         {
@@ -93,6 +97,10 @@ impl DurableFile {
 
 fn send(job: Job) {
     let thread = THREAD.get_or_init(|| {
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "between two syncs a file sends one job of each kind, so the open files limit the jobs"
+        )]
         let (sender, receiver) = mpsc::channel();
         let thread = std::thread::Builder::new().name("session-sync".to_owned());
         thread.spawn(move || run(&receiver)).ok().map(|_| sender)

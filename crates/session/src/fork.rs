@@ -18,9 +18,24 @@ use crate::store::{Place, user_text};
 use crate::tree::Tree;
 use crate::{Header, NewSession, Opened, SessionError, Store, json};
 
+/// A session made from another one, complete in memory. [`Unsaved::save`] writes its file.
+///
+/// Making it needs the other session; writing it does not, so a caller can write it on another thread.
+#[derive(Debug)]
+pub struct Unsaved(Store);
+
+impl Unsaved {
+    /// Writes the file, if sessions made from the other one have files. Blocks.
+    pub fn save(self) -> Result<Store, SessionError> {
+        let mut store = self.0;
+        store.write_now()?;
+        Ok(store)
+    }
+}
+
 impl Store {
     /// A new session with everything before a user message, and the text of that message.
-    pub fn fork_before(&self, entry_id: &str) -> Result<(Self, String), SessionError> {
+    pub fn fork_before(&self, entry_id: &str) -> Result<(Unsaved, String), SessionError> {
         let entry = self
             .tree
             .get(entry_id)
@@ -35,13 +50,13 @@ impl Store {
     }
 
     /// A new session with everything up to and including the current leaf.
-    pub fn clone_to_leaf(&self) -> Result<Self, SessionError> {
+    pub fn clone_to_leaf(&self) -> Result<Unsaved, SessionError> {
         let leaf = self.leaf.as_deref().ok_or(SessionError::NothingToClone)?;
         self.branch(&self.tree.path_to(leaf))
     }
 
     /// A new session with everything up to and including an entry.
-    pub fn fork_at(&self, entry_id: &str) -> Result<Self, SessionError> {
+    pub fn fork_at(&self, entry_id: &str) -> Result<Unsaved, SessionError> {
         self.tree.get(entry_id).ok_or(SessionError::InvalidFork)?;
         self.branch(&self.tree.path_to(entry_id))
     }
@@ -68,7 +83,7 @@ impl Store {
         })
     }
 
-    fn branch(&self, path: &[&Entry]) -> Result<Self, SessionError> {
+    fn branch(&self, path: &[&Entry]) -> Result<Unsaved, SessionError> {
         let parent_session = self.file().map(|file| file.to_string_lossy().into_owned());
         let header = Header::now(None, &self.cwd, parent_session);
         let place = match (&self.place, &self.directory) {
@@ -77,15 +92,9 @@ impl Store {
         };
         let mut tree = without_labels(path).map_err(|source| self.unreadable(source))?;
         self.copy_labels(&mut tree)?;
-        let mut store = Self::around(
-            header,
-            self.cwd.clone(),
-            tree,
-            place,
-            self.directory.clone(),
-        );
-        store.write_now()?;
-        Ok(store)
+        let directory = self.directory.clone();
+        let store = Self::around(header, self.cwd.clone(), tree, place, directory);
+        Ok(Unsaved(store))
     }
 
     fn copy_labels(&self, tree: &mut Tree) -> Result<(), SessionError> {

@@ -61,6 +61,7 @@ pub use durability::INTERVAL;
 pub use edits::Edits;
 pub use entry::{CompactionEntry, Entry, EntryId, EntryKind, Role};
 pub use error::{Notice, SessionError};
+pub use fork::Unsaved;
 pub use header::{Header, VERSION};
 pub use list::{SessionInfo, all_text, list};
 pub use locate::{Found, find, find_id, most_recent, project_directory};

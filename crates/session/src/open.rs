@@ -12,7 +12,7 @@
 //! | a version that is not understood or does not fit the entries | reported; the file is used as it is |
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -100,6 +100,14 @@ impl Store {
         let cwd = cwd_of(&header, fallback_cwd);
         let store = Self::around(header, cwd, tree, place, parent_of(path));
         Ok(Opened { store, notices })
+    }
+
+    /// Reads the first byte of a file. A mount that does not answer then blocks the caller's thread, not the one that calls
+    /// [`Store::reload`] afterwards. Failures are reported by that call.
+    pub fn probe(path: &Path) {
+        if let Ok(mut file) = pinion_files::open(path) {
+            let _ = file.read(&mut [0; 1]);
+        }
     }
 
     /// Reads the session's file again without letting go of it, as if it were opened anew.

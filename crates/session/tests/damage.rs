@@ -191,7 +191,7 @@ fn damage_in_the_middle_keeps_the_rest_of_the_conversation() {
         "the damaged bytes stay"
     );
     // What cannot be read is not copied either, and the copy is whole.
-    let copy = opened.store.clone_to_leaf().unwrap();
+    let copy = opened.store.clone_to_leaf().unwrap().save().unwrap();
     let copy_path = copy.file().unwrap().to_owned();
     drop(copy);
     let reopened = open(&copy_path);

@@ -99,7 +99,7 @@ fn a_second_process_is_told_who_has_the_session_and_may_read_or_fork() {
         reader.append(user("no")).unwrap_err().code(),
         "session_read_only"
     );
-    let mut fork = reader.clone_to_leaf().unwrap();
+    let mut fork = reader.clone_to_leaf().unwrap().save().unwrap();
     fork.append(user("yes")).unwrap();
 
     holder.kill().unwrap();

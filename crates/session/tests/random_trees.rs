@@ -223,6 +223,7 @@ proptest! {
         run(&mut store, &steps);
         for (id, text) in store.user_messages() {
             let (fork, forked_text) = store.fork_before(&id).unwrap();
+            let fork = fork.save().unwrap();
             prop_assert_eq!(forked_text, text);
             let parent = store.entry(&id).unwrap().parent_id().map(|id| id.to_string());
             let origin = naive(&as_lines(&store), parent.as_deref());

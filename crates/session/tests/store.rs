@@ -68,6 +68,7 @@ fn a_session_in_memory_has_no_file_and_works() {
     store.append(answer("first")).unwrap();
     assert_eq!((store.file(), store.pending()), (None, 0));
     let (fork, text) = store.fork_before(&first).unwrap();
+    let fork = fork.save().unwrap();
     assert_eq!(
         (
             text.as_str(),
@@ -260,6 +261,7 @@ fn a_fork_keeps_ids_and_names_its_origin() {
         .map(|entry| entry.id().to_string())
         .collect();
     let (fork, text) = store.fork_before(&ids[2]).unwrap();
+    let fork = fork.save().unwrap();
     assert_eq!(text, "two");
     assert_eq!(texts(&fork), ["one", "first"]);
     let written = lines(fork.file().unwrap());
@@ -274,7 +276,8 @@ fn a_fork_keeps_ids_and_names_its_origin() {
     );
 
     // Before the first question there is no answer, so nothing is written yet.
-    let (mut empty, text) = store.fork_before(&ids[0]).unwrap();
+    let (empty, text) = store.fork_before(&ids[0]).unwrap();
+    let mut empty = empty.save().unwrap();
     assert_eq!((text.as_str(), texts(&empty).len()), ("one", 0));
     let path = empty.file().unwrap().to_owned();
     assert!(!path.exists());
@@ -292,7 +295,7 @@ fn a_fork_keeps_ids_and_names_its_origin() {
 fn a_clone_holds_everything_up_to_the_leaf() {
     let home = tempfile::tempdir().unwrap();
     let mut store = two_turns(home.path());
-    let clone = store.clone_to_leaf().unwrap();
+    let clone = store.clone_to_leaf().unwrap().save().unwrap();
     assert_eq!(texts(&clone), texts(&store));
     assert_eq!(lines(clone.file().unwrap()).len(), 5);
     store.set_leaf(None).unwrap();
@@ -327,6 +330,7 @@ fn labels_are_made_again_in_a_fork_and_do_not_cut_the_conversation() {
     assert_eq!(unknown.to_string(), "Entry nope not found");
 
     let (fork, _) = store.fork_before(&later).unwrap();
+    let fork = fork.save().unwrap();
     assert_eq!(texts(&fork), ["one", "first", "two", "second"]);
     assert_eq!(fork.labels().len(), 1);
     assert_eq!(fork.label(&first), Some("start"));
@@ -383,7 +387,7 @@ fn unknown_entries_and_members_survive_copying() {
     assert_eq!(notices, []);
     let context = store.context();
     assert_eq!((context.messages.len(), context.unreadable.len()), (2, 1));
-    let fork = store.clone_to_leaf().unwrap();
+    let fork = store.clone_to_leaf().unwrap().save().unwrap();
     let copied = std::fs::read_to_string(fork.file().unwrap()).unwrap();
     let tail: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(copied.lines().skip(1).collect::<Vec<_>>(), tail);

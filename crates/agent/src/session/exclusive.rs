@@ -3,8 +3,10 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Actor, Waiting, Work};
@@ -12,6 +14,10 @@ use crate::core::Core;
 use crate::hooks::{Hooks, Origin};
 use crate::state::Phase;
 use crate::{Answer, Command, CompactionReason, EngineError, Event, Navigation, Reply};
+
+/// How long further commands wait for a change of session, so that commands sent after it apply to the new session. Only
+/// a file system that does not answer takes longer; commands are then served for the current session.
+const REPLACE_HOLD: Duration = Duration::from_secs(1);
 
 impl Actor {
     /// Stops what is going on and does `what` once it has settled.
@@ -30,14 +36,18 @@ impl Actor {
     }
 
     pub(super) fn replace(&mut self, command: Command, reply: Reply) {
-        let Some(hooks) = self.core.hooks.clone() else {
-            return reply.send(self.core.replace(command));
-        };
         let core = Arc::clone(&self.core);
-        self.start_work(|_| async move {
-            let result = core.replace_with_hooks(command, &*hooks).await;
-            reply.send(result);
-        });
+        if let Some(hooks) = self.core.hooks.clone() {
+            self.start_work(|cancel| async move {
+                let result = core.replace_with_hooks(command, &*hooks, &cancel).await;
+                reply.send(result);
+            });
+        } else {
+            self.hold_until = Some(Instant::now() + REPLACE_HOLD);
+            self.start_work(|cancel| async move {
+                reply.send(core.replace(command, &cancel).await);
+            });
+        }
     }
 
     pub(super) fn start_compaction(&mut self, instructions: Option<String>, reply: Reply) {
@@ -100,19 +110,24 @@ impl Actor {
 
 impl Core {
     /// Replaces the session.
-    fn replace(&self, command: Command) -> Result<Answer, EngineError> {
-        let next = self.next_session(command)?;
+    async fn replace(
+        &self,
+        command: Command,
+        cancel: &CancellationToken,
+    ) -> Result<Answer, EngineError> {
+        let next = self.next_session(command, cancel).await?;
         self.enter(next)
     }
 
-    /// Replaces the session; who takes part leaves the one and enters the other.
+    /// Replaces the session; the hooks leave the one and enter the other.
     async fn replace_with_hooks(
         &self,
         mut command: Command,
         hooks: &dyn Hooks,
+        cancel: &CancellationToken,
     ) -> Result<Answer, EngineError> {
         let Some(change) = self.replacement(&command) else {
-            return self.replace(command);
+            return self.replace(command, cancel).await;
         };
         let (origin, prepare) = match &mut command {
             Command::NewSession {
@@ -121,7 +136,7 @@ impl Core {
             Command::SwitchSession { origin, .. } | Command::Fork { origin, .. } => (*origin, None),
             _ => (Origin::Client, None),
         };
-        let next = self.next_session(command)?;
+        let next = self.next_session(command, cancel).await?;
         let previous = self.state().store.file().map(Into::into);
         hooks.leaving(&change, next.file()).await;
         let answer = self.enter(next)?;

@@ -17,3 +17,4 @@ mod full_disk;
 mod places;
 mod secrets;
 mod sharing;
+mod silent_mount;

@@ -1,10 +1,13 @@
-//! Disks and files that cannot take any more.
+//! Disks and files that are full, and a mount that never answers.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 /// Makes `path` a file on which every write fails with "no space left".
 pub fn full_file(path: &Path) -> io::Result<()> {
@@ -54,5 +57,44 @@ impl Drop for SmallDisk {
     fn drop(&mut self) {
         // Lazily, since a process under test may still have a file open.
         let _ = Command::new("umount").arg("-l").arg(&self.path).status();
+    }
+}
+
+/// A file system whose server never answers, like a network mount without its network. Every access blocks until the value
+/// is dropped.
+#[derive(Debug)]
+pub struct SilentMount {
+    path: PathBuf,
+    /// The server's end. The kernel fails waiting requests when it is closed.
+    _server: File,
+}
+
+impl SilentMount {
+    /// Mounts over `path`; the error is why that is not possible here. Requires the right to mount.
+    pub fn mount(path: &Path) -> Result<Self, String> {
+        let server = OpenOptions::new().read(true).write(true).open("/dev/fuse");
+        let server = server.map_err(|error| format!("/dev/fuse: {error}"))?;
+        let options = format!(
+            "fd={},rootmode=40000,user_id=0,group_id=0,allow_other",
+            server.as_raw_fd()
+        );
+        mount(
+            Some("silent"),
+            path,
+            Some("fuse"),
+            MsFlags::MS_NOSUID | MsFlags::MS_NODEV,
+            Some(options.as_str()),
+        )
+        .map_err(|error| format!("mount: {error}"))?;
+        Ok(Self {
+            path: path.to_owned(),
+            _server: server,
+        })
+    }
+}
+
+impl Drop for SilentMount {
+    fn drop(&mut self) {
+        let _ = umount2(&self.path, MntFlags::MNT_DETACH);
     }
 }
