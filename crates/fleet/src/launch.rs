@@ -238,7 +238,7 @@ pub(crate) async fn process(
         words,
         directory,
         variables,
-        base: Environment::Ours,
+        base: Environment::Inherited,
         stdin: Some(their_stdin.into()),
         stdout: Some(their_stdout.into()),
         stderr: Some(their_stderr.into()),

@@ -16,15 +16,12 @@ mod fault;
 mod find;
 mod fuzzy;
 mod grep;
-mod guardian;
 mod ignored;
 mod image;
-mod link;
 mod listing;
 mod ls;
 mod output;
 mod path;
-mod process;
 mod read;
 mod replacement;
 mod sanitise;
@@ -46,12 +43,12 @@ pub use bash::{BashOutcome, user_bash};
 pub use blocking::{NoResult, run_blocking};
 pub use edit::edit_bytes;
 pub use fault::in_node_words;
-pub use guardian::guardian_main;
-pub use guardian::sweep::FAMILY;
 pub use image::{NoImage, prepare_image};
-pub use link::{kill_all, kill_family, set_guardian};
 pub use path::{resolve as resolve_path, resolve_existing as resolve_existing_path};
-pub use process::{Environment, Exit, GUARDIAN_ARGUMENT, Launch, Running, launch};
+pub use pinion_process::{
+    Environment, Exit, FAMILY, GUARDIAN_ARGUMENT, Launch, Running, guardian_main, kill_all,
+    kill_family, launch, set_guardian,
+};
 pub use read::{ReadImages, read_bytes};
 pub use settings::ToolSettings;
 pub use shell::{Follower, ShellOptions, ShellOutcome, run_shell};

@@ -14,8 +14,9 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{self, Environment, Exit, Launch, Running};
-use crate::{ToolError, ToolSettings, blocking, fault, link};
+use pinion_process::{Environment, Exit, KILLED, Launch, Running};
+
+use crate::{ToolError, ToolSettings, blocking, fault};
 
 /// After the shell has ended, what it left in the background may print for this long.
 const GRACE: Duration = Duration::from_millis(100);
@@ -136,7 +137,7 @@ pub async fn run_shell(
         (Some(outcome), _) => outcome,
         (None, Some(Exit::Code(code))) => ShellOutcome::Exited(code),
         (None, Some(Exit::Unknown)) => {
-            return Err(ToolError(link::KILLED.into()));
+            return Err(ToolError(KILLED.into()));
         }
         (None, _) => ShellOutcome::Signalled,
     })
@@ -186,7 +187,7 @@ async fn start(
     }
     let failed = |error: std::io::Error| match error.raw_os_error() {
         Some(_) => ToolError(format!("spawn {} {}", shell.display(), fault::code(&error))),
-        None if error.to_string() == link::KILLED => ToolError(link::KILLED.into()),
+        None if error.to_string() == KILLED => ToolError(KILLED.into()),
         None => ToolError(format!("The command could not be started: {error}")),
     };
     let (reader, writer) = std::io::pipe().map_err(failed)?;
@@ -201,7 +202,7 @@ async fn start(
         stdout: Some(writer.into()),
         stderr: Some(errors.into()),
     };
-    let running = process::launch(launch).await.map_err(failed)?;
+    let running = pinion_process::launch(launch).await.map_err(failed)?;
     let pipe = Receiver::from_owned_fd(OwnedFd::from(reader)).map_err(failed)?;
     Ok((running, pipe))
 }
@@ -232,14 +233,14 @@ fn shell(custom: Option<PathBuf>) -> Result<PathBuf, ToolError> {
 /// What the environment of a command starts from, and what is added.
 fn environment(settings: &ToolSettings) -> (Environment, Vec<(OsString, OsString)>) {
     let (base, mut variables) = match (settings.environment)() {
-        None => (Environment::Ours, Vec::new()),
-        Some(all) => (Environment::Nothing, all),
+        None => (Environment::Inherited, Vec::new()),
+        Some(all) => (Environment::Empty, all),
     };
     variables.push(("PI_CODING_AGENT".into(), "true".into()));
     if let Some(dir) = &settings.bin_dir {
         let path = match base {
-            Environment::Ours => std::env::var_os("PATH"),
-            Environment::Nothing => variables
+            Environment::Inherited => std::env::var_os("PATH"),
+            Environment::Empty => variables
                 .iter()
                 .find(|(name, _)| name == "PATH")
                 .map(|(_, path)| path.clone()),

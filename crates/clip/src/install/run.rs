@@ -31,7 +31,7 @@ pub(super) async fn run(
         words,
         directory: directory.to_owned(),
         variables,
-        base: Environment::Ours,
+        base: Environment::Inherited,
         stdin: None,
         stdout: Some(their_output.into()),
         stderr: Some(their_errors.into()),

@@ -78,7 +78,7 @@ async fn spawn(
             token.as_ref().map(|issued| &issued.token),
             std::env::vars_os(),
         ),
-        base: Environment::Nothing,
+        base: Environment::Empty,
         stdin: Some(their_stdin.into()),
         stdout: Some(their_stdout.into()),
         stderr: Some(their_stderr.into()),

@@ -182,7 +182,7 @@ async fn start(
         words,
         directory: program.cwd.unwrap_or(directory),
         variables: crate::ops::environment(),
-        base: Environment::Nothing,
+        base: Environment::Empty,
         stdin: None,
         stdout: Some(out_writer.into()),
         stderr: Some(err_writer.into()),

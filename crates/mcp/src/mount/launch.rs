@@ -34,7 +34,7 @@ pub(super) async fn start(config: &MountConfig) -> io::Result<Started> {
         words: words.clone(),
         directory: directory.clone(),
         variables: environment(std::env::vars_os(), variables, pass),
-        base: Environment::Nothing,
+        base: Environment::Empty,
         stdin: Some(their_stdin.into()),
         stdout: Some(their_stdout.into()),
         stderr: Some(their_stderr.into()),

@@ -83,7 +83,7 @@ impl Spec {
                 .iter()
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
-            base: Environment::Nothing,
+            base: Environment::Empty,
             stdin: None,
             stdout: None,
             stderr: None,

@@ -1,12 +1,11 @@
-//! The parent of every command, and the end of every command when we die.
+//! The guardian: the parent process of every command.
 //!
-//! Commands are started by a guardian: a small process that the kernel makes the heir of all orphans below
-//! it, so that a command may daemonise as it likes and still be found. The guardian holds one end of a
-//! socket; when the other end closes, because we exited or were killed, it kills everything below it and
-//! exits. It does not judge commands and does not read their output.
+//! The kernel makes the guardian the new parent of all orphans below it (`PR_SET_CHILD_SUBREAPER`), so it finds commands that
+//! daemonise. It holds one end of a socket. When the other end closes, because pinion exited or was killed, it kills
+//! everything below it and exits. It does not judge commands and does not read their output.
 //!
-//! Where no guardian process can be had, the same code serves from a thread of our own. Then orphans are
-//! found by the mark in their environment, and only direct children end with a killed process.
+//! Where a guardian process cannot be started, the same code runs in a thread of pinion. It then finds orphans by the mark in
+//! their environment, and only direct children end with a process that was killed.
 
 mod dead;
 pub(crate) mod sweep;
@@ -17,7 +16,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{self, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,25 +26,25 @@ use nix::unistd::{Pid, getpid, getppid, setsid};
 
 use wire::{Order, Report, Start};
 
+use crate::launch::Environment;
 use crate::link::RECURSION_GUARD;
-use crate::process::Environment;
 
-/// How long the last sweep may take.
+/// Time limit of the last sweep.
 const LAST_SWEEP: Duration = Duration::from_secs(5);
 
-/// Serves as guardian on stdin, which is a socket, and exits.
+/// Runs as guardian with the socket on stdin, then exits.
 ///
-/// A binary calls this when its first argument is [`GUARDIAN_ARGUMENT`], before it does anything else.
+/// A binary calls this before anything else when its first argument is [`GUARDIAN_ARGUMENT`].
 ///
 /// [`GUARDIAN_ARGUMENT`]: crate::GUARDIAN_ARGUMENT
 pub fn guardian_main() -> ! {
     let served = become_guardian().and_then(|stream| serve(stream, Role::Process));
-    std::process::exit(i32::from(served.is_err()));
+    process::exit(i32::from(served.is_err()));
 }
 
 fn become_guardian() -> io::Result<UnixStream> {
     close_inherited();
-    // Signals meant for the group of our parent must not end us before our work is done.
+    // Signals to the parent's process group must not end the guardian before its last sweep.
     let _ = setsid();
     survive_signals()?;
     prctl::set_child_subreaper(true)?;
@@ -55,7 +54,7 @@ fn become_guardian() -> io::Result<UnixStream> {
     Ok(UnixStream::from(socket))
 }
 
-/// Descriptors beyond stderr belong to the process that started us; one of them may be its protocol.
+/// Closes the descriptors beyond stderr: they belong to the parent, and one may carry its protocol.
 #[allow(
     unsafe_code,
     reason = "there is no safe way to close a range of descriptors"
@@ -68,7 +67,7 @@ fn close_inherited() {
 #[allow(unsafe_code, reason = "installing a signal handler")]
 fn survive_signals() -> io::Result<()> {
     extern "C" fn ignore(_: libc::c_int) {}
-    // A handler, unlike SIG_IGN, is not inherited by the commands we start.
+    // Commands do not inherit a handler, but would inherit SIG_IGN.
     let action = SigAction::new(
         SigHandler::Handler(ignore),
         SaFlags::SA_RESTART,
@@ -86,7 +85,7 @@ fn survive_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Where the guardian's code runs.
+/// Selects where the guardian's code runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// In a process of its own, which adopts all orphans below it.
@@ -97,28 +96,28 @@ pub(crate) enum Role {
 
 /// Carries out orders until the stream ends, then kills everything that is left.
 pub(crate) fn serve(stream: UnixStream, role: Role) -> io::Result<()> {
-    let yard = Arc::new(Yard {
+    let guardian = Arc::new(Guardian {
         role,
         stream,
         children: Mutex::default(),
         born: Condvar::new(),
-        calls: Mutex::default(),
+        commands: Mutex::default(),
     });
     if role == Role::Process {
-        let reaper = yard.clone();
+        let reaper = guardian.clone();
         spawn_thread("reaper", move || reaper.reap())?;
         spawn_thread("sweeper", sweep::kill_stale)?;
     }
     let ended = loop {
-        match wire::receive_order(&yard.stream) {
-            Ok(Some((id, Order::Start(start)))) => yard.start(id, start),
-            Ok(Some((id, Order::Kill))) => yard.kill(id),
-            Ok(Some((id, Order::Forget))) => drop(yard.calls().remove(&id)),
+        match wire::receive_order(&guardian.stream) {
+            Ok(Some((id, Order::Start(start)))) => guardian.start(id, start),
+            Ok(Some((id, Order::Kill))) => guardian.kill(id),
+            Ok(Some((id, Order::Forget))) => drop(guardian.commands().remove(&id)),
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         }
     };
-    yard.kill_everything();
+    guardian.kill_everything();
     ended
 }
 
@@ -129,36 +128,36 @@ fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<
         .map(drop)
 }
 
-struct Yard {
+struct Guardian {
     role: Role,
     stream: UnixStream,
-    /// Started by us and not yet reaped: process id to order id. Held while a process is started or
-    /// reaped, so that a process id in it is never one that has been reused.
+    /// Direct children that are not reaped yet: process id to order id. The lock is held while a process starts or is
+    /// reaped, so a process id in the map was never reused.
     children: Mutex<HashMap<i32, u64>>,
-    /// Told when `children` is no longer empty.
+    /// Notified when `children` is no longer empty.
     born: Condvar,
-    /// How to recognise the processes of an order that may still be killed.
-    calls: Mutex<HashMap<u64, Call>>,
+    /// The commands that may still be killed, by order id.
+    commands: Mutex<HashMap<u64, Command>>,
 }
 
-/// Everything an order started is in the session of its first process, or carries its mark, or both.
+/// Identifies the processes of an order: each is in the session of the first process, carries the mark, or both.
 #[derive(Debug, Clone)]
-struct Call {
+struct Command {
     session: i32,
     mark: Option<String>,
 }
 
-impl Yard {
+impl Guardian {
     fn children(&self) -> MutexGuard<'_, HashMap<i32, u64>> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn calls(&self) -> MutexGuard<'_, HashMap<u64, Call>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    fn commands(&self) -> MutexGuard<'_, HashMap<u64, Command>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn report(&self, id: u64, report: Report) {
-        // If nobody listens any more, the stream's end will tell us soon.
+        // When the other side is gone, the next read ends the loop.
         let _ = wire::send_report(&self.stream, id, report);
     }
 
@@ -166,18 +165,19 @@ impl Yard {
         let mark = start.variables.iter().find(|(name, _)| name == sweep::MARK);
         let mark = mark.map(|(_, mark)| mark.to_string_lossy().into_owned());
         let mut children = self.children();
-        // A command may kill us before we can say that it runs. It must not be run again then.
+        // A command may kill the guardian before its start is reported. It must not run a second time then.
         self.report(id, Report::Taken);
         match spawn(start) {
             Ok(pid) => {
                 children.insert(pid, id);
-                self.calls().insert(id, Call { session: pid, mark });
+                let command = Command { session: pid, mark };
+                self.commands().insert(id, command);
                 self.report(id, Report::Started(pid));
                 self.born.notify_one();
                 if self.role == Role::Thread {
-                    let yard = self.clone();
-                    // Without a thread to wait, the process would never be reported as ended.
-                    if spawn_thread("waiter", move || yard.wait_for(pid)).is_err() {
+                    let guardian = self.clone();
+                    // Without a thread that waits, the end of the process would never be reported.
+                    if spawn_thread("waiter", move || guardian.wait_for(pid)).is_err() {
                         let _ = kill(Pid::from_raw(-pid), Signal::SIGKILL);
                         self.report(id, Report::Exited(-libc::SIGKILL));
                     }
@@ -197,7 +197,7 @@ impl Yard {
         loop {
             match dead::next(dead::Among::All) {
                 Ok(pid) => self.reap_one(pid),
-                // No child at all: there is nothing to do until one is started.
+                // There is no child: wait until one starts.
                 Err(_) => {
                     let children = self.children();
                     let wait = self
@@ -211,26 +211,26 @@ impl Yard {
 
     fn reap_one(&self, pid: i32) {
         let mut children = self.children();
-        // Where there is nothing to reap, the process had failed to start and was reaped then.
+        // A process that failed to start was reaped by `spawn`.
         let Some(code) = dead::reap(pid) else { return };
         if let Some(id) = children.remove(&pid) {
             self.report(id, Report::Exited(code));
         }
     }
 
-    /// Waits for one child, beside which the process may have children that are not our business.
+    /// Waits for one child; other children of the process do not belong to the guardian.
     fn wait_for(&self, pid: i32) {
         if dead::next(dead::Among::One(pid)).is_ok() {
             self.reap_one(pid);
         }
     }
 
-    /// Kills what order `id` started and everything that came of it.
+    /// Kills the processes of order `id` and their descendants.
     fn kill(&self, id: u64) {
-        let Some(Call { session, mark }) = self.calls().get(&id).cloned() else {
+        let Some(Command { session, mark }) = self.commands().get(&id).cloned() else {
             return;
         };
-        // Without adopting orphans, a session is only known to be ours while its leader is.
+        // A thread adopts no orphans, so it can rely on a session id only while the session leader is its child.
         let sure = self.role == Role::Process || self.children().contains_key(&session);
         sweep::kill_all(|processes| {
             let ours = self.reach(processes);
@@ -246,13 +246,13 @@ impl Yard {
                 .collect();
             sweep::with_descendants(processes, seeds)
         });
-        // Where `/proc` shows nothing, at least the group is known.
+        // Without `/proc` the process group is still known.
         if self.children().contains_key(&session) {
             let _ = kill(Pid::from_raw(-session), Signal::SIGKILL);
         }
     }
 
-    /// The processes below us; `None` if we cannot tell, because we adopt nobody.
+    /// All descendants of the guardian; `None` in a thread, which adopts no orphans.
     fn reach(&self, processes: &[sweep::Process]) -> Option<HashSet<i32>> {
         let ourselves = HashSet::from([std::process::id() as i32]);
         (self.role == Role::Process).then(|| sweep::with_descendants(processes, ourselves))
@@ -266,7 +266,7 @@ impl Yard {
             return;
         }
         let deadline = Instant::now() + LAST_SWEEP;
-        // Every orphan becomes our child, so when we have no child, nothing is left.
+        // Every orphan becomes a child of the guardian, so without a child nothing is left.
         while dead::have_children() && Instant::now() < deadline {
             sweep::kill_all(|processes| self.reach(processes).unwrap_or_default());
             std::thread::sleep(Duration::from_millis(1));
@@ -274,7 +274,7 @@ impl Yard {
     }
 }
 
-/// Starts a process as leader of its own session, with nothing but its three descriptors.
+/// Starts a process as leader of its own session, with its three descriptors and no others.
 #[allow(unsafe_code, reason = "preparing a child between fork and exec")]
 fn spawn(start: Start) -> io::Result<i32> {
     let mut words = start.words.iter();
@@ -282,8 +282,8 @@ fn spawn(start: Start) -> io::Result<i32> {
     let [stdin, stdout, stderr] = start
         .stdio
         .map(|descriptor: OwnedFd| Stdio::from(descriptor));
-    let mut command = Command::new(program);
-    if start.base == Environment::Nothing {
+    let mut command = process::Command::new(program);
+    if start.base == Environment::Empty {
         command.env_clear();
     }
     command
@@ -297,10 +297,10 @@ fn spawn(start: Start) -> io::Result<i32> {
     unsafe {
         command.pre_exec(move || {
             setsid()?;
-            // Where this is refused, the guardian has to do without the second net.
+            // A second safety net; the sweep works without it.
             let _ = prctl::set_pdeathsig(Signal::SIGKILL);
             if getppid() != parent {
-                // The parent died before it could be watched.
+                // The parent died before the death signal was set.
                 return Err(io::Error::from_raw_os_error(libc::ESRCH));
             }
             let flag = libc::CLOSE_RANGE_CLOEXEC;
@@ -308,6 +308,6 @@ fn spawn(start: Start) -> io::Result<i32> {
             Ok(())
         });
     }
-    // The handle is dropped without waiting: reaping is done by process id.
+    // The handle is dropped without waiting: the reaper reaps by process id.
     Ok(command.spawn()?.id() as i32)
 }

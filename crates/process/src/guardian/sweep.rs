@@ -1,8 +1,8 @@
-//! Finding and killing processes that have left their group, their session or their parent.
+//! Finds and kills processes that have left their group, their session or their parent.
 //!
-//! Processes are found in `/proc`: by descent, by session, and by the mark every command carries in its
-//! environment. They are stopped before they are killed, so that none can fork away in between; only when all of them
-//! stand still is it known that nothing came of them unseen.
+//! Processes are found in `/proc`: by descent, by session, and by the mark that every command has in its environment. All of
+//! them are stopped before any is killed, because a running process could fork between the two. When all have stopped, none
+//! can have started another unseen.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,24 +14,23 @@ use nix::unistd::Pid;
 
 /// The variable that marks every process a command starts.
 pub(crate) const MARK: &str = "PINION_RUN_ID";
-/// The variable that says for whom a command was started, where several have commands.
+/// The variable with the session that a command belongs to, in a process with several sessions.
 pub const FAMILY: &str = "PINION_SESSION_ID";
-/// Rounds after which a set of processes that keeps growing is killed as it is.
+/// Rounds after which a set of processes that still grows is killed as it is.
 const MAX_ROUNDS: usize = 32;
-/// How long a process that was told to stop is given before it is looked at again.
-const STANDSTILL: Duration = Duration::from_millis(1);
+/// Pause before looking again at a process that received SIGSTOP.
+const STOP_PAUSE: Duration = Duration::from_millis(1);
 
-/// One process, as far as it matters here.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Process {
     pub pid: i32,
     pub parent: i32,
     pub session: i32,
-    /// It has stopped, and starts nothing any more.
-    pub stands_still: bool,
+    /// Stopped by a signal, so it cannot fork.
+    pub is_stopped: bool,
 }
 
-/// All living processes; zombies are past killing.
+/// All living processes, without zombies.
 pub(crate) fn living() -> Vec<Process> {
     pids()
         .filter_map(stat)
@@ -48,7 +47,7 @@ fn pids() -> impl Iterator<Item = i32> {
 struct Stat {
     process: Process,
     alive: bool,
-    /// Clock ticks after boot; with the process id it names a process for good.
+    /// Clock ticks after boot. Together with the process id it identifies a process.
     started: u64,
 }
 
@@ -63,14 +62,14 @@ fn stat(pid: i32) -> Option<Stat> {
             pid,
             parent: number(1)?,
             session: number(3)?,
-            stands_still: matches!(*fields.first()?, "T" | "t"),
+            is_stopped: matches!(*fields.first()?, "T" | "t"),
         },
         alive: !matches!(*fields.first()?, "Z" | "X" | "x"),
         started: fields.get(19)?.parse().ok()?,
     })
 }
 
-/// `roots` (if they live) and everything that descends from them.
+/// Returns `roots` and all their descendants.
 pub(crate) fn with_descendants(processes: &[Process], roots: HashSet<i32>) -> HashSet<i32> {
     let mut members = roots;
     loop {
@@ -86,7 +85,7 @@ pub(crate) fn with_descendants(processes: &[Process], roots: HashSet<i32>) -> Ha
     }
 }
 
-/// The mark in the environment a process was started with.
+/// Returns the mark in the environment of a process.
 pub(crate) fn mark_of(pid: i32) -> Option<String> {
     variable_of(pid, MARK)
 }
@@ -99,12 +98,12 @@ fn variable_of(pid: i32, name: &str) -> Option<String> {
         .and_then(|value| String::from_utf8(value.to_vec()).ok())
 }
 
-/// Kills everything that carries a mark of `owner`.
+/// Kills every process with a mark of `owner`.
 pub(crate) fn kill_marked(owner: &str) {
     kill_chosen(owner, |_| true);
 }
 
-/// Kills everything that carries a mark of `owner` and belongs to `family`.
+/// Kills every process with a mark of `owner` that belongs to `family`.
 pub(crate) fn kill_family(owner: &str, family: &str) {
     kill_chosen(owner, |pid| {
         variable_of(pid, FAMILY).is_some_and(|found| found == family)
@@ -133,24 +132,24 @@ fn kill_chosen(owner: &str, chosen: impl Fn(i32) -> bool) {
     });
 }
 
-/// Stops, then kills, what `select` picks, until it picks nothing new.
+/// Stops the processes that `select` returns until it returns no new ones, then kills them.
 pub(crate) fn kill_all(select: impl Fn(&[Process]) -> HashSet<i32>) {
     let mut stopped: HashSet<i32> = HashSet::new();
     let ourselves = std::process::id() as i32;
-    // Who was about to fork when told to stop may still have done so while we looked.
-    let mut stood_still = false;
+    // A process may have forked between the look at `/proc` and its stop, so one more look follows.
+    let mut all_stopped = false;
     for _ in 0..MAX_ROUNDS {
         let processes = living();
         let mut found = select(&processes);
         found.retain(|&pid| pid > 1 && pid != ourselves);
         let new: Vec<i32> = found.difference(&stopped).copied().collect();
-        if new.is_empty() && stood_still {
+        if new.is_empty() && all_stopped {
             break;
         }
-        let moves = |process: &Process| !process.stands_still && stopped.contains(&process.pid);
-        stood_still = new.is_empty() && !processes.iter().any(moves);
-        if new.is_empty() && !stood_still {
-            std::thread::sleep(STANDSTILL);
+        let runs = |process: &Process| !process.is_stopped && stopped.contains(&process.pid);
+        all_stopped = new.is_empty() && !processes.iter().any(runs);
+        if new.is_empty() && !all_stopped {
+            std::thread::sleep(STOP_PAUSE);
         }
         signal(&new, Signal::SIGSTOP);
         stopped.extend(new);
@@ -161,12 +160,12 @@ pub(crate) fn kill_all(select: impl Fn(&[Process]) -> HashSet<i32>) {
 
 fn signal(pids: &[i32], signal: Signal) {
     for &pid in pids {
-        // Already gone, or not ours to kill: nothing can be done either way.
+        // The process has ended, or this user may not signal it.
         let _ = kill(Pid::from_raw(pid), signal);
     }
 }
 
-/// Names the process that owns commands: namespace, process id and start time.
+/// Returns the owner part of a mark: namespace, process id and start time.
 pub(crate) fn owner(pid: i32) -> Option<String> {
     Some(format!("{}-{pid}-{}", namespace(pid)?, stat(pid)?.started))
 }
@@ -177,7 +176,7 @@ fn namespace(pid: i32) -> Option<u64> {
         .map(|metadata| metadata.ino())
 }
 
-/// Kills what an owner that died together with its guardian has left behind.
+/// Kills the processes of owners that were killed together with their guardian.
 pub(crate) fn kill_stale() {
     let Some(here) = namespace(std::process::id() as i32) else {
         return;
@@ -197,7 +196,7 @@ pub(crate) fn kill_stale() {
     });
 }
 
-/// Whether a mark names an owner of this namespace that is no more.
+/// Reports whether a mark names an owner of this namespace that has ended.
 fn is_stale(mark: &str, here: u64) -> bool {
     let Some((name, _call)) = mark.split_once('/') else {
         return false;
@@ -217,7 +216,7 @@ fn is_stale(mark: &str, here: u64) -> bool {
     space == here && !running
 }
 
-/// This process and those it descends from.
+/// Returns this process and its ancestors.
 fn ancestors(processes: &[Process]) -> HashSet<i32> {
     let mut line = HashSet::new();
     let mut pid = std::process::id() as i32;
@@ -239,7 +238,7 @@ mod tests {
             pid,
             parent,
             session: 0,
-            stands_still: false,
+            is_stopped: false,
         }
     }
 
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn we_find_ourselves() {
+    fn a_process_finds_itself() {
         let pid = std::process::id() as i32;
         assert!(living().iter().any(|process| process.pid == pid));
         let owner = owner(pid).unwrap();
@@ -274,7 +273,7 @@ mod tests {
         );
         assert!(
             !is_stale(&format!("{owner}0/1"), here + 1),
-            "another namespace is not our business"
+            "processes of another namespace are left alone"
         );
         assert!(!is_stale("nonsense", here));
     }

@@ -1,4 +1,4 @@
-//! What is said between the process and its guardian: orders one way, reports the other.
+//! The messages between pinion and its guardian: orders one way, reports the other.
 //!
 //! An order is a length (u32, little endian), a kind byte, an id (u64) and, for a start, texts that each
 //! end in NUL: directory, number of words, words, variables. Descriptors for the new process's
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
-use crate::process::Environment;
+use crate::launch::Environment;
 
 const KILL: u8 = 1;
 const START: u8 = 2;
@@ -24,7 +24,7 @@ const FORGET: u8 = 6;
 const TAKEN: u8 = 7;
 const START_BARE: u8 = 8;
 const REPORT_LENGTH: usize = 13;
-/// More than any argument list a kernel takes.
+/// The largest order in bytes; the kernel's limit on argument lists is lower.
 const MAX_ORDER: usize = 16 * 1024 * 1024;
 
 /// A process to start.
@@ -33,34 +33,33 @@ pub(crate) struct Start {
     pub directory: PathBuf,
     /// The program and its arguments.
     pub words: Vec<OsString>,
-    /// Added to `base`, or replacing what is there.
+    /// Added to `base`; a variable of the same name is replaced.
     pub variables: Vec<(OsString, OsString)>,
-    /// What the environment is made of beside the variables.
     pub base: Environment,
-    /// Its stdin, stdout and stderr.
+    /// Stdin, stdout and stderr.
     pub stdio: [OwnedFd; 3],
 }
 
-/// From the process to the guardian.
+/// A message from pinion to the guardian.
 #[derive(Debug)]
 pub(crate) enum Order {
     Start(Start),
-    /// Kill what was started under this id, and all that came of it.
+    /// Kill the processes of this id and their descendants.
     Kill,
-    /// What was started under this id has ended and will not be killed any more by its id.
+    /// The process of this id has ended; it will not be killed by its id.
     Forget,
 }
 
-/// From the guardian to the process.
+/// A message from the guardian to pinion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// The order was understood: from now on it may have been carried out.
+    /// The order arrived; from now on its process may run.
     Taken,
-    /// It runs, under this process id.
+    /// The process runs under this id.
     Started(i32),
-    /// It could not be started: an error number of the operating system.
+    /// The process did not start; the number is an `errno`.
     Failed(i32),
-    /// It ended: its exit code, or the negative of the signal that killed it.
+    /// The process ended with this exit code, or was killed by the negative of this signal.
     Exited(i32),
 }
 
@@ -79,11 +78,11 @@ fn send_word(mut stream: &UnixStream, kind: u8, id: u64) -> io::Result<()> {
     stream.write_all(&message)
 }
 
-/// The texts must not contain NUL; see [`Start`].
+/// Sends a start order. Its texts must not contain NUL; see [`is_sendable`].
 pub(crate) fn send_start(mut stream: &UnixStream, id: u64, start: &Start) -> io::Result<()> {
     let mut body = vec![match start.base {
-        Environment::Ours => START,
-        Environment::Nothing => START_BARE,
+        Environment::Inherited => START,
+        Environment::Empty => START_BARE,
     }];
     body.extend(id.to_le_bytes());
     let mut text = |parts: &[&[u8]]| {
@@ -117,7 +116,7 @@ pub(crate) fn send_start(mut stream: &UnixStream, id: u64, start: &Start) -> io:
     stream.write_all(&body[sent.saturating_sub(length.len())..])
 }
 
-/// The next order and its id; `None` when the other side is gone.
+/// Reads the next order and its id; `None` when the other side closed the socket.
 pub(crate) fn receive_order(mut stream: &UnixStream) -> io::Result<Option<(u64, Order)>> {
     let Some((length, descriptors)) = receive_length(stream)? else {
         return Ok(None);
@@ -135,7 +134,7 @@ pub(crate) fn receive_order(mut stream: &UnixStream) -> io::Result<Option<(u64, 
             let mut start =
                 parse_start(&body[9..], descriptors).ok_or(io::ErrorKind::InvalidData)?;
             if kind == START_BARE {
-                start.base = Environment::Nothing;
+                start.base = Environment::Empty;
             }
             Ok(Some((id, Order::Start(start))))
         }
@@ -179,7 +178,7 @@ fn receive_length(stream: &UnixStream) -> io::Result<Option<(usize, Vec<OwnedFd>
     reason = "the kernel hands over descriptors as plain numbers"
 )]
 fn own(descriptor: RawFd) -> OwnedFd {
-    // SAFETY: the kernel has just made this descriptor for us and nobody else knows its number.
+    // SAFETY: the kernel has just made this descriptor for this process, and no other code has its number.
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
@@ -202,7 +201,7 @@ fn parse_start(body: &[u8], stdio: Vec<OwnedFd>) -> Option<Start> {
         directory,
         words,
         variables,
-        base: Environment::Ours,
+        base: Environment::Inherited,
         stdio: stdio.try_into().ok()?,
     })
 }
@@ -221,7 +220,7 @@ pub(crate) fn send_report(mut stream: &UnixStream, id: u64, report: Report) -> i
     stream.write_all(&message)
 }
 
-/// The next report and the id it is about; an error when the other side is gone.
+/// Reads the next report and its id; an error when the other side closed the socket.
 pub(crate) fn receive_report(mut stream: &UnixStream) -> io::Result<(u64, Report)> {
     let mut message = [0; REPORT_LENGTH];
     stream.read_exact(&mut message)?;
@@ -237,7 +236,7 @@ pub(crate) fn receive_report(mut stream: &UnixStream) -> io::Result<(u64, Report
     Ok((id, report))
 }
 
-/// Whether the kernel can take `text` as a word or a variable.
+/// Reports whether `text` can be an argument or a variable: it contains no NUL.
 pub(crate) fn is_sendable(text: &OsStr) -> bool {
     memchr::memchr(0, text.as_bytes()).is_none()
 }
@@ -259,7 +258,7 @@ mod tests {
             directory: "/tmp/ü".into(),
             words: vec!["sh".into(), "-c".into(), "".into(), "echo\n".into()],
             variables: vec![("A".into(), "b=c".into()), ("E".into(), "".into())],
-            base: Environment::Nothing,
+            base: Environment::Empty,
             stdio: [null(), writer.into(), null()],
         };
         send_start(&ours, 7, &start).unwrap();
@@ -272,7 +271,7 @@ mod tests {
         };
         assert_eq!(received.directory, PathBuf::from("/tmp/ü"));
         assert_eq!((received.words, received.variables), (words, variables));
-        assert_eq!(received.base, Environment::Nothing);
+        assert_eq!(received.base, Environment::Empty);
         let [_, stdout, _] = received.stdio;
         File::from(stdout).write_all(b"through").unwrap();
         let mut text = String::new();

@@ -1,6 +1,6 @@
-//! The connection to the guardian: which one, when it is made, and who waits for what.
+//! The connection to the guardian, and the calls that wait for its reports.
 //!
-//! There is at most one. It is made with the first process and made anew when it breaks.
+//! There is at most one connection. The first process opens it; when it breaks, the next process opens another.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -19,22 +19,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::guardian::wire::{self, Report};
 use crate::guardian::{self, Role, sweep};
-use crate::process::{Exit, GUARDIAN_ARGUMENT};
+use crate::launch::{Exit, GUARDIAN_ARGUMENT};
 
-/// How long closing waits for the last process to be gone.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(6);
-/// Set for a guardian. A program that has it and wants a guardian of its own does not know how to be one.
+/// How long closing waits until the guardian has killed every process. Longer than the guardian's own last sweep.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(6);
+/// Set in a guardian's environment. A program that finds it and wants a guardian cannot run as one itself, so it uses a thread.
 pub(crate) const RECURSION_GUARD: &str = "PINION_GUARDIAN";
 
-/// The error of a command whose guardian dies, whether or not the guardian still reported that it started.
-pub(crate) const KILLED: &str = "The process that watches over commands was killed, and the command with it. \
+/// The error of a command whose guardian was killed, whether or not its start was reported.
+pub const KILLED: &str = "The process that watches over commands was killed, and the command with it. \
                                  Run the command again.";
 
 static PROGRAM: Mutex<Option<(PathBuf, Vec<OsString>)>> = Mutex::new(None);
 static LINK: Mutex<Option<Arc<Link>>> = Mutex::new(None);
-/// A guardian was tried and does not work here.
+/// A guardian process did not work on this machine, so a thread replaces it.
 static DEGRADED: AtomicBool = AtomicBool::new(false);
-/// Names this process in the marks of what it starts.
+/// This process in the marks of the commands that it starts.
 pub(crate) static OWNER: LazyLock<String> =
     LazyLock::new(|| sweep::owner(std::process::id() as i32).unwrap_or_default());
 
@@ -45,35 +45,35 @@ pub fn set_guardian(program: PathBuf, arguments: Vec<OsString>) {
     DEGRADED.store(false, Ordering::Relaxed);
 }
 
-/// Kills every process that was started here, with all that came of it, and waits until they are gone.
+/// Kills every process that this process launched, with all descendants, and waits until they are gone.
 ///
-/// For the way out. Processes may be started again afterwards.
+/// Called before exit. Processes may be launched again afterwards.
 pub fn kill_all() {
-    // The link stays where the next start finds it, which then waits until everything is gone.
+    // The link stays in place: the next launch waits until everything is gone.
     let link = lock(&LINK).clone();
     if let Some(link) = link {
         link.close();
     }
 }
 
-/// Kills every process that was started here with [`FAMILY`](crate::FAMILY) set to `family`, and all that came of
-/// it, also what commands that have ended left in the background. Does not wait until they are gone.
+/// Kills every process that was launched with [`FAMILY`](crate::FAMILY) set to `family`, with all descendants, including
+/// background processes of commands that have ended. Does not wait until they are gone.
 pub fn kill_family(family: &str) {
-    // Without a guardian nothing was ever started.
+    // Without a link no process was launched.
     if lock(&LINK).is_some() {
         sweep::kill_family(&OWNER, family);
     }
 }
 
-/// The connection to the guardian, made if there is none.
+/// Returns the connection to the guardian and opens it if there is none.
 ///
-/// A guardian that is gone leaves processes behind, which are then killed by the marks of this process. A new one starts
-/// after that, or its first commands would be killed with them.
+/// After a guardian was killed, its processes are killed by their marks. A new guardian starts after that, or its first commands
+/// would be killed too.
 pub(crate) async fn link() -> io::Result<Arc<Link>> {
     let known = lock(&LINK).clone();
     if let Some(link) = known.filter(|link| link.is_closed()) {
-        // A guardian that does not end in this time is given up.
-        let _ = tokio::time::timeout(CLOSE_PATIENCE, link.swept.cancelled()).await;
+        // After this time the launch no longer waits for the old guardian.
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, link.swept.cancelled()).await;
     }
     let mut slot = lock(&LINK);
     if let Some(link) = slot.as_ref().filter(|link| !link.is_closed()) {
@@ -85,7 +85,7 @@ pub(crate) async fn link() -> io::Result<Arc<Link>> {
 fn connect() -> io::Result<Arc<Link>> {
     if !DEGRADED.load(Ordering::Relaxed) && std::env::var_os(RECURSION_GUARD).is_none() {
         let chosen = lock(&PROGRAM).clone();
-        let (program, arguments) = chosen.unwrap_or_else(ourselves);
+        let (program, arguments) = chosen.unwrap_or_else(this_binary);
         match Link::to_process(&program, &arguments) {
             Ok(link) => return Ok(link),
             Err(error) => degrade(&error.to_string()),
@@ -94,16 +94,16 @@ fn connect() -> io::Result<Arc<Link>> {
     Link::to_thread()
 }
 
-/// The link to ourselves stays right even if the file on disk is replaced meanwhile.
-fn ourselves() -> (PathBuf, Vec<OsString>) {
+/// The running binary. `/proc/self/exe` stays right when the file on disk is replaced.
+fn this_binary() -> (PathBuf, Vec<OsString>) {
     ("/proc/self/exe".into(), vec![GUARDIAN_ARGUMENT.into()])
 }
 
 fn degrade(reason: &str) {
     if !DEGRADED.swap(true, Ordering::Relaxed) {
         eprintln!(
-            "pinion: no guardian process could be started ({reason}). Commands still end with pinion, \
-             but what they leave in the background may survive if pinion is killed with SIGKILL."
+            "pinion: the guardian process could not be started ({reason}). Commands still end with pinion, \
+             but background processes may survive if pinion is killed with SIGKILL."
         );
     }
 }
@@ -116,36 +116,36 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug)]
 pub(crate) struct Link {
     stream: UnixStream,
-    /// One writer at a time; messages must not be torn.
+    /// Held while a message is written, so that messages do not mix.
     writing: Mutex<()>,
     waiting: Mutex<Waiting>,
-    /// Told when the guardian is gone.
+    /// Notified when the guardian is gone.
     gone: Condvar,
-    /// Fires when the guardian is gone and so is what it left.
+    /// Fires when the guardian and its processes are gone.
     swept: CancellationToken,
-    /// A process was started over this link.
+    /// The guardian has reported something over this link.
     proven: AtomicBool,
-    /// We ended the guardian ourselves.
-    dismissed: AtomicBool,
+    /// pinion itself closed the link.
+    closed_by_us: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     calls: HashMap<u64, Call>,
     closed: bool,
-    /// The guardian has ended and with it all processes.
+    /// The guardian has ended, and all its processes with it.
     over: bool,
 }
 
 #[derive(Debug)]
 struct Call {
-    /// The guardian has the order and may have carried it out.
+    /// The guardian received the order, so the process may run.
     taken: bool,
     started: Option<oneshot::Sender<io::Result<i32>>>,
     exited: oneshot::Sender<Exit>,
 }
 
-/// What will be heard about a process.
+/// The reports to come about a process.
 #[derive(Debug)]
 pub(crate) struct Expected {
     pub started: oneshot::Receiver<io::Result<i32>>,
@@ -167,14 +167,14 @@ impl Link {
 
     fn to_thread() -> io::Result<Arc<Self>> {
         let (ours, theirs) = UnixStream::pair()?;
-        // This thread is the parent whose death ends its children, so it must live as long as they may.
+        // The thread is the parent whose end kills its children (`PR_SET_PDEATHSIG`), so it runs as long as they may.
         let server = std::thread::Builder::new()
             .name("guardian".into())
             .spawn(move || drop(guardian::serve(theirs, Role::Thread)))?;
         Self::over(ours, move || drop(server.join()))
     }
 
-    /// `end` waits until the guardian has ended.
+    /// Starts the thread that reads reports. `end` waits until the guardian has ended.
     fn over(stream: UnixStream, end: impl FnOnce() + Send + 'static) -> io::Result<Arc<Self>> {
         let link = Arc::new(Self {
             stream,
@@ -183,7 +183,7 @@ impl Link {
             gone: Condvar::new(),
             swept: CancellationToken::new(),
             proven: AtomicBool::new(false),
-            dismissed: AtomicBool::new(false),
+            closed_by_us: AtomicBool::new(false),
         });
         let reader = link.clone();
         std::thread::Builder::new()
@@ -199,10 +199,10 @@ impl Link {
                 };
                 end();
                 if !calls.is_empty() {
-                    // The guardian died on its own: what it left is known by its marks only.
+                    // The guardian was killed: only the marks identify its processes.
                     sweep::kill_marked(&OWNER);
                 }
-                // A caller that hears nothing but the end starts its process anew.
+                // A caller without a report launches its process again with another guardian.
                 for call in calls.values_mut().filter(|call| call.taken) {
                     if let Some(started) = call.started.take() {
                         let _ = started.send(Err(io::Error::other(KILLED)));
@@ -252,8 +252,7 @@ impl Link {
         }
     }
 
-    /// Prepares to hear about process `id`: first whether it started, then how it ended. `None` if the
-    /// guardian is gone.
+    /// Registers process `id` for reports: its start, then its end. `None` if the guardian is gone.
     pub fn expect(&self, id: u64) -> Option<Expected> {
         let (started_sender, started) = oneshot::channel();
         let (exited_sender, exited) = oneshot::channel();
@@ -270,37 +269,37 @@ impl Link {
         Some(Expected { started, exited })
     }
 
-    /// Sends a message. If it cannot be sent, the reader will find the link closed and say so.
-    pub fn tell(&self, send: impl FnOnce(&UnixStream) -> io::Result<()>) {
+    /// Sends a message. If that fails, the reader finds the link closed and reports it.
+    pub fn send(&self, send: impl FnOnce(&UnixStream) -> io::Result<()>) {
         let _one = lock(&self.writing);
         if send(&self.stream).is_err() {
             let _ = self.stream.shutdown(Shutdown::Both);
         }
     }
 
-    /// The guardian is gone before it answered: one that never worked is not tried again.
+    /// Called when the guardian ended before it answered. One that never worked is not tried again.
     pub fn give_up(&self) {
-        let known = [&self.proven, &self.dismissed];
+        let known = [&self.proven, &self.closed_by_us];
         if !known.iter().any(|flag| flag.load(Ordering::Relaxed)) {
             degrade("it ended at once");
         }
     }
 
-    /// Ends the guardian, which kills everything, and waits for it.
+    /// Ends the guardian, which kills all its processes, and waits for it.
     fn close(&self) {
-        self.dismissed.store(true, Ordering::Relaxed);
+        self.closed_by_us.store(true, Ordering::Relaxed);
         let _ = self.stream.shutdown(Shutdown::Both);
         let mut waiting = lock(&self.waiting);
         waiting.closed = true;
         let over = self
             .gone
-            .wait_timeout_while(waiting, CLOSE_PATIENCE, |waiting| !waiting.over);
+            .wait_timeout_while(waiting, CLOSE_TIMEOUT, |waiting| !waiting.over);
         drop(over.unwrap_or_else(PoisonError::into_inner));
     }
 }
 
 fn wait_for(mut child: Child) {
-    // An error means that it was reaped by someone else; it is gone either way.
+    // An error means that the child was reaped elsewhere; it has ended either way.
     let _ = child.wait();
 }
 
@@ -309,10 +308,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_guardian_that_ends_by_itself_is_no_good() {
-        let dismissed = Link::to_thread().unwrap();
-        dismissed.close();
-        dismissed.give_up();
+    fn only_a_guardian_that_ends_by_itself_is_given_up() {
+        let closed = Link::to_thread().unwrap();
+        closed.close();
+        closed.give_up();
         assert!(!DEGRADED.load(Ordering::Relaxed));
         let failed = Link::to_thread().unwrap();
         failed.give_up();

@@ -1,20 +1,20 @@
-//! Waiting for children in two steps: first learn which one is dead, then reap it.
+//! Waits for children in two steps: find a dead one, then reap it.
 //!
-//! Between the steps its process id cannot be reused, so a lock can be taken. Plain numbers are used
-//! because a child may die of a real-time signal, for which there is no name.
+//! The process id cannot be reused between the steps, so the caller can take a lock. Signals are plain numbers because real-time
+//! signals have no names.
 #![allow(unsafe_code, reason = "the wait calls fill in plain structures")]
 
 use std::io;
 use std::mem::MaybeUninit;
 
-/// Which children to wait for.
+/// The children to wait for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Among {
     All,
     One(i32),
 }
 
-/// The process id of a dead child; waits for one. Fails when there is no such child.
+/// Waits for a dead child and returns its process id. Fails when there is no such child.
 pub(crate) fn next(among: Among) -> io::Result<i32> {
     loop {
         match peek(among, 0) {
@@ -24,7 +24,7 @@ pub(crate) fn next(among: Among) -> io::Result<i32> {
     }
 }
 
-/// Whether there is any child, dead or alive.
+/// Reports whether this process has a child, dead or alive.
 pub(crate) fn have_children() -> bool {
     peek(Among::All, libc::WNOHANG).is_ok()
 }
@@ -50,7 +50,7 @@ fn peek(among: Among, flags: libc::c_int) -> io::Result<i32> {
     }
 }
 
-/// Reaps a dead child: its exit code, or the negative of the signal that killed it.
+/// Reaps a dead child and returns its exit code, or the negative of the signal that killed it.
 pub(crate) fn reap(pid: i32) -> Option<i32> {
     let mut status = 0;
     // SAFETY: `status` is valid for writing.

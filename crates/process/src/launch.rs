@@ -1,7 +1,7 @@
-//! Starting processes that end with us.
+//! Launches processes that end with pinion.
 //!
-//! [`launch`] asks the guardian (see `guardian.rs`) to start a process, and gives a handle that kills it
-//! when dropped. The guardian is started with the first process, never before.
+//! [`launch`] asks the guardian (`guardian.rs`) to start a process and returns a handle that kills it when dropped. The first
+//! launch starts the guardian.
 
 use std::ffi::OsString;
 use std::io;
@@ -18,27 +18,27 @@ use crate::link::{self, Link};
 
 /// The first argument of a binary that is started as guardian.
 pub const GUARDIAN_ARGUMENT: &str = "__guardian";
-/// A guardian may be killed by others; more often than this in a row means that none can live here.
+/// Launches that may fail in a row because the guardian was killed.
 const MAX_ATTEMPTS: usize = 3;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// A process to start. It gets its own session, so signals to our group do not reach it.
+/// A process to start. It leads its own session, so signals to pinion's group do not reach it.
 #[derive(Debug)]
 pub struct Launch {
     /// The program and its arguments.
     pub words: Vec<OsString>,
-    /// Where it runs.
+    /// The working directory.
     pub directory: PathBuf,
-    /// Variables added to `base`.
+    /// Variables added to `base`; a variable of the same name is replaced.
     pub variables: Vec<(OsString, OsString)>,
-    /// What its environment is made of beside the variables.
+    /// The environment that `variables` are added to.
     pub base: Environment,
-    /// Its input; the null device if `None`.
+    /// The null device if `None`.
     pub stdin: Option<OwnedFd>,
-    /// Its output; the null device if `None`.
+    /// The null device if `None`.
     pub stdout: Option<OwnedFd>,
-    /// Its error output; the null device if `None`.
+    /// The null device if `None`.
     pub stderr: Option<OwnedFd>,
 }
 
@@ -51,28 +51,28 @@ impl Launch {
     }
 }
 
-/// What the environment of a process starts from.
+/// The environment that a process starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Environment {
-    /// Our own environment.
-    Ours,
-    /// No variables at all.
-    Nothing,
+    /// The environment of pinion.
+    Inherited,
+    /// No variables.
+    Empty,
 }
 
-/// How a process ended.
+/// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// With an exit code.
+    /// It exited with this code.
     Code(i32),
-    /// By a signal.
+    /// This signal killed it.
     Signal(i32),
-    /// Together with its guardian, in a way we were not told.
+    /// Its guardian was killed, and the process with it.
     Unknown,
 }
 
-/// A running process. Dropping it kills the process and everything that came of it, unless [`wait`]
-/// has returned: then what it left in the background may go on for as long as we do.
+/// A running process. Dropping the handle kills the process and its descendants, unless [`wait`] has returned: background
+/// processes may then run until pinion ends.
 ///
 /// [`wait`]: Running::wait
 #[derive(Debug)]
@@ -85,7 +85,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Its process id, which is also the id of its session and group.
+    /// The process id, which is also the id of its session and group.
     pub fn pid(&self) -> i32 {
         self.pid
     }
@@ -101,9 +101,9 @@ impl Running {
         }
     }
 
-    /// Kills it and everything that came of it, also what has left its session. Does not wait.
+    /// Kills the process and its descendants, including those that left its session. Does not wait.
     pub fn kill(&self) {
-        self.link.tell(|stream| wire::send_kill(stream, self.id));
+        self.link.send(|stream| wire::send_kill(stream, self.id));
     }
 }
 
@@ -112,11 +112,11 @@ impl Drop for Running {
         if self.exit.is_none() {
             self.kill();
         }
-        self.link.tell(|stream| wire::send_forget(stream, self.id));
+        self.link.send(|stream| wire::send_forget(stream, self.id));
     }
 }
 
-/// Starts a process.
+/// Starts a process. The error is the system's, or [`KILLED`](crate::KILLED) if the guardian died meanwhile.
 pub async fn launch(launch: Launch) -> io::Result<Running> {
     if launch.texts().any(|text| !wire::is_sendable(text)) {
         let reason = "a text contains a NUL character";
@@ -138,19 +138,19 @@ pub async fn launch(launch: Launch) -> io::Result<Running> {
     };
     for _ in 0..MAX_ATTEMPTS {
         let link = link::link().await?;
-        match start_over(&link, id, &start).await {
+        match start_through(&link, id, &start).await {
             Some(started) => return started,
             None => link.give_up(),
         }
     }
-    let reason = "the process that starts commands keeps dying";
+    let reason = "the process that starts commands was killed three times in a row";
     Err(io::Error::other(reason))
 }
 
-/// `None` if the guardian is gone without an answer.
-async fn start_over(link: &Arc<Link>, id: u64, start: &Start) -> Option<io::Result<Running>> {
+/// Returns `None` if the guardian ended without an answer.
+async fn start_through(link: &Arc<Link>, id: u64, start: &Start) -> Option<io::Result<Running>> {
     let expected = link.expect(id)?;
-    // From here on, being dropped means being killed, even before the process id is known.
+    // From here on, dropping the future kills the process, even before its id is known.
     let mut running = Running {
         link: link.clone(),
         id,
@@ -158,7 +158,7 @@ async fn start_over(link: &Arc<Link>, id: u64, start: &Start) -> Option<io::Resu
         exited: expected.exited,
         exit: None,
     };
-    link.tell(|stream| wire::send_start(stream, id, start));
+    link.send(|stream| wire::send_start(stream, id, start));
     match expected.started.await {
         Ok(Ok(pid)) => {
             running.pid = pid;
