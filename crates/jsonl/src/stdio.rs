@@ -9,6 +9,9 @@ use std::os::fd::FromRawFd;
 ///
 /// Afterwards no library, child process or extension can write into the protocol: their output goes
 /// to standard error. Call it once, before anything is spawned.
+///
+/// Dropping the file does not close standard output: a second descriptor stays open until the process ends. A client that
+/// reads the end of the output then finds the reason on standard error and the exit code without waiting.
 pub fn claim_stdout() -> io::Result<File> {
     // SAFETY: plain descriptor calls on this process's own descriptors; the result of
     // F_DUPFD_CLOEXEC is a fresh descriptor with no other owner.
@@ -17,6 +20,8 @@ pub fn claim_stdout() -> io::Result<File> {
         if private < 0 {
             return Err(io::Error::last_os_error());
         }
+        // Without a free descriptor the output closes with the file, which is early but not wrong.
+        libc::fcntl(1, libc::F_DUPFD_CLOEXEC, 3);
         if libc::dup2(2, 1) < 0 {
             return Err(io::Error::last_os_error());
         }

@@ -311,3 +311,34 @@ fn l7_a_signal_after_the_end_of_input_stops_the_run_in_order() {
     let saved = client.data("get_messages");
     assert_eq!(saved["messages"][3]["stopReason"], "aborted", "{saved}");
 }
+
+#[test]
+fn l7_the_reason_is_on_stderr_when_standard_output_ends() {
+    for _ in 0..20 {
+        let sandbox = offline_sandbox(&json!({}));
+        sandbox.add_files(&json!({"broken.ts": "export default {"}));
+        let stderr = sandbox.work().join("stderr");
+        let mut command = pinion().command(
+            &sandbox,
+            &args(&[
+                "--mode",
+                "rpc",
+                "--model",
+                "offline/demo",
+                "-e",
+                "broken.ts",
+            ]),
+        );
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(&stderr).unwrap());
+        let mut child = command.spawn().unwrap();
+        let mut output = String::new();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_to_string(&mut output).unwrap();
+        let reason = std::fs::read_to_string(&stderr).unwrap();
+        assert!(reason.contains("broken.ts"), "{reason:?}");
+        assert_eq!(Exit::of(child.wait().unwrap()), Exit::Code(1));
+    }
+}
