@@ -11,14 +11,17 @@ use std::path::Path;
 use pinion_files::Replace;
 use serde_json::{Map, Value, json};
 
-use crate::{ConfigError, Dirs, Notice, Settings, SettingsFile, json_file};
+use crate::{ConfigError, Dirs, Notice, ProjectTrust, Settings, SettingsFile, json_file};
 
-/// Moves what is still in an old place. What was moved, and what could not be, is reported.
-pub fn migrate(dirs: &Dirs, settings: &Settings) -> Vec<Notice> {
+/// Moves files that are still in an old place, and reports each move and each failure. A project that is
+/// not trusted stays as it is.
+pub fn migrate(dirs: &Dirs, settings: &Settings, trust: ProjectTrust) -> Vec<Notice> {
     let mut notices = Vec::new();
     notices.extend(rename_commands(&dirs.agent_dir));
     // A repository could bring `.pi` as a link to a directory of the user.
-    if fs::symlink_metadata(&dirs.project_dir).is_ok_and(|metadata| metadata.is_dir()) {
+    let is_directory =
+        || fs::symlink_metadata(&dirs.project_dir).is_ok_and(|metadata| metadata.is_dir());
+    if trust == ProjectTrust::Trusted && is_directory() {
         notices.extend(rename_commands(&dirs.project_dir));
     }
     notices.extend(move_credentials(dirs, settings));

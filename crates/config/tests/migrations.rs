@@ -15,8 +15,12 @@ use sandbox::{Sandbox, codes};
 use serde_json::{Value, json};
 
 fn run(sandbox: &Sandbox) -> Vec<Notice> {
-    let (settings, _) = Settings::load(&sandbox.dirs, ProjectTrust::Trusted);
-    migrate(&sandbox.dirs, &settings)
+    run_with(sandbox, ProjectTrust::Trusted)
+}
+
+fn run_with(sandbox: &Sandbox, trust: ProjectTrust) -> Vec<Notice> {
+    let (settings, _) = Settings::load(&sandbox.dirs, trust);
+    migrate(&sandbox.dirs, &settings, trust)
 }
 
 #[test]
@@ -35,6 +39,14 @@ fn commands_become_prompts_in_both_places() {
     assert!(sandbox.dirs.agent_dir.join("prompts/a.md").is_file());
     assert!(sandbox.dirs.project_dir.join("prompts/b.md").is_file());
     assert_eq!(run(&sandbox), []);
+}
+
+#[test]
+fn nothing_in_an_untrusted_project_is_renamed() {
+    let sandbox = Sandbox::new();
+    sandbox.project(".pi/commands/b.md", "b");
+    assert_eq!(run_with(&sandbox, ProjectTrust::Untrusted), []);
+    assert!(sandbox.dirs.project_dir.join("commands/b.md").is_file());
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Basis {
         tell(&notices);
         let (settings, notices) = Settings::load(&dirs, trust);
         tell(&notices);
-        tell(&migrate(&dirs, &settings));
+        tell(&migrate(&dirs, &settings, trust));
         let dialect = dialect(flags, &settings)?;
         Ok(Self {
             dirs,
