@@ -49,4 +49,4 @@ pub use skills::{ExpansionError, Skill, SkillVisibility};
 pub use source_info::{Scope, SourceInfo};
 pub use system_prompt::{PromptParts, PromptTexts, compose_system_prompt, today};
 pub use templates::PromptTemplate;
-pub use trust::{ProjectTrust, Trust, TrustFlag, filter_untrusted};
+pub use trust::{ProjectTrust, Trust, TrustFlag};

@@ -16,8 +16,6 @@ use serde_json::{Map, Value};
 
 pub use values::{BranchSummary, Compaction, Images, ProviderRetry, Retry};
 
-pub(crate) use keys::{Kind, Untrusted, find as find_key, member as find_member};
-
 use crate::{ConfigError, Dirs, Notice, ProjectTrust, json_file, trust};
 
 type Layer = Map<String, Value>;
@@ -53,7 +51,8 @@ impl ResourceKind {
 }
 
 impl Settings {
-    /// Reads both files. What is broken or not permitted is left out and reported.
+    /// Reads the user's file, and the project's if the project is trusted. Broken parts are left out and
+    /// reported; so is the file of a project that is not trusted, which is not opened.
     pub fn load(dirs: &Dirs, trust: ProjectTrust) -> (Self, Vec<Notice>) {
         let mut notices = Vec::new();
         let mut read = |file: PathBuf| {
@@ -64,17 +63,18 @@ impl Settings {
         };
         let global = read(dirs.global_settings());
         // An agent directory may be some directory's `.pi`; its file is the user's all the same.
-        let mut project = match dirs.project_dir == dirs.agent_dir {
-            true => Layer::new(),
-            false => read(dirs.project_settings()),
-        };
-        if trust == ProjectTrust::Untrusted && !project.is_empty() {
-            let (allowed, ignored) = trust::filter_untrusted(project, dirs);
-            project = allowed;
-            if !ignored.is_empty() {
-                notices.push(trust::ignored_notice(&dirs.project_settings(), &ignored));
+        let is_own = dirs.project_dir == dirs.agent_dir;
+        let file = dirs.project_settings();
+        let project = if is_own {
+            Layer::new()
+        } else if trust == ProjectTrust::Trusted {
+            read(file)
+        } else {
+            if file.exists() {
+                notices.push(trust::skipped_settings_notice(&file));
             }
-        }
+            Layer::new()
+        };
         (Self::from_layers(global, project), notices)
     }
 
@@ -224,12 +224,12 @@ impl Settings {
         }
     }
 
-    /// The shell for commands. Never from an untrusted project.
+    /// The shell for commands.
     pub fn shell_path(&self) -> Option<&str> {
         self.text("shellPath")
     }
 
-    /// Lines put before every shell command. Never from an untrusted project.
+    /// Lines put before every shell command.
     pub fn shell_command_prefix(&self) -> Option<&str> {
         self.text("shellCommandPrefix")
     }

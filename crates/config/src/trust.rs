@@ -1,18 +1,17 @@
-//! Which projects the user trusts, and what the others may still set.
+//! The record of the projects that the user trusts.
 //!
-//! A repository may bring `.pi/settings.json`. Until the user trusts its directory, nothing in it
-//! may choose an executable, code to load or a place to write to. There is no question here and no
-//! guess: without a record, and without being told, a project is untrusted.
+//! A repository may bring `.pi/settings.json`. Until the user trusts its directory, pinion does not open
+//! that file, because even a key that runs nothing can choose an expensive model. pinion never prompts and
+//! never guesses: without a record or a flag, a project is untrusted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::settings::{Kind, Untrusted, find_key, find_member};
-use crate::{ConfigError, Dirs, Notice, json_file, paths};
+use crate::{ConfigError, Dirs, Notice, json_file};
 
-/// Whether the project may set everything.
+/// The user's decision about a project: the files of an untrusted one are skipped, context files excepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum ProjectTrust {
@@ -60,7 +59,7 @@ impl Trust {
         (Self { file, projects }, notices)
     }
 
-    /// Whether the project in `cwd` may set everything, for a flag and the record.
+    /// Decides about the project in `cwd`: a flag overrides the record.
     pub fn decide(dirs: &Dirs, flag: TrustFlag) -> (ProjectTrust, Vec<Notice>) {
         match flag {
             TrustFlag::Approve => (ProjectTrust::Trusted, Vec::new()),
@@ -126,89 +125,9 @@ impl Trust {
     }
 }
 
-/// What an untrusted project may set, and the names of what it tried to set besides.
-///
-/// Looks at spelling only, not at the disk: links that lead out of the project are refused when
-/// the file they lead to is about to be read.
-pub fn filter_untrusted(
-    project: Map<String, Value>,
-    dirs: &Dirs,
-) -> (Map<String, Value>, Vec<String>) {
-    let mut allowed = Map::new();
-    let mut ignored = Vec::new();
-    for (name, value) in project {
-        let Some(key) = find_key(&name).filter(|key| key.untrusted != Untrusted::Ignored) else {
-            ignored.push(name);
-            continue;
-        };
-        let value = match value {
-            Value::Array(entries) if key.untrusted == Untrusted::InsideProject => {
-                Value::Array(entries_inside(&name, entries, dirs, &mut ignored))
-            }
-            Value::Object(members) => {
-                Value::Object(known_members(&name, members, key.kind, &mut ignored))
-            }
-            value => value,
-        };
-        allowed.insert(name, value);
-    }
-    (allowed, ignored)
-}
-
-/// An object of which only known members remain: an unknown one might mean something tomorrow.
-fn known_members(
-    prefix: &str,
-    members: Map<String, Value>,
-    kind: Kind,
-    ignored: &mut Vec<String>,
-) -> Map<String, Value> {
-    let known = match kind {
-        Kind::Members(known) => known,
-        // Whoever reads it knows what a project may say.
-        Kind::Checked => return members,
-        _ => return Map::new(),
-    };
-    let mut kept = Map::new();
-    for (name, value) in members {
-        let path = format!("{prefix}.{name}");
-        match (find_member(known, &name), value) {
-            (None, _) => ignored.push(path),
-            (Some(kind), Value::Object(inner)) => {
-                kept.insert(
-                    name,
-                    Value::Object(known_members(&path, inner, kind, ignored)),
-                );
-            }
-            (Some(_), value) => {
-                kept.insert(name, value);
-            }
-        }
-    }
-    kept
-}
-
-fn entries_inside(
-    name: &str,
-    entries: Vec<Value>,
-    dirs: &Dirs,
-    ignored: &mut Vec<String>,
-) -> Vec<Value> {
-    let (inside, outside): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| {
-        entry.as_str().is_some_and(|text| {
-            let path = text.strip_prefix(['!', '+', '-']).unwrap_or(text);
-            paths::resolve(path, &dirs.project_dir, &dirs.home).starts_with(&dirs.cwd)
-        })
-    });
-    ignored.extend(outside.iter().map(|entry| format!("{name} {entry}")));
-    inside
-}
-
-/// The one notice about everything an untrusted project tried to set.
-pub(crate) fn ignored_notice(file: &Path, ignored: &[String]) -> Notice {
-    let names = ignored.join(", ");
-    let message = format!(
-        "this project is not trusted, so these settings are ignored: {names}; \
-         look at them, then run `pinion trust` here to accept them"
-    );
+/// The notice about the settings file of a project that is not trusted.
+pub(crate) fn skipped_settings_notice(file: &Path) -> Notice {
+    let message = "this project is not trusted, so its settings are ignored; look at them, then run \
+                   `pinion trust` here to accept the project";
     Notice::about(file, "untrusted_settings", message)
 }

@@ -1,4 +1,4 @@
-//! A hostile repository: what it may still set, and what the user's record changes.
+//! The settings of a hostile repository, and the user's record of trusted projects.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,10 +8,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use pinion_config::{
-    Dirs, ProjectTrust, ResourceKind, Settings, Trust, TrustFlag, filter_untrusted,
-};
-use serde_json::{Map, Value, json};
+use pinion_config::{Dirs, ProjectTrust, ResourceKind, Settings, Trust, TrustFlag};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 fn sandbox(project_settings: &Value) -> (TempDir, Dirs) {
@@ -50,49 +48,44 @@ fn hostile() -> Value {
 }
 
 #[test]
-fn an_untrusted_project_sets_nothing_that_could_do_harm() {
+fn an_untrusted_projects_settings_are_skipped_whole() {
     let (_root, dirs) = sandbox(&hostile());
     let (settings, notices) = Settings::load(&dirs, ProjectTrust::Untrusted);
-    for key in [
-        "shellPath",
-        "shellCommandPrefix",
-        "packages",
-        "extensions",
-        "themes",
-        "sessionDir",
-        "transport",
-        "apiKeys",
-        "env",
-        "providers",
-        "rpc",
-        "retry.hook",
-        "retry.provider.baseUrl",
-    ] {
+    for key in hostile().as_object().unwrap().keys() {
         assert_eq!(settings.get(key), None, "{key}");
+        assert_eq!(settings.get_project(key), None, "{key}");
     }
-    assert_eq!(settings.shell_path(), None);
-    assert_eq!(settings.retry().max_retries, 1);
-    assert_eq!(settings.retry().provider.timeout_ms, Some(9));
-    assert_eq!(settings.default_model(), Some("m"));
-    assert_eq!(settings.enabled_models(), Some(vec!["a"]));
-    assert_eq!(settings.get("theme"), Some(&json!("dark")));
+    assert_eq!(settings.default_model(), None);
     assert_eq!(
-        settings.project_paths(ResourceKind::Prompts),
-        ["./prompts", "../docs", "-./z"]
+        settings.retry().max_retries,
+        Settings::default().retry().max_retries
     );
-    assert_eq!(settings.project_paths(ResourceKind::Skills), ["ok"]);
+    assert_eq!(settings.project_paths(ResourceKind::Prompts), [""; 0]);
 
-    assert_eq!(notices.len(), 1, "one notice for all of them: {notices:?}");
+    assert_eq!(notices.len(), 1, "one notice for the file: {notices:?}");
+    assert_eq!(notices[0].code, "untrusted_settings");
     let text = notices[0].to_string();
-    for word in [
-        "shellPath",
-        "env",
-        "retry.hook",
-        "prompts \"~/.ssh\"",
+    for words in [
+        dirs.project_settings().to_str().unwrap(),
+        "this project is not trusted, so its settings are ignored",
         "`pinion trust`",
     ] {
-        assert!(text.contains(word), "{word} is missing in: {text}");
+        assert!(text.contains(words), "{words} is missing in: {text}");
     }
+}
+
+#[test]
+fn an_untrusted_projects_settings_are_not_even_parsed() {
+    let (_root, dirs) = sandbox(&json!({}));
+    for text in ["{", "[]", "", r#"{"retry": "never"}"#] {
+        fs::write(dirs.project_settings(), text).unwrap();
+        let (_, notices) = Settings::load(&dirs, ProjectTrust::Untrusted);
+        let codes: Vec<&str> = notices.iter().map(|notice| notice.code).collect();
+        assert_eq!(codes, ["untrusted_settings"], "{text}");
+    }
+    fs::remove_file(dirs.project_settings()).unwrap();
+    let (_, notices) = Settings::load(&dirs, ProjectTrust::Untrusted);
+    assert_eq!(notices, [], "without a file there is nothing to report");
 }
 
 #[test]
@@ -106,8 +99,9 @@ fn a_trusted_project_sets_everything() {
 }
 
 #[test]
-fn the_users_own_settings_are_not_filtered() {
+fn the_users_own_settings_need_no_trust() {
     let (_root, dirs) = sandbox(&json!({}));
+    fs::remove_file(dirs.project_settings()).unwrap();
     fs::write(
         dirs.global_settings(),
         r#"{"shellPath":"/bin/zsh","env":1}"#,
@@ -126,20 +120,6 @@ fn an_agent_directory_in_the_project_is_the_users() {
     assert_eq!(notices, []);
     assert_eq!(settings.shell_path(), Some("./evil.sh"));
     assert_eq!(settings.project_paths(ResourceKind::Prompts), [""; 0]);
-}
-
-#[test]
-fn filtering_is_idempotent_and_needs_no_disk() {
-    let dirs = Dirs::new("/nowhere/work".into(), |_| Some("/nowhere/home".into()));
-    let Value::Object(project) = hostile() else {
-        panic!("not an object")
-    };
-    let (once, ignored) = filter_untrusted(project, &dirs);
-    assert!(!ignored.is_empty());
-    let (twice, nothing) = filter_untrusted(once.clone(), &dirs);
-    assert_eq!(once, twice);
-    assert!(nothing.is_empty());
-    assert_eq!(filter_untrusted(Map::new(), &dirs).0, Map::new());
 }
 
 #[test]

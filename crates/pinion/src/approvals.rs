@@ -108,7 +108,7 @@ fn rules(name: &str, value: &Value, origin: Origin) -> Result<Vec<Rule>, String>
     items.iter().map(rule).collect()
 }
 
-/// What a project forbids. It cannot permit anything, trusted or not, nor keep the program from starting.
+/// Returns the deny rules of a trusted project. No project can allow a call or keep pinion from starting.
 fn of_project(settings: &Settings, file: &Path) -> Vec<Rule> {
     let Some(value) = settings.get_project("approvals") else {
         return Vec::new();

@@ -252,9 +252,9 @@ Usage:
 ";
 
 pub(crate) const TRUST: &str = "\
-Lets a project's files run things. Until a project is trusted, its .pi/settings.json cannot name a
-shell, a command prefix, extensions, packages or a session directory; such keys are ignored and named on
-stderr. Extensions in its .pi/extensions are not loaded, and its .pinocchio.yml is not read.
+Trusts a project. Until you trust it, pinion ignores its .pi/settings.json, its extensions, packages,
+prompt templates, skills, SYSTEM.md, APPEND_SYSTEM.md and .pinocchio.yml, and reports each on stderr.
+Context files (AGENTS.md, CLAUDE.md) are read in any case.
 
 Usage:
   pinion trust [DIRECTORY]            trust it; the current directory if none is named

@@ -538,7 +538,7 @@ fn packages_of_a_project_wait_for_its_trust() {
         ran.err
     );
     assert!(
-        ran.err.contains("packages") && ran.err.contains("pinion trust"),
+        ran.err.contains("its settings are ignored") && ran.err.contains("pinion trust"),
         "{}",
         ran.err
     );

@@ -101,21 +101,22 @@ const BEFORE_TRUST: [&str; 2] = ["pi-0.52.12", "pi-0.73.1"];
 
 /// Plays the case in `directory` and compares with the releases recorded there.
 pub fn judge(directory: &Path, releases: &[&str], program: &Program) -> Verdict {
-    let mut case = load(directory);
-    let uses_project = case.files.as_object().is_some_and(|files| {
-        let is_text =
-            |name: &String| name.starts_with(".pi/prompts/") || name.starts_with(".pi/skills/");
-        files.keys().any(is_text)
-    });
+    let case = load(directory);
+    let mut program = program.clone();
+    let uses_project = case
+        .files
+        .as_object()
+        .is_some_and(|files| files.keys().any(|name| name.starts_with(".pi/")));
     if uses_project
         && releases
             .iter()
             .all(|release| BEFORE_TRUST.contains(release))
     {
-        case.args.push("--approve".to_owned());
+        // Not an argument of the case: the runner notes those when it restarts the program.
+        program.command.push("--approve".into());
     }
-    let recording = run(&case, program);
-    let found = Normal::of(&recording, program);
+    let recording = run(&case, &program);
+    let found = Normal::of(&recording, &program);
     let mut best: Option<Verdict> = None;
     for release in releases {
         let recorded = directory.join(release);

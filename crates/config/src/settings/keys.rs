@@ -1,6 +1,4 @@
-//! The settings the program knows: their types, and which of them an untrusted project may set.
-//!
-//! This table is the only place that decides either question.
+//! The table of known settings and their types.
 
 use std::path::Path;
 
@@ -25,40 +23,14 @@ pub(crate) enum Kind {
     Checked,
 }
 
-/// What happens to a key of a project that is not trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Untrusted {
-    /// It can do no harm.
-    Allowed,
-    /// Only the entries that name something inside the project.
-    InsideProject,
-    /// It could name an executable, a place to write or code to load.
-    Ignored,
-}
-
-pub(crate) struct Key {
-    pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) untrusted: Untrusted,
-}
-
-const fn key(name: &'static str, kind: Kind, untrusted: Untrusted) -> Key {
-    Key {
-        name,
-        kind,
-        untrusted,
-    }
-}
-
 use Kind::{Checked, Count, Level, Members, Sources, Switch, Text, TextList};
-use Untrusted::{Allowed, Ignored, InsideProject};
 
-/// Every known key. Unknown ones are kept for whoever reads them, unless the project is untrusted.
-const KEYS: &[Key] = &[
-    key("defaultProvider", Text, Allowed),
-    key("defaultModel", Text, Allowed),
-    key("defaultThinkingLevel", Level, Allowed),
-    key(
+/// Every known key. Unknown ones stay in the settings, because extensions may read them.
+const KEYS: &[(&str, Kind)] = &[
+    ("defaultProvider", Text),
+    ("defaultModel", Text),
+    ("defaultThinkingLevel", Level),
+    (
         "thinkingBudgets",
         Members(&[
             ("minimal", Count),
@@ -66,26 +38,23 @@ const KEYS: &[Key] = &[
             ("medium", Count),
             ("high", Count),
         ]),
-        Allowed,
     ),
-    key("steeringMode", Text, Allowed),
-    key("followUpMode", Text, Allowed),
-    key("transport", Text, Ignored),
-    key(
+    ("steeringMode", Text),
+    ("followUpMode", Text),
+    ("transport", Text),
+    (
         "compaction",
         Members(&[
             ("enabled", Switch),
             ("reserveTokens", Count),
             ("keepRecentTokens", Count),
         ]),
-        Allowed,
     ),
-    key(
+    (
         "branchSummary",
         Members(&[("reserveTokens", Count), ("skipPrompt", Switch)]),
-        Allowed,
     ),
-    key(
+    (
         "retry",
         Members(&[
             ("enabled", Switch),
@@ -101,63 +70,53 @@ const KEYS: &[Key] = &[
                 ]),
             ),
         ]),
-        Allowed,
     ),
-    key(
+    (
         "images",
         Members(&[("autoResize", Switch), ("blockImages", Switch)]),
-        Allowed,
     ),
-    key(
+    (
         "timeouts",
         Members(&[("connectMs", Count), ("idleMs", Count), ("totalMs", Count)]),
-        Ignored,
     ),
-    key("tools", Members(&[("timeoutSeconds", Count)]), Ignored),
+    ("tools", Members(&[("timeoutSeconds", Count)])),
     // Only what forbids more is taken from a project.
-    key("approvals", Checked, Allowed),
-    key("steeringDelivery", Text, Allowed),
-    key("shellPath", Text, Ignored),
-    key("shellCommandPrefix", Text, Ignored),
-    key("enabledModels", TextList, Allowed),
-    key("packages", Sources, Ignored),
-    key("extensions", TextList, Ignored),
-    key(
+    ("approvals", Checked),
+    ("steeringDelivery", Text),
+    ("shellPath", Text),
+    ("shellCommandPrefix", Text),
+    ("enabledModels", TextList),
+    ("packages", Sources),
+    ("extensions", TextList),
+    (
         "extensionLimits",
         Members(&[
             ("busySeconds", Count),
             ("handlerSeconds", Count),
             ("memoryMb", Count),
         ]),
-        Ignored,
     ),
-    key("skills", TextList, InsideProject),
-    key("prompts", TextList, InsideProject),
-    key("themes", TextList, Ignored),
-    key("enableSkillCommands", Switch, Allowed),
-    key("sessionDir", Text, Ignored),
-    key("theme", Text, Allowed),
-    key("hideThinkingBlock", Switch, Allowed),
-    key("quietStartup", Switch, Allowed),
-    key("collapseChangelog", Switch, Allowed),
-    key("doubleEscapeAction", Text, Allowed),
-    key("treeFilterMode", Text, Allowed),
-    key("editorPaddingX", Count, Allowed),
-    key("autocompleteMaxVisible", Count, Allowed),
-    key("showHardwareCursor", Switch, Allowed),
-    key(
+    ("skills", TextList),
+    ("prompts", TextList),
+    ("themes", TextList),
+    ("enableSkillCommands", Switch),
+    ("sessionDir", Text),
+    ("theme", Text),
+    ("hideThinkingBlock", Switch),
+    ("quietStartup", Switch),
+    ("collapseChangelog", Switch),
+    ("doubleEscapeAction", Text),
+    ("treeFilterMode", Text),
+    ("editorPaddingX", Count),
+    ("autocompleteMaxVisible", Count),
+    ("showHardwareCursor", Switch),
+    (
         "terminal",
         Members(&[("showImages", Switch), ("clearOnShrink", Switch)]),
-        Allowed,
     ),
-    key("markdown", Members(&[("codeBlockIndent", Text)]), Allowed),
-    key("lastChangelogVersion", Text, Allowed),
+    ("markdown", Members(&[("codeBlockIndent", Text)])),
+    ("lastChangelogVersion", Text),
 ];
-
-/// The entry for a top-level key.
-pub(crate) fn find(name: &str) -> Option<&'static Key> {
-    KEYS.iter().find(|key| key.name == name)
-}
 
 impl Kind {
     fn noun(self) -> &'static str {
@@ -202,19 +161,18 @@ pub(crate) fn as_count(value: &Value) -> Option<u64> {
 
 /// Takes out every known key of the wrong type, with a notice that names it.
 pub(crate) fn drop_misfits(layer: &mut Map<String, Value>, file: &Path, notices: &mut Vec<Notice>) {
-    let kinds = |name: &str| find(name).map(|key| key.kind);
-    drop_from(layer, "", &kinds, file, notices);
+    drop_from(layer, "", KEYS, file, notices);
 }
 
 fn drop_from(
     object: &mut Map<String, Value>,
     prefix: &str,
-    kind_of: &dyn Fn(&str) -> Option<Kind>,
+    known: &[(&str, Kind)],
     file: &Path,
     notices: &mut Vec<Notice>,
 ) {
     object.retain(|name, value| {
-        let Some(kind) = kind_of(name) else {
+        let Some(kind) = kind_of(name, known) else {
             return true;
         };
         if !kind.fits(value) {
@@ -224,16 +182,13 @@ fn drop_from(
         }
         if let (Members(members), Value::Object(inner)) = (kind, value) {
             let prefix = format!("{prefix}{name}.");
-            drop_from(inner, &prefix, &|name| member(members, name), file, notices);
+            drop_from(inner, &prefix, members, file, notices);
         }
         true
     });
 }
 
-/// The kind of a member of an object.
-pub(crate) fn member(members: &[(&str, Kind)], name: &str) -> Option<Kind> {
-    members
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|&(_, kind)| kind)
+fn kind_of(name: &str, known: &[(&str, Kind)]) -> Option<Kind> {
+    let entry = known.iter().find(|(key, _)| *key == name);
+    entry.map(|&(_, kind)| kind)
 }

@@ -3,7 +3,10 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use pinion_config::{Dirs, ExtensionFlags, Settings, Trust, TrustFlag, find_extensions};
+use pinion_config::{
+    Dirs, ExtensionFlags, PromptTexts, ResourceFlags, Resources, Settings, Trust, TrustFlag,
+    find_extensions, load_context_files,
+};
 use pinion_llm::{Registry, RegistryOptions};
 
 use super::out;
@@ -42,6 +45,12 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         ),
     );
     let (settings, found) = Settings::load(&dirs, trust);
+    notices.extend(found);
+    let (_, found) = PromptTexts::load(&dirs, None, &[], trust);
+    notices.extend(found);
+    let (_, found) = load_context_files(&dirs, trust);
+    notices.extend(found);
+    let (_, found) = Resources::load(&dirs, &settings, &ResourceFlags::default(), trust);
     notices.extend(found);
     let extensions = find_extensions(&dirs, &settings, &ExtensionFlags::default(), trust);
     notices.extend(extensions.notices);

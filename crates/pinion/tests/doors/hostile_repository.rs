@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use pinion_testkit::{Exit, ModelServer, Sandbox};
+use pinion_testkit::{Exit, ModelServer, Program, Sandbox};
 use serde_json::{Value, json};
 
-use crate::support::{Client, args, pinion};
+use crate::support::{Client, args, offline_sandbox, pinion, script};
 
 /// A server that must be asked, one that must not be, and a repository that prefers the second.
 struct Trap {
@@ -145,13 +145,101 @@ fn h3_nothing_in_an_untrusted_repository_runs_or_redirects() {
         "{headers}"
     );
     assert!(!client.sandbox.work().join("stolen-sessions").exists());
-    // It is said what was ignored, and how to change that.
-    let told = client.process.stderr();
-    assert!(
-        told.contains("not trusted") && told.contains("shellPath"),
-        "{told}"
-    );
-    assert!(told.contains("pinion trust"), "{told}");
+    // A warning reports that the file is ignored, and how to change that.
+    let warnings = client.process.stderr();
+    assert_eq!(warnings.matches(IGNORED).count(), 1, "{warnings}");
+    assert!(warnings.contains("pinion trust"), "{warnings}");
+}
+
+/// Part of the notice about the settings of a project that is not trusted.
+const IGNORED: &str = "this project is not trusted, so its settings are ignored";
+
+#[test]
+fn n9_settings_of_an_untrusted_project_are_skipped_under_every_name_and_dialect() {
+    let pi = Program::linked(env!("CARGO_BIN_EXE_pinion"), "pi");
+    let settings =
+        json!({"steeringMode": "all", "followUpMode": "all", "compaction": {"enabled": false}});
+    for (program, trust) in [(pinion(), "--trust"), (pi, "--approve")] {
+        for dialect in ["classic", "modern"] {
+            let state = |trusted: bool| {
+                let sandbox = offline_sandbox(&json!({}));
+                sandbox.add_files(&json!({".pi/settings.json": settings}));
+                let mut line = vec!["--mode", "rpc", "--model", "offline/demo"];
+                line.extend(["--rpc-dialect", dialect]);
+                line.extend(trusted.then_some(trust));
+                let process = program.start(&sandbox, &args(&line));
+                let mut client = Client::around(process, sandbox);
+                let state = client.data("get_state");
+                assert_eq!(client.finish(), Exit::Code(0));
+                let count = client.process.stderr().matches(IGNORED).count();
+                let members = ["steeringMode", "followUpMode", "autoCompactionEnabled"];
+                (members.map(|name| state[name].clone()), count)
+            };
+            let defaults = [json!("one-at-a-time"), json!("one-at-a-time"), json!(true)];
+            assert_eq!(state(false), (defaults, 1), "{trust} {dialect}");
+            let changed = [json!("all"), json!("all"), json!(false)];
+            assert_eq!(state(true), (changed, 0), "{trust} {dialect}");
+        }
+    }
+}
+
+#[test]
+fn n9_a_rule_of_an_untrusted_project_has_no_effect() {
+    let call = script(&json!({"turns": [
+        [{"tool": "bash", "args": {"command": "touch ran"}}],
+        [{"text": "done"}],
+    ]}));
+    for (flag, ran) in [("--no-trust", true), ("--trust", false)] {
+        let sandbox = offline_sandbox(&json!({}));
+        sandbox.add_files(&json!({".pi/settings.json": {"approvals": {"deny": ["bash"]}}}));
+        let line = ["--model", "offline/demo", flag, "-p", &call];
+        let mut command = pinion().command(&sandbox, &args(&line));
+        let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(sandbox.work().join("ran").exists(), ran, "{flag}");
+    }
+}
+
+#[test]
+fn n9_doctor_reports_everything_of_an_untrusted_project_that_is_skipped() {
+    let sandbox = offline_sandbox(&json!({}));
+    sandbox.add_files(&json!({
+        ".pi/settings.json": {"theme": "dark"}, ".pi/SYSTEM.md": "x", ".pi/APPEND_SYSTEM.md": "x",
+        ".pi/prompts/a.md": "x", ".pi/skills/b/SKILL.md": "---\ndescription: b\n---\n",
+        ".agents/skills/c/SKILL.md": "---\ndescription: c\n---\n", ".pi/extensions/d.ts": "",
+    }));
+    let doctor = || {
+        let mut command = pinion().command(&sandbox, &args(&["doctor"]));
+        let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+        let report = String::from_utf8(output.stdout).unwrap();
+        (Exit::of(output.status), report)
+    };
+    let (exit, report) = doctor();
+    assert_eq!(exit, Exit::Code(1), "{report}");
+    assert!(report.contains(IGNORED), "{report}");
+    for name in [
+        ".pi/settings.json",
+        ".pi/SYSTEM.md",
+        ".pi/APPEND_SYSTEM.md",
+        ".pi/prompts",
+        ".pi/skills",
+        ".agents/skills",
+        ".pi/extensions",
+    ] {
+        let reported = |line: &str| {
+            line.starts_with("problem")
+                && line.contains(&format!("{name}: this project is not trusted"))
+                && line.contains("pinion trust")
+        };
+        assert!(
+            report.lines().any(reported),
+            "{name} is missing in: {report}"
+        );
+    }
+    let mut trust = pinion().command(&sandbox, &args(&["trust"]));
+    assert!(trust.output().unwrap().status.success());
+    let (exit, report) = doctor();
+    assert_eq!(exit, Exit::Code(0), "{report}");
 }
 
 #[test]
