@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use pinion_config::{Dirs, ProjectTrust, Settings};
+use pinion_config::{Dirs, Settings, Trust, TrustFlag};
 use pinion_message::{Block, Message};
 use pinion_session::{SessionInfo, Store};
 use serde_json::json;
@@ -81,7 +81,8 @@ struct Places {
 
 fn places() -> Result<Places, Failure> {
     let dirs = Dirs::from_env()?;
-    let (settings, _) = Settings::load(&dirs, ProjectTrust::Untrusted);
+    let (trust, _) = Trust::decide(&dirs, TrustFlag::Unset);
+    let (settings, _) = Settings::load(&dirs, trust);
     let project = dirs
         .session_dir(None, &settings)
         .unwrap_or_else(|| pinion_session::project_directory(&dirs.agent_dir, &dirs.cwd));

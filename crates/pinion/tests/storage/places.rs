@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
+use std::process::Stdio;
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use pinion_testkit::Exit;
 use serde_json::{Value, json};
 
-use crate::support::{Client, script};
+use crate::support::{Client, args, offline_sandbox, pinion, script};
 
 #[test]
 fn d1_a_path_that_is_not_a_session_is_refused_untouched_and_the_session_goes_on() {
@@ -108,4 +109,23 @@ fn d1_what_a_context_edit_replaced_is_not_sent() {
         "{messages}"
     );
     client.finish();
+}
+
+#[test]
+fn sessions_list_finds_the_sessions_of_a_trusted_projects_directory() {
+    let sandbox = offline_sandbox(&json!({}));
+    sandbox.add_files(&json!({".pi/settings.json": {"sessionDir": "./kept"}}));
+    let run = |arguments: &[&str]| {
+        let mut command = pinion().command(&sandbox, &args(arguments));
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run(&["trust"]);
+    run(&["--model", "offline/demo", "-p", "Remember the heron."]);
+    let list = run(&["sessions", "list", "--json"]);
+    assert_eq!(list.lines().count(), 1, "{list}");
+    assert!(list.contains("/kept/"), "{list}");
+    run(&["trust", "--revoke"]);
+    assert_eq!(run(&["sessions", "list", "--json"]), "");
 }
