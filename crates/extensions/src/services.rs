@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pinion_config::Dirs;
-use pinion_llm::{Authorization, Provider};
+use pinion_llm::{Authorization, Environment, Provider};
 use pinion_message::Model;
 use pinion_tools::ToolSettings;
 use serde_json::{Value, json};
@@ -52,6 +52,11 @@ pub trait Services: Send + Sync {
     fn access(&self, model: &Model) -> BoxFuture<'static, Result<Authorization, String>> {
         let error = format!("No API key found for \"{}\"", model.provider);
         Box::pin(std::future::ready(Err(error)))
+    }
+
+    /// Returns the environment of a provider, for requests that bring their own key.
+    fn environment(&self, _provider: &str) -> Environment {
+        Environment::default()
     }
 
     /// Who answers requests that extensions make to models; `None` if nobody does.

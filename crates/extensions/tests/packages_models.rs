@@ -43,6 +43,10 @@ impl Services for Models {
         })
     }
 
+    fn environment(&self, provider: &str) -> Environment {
+        self.registry.environment(provider)
+    }
+
     fn provider(&self) -> Option<Arc<dyn Provider>> {
         Some(Arc::new(Watched(Providers::default())))
     }
@@ -70,6 +74,9 @@ impl Provider for Watched {
 
 async fn run(body: &str) -> Value {
     let directory = tempfile::tempdir().unwrap();
+    let azure = json!({"type": "api_key", "env": {"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_BASE_URL": "of the entry"}});
+    let auth = json!({ "azure": azure }).to_string();
+    std::fs::write(directory.path().join("auth.json"), auth).unwrap();
     let options = RegistryOptions {
         include_offline: true,
         environment: Environment::Fixed([].into()),
@@ -122,6 +129,18 @@ async fn events_come_in_order_around_one_growing_message() {
         const result = await stream.result();
         return [kinds[0], kinds.at(-1), kinds.includes('text_start') && kinds.indexOf('text_start') < kinds.indexOf('text_end'), same, grown === ended, result.content.at(-1).text === ended];").await;
     assert_eq!(found, json!(["start", "done", true, true, true, true]));
+}
+
+#[tokio::test]
+async fn variables_of_auth_json_reach_requests_with_the_extensions_own_key() {
+    let found = run("
+        const azure = ai.getModel('azure' as any, 'gpt-5.4' as never) as any;
+        const answers = [await ai.complete(azure, asked('hi')), await ai.complete(azure, asked('hi'), { apiKey: 'own' })];
+        return answers.map((answer) => answer.errorMessage);").await;
+    for error in found.as_array().unwrap() {
+        let error = error.as_str().unwrap();
+        assert!(error.contains("\"of the entry\" is not a URL"), "{error}");
+    }
 }
 
 #[tokio::test]

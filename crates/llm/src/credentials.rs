@@ -125,13 +125,27 @@ impl Credentials {
         self.runtime_key(provider).is_some()
             || match stored.get(provider) {
                 Some(Stored::ApiKey { key: Some(_), .. }) => true,
-                Some(Stored::ApiKey { key: None, env }) => {
-                    self.environment.with(env).has_credentials(provider)
+                Some(Stored::ApiKey { key: None, .. }) => {
+                    let environment = self.environment_in(stored, provider);
+                    environment.has_credentials(provider)
                 }
                 Some(Stored::Login { expires, .. }) => *expires > now_millis(),
                 Some(Stored::Unusable) => false,
                 None => configured.is_some() || self.environment.has_credentials(provider),
             }
+    }
+
+    /// Returns the environment of a provider: the variables of its entry in `auth.json`, then those of the
+    /// process. Keys, headers and addresses are all looked up here.
+    pub(crate) fn environment(&self, provider: &str) -> Environment {
+        self.environment_in(&self.auth.entries(), provider)
+    }
+
+    fn environment_in(&self, stored: &Entries, provider: &str) -> Environment {
+        match stored.get(provider) {
+            Some(Stored::ApiKey { env, .. }) => self.environment.with(env),
+            Some(Stored::Login { .. } | Stored::Unusable) | None => self.environment.clone(),
+        }
     }
 
     /// The error for a provider without a key; `None` when it has one.
@@ -169,15 +183,12 @@ impl Credentials {
         }
         let entries = self.auth.entries();
         let found = match entries.get(provider) {
-            Some(Stored::ApiKey {
-                key: Some(key),
-                env,
-            }) => {
-                let environment = self.environment.with(env);
-                let key = self.value_in(&environment, provider, "API key", key).await;
-                return key.map(Some);
+            Some(Stored::ApiKey { key: Some(key), .. }) => {
+                return self.value(provider, "API key", key).await.map(Some);
             }
-            Some(Stored::ApiKey { key: None, env }) => self.environment.with(env).key(provider),
+            Some(Stored::ApiKey { key: None, .. }) => {
+                self.environment_in(&entries, provider).key(provider)
+            }
             Some(Stored::Login { access, expires }) if *expires > now_millis() => {
                 return Ok(Some(access.clone()));
             }
@@ -200,21 +211,20 @@ impl Credentials {
         stored: &Entries,
         configured: Option<&Secret>,
     ) -> Vec<Secret> {
+        let environment = self.environment_in(stored, provider);
         let mut known: Vec<Secret> = self.runtime_key(provider).into_iter().collect();
         known.extend(self.environment.key(provider).map(Secret::from));
+        known.extend(environment.key(provider).map(Secret::from));
         let mut texts: Vec<Secret> = configured.into_iter().cloned().collect();
         match stored.get(provider) {
-            Some(Stored::ApiKey { key, env }) => {
-                texts.extend(key.clone());
-                known.extend(self.environment.with(env).key(provider).map(Secret::from));
-            }
+            Some(Stored::ApiKey { key, .. }) => texts.extend(key.clone()),
             Some(Stored::Login { access, .. }) => known.push(access.clone()),
             Some(Stored::Unusable) | None => {}
         }
         for text in texts {
             let value = text.expose_secret();
             if !value.starts_with('!') {
-                known.push(self.environment.get(value).map_or(text, Secret::from));
+                known.push(environment.get(value).map_or(text, Secret::from));
             }
         }
         known
@@ -228,16 +238,6 @@ impl Credentials {
         what: &str,
         text: &Secret,
     ) -> Result<Secret, CredentialError> {
-        self.value_in(&self.environment, provider, what, text).await
-    }
-
-    async fn value_in(
-        &self,
-        environment: &Environment,
-        provider: &str,
-        what: &str,
-        text: &Secret,
-    ) -> Result<Secret, CredentialError> {
         if let Some(command) = text.expose_secret().strip_prefix('!') {
             let output = self.commands.output(command).await;
             return output.map_err(|reason| CredentialError::Command {
@@ -246,7 +246,7 @@ impl Credentials {
                 reason,
             });
         }
-        let variable = environment.get(text.expose_secret());
+        let variable = self.environment(provider).get(text.expose_secret());
         Ok(variable.map_or_else(|| text.clone(), Secret::from))
     }
 

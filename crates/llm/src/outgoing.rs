@@ -6,6 +6,7 @@ use pinion_message::{Block, Content, Message, Model};
 use secrecy::ExposeSecret;
 use serde::Serialize;
 
+use crate::Environment;
 use crate::request::{CacheRetention, Request};
 
 /// One HTTP request: a POST of JSON.
@@ -113,14 +114,14 @@ pub(crate) fn cache_session(request: &Request) -> Option<&str> {
     }
 }
 
-/// `base` and `path` with exactly one slash between them, and `{NAME}`s in `base` filled in.
-pub(crate) fn url(model: &Model, path: &str) -> Result<String, String> {
-    let base = with_environment(model)?;
+/// Joins the model's address and `path` with exactly one slash, and fills in the `{NAME}`s of the address.
+pub(crate) fn url(request: &Request, path: &str) -> Result<String, String> {
+    let base = with_environment(&request.model, &request.options.environment)?;
     Ok(format!("{}/{path}", base.trim_end_matches('/')))
 }
 
-/// Cloudflare's addresses name an account and a gateway that only the environment knows.
-fn with_environment(model: &Model) -> Result<String, String> {
+/// Fills in the variables of Cloudflare's addresses: an account and a gateway.
+fn with_environment(model: &Model, environment: &Environment) -> Result<String, String> {
     let mut filled = String::with_capacity(model.base_url.len());
     let mut rest = model.base_url.as_str();
     while let Some((before, after)) = rest.split_once('{') {
@@ -128,15 +129,14 @@ fn with_environment(model: &Model) -> Result<String, String> {
             break;
         };
         filled.push_str(before);
-        match std::env::var(name) {
-            Ok(value) if !value.is_empty() => filled.push_str(&value),
-            _ => {
-                return Err(format!(
-                    "{name} is not set. Provider {} needs it in the environment.",
-                    model.provider
-                ));
-            }
-        }
+        let Some(value) = environment.get(name) else {
+            let provider = &model.provider;
+            return Err(format!(
+                "{name} is not set. Provider {provider} needs it in the environment, or in \"env\" of the entry \
+                 \"{provider}\" in auth.json."
+            ));
+        };
+        filled.push_str(&value);
         rest = after;
     }
     filled.push_str(rest);

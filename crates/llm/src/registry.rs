@@ -47,12 +47,15 @@ pub struct Authorization {
     pub api_key: Option<Secret>,
     /// Headers from `models.json`, resolved. Secret: never print them.
     pub headers: BTreeMap<String, Secret>,
+    /// The variables that parts of the address come from; see [`Registry::environment`].
+    pub environment: Environment,
 }
 
 impl Authorization {
-    /// Puts the key and the headers into a request; headers that are there already win.
+    /// Puts the key, the headers and the environment into a request; headers that are there already win.
     pub fn apply(self, options: &mut RequestOptions) {
         options.api_key = self.api_key;
+        options.environment = self.environment;
         for (name, value) in self.headers {
             options
                 .headers
@@ -257,9 +260,14 @@ impl Registry {
     /// The key and the headers for a request to this model, looked up anew.
     pub async fn authorize(&self, model: &Model) -> Result<Authorization, CredentialError> {
         let api_key = self.api_key(model).await?;
+        let environment = self.environment(&model.provider);
         let mut headers = BTreeMap::new();
         let Some(config) = self.config(&model.provider) else {
-            return Ok(Authorization { api_key, headers });
+            return Ok(Authorization {
+                api_key,
+                headers,
+                environment,
+            });
         };
         let of_model = match config.custom(&model.id) {
             Some(custom) => Some(&custom.headers),
@@ -280,7 +288,17 @@ impl Registry {
             let bearer = Secret::from(format!("Bearer {}", key.expose_secret()));
             headers.insert("Authorization".to_owned(), bearer);
         }
-        Ok(Authorization { api_key, headers })
+        Ok(Authorization {
+            api_key,
+            headers,
+            environment,
+        })
+    }
+
+    /// Returns the environment of a provider: the `env` of its entry in `auth.json`, then the variables of
+    /// the process.
+    pub fn environment(&self, provider: &str) -> Environment {
+        self.credentials.environment(provider)
     }
 
     /// Every model in order, not made yet.

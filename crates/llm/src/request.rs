@@ -12,7 +12,7 @@ use pinion_message::{AssistantMessage, Block, Message, Model, Secret, ThinkingLe
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::Sampling;
+use crate::{Environment, Sampling};
 
 /// One request to a model.
 #[derive(Clone)]
@@ -51,6 +51,8 @@ impl fmt::Debug for Request {
 pub struct RequestOptions {
     /// The key; absent for models that need none.
     pub api_key: Option<Secret>,
+    /// The variables that parts of the address come from (Azure, Cloudflare).
+    pub environment: Environment,
     /// How hard to think; `None` is off.
     pub reasoning: Option<ThinkingLevel>,
     /// Names the session for caches.

@@ -4,12 +4,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
 
-use pinion_llm::{CredentialError, Environment, Registry, RegistryOptions, RequestOptions};
+use pinion_llm::{
+    CredentialError, Environment, Registry, RegistryOptions, Request, RequestOptions, build_request,
+};
 use pinion_message::{Model, Secret};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
 struct Home {
     directory: TempDir,
@@ -342,6 +346,150 @@ async fn configured_values_may_be_commands_or_names_of_variables() {
             "X-Name: value"
         ]
     );
+}
+
+/// The address and the body of a request to the first model of `provider` that speaks `api`.
+async fn sent(registry: &Registry, provider: &str, api: &str) -> Result<(String, Value), String> {
+    let models = registry.all();
+    let model = models
+        .iter()
+        .find(|model| model.provider == provider && model.api == api);
+    let model = Arc::clone(model.unwrap());
+    let mut options = RequestOptions::default();
+    let authorization = registry.authorize(&model).await;
+    authorization
+        .map_err(|error| error.to_string())?
+        .apply(&mut options);
+    let request = Request {
+        model,
+        system_prompt: None,
+        messages: Vec::new(),
+        tools: Arc::new([]),
+        options,
+        cancel: CancellationToken::new(),
+    };
+    let built = build_request(&request)?;
+    Ok((built.url, serde_json::from_slice(&built.body).unwrap()))
+}
+
+#[tokio::test]
+async fn variables_of_an_entry_reach_the_addresses_of_cloudflare() {
+    let gateway = json!({"CLOUDFLARE_ACCOUNT_ID": "of-entry", "CLOUDFLARE_GATEWAY_ID": "gate"});
+    let auth = json!({
+        // Beside a key, and instead of one.
+        "cloudflare-workers-ai": {"type": "api_key", "key": "k", "env": {"CLOUDFLARE_ACCOUNT_ID": "of-entry"}},
+        "cloudflare-ai-gateway": {"type": "api_key", "env": gateway},
+    });
+    let home = Home::new()
+        .file("auth.json", &auth.to_string())
+        .variable("CLOUDFLARE_API_KEY", "k")
+        .variable("CLOUDFLARE_ACCOUNT_ID", "of-environment");
+    let registry = home.quiet();
+    let workers = sent(&registry, "cloudflare-workers-ai", "openai-completions").await;
+    assert_eq!(
+        workers.unwrap().0,
+        "https://api.cloudflare.com/client/v4/accounts/of-entry/ai/v1/chat/completions"
+    );
+    for api in [
+        "anthropic-messages",
+        "openai-responses",
+        "openai-completions",
+    ] {
+        let (url, _) = sent(&registry, "cloudflare-ai-gateway", api).await.unwrap();
+        let begin = "https://gateway.ai.cloudflare.com/v1/of-entry/gate/";
+        assert!(url.starts_with(begin), "{api}: {url}");
+    }
+    // A key of the command line replaces the entry's key, not its variables.
+    registry.set_runtime_key("cloudflare-workers-ai", Secret::from("from-command-line"));
+    let workers = sent(&registry, "cloudflare-workers-ai", "openai-completions").await;
+    assert!(workers.unwrap().0.contains("/of-entry/"));
+}
+
+#[tokio::test]
+async fn without_an_entry_addresses_come_from_the_environment() {
+    let home = Home::new()
+        .variable("CLOUDFLARE_API_KEY", "k")
+        .variable("CLOUDFLARE_ACCOUNT_ID", "of-environment");
+    let registry = home.quiet();
+    let workers = sent(&registry, "cloudflare-workers-ai", "openai-completions").await;
+    assert!(workers.unwrap().0.contains("/of-environment/"));
+    let gateway = sent(&registry, "cloudflare-ai-gateway", "openai-completions").await;
+    let error = gateway.unwrap_err();
+    for words in [
+        "CLOUDFLARE_GATEWAY_ID",
+        "cloudflare-ai-gateway",
+        "auth.json",
+    ] {
+        assert!(error.contains(words), "{words} is missing in: {error}");
+    }
+    // An empty variable of an entry is as if it were not there.
+    let auth = r#"{"cloudflare-workers-ai":{"type":"api_key","key":"k","env":{"CLOUDFLARE_ACCOUNT_ID":""}}}"#;
+    let registry = home.file("auth.json", auth).quiet();
+    let workers = sent(&registry, "cloudflare-workers-ai", "openai-completions").await;
+    assert!(workers.unwrap().0.contains("/of-environment/"));
+}
+
+#[tokio::test]
+async fn variables_of_an_entry_reach_the_address_and_the_deployment_of_azure() {
+    let api = "azure-openai-responses";
+    let model = {
+        let models = Home::new().quiet().all();
+        let azure = |model: &&Arc<Model>| model.provider == "azure" && model.api == api;
+        models.iter().find(azure).unwrap().id.clone()
+    };
+    let entry = |env: Value| json!({"azure": {"type": "api_key", "env": env}}).to_string();
+    let env = json!({"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_RESOURCE_NAME": "mine",
+        "AZURE_OPENAI_API_VERSION": "preview",
+        "AZURE_OPENAI_DEPLOYMENT_NAME_MAP": format!("{model}=deployed")});
+    let home = Home::new().file("auth.json", &entry(env));
+    let (url, body) = sent(&home.quiet(), "azure", api).await.unwrap();
+    assert_eq!(
+        url,
+        "https://mine.openai.azure.com/openai/v1/responses?api-version=preview"
+    );
+    assert_eq!(body["model"], "deployed");
+
+    let base = "AZURE_OPENAI_BASE_URL";
+    let env = json!({"AZURE_OPENAI_API_KEY": "k", base: "https://of-entry.openai.azure.com"});
+    let home = Home::new()
+        .file("auth.json", &entry(env))
+        .variable(base, "https://of-environment.openai.azure.com");
+    let (url, body) = sent(&home.quiet(), "azure", api).await.unwrap();
+    assert!(url.starts_with("https://of-entry."), "{url}");
+    assert_eq!(body["model"], model.as_str());
+
+    let home = Home::new()
+        .variable("AZURE_OPENAI_API_KEY", "k")
+        .variable(base, "https://of-environment.openai.azure.com");
+    let (url, _) = sent(&home.quiet(), "azure", api).await.unwrap();
+    assert!(url.starts_with("https://of-environment."), "{url}");
+    let registry = Home::new().variable("AZURE_OPENAI_API_KEY", "k").quiet();
+    let error = sent(&registry, "azure", api).await.unwrap_err();
+    assert!(
+        error.contains(base) && error.contains("auth.json"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn variables_of_an_entry_belong_to_its_provider_alone_and_reach_its_headers() {
+    let auth = r#"{"openai":{"type":"api_key","key":"MY_KEY","env":{"MY_KEY":"key-of-entry","TEAM":"of-entry"}}}"#;
+    let models = r#"{"providers":{"openai":{"headers":{"X-Team":"TEAM"}},"groq":{"headers":{"X-Team":"TEAM"}}}}"#;
+    let home = Home::new()
+        .file("auth.json", auth)
+        .file("models.json", models)
+        .variable("GROQ_API_KEY", "k")
+        .variable("TEAM", "of-environment");
+    let registry = home.quiet();
+    for (provider, expected) in [("openai", "of-entry"), ("groq", "of-environment")] {
+        let models = registry.all();
+        let model = models.iter().find(|model| model.provider == provider);
+        let authorization = registry.authorize(model.unwrap()).await.unwrap();
+        assert_eq!(authorization.headers["X-Team"].expose_secret(), expected);
+    }
+    let known = registry.known_keys();
+    let masked = |key: &Secret| key.expose_secret() == "key-of-entry";
+    assert!(known.iter().any(masked), "the key must be masked");
 }
 
 #[tokio::test]

@@ -356,8 +356,8 @@ fn with_token(api_type: &ApiType, token: Secret) -> Authorization {
         _ => {
             let value = Secret::from(format!("Bearer {}", token.expose_secret()));
             Authorization {
-                api_key: None,
                 headers: [("Authorization".to_owned(), value)].into(),
+                ..Authorization::default()
             }
         }
     }

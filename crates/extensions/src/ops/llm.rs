@@ -261,6 +261,8 @@ fn start(
                     return;
                 }
             }
+        } else {
+            request.options.environment = services.environment(&request.model.provider);
         }
         let mut events = provider.stream(request);
         while let Some(event) = events.next().await {

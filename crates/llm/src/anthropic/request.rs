@@ -137,7 +137,7 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
             .map(|user_id| Metadata { user_id }),
         sampling: drawing,
     };
-    headers(request, &compat).into_request(url(model, "v1/messages")?, &body, request)
+    headers(request, &compat).into_request(url(request, "v1/messages")?, &body, request)
 }
 
 fn headers(request: &Request, compat: &compat::Anthropic) -> Headers {

@@ -82,7 +82,7 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
         tool_choice: options.tool_choice.as_ref(),
         others: other_members(request, &compat),
     };
-    headers(request, &compat).into_request(url(model, "chat/completions")?, &body, request)
+    headers(request, &compat).into_request(url(request, "chat/completions")?, &body, request)
 }
 
 fn headers(request: &Request, compat: &compat::Completions<'_>) -> Headers {

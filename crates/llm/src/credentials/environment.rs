@@ -17,7 +17,7 @@ pub enum Environment {
     Asked(fn(&str) -> Option<String>),
     /// Only these.
     Fixed(BTreeMap<String, String>),
-    /// These, and where they say nothing, another.
+    /// These variables, and another environment for those that are absent or empty.
     Over(BTreeMap<String, Secret>, Box<Environment>),
 }
 
@@ -30,10 +30,13 @@ impl Environment {
             Self::Process => std::env::var(name).ok(),
             Self::Asked(ask) => ask(name),
             Self::Fixed(variables) => variables.get(name).cloned(),
-            Self::Over(variables, below) => match variables.get(name) {
-                Some(value) => Some(value.expose_secret().to_owned()),
-                None => below.get(name),
-            },
+            Self::Over(variables, below) => {
+                let value = variables.get(name).map(ExposeSecret::expose_secret);
+                match value.filter(|value| !value.is_empty()) {
+                    Some(value) => Some(value.to_owned()),
+                    None => below.get(name),
+                }
+            }
         };
         value.filter(|value| !value.is_empty())
     }

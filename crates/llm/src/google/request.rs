@@ -1,7 +1,7 @@
 //! A request in Google's words: turns of parts, function responses in user turns, and thought
 //! signatures that only go back to the model that made them.
 
-use pinion_message::{Model, ToolSpec};
+use pinion_message::ToolSpec;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -87,8 +87,8 @@ pub(crate) fn build(request: &Request, host: Host) -> Result<HttpRequest, String
     headers.model(request);
     let path = format!("models/{}:streamGenerateContent?alt=sse", model.id);
     let address = match host {
-        Host::GenerativeLanguage => url(model, &path)?,
-        Host::Vertex => vertex_url(model, &path)?,
+        Host::GenerativeLanguage => url(request, &path)?,
+        Host::Vertex => vertex_url(request, &path)?,
     };
     headers.into_request(address, &body, request)
 }
@@ -107,10 +107,11 @@ fn declaration(spec: &ToolSpec) -> Declaration<'_> {
 }
 
 /// With a key there is neither project nor location in the address.
-fn vertex_url(model: &Model, path: &str) -> Result<String, String> {
+fn vertex_url(request: &Request, path: &str) -> Result<String, String> {
     let path = format!("v1/publishers/google/{path}");
-    if model.base_url.is_empty() || model.base_url.contains("{location}") {
+    let base = &request.model.base_url;
+    if base.is_empty() || base.contains("{location}") {
         return Ok(format!("https://aiplatform.googleapis.com/{path}"));
     }
-    url(model, &path)
+    url(request, &path)
 }

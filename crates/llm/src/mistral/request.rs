@@ -153,7 +153,7 @@ pub(crate) fn build(request: &Request) -> Result<HttpRequest, String> {
     if let Some(session) = cache_session(request) {
         headers.set("x-affinity", session);
     }
-    headers.into_request(url(model, "v1/chat/completions")?, &body, request)
+    headers.into_request(url(request, "v1/chat/completions")?, &body, request)
 }
 
 fn turns<'a>(request: &'a Request, history: &'a [Arc<Message>]) -> Vec<Turn<'a>> {

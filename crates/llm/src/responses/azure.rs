@@ -1,16 +1,17 @@
-//! Where Azure serves a model: the address and the deployment, both from the environment.
+//! The address and the deployment of a model on Azure, both from the environment of the request.
 
-use pinion_message::Model;
+use crate::request::Request;
 
-fn environment(name: &str) -> Option<String> {
-    std::env::var(name)
-        .ok()
-        .filter(|value| !value.trim().is_empty())
+/// Returns a variable that is not blank.
+fn variable(request: &Request, name: &str) -> Option<String> {
+    let value = request.options.environment.get(name);
+    value.filter(|value| !value.trim().is_empty())
 }
 
 /// The deployment that serves the model, from `AZURE_OPENAI_DEPLOYMENT_NAME_MAP` (`id=name,…`).
-pub(super) fn azure_deployment(model: &Model) -> String {
-    let map = environment("AZURE_OPENAI_DEPLOYMENT_NAME_MAP").unwrap_or_default();
+pub(super) fn azure_deployment(request: &Request) -> String {
+    let model = &request.model;
+    let map = variable(request, "AZURE_OPENAI_DEPLOYMENT_NAME_MAP").unwrap_or_default();
     let named = map.split(',').filter_map(|pair| pair.split_once('='));
     let found = named
         .map(|(id, name)| (id.trim(), name.trim()))
@@ -18,15 +19,17 @@ pub(super) fn azure_deployment(model: &Model) -> String {
     found.map_or_else(|| model.id.clone(), |(_, name)| name.to_owned())
 }
 
-pub(super) fn azure_url(model: &Model) -> Result<String, String> {
-    let resource = environment("AZURE_OPENAI_RESOURCE_NAME")
+pub(super) fn azure_url(request: &Request) -> Result<String, String> {
+    let model = &request.model;
+    let resource = variable(request, "AZURE_OPENAI_RESOURCE_NAME")
         .map(|name| format!("https://{name}.openai.azure.com/openai/v1"));
-    let base = environment("AZURE_OPENAI_BASE_URL").or(resource);
+    let base = variable(request, "AZURE_OPENAI_BASE_URL").or(resource);
     let base = base.unwrap_or_else(|| model.base_url.clone());
     if base.is_empty() {
-        let name = "Set AZURE_OPENAI_BASE_URL or AZURE_OPENAI_RESOURCE_NAME";
+        let provider = &model.provider;
         return Err(format!(
-            "The address of the Azure resource is not known. {name}."
+            "The address of the Azure resource is not known. Set AZURE_OPENAI_BASE_URL or AZURE_OPENAI_RESOURCE_NAME in \
+             the environment, or in \"env\" of the entry \"{provider}\" in auth.json."
         ));
     }
     let mut base = reqwest::Url::parse(&base)
@@ -39,7 +42,7 @@ pub(super) fn azure_url(model: &Model) -> Result<String, String> {
             base.set_path("/openai/v1");
         }
     }
-    let version = environment("AZURE_OPENAI_API_VERSION").unwrap_or_else(|| "v1".to_owned());
+    let version = variable(request, "AZURE_OPENAI_API_VERSION").unwrap_or_else(|| "v1".to_owned());
     let path = format!("{}/responses", base.path().trim_end_matches('/'));
     base.set_path(&path);
     base.query_pairs_mut().append_pair("api-version", &version);

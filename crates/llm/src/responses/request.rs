@@ -75,7 +75,7 @@ pub(crate) fn build(request: &Request, flavour: Flavour) -> Result<HttpRequest, 
     let (reasoning, include) = reasoning(request, &compat);
     let body = Body {
         model: if azure {
-            azure_deployment(model).into()
+            azure_deployment(request).into()
         } else {
             (&model.id).into()
         },
@@ -95,9 +95,9 @@ pub(crate) fn build(request: &Request, flavour: Flavour) -> Result<HttpRequest, 
         sampling: sampling::members(request),
     };
     let address = if azure {
-        azure_url(model)?
+        azure_url(request)?
     } else {
-        url(model, "responses")?
+        url(request, "responses")?
     };
     headers(request, &compat, flavour).into_request(address, &body, request)
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use futures_util::future::BoxFuture;
 use pinion_config::{Contributions, Dirs, LazyResources};
 use pinion_extensions::{Contribution, Services};
-use pinion_llm::{Authorization, EventStream, Provider, Providers, Registry, Request};
+use pinion_llm::{Authorization, Environment, EventStream, Provider, Providers, Registry, Request};
 use pinion_message::{Mask, Model};
 use pinion_tools::ToolSettings;
 use serde_json::{Value, json};
@@ -148,6 +148,10 @@ impl Services for ProgramServices {
         let mask = self.ground.mask.clone();
         let model = model.clone();
         Box::pin(async move { crate::choices::authorize(&registry, &mask, &model).await })
+    }
+
+    fn environment(&self, provider: &str) -> Environment {
+        self.registry().environment(provider)
     }
 
     fn provider(&self) -> Option<Arc<dyn Provider>> {
