@@ -118,15 +118,16 @@ enum OneOrMany {
     Many(Vec<String>),
 }
 
-fn malformed(origin: &Origin, error: &serde_saphyr::Error) -> CommandError {
-    let place = match error.location() {
-        Some(at) if at.line() > 0 => format!("{}:{}:{}", origin.name, at.line(), at.column()),
-        _ => origin.name.clone(),
+/// Explains an error of the YAML of a command file.
+pub(crate) fn malformed(origin: &Origin, error: &serde_saphyr::Error) -> CommandError {
+    let problem = pinion_yaml::problem(error);
+    let place = match problem.line {
+        0 => origin.name.clone(),
+        line => format!("{}:{line}:{}", origin.name, problem.column),
     };
-    let rendered = error.without_snippet().to_string();
     CommandError::Malformed {
         place,
-        reason: rendered.lines().next().unwrap_or_default().to_owned(),
+        reason: problem.message,
     }
 }
 

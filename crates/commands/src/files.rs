@@ -60,10 +60,14 @@ pub(crate) fn parsed(text: &str, format: Format) -> Result<Option<Value>, String
         Format::Yaml => match crate::yaml::from_str::<serde_json::Value>(text) {
             Ok(json) => Ok(Some(Value::from_json(&json))),
             Err(error) => {
-                let shown = error.without_snippet().to_string();
+                let problem = pinion_yaml::problem(&error);
+                let message = problem.message.as_str();
+                let reason = message.strip_prefix("this is not valid YAML: ");
                 Err(format!(
-                    "not YAML: {}",
-                    shown.lines().next().unwrap_or_default()
+                    "not YAML from line {}, column {} on: {}",
+                    problem.line,
+                    problem.column,
+                    reason.unwrap_or(message)
                 ))
             }
         },

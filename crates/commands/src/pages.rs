@@ -92,8 +92,15 @@ impl HelpPage {
             .or_else(|| rest.strip_suffix("\n---").map(|head| (head, "")))
             .ok_or_else(|| malformed("the head of the page has no end: expected `---`"))?;
         let head: Head = crate::yaml::command(head).map_err(|error| {
-            let shown = error.without_snippet().to_string();
-            malformed(shown.lines().next().unwrap_or_default())
+            let problem = pinion_yaml::problem(&error);
+            // The line `---` comes before the head.
+            match problem.line {
+                0 => malformed(&problem.message),
+                line => CommandError::Malformed {
+                    place: format!("{}:{}:{}", path.display(), line + 1, problem.column),
+                    reason: problem.message,
+                },
+            }
         })?;
         let slug = head
             .slug

@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::built_in::BuiltIn;
 use crate::command::Command;
+use crate::decode;
 use crate::error::CommandError;
 use crate::field::FieldType;
 use crate::parsed::{Parsed, Source};
@@ -111,11 +112,8 @@ impl Command {
 
     /// What `--create-command` prints: this command under another name, with the values that were given as defaults.
     pub fn command_file(&self, name: &str, parsed: &Parsed) -> Result<String, CommandError> {
-        let mut document: Json =
-            crate::yaml::from_str(&self.origin.text).map_err(|error| CommandError::Malformed {
-                place: self.origin.name.clone(),
-                reason: error.without_snippet().to_string(),
-            })?;
+        let mut document: Json = crate::yaml::from_str(&self.origin.text)
+            .map_err(|error| decode::malformed(&self.origin, &error))?;
         document["name"] = json!(name);
         for list in ["flags", "arguments"] {
             let Some(Json::Array(fields)) = document.get_mut(list) else {

@@ -273,6 +273,82 @@ fn fields_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn mistakes_in_a_command_file_are_explained_in_plain_words() {
+    for (text, words) in [
+        ("prompt: a: b", "put text that contains a colon in quotes"),
+        ("tags: [a", "a \"[\" or \"{\" is not closed"),
+        ("prompt: {a: b}", "text is expected here"),
+        ("prompt: [a]", "text is expected here"),
+        ("messages: a", "a list is expected here"),
+        ("flags: 3", "a list is expected here"),
+        ("flags: [a]", "a mapping is expected here"),
+        ("flags: [{name: [a]}]", "expected"),
+        ("flags: [{name: a, choices: 3}]", "expected"),
+        ("flags: [{name: a, choices: [{b: c}]}]", "expected"),
+        ("tags: {a: b}", "a list is expected here"),
+        ("name: y", "\"name\" appears twice; remove one of them"),
+        ("prompt: *a", "an alias names an anchor that does not exist"),
+        ("\tprompt: a", "use spaces"),
+        ("--- \nname: y", "more than one document"),
+    ] {
+        let error = read(&format!("name: x\n{text}\n")).unwrap_err().to_string();
+        assert!(error.starts_with("prompts/x.yaml:"), "{text}: {error}");
+        assert!(error.contains(words), "{text}: {error}");
+        assert_plain(&error);
+    }
+    let bomb = (1..=5).fold("a0: &a0 [x, x]\n".to_owned(), |text, level| {
+        let before = vec![format!("*a{}", level - 1); 20].join(", ");
+        format!("{text}a{level}: &a{level} [{before}]\n")
+    });
+    let error = read(&format!("name: x\n{bomb}")).unwrap_err().to_string();
+    assert!(error.contains("it holds too many values"), "{error}");
+    assert_plain(&error);
+}
+
+#[test]
+fn mistakes_in_a_data_file_are_explained_in_plain_words() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("bad.yaml"), "a: 1\nb: c: d\n").unwrap();
+    let command =
+        read("name: x\nprompt: a\nflags: [{name: data, type: objectFromFile}]\n").unwrap();
+    let mut world = common::world(directory.path());
+    let error = common::parse_in(&command, &["--data", "bad.yaml"], &mut world);
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.starts_with("--data: bad.yaml is not YAML from line 2, column "),
+        "{error}"
+    );
+    assert!(
+        error.contains("put text that contains a colon in quotes"),
+        "{error}"
+    );
+    assert_plain(&error);
+}
+
+/// Fails if a message has words of the YAML library or of the types that are read.
+fn assert_plain(message: &str) {
+    for word in [
+        "scalar",
+        "sequence",
+        "event",
+        "token",
+        "budget",
+        "breach",
+        "variant",
+        "enum",
+        "struct",
+        "untagged",
+        "invalid type",
+        "Document",
+        "serde",
+        "<",
+        " at line ",
+    ] {
+        assert!(!message.contains(word), "{word}: {message}");
+    }
+}
+
+#[test]
 fn keys_without_effect_are_noticed() {
     let command = read("name: x\nsystem_prompt: hi\nfoo: 1\nflags:\n  - name: a\n    typ: int\n    description: idle\n").unwrap();
     let warnings: Vec<String> = command.warnings.iter().map(ToString::to_string).collect();

@@ -2,7 +2,7 @@
 //!
 //! Use it for documents that people write and whose keys are checked one by one: fleet plans,
 //! configuration, profiles. Callers decide which keys exist and which files are read. Documents
-//! with a fixed shape are deserialised into types instead.
+//! with a fixed shape are deserialised into types instead; [`problem`] explains their errors.
 
 mod explain;
 
@@ -12,15 +12,15 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
 
-use self::explain::explain;
+use self::explain::{Limits, explain};
 
-/// The most values in a document after its aliases are replaced.
-const MAX_NODES: usize = 100_000;
-/// The most levels of nested lists and mappings. The parser recurses once per level, on stacks of 2
-/// MB.
-const MAX_LEVELS: usize = 32;
-/// The most bytes of text in a document after its aliases are replaced.
-const MAX_TEXT_BYTES: usize = 64 << 20;
+/// The limits of a document after its aliases are replaced. The parser recurses once per level, on
+/// stacks of 2 MB.
+const LIMITS: Limits = Limits {
+    nodes: 100_000,
+    levels: 32,
+    text_bytes: 64 << 20,
+};
 
 /// One error in a document, with its location; line 0 is a value that is not from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,21 +96,28 @@ pub fn parse(text: &str) -> Result<Node, Problem> {
         // accepted.
         strict_booleans: true,
         budget: serde_saphyr::budget! {
-            max_nodes: MAX_NODES,
-            max_depth: MAX_LEVELS,
-            max_total_scalar_bytes: MAX_TEXT_BYTES,
+            max_nodes: LIMITS.nodes,
+            max_depth: LIMITS.levels,
+            max_total_scalar_bytes: LIMITS.text_bytes,
         },
     };
     let parsed = serde_saphyr::from_str_with_options::<Node>(text, options);
-    parsed.map_err(|error| {
-        let at = error
-            .location()
-            .map_or(SourceLocation::default(), |location| SourceLocation {
-                line: location.line(),
-                column: location.column(),
-            });
-        at.problem(explain(&error))
-    })
+    parsed.map_err(|error| located(&error, Some(&LIMITS)))
+}
+
+/// Explains the error of a document that was deserialised into a type, in plain words.
+pub fn problem(error: &serde_saphyr::Error) -> Problem {
+    located(error, None)
+}
+
+fn located(error: &serde_saphyr::Error, limits: Option<&Limits>) -> Problem {
+    let at = error
+        .location()
+        .map_or(SourceLocation::default(), |location| SourceLocation {
+            line: location.line(),
+            column: location.column(),
+        });
+    at.problem(explain(error, limits))
 }
 
 impl Node {

@@ -75,7 +75,10 @@ fn mistakes_are_named_in_words() {
         ("a: *b\n", "an alias names an anchor that does not exist"),
         ("a: 1\n---\nb: 2\n", "more than one document"),
         ("a:\n\tb: 1\n", "use spaces"),
-        ("? [a]\n: 1\n", "the name of a member must be text"),
+        (
+            "? [a]\n: 1\n",
+            "text is expected here, not a list or a mapping",
+        ),
         ("a: 'b\n", "this is not valid YAML"),
         ("a: @b\n", "must be in quotes"),
         ("a: 1\n  b: 2\n c: 3\n", "this is not valid YAML"),
