@@ -32,7 +32,7 @@ pub(crate) fn parse(text: &str) -> Result<Document, String> {
         match serde_saphyr::from_str::<Value>(header) {
             Ok(Value::Object(fields)) => fields,
             Ok(_) => Map::new(),
-            Err(error) => return Err(first_line(&error.to_string())),
+            Err(error) => return Err(explain(&error)),
         }
     };
     Ok(Document {
@@ -77,13 +77,18 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((header, &after[end + "\n---".len()..]))
 }
 
-/// Parsers draw pictures of the place; a notice has room for one line.
-fn first_line(text: &str) -> String {
-    text.lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("not YAML")
-        .trim()
-        .to_owned()
+/// Explains an error of the header in one line. The line `---` comes before the header.
+fn explain(error: &serde_saphyr::Error) -> String {
+    let problem = pinion_yaml::problem(error);
+    match problem.line {
+        0 => problem.message,
+        line => format!(
+            "line {}, column {}: {}",
+            line + 1,
+            problem.column,
+            problem.message
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -126,16 +131,24 @@ mod tests {
 
     #[test]
     fn a_header_that_is_not_yaml_is_an_error() {
-        for text in [
-            "---\na: b: c\n---\nx",
-            "---\n[\n---\nx",
-            "---\na: *none\n---\n",
+        for (text, words) in [
+            (
+                "---\na: b: c\n---\nx",
+                "line 2, column 5: this is not valid YAML: there is a second \": \"",
+            ),
+            ("---\n[\n---\nx", "this is not valid YAML"),
+            (
+                "---\na: *none\n---\n",
+                "line 2, column 4: an alias names an anchor that does not exist",
+            ),
+            (
+                "---\na: 1\na: 2\n---\n",
+                "line 3, column 1: \"a\" appears twice",
+            ),
         ] {
             let message = parse(text).unwrap_err();
-            assert!(
-                !message.is_empty() && !message.contains('\n'),
-                "{message:?}"
-            );
+            assert!(message.contains(words), "{text}: {message}");
+            assert!(!message.contains(['\n', '<', '^']), "{message}");
             assert!(!body(text).contains("---"));
         }
     }

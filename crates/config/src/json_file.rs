@@ -49,19 +49,13 @@ fn parse(text: &str) -> Parsed {
         Ok(_) => Parsed::Broken {
             line: 1,
             column: 1,
-            message: "expected a JSON object".into(),
+            message: "a JSON object is expected here".into(),
         },
-        Err(error) => {
-            let (line, column) = (error.line(), error.column());
-            let full = error.to_string();
-            let place = format!(" at line {line} column {column}");
-            let message = full.strip_suffix(&place).unwrap_or(&full).to_owned();
-            Parsed::Broken {
-                line,
-                column,
-                message,
-            }
-        }
+        Err(error) => Parsed::Broken {
+            line: error.line(),
+            column: error.column(),
+            message: pinion_jsonl::explain(&error),
+        },
     }
 }
 
@@ -164,6 +158,12 @@ mod tests {
         assert!(read(&file, &mut notices).is_empty());
         assert_eq!(notices[0].code, "broken_file");
         assert_eq!(notices[0].position, Some((3, 3)));
+        assert!(
+            notices[0]
+                .message
+                .starts_with("the name of a member must be in quotes"),
+            "{notices:?}"
+        );
         let error = set(&file, "a", json!(2)).unwrap_err();
         assert_eq!(error.code(), "broken_file");
         assert_eq!(

@@ -7,7 +7,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
+use globset::{ErrorKind, Glob, GlobBuilder, GlobMatcher};
 
 use crate::{Notice, paths};
 
@@ -54,7 +54,8 @@ impl PathList {
         let mut pattern = |text: &str| match Pattern::new(text, base, home) {
             Ok(pattern) => Some(pattern),
             Err(error) => {
-                let message = format!("{text:?} is not a valid pattern ({error}); it is ignored");
+                let reason = explain(error.kind());
+                let message = format!("{text:?} is not a valid pattern: {reason}; it is ignored");
                 notices.push(Notice::about(file, "bad_pattern", message));
                 None
             }
@@ -223,6 +224,17 @@ impl Pattern {
     }
 }
 
+fn explain(error: &ErrorKind) -> &'static str {
+    match error {
+        ErrorKind::UnclosedClass => "a \"[\" is not closed",
+        ErrorKind::InvalidRange(..) => "a range in \"[…]\" ends before it begins",
+        ErrorKind::UnopenedAlternates => "a \"}\" has no \"{\" before it",
+        ErrorKind::UnclosedAlternates => "a \"{\" is not closed",
+        ErrorKind::DanglingEscape => "it ends with a single \"\\\"",
+        _ => "it is too large",
+    }
+}
+
 fn build(glob: &str) -> Result<GlobMatcher, globset::Error> {
     let glob: Glob = GlobBuilder::new(glob).literal_separator(true).build()?;
     Ok(glob.compile_matcher())
@@ -302,6 +314,10 @@ mod tests {
             &mut notices,
         );
         assert_eq!(notices[0].code, "bad_pattern");
+        assert_eq!(
+            notices[0].message,
+            "\"a[*\" is not a valid pattern: a \"[\" is not closed; it is ignored"
+        );
         assert!(list.keeps("/b/a.md".as_ref()));
         assert_eq!(list.plain.len(), 1);
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pinion_yaml::{Node, Problem};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use serde_json::Value;
 
 use crate::check::Findings;
@@ -31,12 +31,35 @@ pub(crate) fn read(
     if matches!(source, Source::Sqlite(_)) {
         pinion_files::is_regular(file).map_err(|error| unreadable(error.to_string()))?;
     }
-    let rows = rows(file, source).map_err(|error| unreadable(error.to_string()))?;
+    let rows = rows(file, source).map_err(|error| unreadable(explain(&error)))?;
     let mut registries = Vec::with_capacity(rows.len());
     for (slug, payload) in rows {
         registries.push(row(&slug, &payload, source, notices)?);
     }
     Ok(registries)
+}
+
+/// Explains an error of SQLite in plain words.
+fn explain(error: &rusqlite::Error) -> String {
+    let plain = match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => "it is not an SQLite database",
+        Some(ErrorCode::DatabaseCorrupt) => "it is damaged",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another process uses it; try again"
+        }
+        Some(ErrorCode::CannotOpen) => "there is no such file, or it cannot be opened",
+        Some(ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => {
+            "you are not permitted to read it"
+        }
+        Some(ErrorCode::SystemIoFailure) => "the disk reported an error",
+        _ if error.to_string().contains("no such table") => {
+            "it has no table \"profile_registries\", so it is not a registry of profiles"
+        }
+        _ => {
+            "its table \"profile_registries\" does not have the texts \"slug\" and \"payload_json\""
+        }
+    };
+    plain.to_owned()
 }
 
 fn rows(file: &Path, source: &Source) -> rusqlite::Result<Vec<(String, String)>> {
