@@ -1,4 +1,4 @@
-//! What every kind of child has in common: its lines become [`ChildEvent`]s.
+//! The interface of all adapters: they translate the lines of a child into [`ChildEvent`]s.
 
 use std::fmt;
 
@@ -9,49 +9,51 @@ use crate::ChildEvent;
 use crate::adapters::{Claude, Codex, Jsonl, Opencode, Pi};
 use crate::plan::JsonlRules;
 
-/// What a line was.
+/// The result of reading one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// It means something.
+    /// The line was understood.
     Event,
-    /// It is an object that means nothing to us.
-    Other,
-    /// It cannot be read: it is no JSON, or not what a line of its kind should be.
-    Misfit,
+    /// The line is an object of a kind that the adapter ignores.
+    Ignored,
+    /// The line is not JSON, or lacks what lines of its kind must have.
+    Invalid,
 }
 
 /// Reads the lines of one attempt of one child.
 pub trait Adapter: fmt::Debug + Send {
-    /// The member that says what a line is.
+    /// Returns the name of the JSON member that holds the kind of a line.
     fn member(&self) -> &[u8] {
         b"type"
     }
 
-    /// Whether a line of this kind has to be there in full, or its kind says it all.
+    /// Reports whether lines of this kind must be parsed in full. For the others the kind is enough, so that long lines
+    /// need not be held in memory.
     fn needs_whole(&self, kind: &[u8]) -> bool;
 
-    /// Reads a line of this kind; `line` is empty where the kind says it all.
+    /// Reads a line of this kind; `line` is empty if [`Adapter::needs_whole`] is false for the kind.
     fn read(&mut self, kind: &[u8], line: &[u8], events: &mut Vec<ChildEvent>) -> Reading;
 
-    /// Reads a line whose kind cannot be told by a look at one member. Most children print none that matter.
+    /// Reads a line without a kind at the top level. Most adapters need no such lines.
     fn read_unnamed(&mut self, _line: &[u8], _events: &mut Vec<ChildEvent>) -> Reading {
-        Reading::Misfit
+        Reading::Invalid
     }
 
-    /// What the kind alone says about a line that is too long or cannot be read.
-    fn gist(&mut self, _kind: &[u8], _events: &mut Vec<ChildEvent>) {}
+    /// Adds the events that follow from the kind alone, for a line that is too long or invalid.
+    fn read_kind_only(&mut self, _kind: &[u8], _events: &mut Vec<ChildEvent>) {}
 
-    /// Whether a clean exit now says that it is done. Most children say so themselves before they exit.
-    fn exit_is_enough(&self) -> bool {
+    /// Reports whether exit code 0 would now mean that the child is done. Most children print an event for that before
+    /// they exit.
+    fn clean_exit_means_done(&self) -> bool {
         false
     }
 }
 
-/// The kinds of child there are.
+/// The supported kinds of child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentKind {
-    /// Ourselves.
+    /// This program.
     #[default]
     Pinion,
     /// `pi --mode json`.
@@ -62,12 +64,12 @@ pub enum AgentKind {
     Codex,
     /// `claude -p --output-format stream-json`.
     Claude,
-    /// Anything that prints lines of JSON, by the rules of the plan.
+    /// Any program that prints lines of JSON; the plan's `events` describe them.
     Jsonl,
 }
 
 impl AgentKind {
-    /// All of them, by name.
+    /// Every kind with its name in plans.
     pub const ALL: [(&'static str, Self); 6] = [
         ("pinion", Self::Pinion),
         ("pi", Self::Pi),
@@ -77,13 +79,13 @@ impl AgentKind {
         ("jsonl", Self::Jsonl),
     ];
 
-    /// Its name in a plan.
+    /// Returns the name that plans use.
     pub fn as_str(self) -> &'static str {
         let named = Self::ALL.iter().find(|(_, kind)| *kind == self);
         named.map_or("jsonl", |(name, _)| name)
     }
 
-    /// A reader for one attempt.
+    /// Creates the adapter for one attempt.
     pub fn adapter(self, rules: &JsonlRules) -> Box<dyn Adapter> {
         match self {
             Self::Pinion | Self::Pi => Box::new(Pi::default()),

@@ -1,4 +1,4 @@
-//! One file per kind of child.
+//! The adapters, one file per kind of child.
 
 mod claude;
 mod codex;

@@ -1,57 +1,58 @@
-//! One attempt of a child, from its start to its end: read, watched by three clocks, and ended for sure.
+//! Follows one attempt of a child from its start to its end.
 //!
-//! The adapter's last event is the first sign of the end, the exit of the process the second. After the first there is a short
-//! grace for the second; then, as for every other reason, the child and all that came of it is ended.
+//! A child is done when its adapter reports [`ChildEvent::Idle`]; its process then has a short grace period to exit. After
+//! that, after a timeout, or for any other reason to stop, the child and all processes it started are terminated.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::launch::{Life, Started};
+use crate::launch::{ChildHandle, StartedChild};
 use crate::{
-    ChildEvent, ChildFailure, Clock, ClockReadings, Clocks, Consumer, Counts, Effect, Ending,
-    FailureKind, Reason, Text,
+    ChildEvent, ChildExit, ChildFailure, ClockReadings, Clocks, Consumer, Counts, Effect,
+    FailureKind, FinishReason, Text, TimeoutClock,
 };
 
-/// Between being asked to end and being ended.
-const TERM_PATIENCE: Duration = Duration::from_secs(2);
-/// How long the pipes of a child that is gone may stay open.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-/// How often it is said that nothing comes.
-const QUIET: Duration = Duration::from_secs(30);
-/// The longest result that is kept.
+/// The time between SIGTERM and SIGKILL.
+const TERMINATE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time that the pipes of an exited child may stay open: processes it started may still hold them.
+const PIPE_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time to wait for the end of standard error, which is quoted in the message about a failure.
+const STDERR_TIMEOUT: Duration = Duration::from_millis(500);
+/// The interval between two reports that a child prints nothing.
+const QUIET_INTERVAL: Duration = Duration::from_secs(30);
+/// The longest stored result, in bytes.
 pub(crate) const MAX_RESULT: usize = 4 * 1024 * 1024;
 
-/// How long an attempt may take.
+/// The time limits of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub timeout: Duration,
-    /// Which clock that is: the child's, or what is left of the run's.
-    pub timeout_clock: Clock,
+    /// The source of `timeout`: the child's own limit, or the rest of the run's.
+    pub timeout_clock: TimeoutClock,
     pub inactivity: Duration,
     pub grace: Duration,
 }
 
-/// Who is told what the child does, and may end it.
+/// Receives the events of an attempt and may end it.
 pub(crate) trait Watcher {
-    /// Something happened; an answer ends the attempt.
+    /// Handles an event; a returned failure ends the attempt.
     fn notice(&mut self, event: &ChildEvent) -> Option<ChildFailure>;
-    /// Nothing came for this long.
+    /// Handles that the child has printed nothing for `time`.
     fn quiet(&mut self, time: Duration);
 }
 
-/// How an attempt ended.
+/// The result of an attempt.
 #[derive(Debug)]
 pub(crate) struct AttemptEnd {
-    /// Why it failed, if it did.
     pub failure: Option<ChildFailure>,
-    /// The same attempt would fail again, whatever the kind of the failure: its program cannot be started.
+    /// Another attempt would fail too, whatever the kind of the failure: the program cannot be started.
     pub permanent: bool,
     pub result: Option<String>,
-    /// How long the result was, where it was too long to be kept in full.
+    /// The length of the full result in bytes, if it exceeded [`MAX_RESULT`] and was cut.
     pub shortened_from: Option<usize>,
-    /// Something outside may be different now.
+    /// The child may have changed files or other state outside of itself.
     pub changed: bool,
     pub session: Option<String>,
     pub counts: Counts,
@@ -59,14 +60,14 @@ pub(crate) struct AttemptEnd {
     pub duration: Duration,
 }
 
-/// Follows a child to its end. `stopped` ends it, for the reason it gives.
+/// Follows a child to its end. `stop` ends it early, with the failure that `stop_failure` returns.
 pub(crate) async fn follow(
-    started: Started,
+    started: StartedChild,
     consumer: Consumer,
     limits: Limits,
     stop: &CancellationToken,
     stop_failure: impl Fn() -> ChildFailure,
-    done_without_word: bool,
+    exit_means_done: bool,
     watcher: &mut (dyn Watcher + Send),
 ) -> AttemptEnd {
     let mut attempt = Attempt {
@@ -74,47 +75,47 @@ pub(crate) async fn follow(
         consumer,
         limits,
         clocks: Clocks::default(),
-        doom: None,
-        standing: None,
+        end_reason: None,
+        reported_failure: None,
         idle_since: None,
         last_reason: None,
         result: None,
         shortened_from: None,
         changed: false,
         session: None,
-        told_quiet: Duration::ZERO,
+        last_quiet_report: Duration::ZERO,
     };
-    let Started {
+    let StartedChild {
         mut output,
-        mut life,
+        mut handle,
     } = started;
     let mut piece = Vec::new();
     let mut events = Vec::new();
     let mut open = true;
     let mut exit = None;
-    let mut ending = Step::Living;
+    let mut ending = EndingStep::Living;
     let mut stopped = false;
-    // When the next step of the ending is due.
+    // The time of the next step towards the end.
     let mut due: Option<Duration> = None;
     while open || exit.is_none() {
         let now = attempt.now();
-        if exit.is_none() && ending == Step::Living && attempt.is_to_end(now) {
-            life.terminate();
-            ending = Step::Terminated;
-            due = Some(now + TERM_PATIENCE);
+        if exit.is_none() && ending == EndingStep::Living && attempt.must_end(now) {
+            handle.terminate();
+            ending = EndingStep::Terminated;
+            due = Some(now + TERMINATE_TIMEOUT);
         }
         if due.is_some_and(|due| due <= now) {
             if exit.is_some() {
                 break;
             }
             match ending {
-                Step::Living | Step::Terminated => {
-                    life.kill();
-                    ending = Step::Killed;
-                    due = Some(now + LAST_WORDS);
+                EndingStep::Living | EndingStep::Terminated => {
+                    handle.kill();
+                    ending = EndingStep::Killed;
+                    due = Some(now + PIPE_CLOSE_TIMEOUT);
                 }
-                // It does not even die: what can be known of it is known.
-                Step::Killed => break,
+                // It survived SIGKILL, so nothing more can be learned about it.
+                EndingStep::Killed => break,
             }
         }
         let wake = attempt
@@ -122,15 +123,15 @@ pub(crate) async fn follow(
             .into_iter()
             .chain(due)
             .min();
-        let sleep = tokio::time::sleep_until(attempt.begun + wake.unwrap_or(now + QUIET));
+        let sleep = tokio::time::sleep_until(attempt.begun + wake.unwrap_or(now + QUIET_INTERVAL));
         tokio::select! {
             biased;
             () = stop.cancelled(), if !stopped && exit.is_none() => {
                 stopped = true;
                 match attempt.idle_since {
-                    // It is done already and only takes its time.
+                    // The child is done and has only not exited yet.
                     Some(_) => attempt.limits.grace = Duration::ZERO,
-                    None => drop(attempt.doom.get_or_insert_with(&stop_failure)),
+                    None => drop(attempt.end_reason.get_or_insert_with(&stop_failure)),
                 }
             }
             more = output.read(&mut piece), if open => {
@@ -138,35 +139,35 @@ pub(crate) async fn follow(
                 open = more;
                 if more {
                     attempt.clocks.byte(now);
-                    attempt.told_quiet = now;
+                    attempt.last_quiet_report = now;
                     attempt.consumer.feed(&piece, now, &mut events);
                 } else {
                     attempt.consumer.finish(&mut events);
                 }
                 for event in events.drain(..) {
-                    attempt.take(event, now, watcher);
+                    attempt.on_event(event, now, watcher);
                 }
             }
-            ended = life.wait(), if exit.is_none() => {
+            ended = handle.wait(), if exit.is_none() => {
                 exit = Some(ended);
-                // What it left behind is not wanted without it, and may hold its pipes.
-                life.kill();
-                due = Some(attempt.now() + LAST_WORDS);
+                // Processes that the child left behind may hold its pipes.
+                handle.kill();
+                due = Some(attempt.now() + PIPE_CLOSE_TIMEOUT);
             }
-            () = sleep => attempt.look(watcher),
+            () = sleep => attempt.on_timer(watcher),
         }
     }
     attempt.consumer.finish(&mut events);
     let now = attempt.now();
     for event in events.drain(..) {
-        attempt.take(event, now, watcher);
+        attempt.on_event(event, now, watcher);
     }
-    attempt.end(exit, life, done_without_word).await
+    attempt.end(exit, handle, exit_means_done).await
 }
 
-/// How far the ending of a child has come.
+/// The progress of ending a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum EndingStep {
     Living,
     Terminated,
     Killed,
@@ -177,20 +178,20 @@ struct Attempt {
     consumer: Consumer,
     limits: Limits,
     clocks: Clocks,
-    /// Why we end it.
-    doom: Option<ChildFailure>,
-    /// The last failure it told of, unless it went on since.
-    standing: Option<ChildFailure>,
-    /// Since when it has nothing more to do.
+    /// The reason to end the child.
+    end_reason: Option<ChildFailure>,
+    /// The last failure that the child reported, unless a later step succeeded.
+    reported_failure: Option<ChildFailure>,
+    /// The time since which the child is done.
     idle_since: Option<Duration>,
-    last_reason: Option<Reason>,
+    last_reason: Option<FinishReason>,
     result: Option<String>,
-    /// How long it was, where it is not all of it.
+    /// The length of the full result in bytes, if the stored one was cut.
     shortened_from: Option<usize>,
     changed: bool,
     session: Option<String>,
-    /// When somebody was last told that nothing comes, or something came.
-    told_quiet: Duration,
+    /// The time of the last output or of the last report that there is none.
+    last_quiet_report: Duration,
 }
 
 impl Attempt {
@@ -198,7 +199,7 @@ impl Attempt {
         self.begun.elapsed()
     }
 
-    fn take(&mut self, event: ChildEvent, now: Duration, watcher: &mut (dyn Watcher + Send)) {
+    fn on_event(&mut self, event: ChildEvent, now: Duration, watcher: &mut (dyn Watcher + Send)) {
         self.clocks.event(&event, now);
         let verdict = watcher.notice(&event);
         match event {
@@ -206,32 +207,33 @@ impl Attempt {
                 self.idle_since = None;
                 self.session = session.or(self.session.take());
             }
-            ChildEvent::Text(Text::Whole(text)) if !text.is_empty() => {
+            ChildEvent::Text(Text::Complete(text)) if !text.is_empty() => {
                 self.shortened_from = Some(text.len()).filter(|length| *length > MAX_RESULT);
                 self.result = Some(shortened(text));
             }
             ChildEvent::Text(_) | ChildEvent::Alive => {}
             ChildEvent::Tool { effect, .. } => self.changed |= effect == Effect::Outside,
-            // A summary changes nothing about the answer.
-            ChildEvent::StepFinished(step) if step.reason == Reason::Compaction => {}
+            // A compaction does not affect the answer.
+            ChildEvent::StepFinished(step) if step.reason == FinishReason::Compaction => {}
             ChildEvent::StepFinished(step) => {
                 self.last_reason = Some(step.reason);
-                if !matches!(step.reason, Reason::Error | Reason::Aborted) {
-                    self.standing = None;
+                if !matches!(step.reason, FinishReason::Error | FinishReason::Aborted) {
+                    self.reported_failure = None;
                 }
             }
-            ChildEvent::Failed(failure) => self.standing = Some(failure),
+            ChildEvent::Failed(failure) => self.reported_failure = Some(failure),
             ChildEvent::Idle => self.idle_since = Some(self.idle_since.unwrap_or(now)),
             ChildEvent::Exited(_) => {}
         }
         if let Some(failure) = verdict {
-            self.doom.get_or_insert(failure);
+            self.end_reason.get_or_insert(failure);
         }
     }
 
-    /// Whether it has to be ended now: for a reason of ours, by a clock, or because it is done and stays.
-    fn is_to_end(&mut self, now: Duration) -> bool {
-        if self.doom.is_some() {
+    /// Reports whether the child has to be ended now: for a known reason, because of a timeout, or because it is done and
+    /// did not exit within its grace period.
+    fn must_end(&mut self, now: Duration) -> bool {
+        if self.end_reason.is_some() {
             return true;
         }
         if let Some(since) = self.idle_since {
@@ -240,25 +242,31 @@ impl Attempt {
         let clock = if now >= self.limits.timeout {
             self.limits.timeout_clock
         } else if self.inactive_at().is_some_and(|at| now >= at) {
-            Clock::Inactivity
+            TimeoutClock::Inactivity
         } else {
             return false;
         };
         let kind = FailureKind::Timeout { clock };
         let message = match clock {
-            Clock::Child => format!("it took longer than {}", words(self.limits.timeout)),
-            Clock::Run => "the time of the run is up".to_owned(),
-            Clock::Inactivity => {
+            TimeoutClock::Child => format!(
+                "it took longer than {}",
+                format_duration(self.limits.timeout)
+            ),
+            TimeoutClock::Run => "the run reached its timeout".to_owned(),
+            TimeoutClock::Inactivity => {
                 format!(
-                    "no progress for {} and no tool running",
-                    words(self.limits.inactivity)
+                    "it made no progress for {} while no tool was running",
+                    format_duration(self.limits.inactivity)
                 )
             }
         };
-        let said = self.standing.clone().filter(|said| !said.retryable());
-        self.doom = Some(match said {
-            // It said why before it hung: that is the reason, and the same again would end the same.
-            Some(said) if clock != Clock::Run => said,
+        let permanent = self
+            .reported_failure
+            .clone()
+            .filter(|failure| !failure.retryable());
+        self.end_reason = Some(match permanent {
+            // The child reported a permanent failure before it hung. A timeout would hide it and cause a useless retry.
+            Some(permanent) if clock != TimeoutClock::Run => permanent,
             _ => ChildFailure::new(kind, message),
         });
         true
@@ -269,49 +277,55 @@ impl Attempt {
         Some(since + self.limits.inactivity)
     }
 
-    /// When to look again though nothing comes.
-    fn wake(&self, now: Duration, ending: Step, exited: bool) -> Option<Duration> {
+    /// Returns the next time at which something is due although the child prints nothing.
+    fn wake(&self, now: Duration, ending: EndingStep, exited: bool) -> Option<Duration> {
         let mut times = vec![self.consumer.due()];
-        if ending == Step::Living && !exited {
+        if ending == EndingStep::Living && !exited {
             match self.idle_since {
                 Some(since) => times.push(Some(since + self.limits.grace)),
                 None => times.extend([
                     Some(self.limits.timeout),
                     self.inactive_at(),
-                    Some(self.told_quiet + QUIET),
+                    Some(self.last_quiet_report + QUIET_INTERVAL),
                 ]),
             }
         }
         times.into_iter().flatten().min().map(|time| time.max(now))
     }
 
-    fn look(&mut self, watcher: &mut (dyn Watcher + Send)) {
+    fn on_timer(&mut self, watcher: &mut (dyn Watcher + Send)) {
         let now = self.now();
-        self.consumer.settle(now);
-        if self.idle_since.is_none() && now >= self.told_quiet + QUIET {
-            self.told_quiet = now;
+        self.consumer.flush_if_due(now);
+        if self.idle_since.is_none() && now >= self.last_quiet_report + QUIET_INTERVAL {
+            self.last_quiet_report = now;
             watcher.quiet(now.saturating_sub(self.clocks.silent_since()));
         }
     }
 
-    async fn end(self, exit: Option<Ending>, life: Life, done_without_word: bool) -> AttemptEnd {
-        let stderr = life.stderr_tail(Duration::from_millis(500)).await;
-        let exit_is_enough = done_without_word || self.consumer.exit_is_enough();
-        let done = self.idle_since.is_some() || (exit_is_enough && exit == Some(Ending::Code(0)));
-        let failure = match (self.doom, self.standing) {
-            (Some(doom), _) => Some(doom),
-            (None, Some(standing)) => Some(standing),
-            (None, None) if done && self.last_reason == Some(Reason::Length) => {
-                let message = "the answer reached the limit of tokens in the middle";
+    async fn end(
+        self,
+        exit: Option<ChildExit>,
+        handle: ChildHandle,
+        exit_means_done: bool,
+    ) -> AttemptEnd {
+        let stderr = handle.stderr_tail(STDERR_TIMEOUT).await;
+        let clean_exit_means_done = exit_means_done || self.consumer.clean_exit_means_done();
+        let done = self.idle_since.is_some()
+            || (clean_exit_means_done && exit == Some(ChildExit::Code(0)));
+        let failure = match (self.end_reason, self.reported_failure) {
+            (Some(end_reason), _) => Some(end_reason),
+            (None, Some(reported_failure)) => Some(reported_failure),
+            (None, None) if done && self.last_reason == Some(FinishReason::Length) => {
+                let message = "the answer was cut off at the token limit";
                 Some(ChildFailure::new(FailureKind::OutputLength, message))
             }
             (None, None) if done => None,
-            (None, None) => Some(unfinished(exit, &stderr)),
+            (None, None) => Some(unfinished_failure(exit, &stderr)),
         };
         AttemptEnd {
             failure: failure.or_else(|| {
                 let error = self.consumer.log_failure()?;
-                let message = format!("what it printed could not be kept: {error}");
+                let message = format!("its output could not be written to the log: {error}");
                 Some(ChildFailure::new(FailureKind::Protocol, message))
             }),
             permanent: false,
@@ -326,35 +340,37 @@ impl Attempt {
     }
 }
 
-/// What it means that a child ended without saying that it was done.
-fn unfinished(exit: Option<Ending>, stderr: &str) -> ChildFailure {
+/// Returns the failure of a child that exited without reporting that it was done.
+fn unfinished_failure(exit: Option<ChildExit>, stderr: &str) -> ChildFailure {
     let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
-    let said = last.map_or(String::new(), |line| format!("; it said: {}", line.trim()));
+    let quoted = last.map_or(String::new(), |line| {
+        format!("; its last error output was \"{}\"", line.trim())
+    });
     let (kind, message) = match exit {
-        Some(Ending::Code(0)) => (
+        Some(ChildExit::Code(0)) => (
             FailureKind::Protocol,
-            format!("it ended without saying that it was done{said}"),
+            format!("it exited without reporting that it was done{quoted}"),
         ),
-        Some(Ending::Code(code)) => (
+        Some(ChildExit::Code(code)) => (
             FailureKind::Crashed {
                 signal: None,
                 code: Some(code),
             },
-            format!("it ended with exit code {code}{said}"),
+            format!("it exited with code {code}{quoted}"),
         ),
-        Some(Ending::Signal(signal)) => (
+        Some(ChildExit::Signal(signal)) => (
             FailureKind::Crashed {
                 signal: Some(signal),
                 code: None,
             },
-            format!("it was ended by signal {signal}{said}"),
+            format!("signal {signal} ended it{quoted}"),
         ),
-        Some(Ending::Unknown) | None => (
+        Some(ChildExit::Unknown) | None => (
             FailureKind::Crashed {
                 signal: None,
                 code: None,
             },
-            format!("it went away{said}"),
+            format!("it ended in an unknown way{quoted}"),
         ),
     };
     ChildFailure::new(kind, message)
@@ -365,8 +381,8 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-/// A time in words.
-pub(crate) fn words(time: Duration) -> String {
+/// Formats a duration in milliseconds, seconds or minutes.
+pub(crate) fn format_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0 => format!("{} ms", time.as_millis()),

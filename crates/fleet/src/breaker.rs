@@ -1,14 +1,15 @@
-//! A circuit breaker: a model that keeps failing is left alone for a while, then tried once.
+//! A circuit breaker: after repeated failures a model receives no requests for a while, then one request as a probe.
 //!
-//! Pure: time is handed in, as the time since some start. Closed → open after so many failures within a window → half-open
-//! after a cooldown, where exactly one probe goes through → closed or open again. `breaker/` has what lets processes share them.
+//! The breaker reads no clock: callers permit the time since a fixed start. Closed → open after a number of failures within
+//! a window → half-open after a cooldown, where exactly one probe is admitted → closed or open again. The files in
+//! `breaker/` let processes share breakers.
 
-mod board;
-mod commons;
-mod kept;
 mod process;
+mod run_breakers;
+mod shared_file;
 #[cfg(test)]
 mod shared_tests;
+mod stored;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,20 +17,19 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::board::Board;
+pub(crate) use self::run_breakers::RunBreakers;
 
-/// Failures that are remembered though they are older than the window: another run may have a longer one.
-const REMEMBERED: usize = 64;
+/// The number of failures that are stored even if they are older than the window: another run may have a longer window.
+const STORED_FAILURES: usize = 64;
 
-/// When a breaker opens and for how long.
+/// The limits at which a breaker opens, and its cooldown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakerRules {
-    /// So many failures open it …
+    /// The number of failures within `window` that opens the breaker.
     pub failures: u32,
-    /// … within this time.
     #[serde(with = "crate::plan::milliseconds")]
     pub window: Duration,
-    /// How long it stays open.
+    /// The time that the breaker stays open before a probe.
     #[serde(with = "crate::plan::milliseconds")]
     pub cooldown: Duration,
 }
@@ -44,41 +44,41 @@ impl Default for BreakerRules {
     }
 }
 
-/// The state of a breaker, in a word.
+/// The state of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerState {
-    /// Everybody goes through.
+    /// Every request is admitted.
     Closed,
-    /// Nobody does.
+    /// No request is admitted.
     Open,
-    /// One does, to see.
+    /// One request is admitted as a probe.
     HalfOpen,
 }
 
-/// Leave to ask a model. Whoever has one reports how it went, or that nothing came of it.
+/// The permission to send requests to a model. The holder reports success or failure, or abandons it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pass {
-    /// The period of the breaker in which it was given; what comes later knows better.
+pub struct Permit {
+    /// The period of the breaker in which the permit was granted; reports from earlier periods are ignored.
     period: u64,
     probe: bool,
 }
 
-impl Pass {
-    /// Whether it is the one that tries a model after its cooldown.
+impl Permit {
+    /// Reports whether this is the one permit that tests a model after its cooldown.
     pub fn is_probe(&self) -> bool {
         self.probe
     }
 }
 
-/// The answer to somebody who wants to ask a model.
+/// A breaker's answer to a caller that wants to use a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// Go.
-    Go(Pass),
-    /// Not before this time.
+    /// The model may be used.
+    Granted(Permit),
+    /// The model may not be used before this time.
     NotBefore(Duration),
-    /// Somebody is trying; how that ends is to be seen.
+    /// A probe is running; its result decides.
     Probing,
 }
 
@@ -99,7 +99,7 @@ pub struct Breaker {
 }
 
 impl Breaker {
-    /// A closed one.
+    /// Creates a closed breaker.
     pub fn new(rules: BreakerRules) -> Self {
         Self {
             rules,
@@ -110,7 +110,7 @@ impl Breaker {
         }
     }
 
-    /// Its state at this time.
+    /// Returns the state at the time `now`.
     pub fn state(&self, now: Duration) -> BreakerState {
         match self.phase {
             Phase::Closed { .. } => BreakerState::Closed,
@@ -119,7 +119,7 @@ impl Breaker {
         }
     }
 
-    /// Somebody wants to ask the model.
+    /// Asks for a permit to use the model.
     pub fn admit(&mut self, now: Duration) -> Admission {
         if let Phase::Open { until } = self.phase {
             if now < until {
@@ -135,28 +135,28 @@ impl Breaker {
             }
             Phase::Closed { .. } | Phase::Open { .. } => false,
         };
-        Admission::Go(Pass {
+        Admission::Granted(Permit {
             period: self.period,
             probe,
         })
     }
 
-    /// The model answered. A probe that hears so closes the breaker, and its pass is an ordinary one from then on.
-    pub fn succeeded(&mut self, pass: &mut Pass) {
-        if pass.probe && pass.period == self.period {
+    /// Reports an answer of the model. If `permit` is the probe, the breaker closes and `permit` becomes an ordinary permit.
+    pub fn succeeded(&mut self, permit: &mut Permit) {
+        if permit.probe && permit.period == self.period {
             self.enter(Phase::Closed {
                 failures: VecDeque::new(),
             });
-            *pass = Pass {
+            *permit = Permit {
                 period: self.period,
                 probe: false,
             };
         }
     }
 
-    /// The model was overloaded or could not be reached.
-    pub fn failed(&mut self, pass: Pass, now: Duration) {
-        if pass.period != self.period {
+    /// Reports that the model was overloaded or unreachable.
+    pub fn failed(&mut self, permit: Permit, now: Duration) {
+        if permit.period != self.period {
             return;
         }
         let opens = match &mut self.phase {
@@ -164,13 +164,13 @@ impl Breaker {
                 let window = self.rules.window;
                 let is_old = |time: &Duration| *time + window <= now;
                 failures.push_back(now);
-                while failures.len() > REMEMBERED && failures.front().is_some_and(is_old) {
+                while failures.len() > STORED_FAILURES && failures.front().is_some_and(is_old) {
                     failures.pop_front();
                 }
                 let recent = failures.iter().filter(|time| !is_old(time)).count();
                 recent >= self.rules.failures.max(1) as usize
             }
-            Phase::HalfOpen { .. } => pass.probe,
+            Phase::HalfOpen { .. } => permit.probe,
             Phase::Open { .. } => false,
         };
         if opens {
@@ -180,18 +180,18 @@ impl Breaker {
         }
     }
 
-    /// Nothing was learned about the model: the next one may try.
-    pub fn abandoned(&mut self, pass: Pass) {
-        if pass.probe
-            && pass.period == self.period
+    /// Returns a permit that led to no result, so that another caller may probe.
+    pub fn abandoned(&mut self, permit: Permit) {
+        if permit.probe
+            && permit.period == self.period
             && let Phase::HalfOpen { probing } = &mut self.phase
         {
             *probing = false;
         }
     }
 
-    /// Whoever tried the model will not be heard of again.
-    fn give_up_probe(&mut self) {
+    /// Ends the current probe because its process will not report.
+    fn release_probe(&mut self) {
         if let Phase::HalfOpen { probing } = &mut self.phase {
             *probing = false;
         }
@@ -210,9 +210,9 @@ mod tests {
 
     const S: fn(u64) -> Duration = Duration::from_secs;
 
-    fn go(breaker: &mut Breaker, now: u64) -> Pass {
+    fn go(breaker: &mut Breaker, now: u64) -> Permit {
         match breaker.admit(S(now)) {
-            Admission::Go(pass) => pass,
+            Admission::Granted(permit) => permit,
             other => panic!("{other:?} at {now}"),
         }
     }
@@ -221,8 +221,8 @@ mod tests {
     fn three_failures_in_a_minute_open_it_and_one_probe_decides() {
         let mut breaker = Breaker::new(BreakerRules::default());
         for now in [0, 10, 61] {
-            let pass = go(&mut breaker, now);
-            breaker.failed(pass, S(now));
+            let permit = go(&mut breaker, now);
+            breaker.failed(permit, S(now));
         }
         assert_eq!(
             breaker.state(S(61)),
@@ -230,8 +230,8 @@ mod tests {
             "the first is forgotten"
         );
         let stale = go(&mut breaker, 62);
-        let pass = go(&mut breaker, 62);
-        breaker.failed(pass, S(62));
+        let permit = go(&mut breaker, 62);
+        breaker.failed(permit, S(62));
         assert_eq!(breaker.admit(S(63)), Admission::NotBefore(S(182)));
         breaker.failed(stale, S(70));
         assert_eq!(
@@ -250,14 +250,14 @@ mod tests {
         breaker.succeeded(&mut probe);
         assert_eq!(breaker.state(S(311)), BreakerState::Closed);
         assert!(!go(&mut breaker, 311).is_probe());
-        // What a former probe hears later counts like anybody's word.
+        // The permit of a former probe counts like any other.
         for _ in 0..3 {
             breaker.failed(probe, S(312));
         }
         assert_eq!(breaker.state(S(312)), BreakerState::Open);
     }
 
-    /// What happens to a breaker.
+    /// An operation on a breaker.
     #[derive(Debug, Clone)]
     enum Act {
         Admit,
@@ -280,12 +280,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_sequence_keeps_the_rules(acts in acts(), threshold in 1u32..5) {
+        fn any_sequence_follows_the_rules(acts in acts(), threshold in 1u32..5) {
             let rules = BreakerRules { failures: threshold, ..BreakerRules::default() };
             let mut breaker = Breaker::new(rules);
             let mut now = Duration::ZERO;
-            let mut held: Vec<Pass> = Vec::new();
-            // When it opened last; failures while closed.
+            let mut held: Vec<Permit> = Vec::new();
+            // The time it opened last, and the failures since it closed.
             let mut opened: Option<Duration> = None;
             let mut failures: Vec<Duration> = Vec::new();
             for act in acts {
@@ -293,14 +293,14 @@ mod tests {
                 match act {
                     Act::Wait(seconds) => now += S(seconds),
                     Act::Admit => match breaker.admit(now) {
-                        Admission::Go(pass) => {
+                        Admission::Granted(permit) => {
                             prop_assert_ne!(before, BreakerState::Open);
-                            prop_assert_eq!(pass.is_probe(), before == BreakerState::HalfOpen);
-                            if pass.is_probe() {
-                                let probes = held.iter().filter(|held| held.is_probe() && held.period == pass.period);
+                            prop_assert_eq!(permit.is_probe(), before == BreakerState::HalfOpen);
+                            if permit.is_probe() {
+                                let probes = held.iter().filter(|held| held.is_probe() && held.period == permit.period);
                                 prop_assert_eq!(probes.count(), 0, "one probe at a time");
                             }
-                            held.push(pass);
+                            held.push(permit);
                         }
                         Admission::NotBefore(until) => {
                             prop_assert_eq!(before, BreakerState::Open);
@@ -310,9 +310,9 @@ mod tests {
                             prop_assert!(held.iter().any(|held| held.is_probe() && held.period == breaker.period));
                         }
                     },
-                    Act::Succeed(index) => if let Some(pass) = held.get_mut(index) {
-                        let decides = pass.is_probe() && pass.period == breaker.period;
-                        breaker.succeeded(pass);
+                    Act::Succeed(index) => if let Some(permit) = held.get_mut(index) {
+                        let decides = permit.is_probe() && permit.period == breaker.period;
+                        breaker.succeeded(permit);
                         let after = breaker.state(now);
                         if decides {
                             prop_assert_eq!(after, BreakerState::Closed);
@@ -321,9 +321,9 @@ mod tests {
                             prop_assert_eq!(after, before);
                         }
                     },
-                    Act::Fail(index) => if let Some(pass) = held.get(index).copied() {
-                        let current = pass.period == breaker.period;
-                        breaker.failed(pass, now);
+                    Act::Fail(index) => if let Some(permit) = held.get(index).copied() {
+                        let current = permit.period == breaker.period;
+                        breaker.failed(permit, now);
                         let after = breaker.state(now);
                         match before {
                             BreakerState::Closed if current => {
@@ -332,7 +332,7 @@ mod tests {
                                 let opens = failures.len() >= threshold as usize;
                                 prop_assert_eq!(after == BreakerState::Open, opens);
                             }
-                            BreakerState::HalfOpen if current && pass.is_probe() => {
+                            BreakerState::HalfOpen if current && permit.is_probe() => {
                                 prop_assert_eq!(after, BreakerState::Open);
                             }
                             _ => prop_assert_eq!(after, before),
@@ -343,18 +343,18 @@ mod tests {
                         }
                     },
                     Act::Abandon(index) => if index < held.len() {
-                        let pass = held.swap_remove(index);
-                        breaker.abandoned(pass);
+                        let permit = held.swap_remove(index);
+                        breaker.abandoned(permit);
                         prop_assert_eq!(breaker.state(now), before);
                     },
                 }
             }
-            // Whatever happened, a model that is well again is asked again.
-            held.drain(..).for_each(|pass| breaker.abandoned(pass));
-            let Admission::Go(mut pass) = breaker.admit(now + rules.cooldown) else {
-                return Err(TestCaseError::fail("nobody may ask any more"));
+            // After any sequence, a model that has recovered is used again.
+            held.drain(..).for_each(|permit| breaker.abandoned(permit));
+            let Admission::Granted(mut permit) = breaker.admit(now + rules.cooldown) else {
+                return Err(TestCaseError::fail("no permit is granted any more"));
             };
-            breaker.succeeded(&mut pass);
+            breaker.succeeded(&mut permit);
             prop_assert_eq!(breaker.state(now + rules.cooldown), BreakerState::Closed);
         }
     }

@@ -1,11 +1,11 @@
-//! The models a child may run on, in order, and who of them may be asked now.
+//! The ordered list of models that a child may use, and the choice among them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::{Admission, Breaker, BreakerRules, BreakerState, Pass};
+use crate::{Admission, Breaker, BreakerRules, BreakerState, Permit};
 
-/// The breakers of all models, shared by all children.
+/// The breakers of all models, common to all children.
 #[derive(Debug, Default)]
 pub struct Breakers {
     rules: BreakerRules,
@@ -13,7 +13,7 @@ pub struct Breakers {
 }
 
 impl Breakers {
-    /// None yet; each comes with the first question to its model.
+    /// Creates an empty set; a breaker is added at the first request for its model.
     pub fn new(rules: BreakerRules) -> Self {
         Self {
             rules,
@@ -21,26 +21,25 @@ impl Breakers {
         }
     }
 
-    /// The breaker of a model.
+    /// Returns the breaker of a model, and creates it if necessary.
     pub fn of(&mut self, model: &str) -> &mut Breaker {
         let rules = self.rules;
         let entry = self.breakers.entry(model.to_owned());
         entry.or_insert_with(|| Breaker::new(rules))
     }
 
-    /// Puts others in their place.
+    /// Replaces all breakers.
     pub(crate) fn replace(&mut self, breakers: BTreeMap<String, Breaker>) {
         self.breakers = breakers;
     }
 
-    /// Every breaker with its model.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Breaker)> {
         self.breakers
             .iter()
             .map(|(model, breaker)| (model.as_str(), breaker))
     }
 
-    /// The state of every model that was ever asked.
+    /// Returns the state of every model that was requested so far.
     pub fn states(&self, now: Duration) -> Vec<(&str, BreakerState)> {
         let states = self.breakers.iter();
         states
@@ -55,40 +54,38 @@ pub struct Chain {
     models: Vec<String>,
 }
 
-/// What a chain says.
+/// The result of choosing a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// Ask this one.
+    /// Use this model.
     Run {
-        /// Its place in the chain.
+        /// The position in the chain.
         index: usize,
-        /// The leave to ask it.
-        pass: Pass,
+        permit: Permit,
     },
-    /// All are left alone; ask again at this time, or when a probe has ended.
+    /// No model is admitted; choose again at this time, or when a probe has ended.
     Wait {
-        /// The earliest time at which one may be tried; `None` while somebody is trying.
+        /// The earliest time at which a model is admitted; `None` while a probe runs.
         until: Option<Duration>,
     },
 }
 
 impl Chain {
-    /// A chain of at least one model.
+    /// Creates a chain; `models` has at least one element.
     pub fn new(models: Vec<String>) -> Self {
         Self { models }
     }
 
-    /// The models in order.
     pub fn models(&self) -> &[String] {
         &self.models
     }
 
-    /// The first model at `from` or later that may be asked.
+    /// Chooses the first admitted model at position `from` or later.
     pub fn choose(&self, breakers: &mut Breakers, from: usize, now: Duration) -> Choice {
         let mut until: Option<Duration> = None;
         for (index, model) in self.models.iter().enumerate().skip(from) {
             match breakers.of(model).admit(now) {
-                Admission::Go(pass) => return Choice::Run { index, pass },
+                Admission::Granted(permit) => return Choice::Run { index, permit },
                 Admission::NotBefore(time) => {
                     until = Some(until.map_or(time, |until| until.min(time)));
                 }
@@ -98,8 +95,8 @@ impl Chain {
         Choice::Wait { until }
     }
 
-    /// Whether a model after `index` could be asked now. Takes nobody's leave.
-    pub fn has_better(&self, breakers: &mut Breakers, index: usize, now: Duration) -> bool {
+    /// Reports whether a model after `index` would be admitted now, without taking a permit.
+    pub fn has_alternative(&self, breakers: &mut Breakers, index: usize, now: Duration) -> bool {
         self.models
             .iter()
             .skip(index + 1)
@@ -123,19 +120,19 @@ mod tests {
         let chain = chain(2);
         let mut breakers = Breakers::new(BreakerRules::default());
         for now in 0..3 {
-            let Choice::Run { index: 0, pass } = chain.choose(&mut breakers, 0, S(now)) else {
+            let Choice::Run { index: 0, permit } = chain.choose(&mut breakers, 0, S(now)) else {
                 panic!("the first is closed");
             };
-            assert!(chain.has_better(&mut breakers, 0, S(now)));
-            breakers.of("m0").failed(pass, S(now));
+            assert!(chain.has_alternative(&mut breakers, 0, S(now)));
+            breakers.of("m0").failed(permit, S(now));
         }
-        let Choice::Run { index: 1, pass } = chain.choose(&mut breakers, 0, S(3)) else {
+        let Choice::Run { index: 1, permit } = chain.choose(&mut breakers, 0, S(3)) else {
             panic!("the second is closed");
         };
         for _ in 0..3 {
-            breakers.of("m1").failed(pass, S(10));
+            breakers.of("m1").failed(permit, S(10));
         }
-        assert!(!chain.has_better(&mut breakers, 0, S(11)));
+        assert!(!chain.has_alternative(&mut breakers, 0, S(11)));
         let wait = Choice::Wait {
             until: Some(S(122)),
         };
@@ -155,43 +152,43 @@ mod tests {
     }
 
     proptest! {
-        /// Children that come and go, on models that fail at random.
+        /// Children start and end on models that fail at random.
         #[test]
-        fn nobody_runs_on_an_open_model_and_everybody_gets_one(
+        fn no_child_runs_on_an_open_model_and_each_gets_one(
             outcomes in proptest::collection::vec((0u8..3, 0u64..50), 1..300),
             count in 1usize..4,
         ) {
             let chain = chain(count);
             let mut breakers = Breakers::new(BreakerRules::default());
             let mut now = Duration::ZERO;
-            let mut running: Vec<(usize, Pass)> = Vec::new();
+            let mut running: Vec<(usize, Permit)> = Vec::new();
             for (outcome, wait) in outcomes {
                 now += S(wait);
                 match chain.choose(&mut breakers, 0, now) {
-                    Choice::Run { index, pass } => {
+                    Choice::Run { index, permit } => {
                         for earlier in &chain.models()[..index] {
                             let is_open = breakers.of(earlier).state(now) != BreakerState::Closed;
                             prop_assert!(is_open, "an earlier model could have run");
                         }
-                        running.push((index, pass));
+                        running.push((index, permit));
                     }
                     Choice::Wait { until } => {
-                        prop_assert!(until.is_some() || running.iter().any(|(_, pass)| pass.is_probe()));
+                        prop_assert!(until.is_some() || running.iter().any(|(_, permit)| permit.is_probe()));
                         prop_assert!(until.is_none_or(|until| until > now));
                     }
                 }
                 if running.len() > 4 || outcome == 2 {
-                    let Some((index, mut pass)) = running.pop() else { continue };
+                    let Some((index, mut permit)) = running.pop() else { continue };
                     let breaker = breakers.of(&chain.models()[index]);
                     match outcome {
-                        0 => breaker.succeeded(&mut pass),
-                        1 => breaker.failed(pass, now),
-                        _ => breaker.abandoned(pass),
+                        0 => breaker.succeeded(&mut permit),
+                        1 => breaker.failed(permit, now),
+                        _ => breaker.abandoned(permit),
                     }
                 }
             }
-            for (index, pass) in running {
-                breakers.of(&chain.models()[index]).abandoned(pass);
+            for (index, permit) in running {
+                breakers.of(&chain.models()[index]).abandoned(permit);
             }
             let chosen = chain.choose(&mut breakers, 0, now + S(120));
             prop_assert!(matches!(chosen, Choice::Run { .. }), "{:?}", chosen);

@@ -1,8 +1,8 @@
-//! What kind of failure a provider's words mean. Children tell failures in prose, with a status in it at best.
+//! Derives the kind of a failure from an error message: children report failures in prose, at best with an HTTP status.
 
 use crate::FailureKind;
 
-/// How providers say that a prompt does not fit.
+/// Parts of messages about a prompt that exceeds the context window.
 const OVERFLOW: &[&str] = &[
     "prompt is too long",
     "prompt too long",
@@ -17,8 +17,8 @@ const OVERFLOW: &[&str] = &[
     "contextoverflow",
 ];
 
-/// How they say that somebody may not ask.
-const REFUSED: &[&str] = &[
+/// Parts of messages about a missing or rejected key.
+const AUTH: &[&str] = &[
     "invalid x-api-key",
     "invalid api key",
     "incorrect api key",
@@ -32,8 +32,8 @@ const REFUSED: &[&str] = &[
     "please run /login",
 ];
 
-/// What waiting does not lift.
-const USED_UP: &[&str] = &[
+/// Parts of messages about an exhausted quota, which a retry does not restore.
+const QUOTA: &[&str] = &[
     "insufficient_quota",
     "insufficient quota",
     "exceeded your current quota",
@@ -43,8 +43,8 @@ const USED_UP: &[&str] = &[
     "usage limit",
 ];
 
-/// What passes by itself.
-const PASSING: &[&str] = &[
+/// Parts of messages about overload and lost connections, which are temporary.
+const TRANSIENT: &[&str] = &[
     "overloaded",
     "rate limit",
     "rate_limit",
@@ -95,26 +95,26 @@ const PASSING: &[&str] = &[
     "ended without",
 ];
 
-/// How children say that they were stopped.
-const STOPPED: &[&str] = &[
+/// Parts of messages about a child that was stopped.
+const ABORTED: &[&str] = &[
     "aborted",
     "interrupted",
     "cancelled by",
     "messageabortederror",
 ];
 
-/// What sounds like that and is the network's doing.
-const BROKEN_OFF: &[&str] = &["econnaborted", "due to timeout", "connection aborted"];
+/// Parts of messages that match [`ABORTED`] but have a network failure as their cause.
+const NETWORK_ABORTED: &[&str] = &["econnaborted", "due to timeout", "connection aborted"];
 
-/// The kind of failure these words mean.
-pub fn from_text(text: &str) -> FailureKind {
-    from_status(status_in(text), text)
+/// Derives the kind of a failure from its message, and from the HTTP status in it.
+pub fn classify_text(text: &str) -> FailureKind {
+    classify_status(status_in(text), text)
 }
 
-/// The kind of failure a status, if there is one, and these words mean.
-pub fn from_status(status: Option<u16>, text: &str) -> FailureKind {
+/// Derives the kind of a failure from its HTTP status, if known, and its message.
+pub fn classify_status(status: Option<u16>, text: &str) -> FailureKind {
     let text = text.to_ascii_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let contains_any = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let is_rate = status == Some(429) || text.contains("rate limit");
     match status {
         Some(401 | 403) => return FailureKind::ProviderAuth,
@@ -127,10 +127,10 @@ pub fn from_status(status: Option<u16>, text: &str) -> FailureKind {
         }
         _ => {}
     }
-    if says(OVERFLOW) && !is_rate {
+    if contains_any(OVERFLOW) && !is_rate {
         return FailureKind::ContextOverflow;
     }
-    if says(USED_UP) {
+    if contains_any(QUOTA) {
         return FailureKind::Api {
             status,
             retryable: false,
@@ -143,20 +143,21 @@ pub fn from_status(status: Option<u16>, text: &str) -> FailureKind {
         };
     }
     if status.is_none() {
-        if says(REFUSED) {
+        if contains_any(AUTH) {
             return FailureKind::ProviderAuth;
         }
-        if says(STOPPED) && !says(BROKEN_OFF) {
+        if contains_any(ABORTED) && !contains_any(NETWORK_ABORTED) {
             return FailureKind::Aborted;
         }
     }
     FailureKind::Api {
         status,
-        retryable: status.is_none() && says(PASSING),
+        retryable: status.is_none() && contains_any(TRANSIENT),
     }
 }
 
-/// The first number in the text that can be the status of a failed HTTP answer: at its start, or after a word that says so.
+/// Finds the first number in the text that can be the status of a failed HTTP response: at its start, or after a word
+/// such as "status".
 fn status_in(text: &str) -> Option<u16> {
     let mut before = "";
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_providers_and_agents_are_understood() {
+    fn messages_of_providers_and_agents_are_classified() {
         for (text, kind) in [
             (
                 r#"529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
@@ -245,12 +246,12 @@ mod tests {
             ("something nobody has seen", api(None, false)),
             ("we found 503 files", api(None, false)),
         ] {
-            assert_eq!(from_text(text), kind, "{text}");
+            assert_eq!(classify_text(text), kind, "{text}");
         }
     }
 
     #[test]
-    fn whoever_cannot_be_reached_may_be_later() {
+    fn connection_errors_are_retryable() {
         for text in [
             "connect ETIMEDOUT 10.0.0.1:443",
             "connect EHOSTUNREACH 10.0.0.1:443",
@@ -269,7 +270,7 @@ mod tests {
             "No route to host (os error 113)",
             "http2 request did not get a response",
         ] {
-            assert_eq!(from_text(text), api(None, true), "{text}");
+            assert_eq!(classify_text(text), api(None, true), "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Three clocks, told apart: the last byte, the last event, the last progress.
+//! The three clocks of an attempt: the last byte, the last event, the last progress.
 
 use std::time::Duration;
 
@@ -7,45 +7,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ChildEvent, ToolPhase};
 
-/// When a child was last heard of. Times count from the start of the attempt.
+/// The times of a child's last signs of life. Times count from the start of the attempt.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Clocks {
     last_byte: Option<Duration>,
     last_event: Option<Duration>,
     last_progress: Option<Duration>,
-    /// Since when nothing moves that should: the start, the last progress, or the end of the last tool.
+    /// The start of the current wait for progress: the start of the attempt, the last progress, or the end of the last tool.
     waiting_since: Duration,
     tools_running: usize,
 }
 
-/// What the clocks show, in milliseconds from the start of the attempt; missing where nothing came.
+/// The clocks in milliseconds from the start of the attempt; absent if there was no such event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClockReadings {
-    /// Anything at all.
+    /// The last output of any kind.
     pub last_byte_ms: Option<u64>,
-    /// A line that means something.
+    /// The last line that the adapter understood.
     pub last_event_ms: Option<u64>,
-    /// Text, a tool or a step.
+    /// The last text, tool or step.
     pub last_progress_ms: Option<u64>,
 }
 
 impl Clocks {
-    /// Something came.
+    /// Records that the child printed something.
     pub fn byte(&mut self, now: Duration) {
         self.last_byte = Some(now);
     }
 
-    /// It meant this.
+    /// Records an event.
     pub fn event(&mut self, event: &ChildEvent, now: Duration) {
         self.last_event = Some(now);
         match event {
             ChildEvent::Tool { phase, .. } => match phase {
-                ToolPhase::Begins => self.tools_running += 1,
+                ToolPhase::Started => self.tools_running += 1,
                 ToolPhase::Ended => self.tools_running = self.tools_running.saturating_sub(1),
                 ToolPhase::Done => {}
             },
-            // A step ends when its tools have; whoever loses count begins anew.
+            // Lost tool ends are corrected at the next start or end of work, not here.
             ChildEvent::StepFinished(_) | ChildEvent::Text(_) => {}
             ChildEvent::Started { .. } | ChildEvent::Idle => self.tools_running = 0,
             ChildEvent::Alive | ChildEvent::Failed(_) | ChildEvent::Exited(_) => return,
@@ -56,17 +56,16 @@ impl Clocks {
         }
     }
 
-    /// Since when there is no progress, if there should be some: not while a tool runs.
+    /// Returns the start of the current wait for progress; `None` while a tool runs.
     pub fn inactive_since(&self) -> Option<Duration> {
         (self.tools_running == 0).then_some(self.waiting_since)
     }
 
-    /// The last time anything came; the start if nothing did.
+    /// Returns the time of the last output, or the start if there was none.
     pub fn silent_since(&self) -> Duration {
         self.last_byte.unwrap_or_default()
     }
 
-    /// What they show.
     pub fn readings(&self) -> ClockReadings {
         let milliseconds = |time: Option<Duration>| time.map(|time| time.as_millis() as u64);
         ClockReadings {
@@ -93,15 +92,15 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_no_progress_and_tools_stop_the_clock() {
+    fn bytes_are_not_progress_and_tools_stop_the_clock() {
         let mut clocks = Clocks::default();
         clocks.byte(S(1));
         assert_eq!(clocks.inactive_since(), Some(S(0)));
-        clocks.event(&ChildEvent::Text(Text::Growing), S(2));
+        clocks.event(&ChildEvent::Text(Text::Partial), S(2));
         clocks.byte(S(9));
         assert_eq!(clocks.inactive_since(), Some(S(2)));
-        clocks.event(&tool(ToolPhase::Begins), S(10));
-        clocks.event(&tool(ToolPhase::Begins), S(11));
+        clocks.event(&tool(ToolPhase::Started), S(10));
+        clocks.event(&tool(ToolPhase::Started), S(11));
         clocks.event(&tool(ToolPhase::Ended), S(12));
         assert_eq!(clocks.inactive_since(), None);
         clocks.event(&tool(ToolPhase::Ended), S(50));
@@ -117,9 +116,9 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_of_life_is_an_event_and_no_progress() {
+    fn a_sign_of_life_is_an_event_but_not_progress() {
         let mut clocks = Clocks::default();
-        clocks.event(&ChildEvent::Text(Text::Growing), S(1));
+        clocks.event(&ChildEvent::Text(Text::Partial), S(1));
         clocks.event(&ChildEvent::Alive, S(9));
         assert_eq!(clocks.inactive_since(), Some(S(1)));
         assert_eq!(clocks.readings().last_event_ms, Some(9000));
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_gives_time_and_a_failure_does_not() {
+    fn a_start_resets_inactivity_and_a_failure_does_not() {
         let mut clocks = Clocks::default();
         clocks.event(&ChildEvent::Started { session: None }, S(5));
         assert_eq!(clocks.inactive_since(), Some(S(5)));

@@ -1,7 +1,8 @@
-//! Reads what a child prints: every byte into its log, every line to its adapter as it arrives.
+//! Consumes the output of a child: every byte goes to its log, every line to its adapter as it arrives.
 //!
-//! A line is only held in memory while its kind is unknown or it has to be read in full; of others the kind is enough, however
-//! long they are. A line past the limit is cut in the log and means what its kind says. Nothing that a child prints is an error.
+//! A line is held in memory only while its kind is unknown or if it has to be parsed in full. Of other lines only the kind
+//! is stored, however long they are. A line over the limit is cut in the log and interpreted by its kind alone. No output
+//! of a child is an error.
 
 use std::time::Duration;
 
@@ -9,65 +10,65 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::{Adapter, Reading};
-use crate::{BatchLog, ChildEvent, mend, peek};
+use crate::{BatchLog, ChildEvent, peek, repair};
 
-/// The longest line that is kept: 64 MiB.
+/// The longest line that is logged in full: 64 MiB.
 pub const LINE_LIMIT: usize = pinion_jsonl::DEFAULT_LINE_LIMIT;
-/// What of an unfinished line is looked at for its kind.
-const HEAD: usize = 4096;
+/// The number of bytes of an unfinished line in which its kind is searched.
+const KIND_SEARCH_BYTES: usize = 4096;
 
-/// What was printed.
+/// Counts of the lines that a child printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Counts {
-    /// Lines, the last one too if it has no end.
+    /// All lines, including a last line without a newline.
     pub lines: u64,
-    /// Bytes.
+    /// All bytes, newlines included.
     pub bytes: u64,
-    /// Lines that meant something.
+    /// Lines that the adapter understood.
     pub events: u64,
-    /// Lines that were no JSON.
+    /// Lines that are not JSON.
     pub noise: u64,
-    /// Lines at the end without an end.
+    /// Last lines without a newline.
     pub truncated: u64,
-    /// Lines past the limit.
+    /// Lines over the limit, which were cut.
     pub cut: u64,
 }
 
-/// How much of an unfinished line is held.
+/// The part of an unfinished line that is held in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Held {
-    /// All so far: its kind is not known yet.
+    /// Everything so far: the kind is not known yet.
     Undecided,
-    /// All of it will be read.
+    /// Everything: the line will be parsed in full.
     Whole,
-    /// Its kind, which says enough; nothing for a line that is no object.
+    /// The kind, which is enough; nothing if the line is not an object.
     Kind,
 }
 
-/// The reader of one attempt.
+/// Reads the output of one attempt.
 #[derive(Debug)]
 pub struct Consumer {
     adapter: Box<dyn Adapter>,
     log: BatchLog,
     limit: usize,
-    /// What is held of the unfinished line.
+    /// The held part of the unfinished line.
     pending: Vec<u8>,
     held: Held,
-    /// How long the unfinished line is.
+    /// The length of the unfinished line in bytes.
     length: usize,
-    /// The last byte of it that is no space.
+    /// Its last byte that is not whitespace.
     last: u8,
     counts: Counts,
 }
 
 impl Consumer {
-    /// A reader that keeps everything in `log`.
+    /// Creates a consumer that writes all output to `log`.
     pub fn new(adapter: Box<dyn Adapter>, log: BatchLog) -> Self {
         Self::with_limit(adapter, log, LINE_LIMIT)
     }
 
-    /// The same with another limit for lines.
+    /// Creates a consumer with another limit for the length of a line, in bytes.
     pub fn with_limit(adapter: Box<dyn Adapter>, log: BatchLog, limit: usize) -> Self {
         Self {
             adapter,
@@ -81,7 +82,7 @@ impl Consumer {
         }
     }
 
-    /// Takes the next bytes; what they mean is added to `events`.
+    /// Consumes the next bytes and adds their events to `events`.
     pub fn feed(&mut self, bytes: &[u8], now: Duration, events: &mut Vec<ChildEvent>) {
         self.counts.bytes += bytes.len() as u64;
         let mut start = 0;
@@ -92,57 +93,56 @@ impl Consumer {
                 self.counts.lines += 1;
                 self.whole_line(line, events);
             } else {
-                self.take(line, now);
+                self.add_to_line(line, now);
                 self.log.push(b"\n", 1, now);
                 self.end_line(events);
             }
             start = end + 1;
         }
         if start < bytes.len() {
-            self.take(&bytes[start..], now);
+            self.add_to_line(&bytes[start..], now);
         }
-        self.log.settle(now);
+        self.log.flush_if_due(now);
     }
 
-    /// Nothing more comes.
+    /// Handles the end of the output, and a last line without a newline.
     pub fn finish(&mut self, events: &mut Vec<ChildEvent>) {
         if self.length > 0 {
             self.counts.truncated += 1;
             let noise = self.counts.noise;
             self.end_line(events);
-            // It is one thing or the other.
+            // A truncated line is not counted as noise as well.
             self.counts.noise = noise;
         }
         self.log.flush();
     }
 
-    /// When the log has to be written although nothing comes.
+    /// Returns the time at which the log has to be written although there is no new output.
     pub fn due(&self) -> Option<Duration> {
         self.log.due()
     }
 
-    /// Writes to the log what is due.
-    pub fn settle(&mut self, now: Duration) {
-        self.log.settle(now);
+    /// Writes the log if it is due.
+    pub fn flush_if_due(&mut self, now: Duration) {
+        self.log.flush_if_due(now);
     }
 
-    /// What was printed so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Whether a clean exit now says that the child is done.
-    pub fn exit_is_enough(&self) -> bool {
-        self.adapter.exit_is_enough()
+    /// Reports whether exit code 0 would now mean that the child is done.
+    pub fn clean_exit_means_done(&self) -> bool {
+        self.adapter.clean_exit_means_done()
     }
 
-    /// Why the log is not complete, if it is not.
+    /// Returns the error after which the log is incomplete.
     pub fn log_failure(&self) -> Option<&std::io::Error> {
         self.log.failure()
     }
 
-    /// More of a line that does not end here.
-    fn take(&mut self, bytes: &[u8], now: Duration) {
+    /// Adds bytes to the unfinished line.
+    fn add_to_line(&mut self, bytes: &[u8], now: Duration) {
         let room = self.limit.saturating_sub(self.length).min(bytes.len());
         self.log.push(&bytes[..room], 0, now);
         self.length += bytes.len();
@@ -152,13 +152,13 @@ impl Consumer {
         if self.held != Held::Kind {
             self.pending.extend_from_slice(&bytes[..room]);
             if self.length > self.limit {
-                // What it is may still be known.
+                // The kind may be in the part that arrived.
                 let kind = peek::member(&self.pending, self.adapter.member());
                 self.pending = kind.map(<[u8]>::to_vec).unwrap_or_default();
                 self.held = Held::Kind;
             }
         }
-        if self.held == Held::Undecided && self.pending.len() >= HEAD {
+        if self.held == Held::Undecided && self.pending.len() >= KIND_SEARCH_BYTES {
             self.held = self.decide();
         }
     }
@@ -173,12 +173,12 @@ impl Consumer {
                 self.pending = kind.to_vec();
                 Held::Kind
             }
-            // It may stand at the end.
+            // The kind may be at the end of the line.
             None | Some(_) => Held::Whole,
         }
     }
 
-    /// The line that was taken in pieces is over.
+    /// Ends the line that arrived in pieces.
     fn end_line(&mut self, events: &mut Vec<ChildEvent>) {
         self.counts.lines += 1;
         let pending = std::mem::take(&mut self.pending);
@@ -190,13 +190,13 @@ impl Consumer {
                 let is_object = !pending.is_empty() && last == b'}';
                 let is_cut = length > self.limit;
                 self.counts.cut += u64::from(is_cut);
-                match is_object {
-                    true if self.adapter.needs_whole(&pending) => self.gist(&pending, events),
-                    true => {
-                        let reading = self.adapter.read(&pending, b"", events);
-                        self.count(reading);
-                    }
-                    false => self.counts.noise += u64::from(!is_cut),
+                if !is_object {
+                    self.counts.noise += u64::from(!is_cut);
+                } else if self.adapter.needs_whole(&pending) {
+                    self.read_kind_only(&pending, events);
+                } else {
+                    let reading = self.adapter.read(&pending, b"", events);
+                    self.count(reading);
                 }
             }
         }
@@ -207,8 +207,8 @@ impl Consumer {
             return;
         }
         if !peek::is_object(line) {
-            // Numbers, texts and lists are JSON too, only not what anybody prints as an event.
-            let other = line.len() < HEAD && is_json(line);
+            // Numbers, strings and lists are JSON, but no agent prints them as events.
+            let other = line.len() < KIND_SEARCH_BYTES && is_json(line);
             self.counts.noise += u64::from(!other);
             return;
         }
@@ -222,7 +222,7 @@ impl Consumer {
         }
     }
 
-    /// Reads a line in full. One that cannot be read is mended if it can be, and else tells what its kind tells.
+    /// Reads a line in full. An invalid line is repaired if possible; otherwise only its kind counts.
     fn read(&mut self, kind: Option<&[u8]>, line: &[u8], events: &mut Vec<ChildEvent>) {
         let before = events.len();
         let mut read = |line: &[u8], events: &mut Vec<ChildEvent>| {
@@ -233,34 +233,34 @@ impl Consumer {
             }
         };
         let mut reading = read(line, events);
-        if reading == Reading::Misfit
-            && let Some(mended) = mend::mended(line)
+        if reading == Reading::Invalid
+            && let Some(repaired) = repair::repair(line)
         {
-            reading = read(mended.as_bytes(), events);
+            reading = read(repaired.as_bytes(), events);
         }
-        if reading != Reading::Misfit {
+        if reading != Reading::Invalid {
             return self.count(reading);
         }
         events.truncate(before);
         match (is_json(line), kind) {
-            (true, Some(kind)) => self.gist(kind, events),
+            (true, Some(kind)) => self.read_kind_only(kind, events),
             (true, None) => {}
             (false, _) => self.counts.noise += 1,
         }
     }
 
-    /// What a line means of which only the kind is known.
-    fn gist(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
+    /// Handles a line of which only the kind is known.
+    fn read_kind_only(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
         let before = events.len();
-        self.adapter.gist(kind, events);
+        self.adapter.read_kind_only(kind, events);
         self.counts.events += u64::from(events.len() > before);
     }
 
     fn count(&mut self, reading: Reading) {
         match reading {
             Reading::Event => self.counts.events += 1,
-            Reading::Other => {}
-            Reading::Misfit => self.counts.noise += 1,
+            Reading::Ignored => {}
+            Reading::Invalid => self.counts.noise += 1,
         }
     }
 }

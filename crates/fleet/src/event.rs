@@ -1,74 +1,69 @@
-//! What a child does, in the few words every adapter maps its lines onto.
+//! The events of a child. Every adapter translates the lines of its program into them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ChildFailure, Micros};
 
-/// Something a child did.
+/// An event of a child.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChildEvent {
-    /// It works, for the first time or again.
+    /// The child started to work, for the first time or again.
     Started {
-        /// What the child calls its session.
+        /// The child's own name for its session.
         session: Option<String>,
     },
-    /// It says something that is no work: it lives, and nothing more is known.
+    /// The child printed something that is not progress; it only shows that the child is alive.
     Alive,
-    /// It writes.
+    /// The child produced text.
     Text(Text),
-    /// It uses a tool.
+    /// The child used a tool.
     Tool {
-        /// The tool's name.
         name: String,
-        /// Whether the tool begins or has ended.
         phase: ToolPhase,
-        /// What the tool may have changed.
         effect: Effect,
     },
-    /// One request to its model is over.
+    /// One request to the model ended.
     StepFinished(Step),
-    /// Something failed. The child may try again by itself; if it has given up, [`ChildEvent::Idle`] or its exit follows.
+    /// The child reported a failure. It may retry by itself; if it has given up, [`ChildEvent::Idle`] or its exit follows.
     Failed(ChildFailure),
-    /// It has nothing more to do, unless it says otherwise.
+    /// The child is done, unless it starts again.
     Idle,
-    /// Its process is gone.
-    Exited(Ending),
+    /// The child's process ended.
+    Exited(ChildExit),
 }
 
-/// What it writes.
+/// Text of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Text {
-    /// More of something that is told in full later.
-    Growing,
-    /// A text in full.
-    Whole(String),
+    /// A part of a text that is reported in full later.
+    Partial,
+    /// A complete text.
+    Complete(String),
 }
 
-/// How far a tool is.
+/// The phase of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolPhase {
-    /// It begins.
-    Begins,
-    /// It has ended.
+    Started,
     Ended,
-    /// It began and ended before anything was said about it.
+    /// The tool started and ended before the child reported it.
     Done,
 }
 
-/// What a tool may have changed.
+/// The changes that a tool may have made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
+    /// The tool only reads.
     None,
-    /// Something outside of the child: files, or whatever a command does.
+    /// The tool may change something outside of the child: files, or anything that a command can change.
     Outside,
 }
 
 impl Effect {
-    /// What a tool of this name may change; of unknown tools the worst is thought.
+    /// Returns the effect of the tool `name`. Unknown tools may change anything.
     pub fn of_tool(name: &str) -> Self {
-        const HARMLESS: [&str; 22] = [
+        const READ_ONLY: [&str; 22] = [
             "read",
             "grep",
             "find",
@@ -93,9 +88,10 @@ impl Effect {
             "update_plan",
         ];
         let name = name.to_ascii_lowercase();
-        match HARMLESS.contains(&name.as_str()) {
-            true => Self::None,
-            false => Self::Outside,
+        if READ_ONLY.contains(&name.as_str()) {
+            Self::None
+        } else {
+            Self::Outside
         }
     }
 }
@@ -103,36 +99,35 @@ impl Effect {
 /// One request to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Why the answer ended.
-    pub reason: Reason,
-    /// What it took.
+    pub reason: FinishReason,
     pub tokens: Tokens,
-    /// What it cost, if the child says so.
+    /// The cost, if the child reported it.
     pub cost: Option<Micros>,
 }
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// It is complete.
+#[schemars(rename = "Reason")]
+pub enum FinishReason {
+    /// The answer is complete.
     Stop,
-    /// Tools are to be called.
+    /// The model called tools.
     ToolUse,
-    /// The limit of tokens was reached in the middle.
+    /// The answer was cut off at the token limit.
     Length,
-    /// It failed.
+    /// The request failed.
     Error,
-    /// It was stopped.
+    /// The request was stopped.
     Aborted,
-    /// It is a summary of the conversation so far, and no answer to anybody.
+    /// The step is not an answer: it summarized the conversation so far.
     Compaction,
-    /// Nobody knows.
+    /// The child did not report a known reason.
     Unknown,
 }
 
-impl Reason {
-    /// Reads the words of pi, opencode, OpenAI and Anthropic.
+impl FinishReason {
+    /// Parses the reasons of pi, opencode, OpenAI and Anthropic.
     pub fn parse(word: &str) -> Self {
         match word {
             "stop" | "end_turn" | "stop_sequence" | "completed" => Self::Stop,
@@ -144,7 +139,7 @@ impl Reason {
         }
     }
 
-    /// The word for people.
+    /// Returns the reason as shown to users.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stop => "stop",
@@ -158,11 +153,11 @@ impl Reason {
     }
 }
 
-/// Tokens by kind. `input` has none that came from or went to a cache, `output` has those of reasoning.
+/// Tokens by kind. `input` excludes tokens read from or written to a cache; `output` includes reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Tokens {
-    /// Fresh prompt tokens.
+    /// Prompt tokens outside of any cache.
     pub input: u64,
     /// Answer tokens.
     pub output: u64,
@@ -173,19 +168,19 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Adds another request's.
+    /// Adds the tokens of another request.
     pub fn add(&mut self, other: &Self) {
-        for (ours, more) in [
+        for (sum, more) in [
             (&mut self.input, other.input),
             (&mut self.output, other.output),
             (&mut self.cache_read, other.cache_read),
             (&mut self.cache_write, other.cache_write),
         ] {
-            *ours = ours.saturating_add(more);
+            *sum = sum.saturating_add(more);
         }
     }
 
-    /// All of them.
+    /// Returns the sum of all kinds.
     pub fn total(&self) -> u64 {
         [self.output, self.cache_read, self.cache_write]
             .into_iter()
@@ -193,13 +188,13 @@ impl Tokens {
     }
 }
 
-/// How a process ended.
+/// The end of a child's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// With an exit code.
+pub enum ChildExit {
+    /// It exited with this code.
     Code(i32),
-    /// By a signal.
+    /// This signal ended it.
     Signal(i32),
-    /// In a way nobody saw.
+    /// The operating system did not report how it ended.
     Unknown,
 }

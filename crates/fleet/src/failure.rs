@@ -1,11 +1,11 @@
-//! Why a child failed: a closed set of kinds, and what follows from each.
+//! The failures of children: a closed set of kinds, and the reaction to each.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The kinds of failure there are. Every adapter maps into them.
+/// The kind of a failure. Every adapter maps failures of its program to these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(
     tag = "kind",
@@ -13,55 +13,57 @@ use serde::{Deserialize, Serialize};
     rename_all_fields = "camelCase"
 )]
 pub enum FailureKind {
-    /// The model's server refused or could not be reached.
+    /// The model's server rejected the request or was unreachable.
     Api {
-        /// The status of its answer, if it gave one.
+        /// The HTTP status of the response, if there was one.
         status: Option<u16>,
-        /// Whether it is overload or unavailability, which passes.
+        /// The cause is overload or unavailability, which is temporary.
         retryable: bool,
     },
-    /// The key is missing, wrong or not allowed.
+    /// The key is missing, wrong or not permitted to use the model.
     ProviderAuth,
-    /// The conversation does not fit the model.
+    /// The conversation exceeds the model's context window.
     ContextOverflow,
-    /// The answer reached the limit of tokens in the middle.
+    /// The answer was cut off at the token limit.
     OutputLength,
-    /// The answer is not in the form the plan asks for.
+    /// The answer does not have the format that the plan requires.
     StructuredOutput,
-    /// Somebody stopped it.
+    /// The child was stopped.
     Aborted,
-    /// It took too long.
+    /// A time limit was reached.
     Timeout {
-        /// By which clock.
-        clock: Clock,
+        /// The limit that was reached.
+        clock: TimeoutClock,
     },
-    /// The money is spent.
+    /// The budget is spent.
     Budget,
-    /// The process ended with a code or by a signal, without having said why.
+    /// The process ended with a non-zero exit code or by a signal, without a report of the cause.
     Crashed {
-        /// The signal, if it was one.
+        /// The signal that ended the process.
         signal: Option<i32>,
-        /// The exit code, if there was one.
+        /// The exit code of the process.
         code: Option<i32>,
     },
-    /// It ended without saying that it was done, could not be started, or spoke in a way nobody understands.
+    /// The child exited without reporting that it was done, could not be started, or printed output that the adapter does
+    /// not understand.
     Protocol,
 }
 
-/// Which time ran out.
+/// A time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Clock {
-    /// That of the child.
+#[schemars(rename = "Clock")]
+pub enum TimeoutClock {
+    /// The limit for one attempt of the child.
     Child,
-    /// That of the whole run.
+    /// The limit for the whole run.
     Run,
-    /// The time without progress.
+    /// The limit for time without progress.
     Inactivity,
 }
 
 impl FailureKind {
-    /// The name of the kind, which never changes.
+    /// Returns the stable name of the kind.
     pub fn code(self) -> &'static str {
         match self {
             Self::Api { .. } => "api",
@@ -77,7 +79,7 @@ impl FailureKind {
         }
     }
 
-    /// Whether it is overload or unavailability: it counts towards the breaker, and another model may do better.
+    /// Reports whether the cause is overload or unavailability: it counts for the breaker, and another model may work.
     pub fn should_fail_back(self) -> bool {
         matches!(
             self,
@@ -88,12 +90,12 @@ impl FailureKind {
         )
     }
 
-    /// Whether the same again may succeed.
+    /// Reports whether another attempt may succeed.
     pub fn may_retry(self) -> bool {
         match self {
             Self::Api { retryable, .. } => retryable,
             Self::StructuredOutput | Self::Crashed { .. } | Self::Protocol => true,
-            Self::Timeout { clock } => clock == Clock::Inactivity,
+            Self::Timeout { clock } => clock == TimeoutClock::Inactivity,
             Self::ProviderAuth
             | Self::ContextOverflow
             | Self::OutputLength
@@ -111,11 +113,13 @@ impl fmt::Display for FailureKind {
                 ..
             } => write!(f, "api {status}"),
             Self::Timeout {
-                clock: Clock::Child,
+                clock: TimeoutClock::Child,
             } => f.write_str("timeout"),
-            Self::Timeout { clock: Clock::Run } => f.write_str("run timeout"),
             Self::Timeout {
-                clock: Clock::Inactivity,
+                clock: TimeoutClock::Run,
+            } => f.write_str("run timeout"),
+            Self::Timeout {
+                clock: TimeoutClock::Inactivity,
             } => f.write_str("no progress"),
             Self::Crashed {
                 signal: Some(signal),
@@ -129,18 +133,16 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// A failure: its kind, and what happened in words.
+/// A failure of a child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChildFailure {
-    /// What kind of failure.
     #[serde(flatten)]
     pub kind: FailureKind,
-    /// What happened.
+    /// A description of the failure for people.
     pub message: String,
 }
 
 impl ChildFailure {
-    /// A failure of this kind with these words.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -148,7 +150,7 @@ impl ChildFailure {
         }
     }
 
-    /// Whether the same again may succeed.
+    /// Reports whether another attempt may succeed.
     pub fn retryable(&self) -> bool {
         self.kind.may_retry()
     }

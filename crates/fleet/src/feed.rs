@@ -1,34 +1,34 @@
-//! What a child that is a task of this process prints: bytes in memory, bounded.
+//! The output of a child that runs as a task of this process: a bounded pipe in memory.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// So much may wait before the child has to.
-const ROOM: usize = 64 * 1024;
+/// The number of unread bytes from which the child has to wait.
+const CAPACITY: usize = 64 * 1024;
 
-/// A pipe without a pipe: the child writes, the reader takes.
+/// A pipe in memory from a child to its reader.
 #[derive(Debug, Default)]
 pub struct Feed {
-    state: Mutex<State>,
-    /// Told when there is something to take.
+    state: Mutex<FeedState>,
+    /// Notified when there is something to read, or the feed is closed.
     filled: Notify,
-    /// Told when there is room again.
+    /// Notified when there is room again.
     emptied: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FeedState {
     bytes: Vec<u8>,
     closed: bool,
 }
 
 impl Feed {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FeedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds bytes by way of `write`. Never waits; who writes much asks [`Feed::has_room`] first.
+    /// Appends bytes through `write`. Never waits; writers of much data call [`Feed::has_room`] first.
     pub fn push(&self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.state();
         if !state.closed {
@@ -38,20 +38,20 @@ impl Feed {
         self.filled.notify_one();
     }
 
-    /// Nothing more comes.
+    /// Ends the output. Later bytes are discarded.
     pub fn close(&self) {
         self.state().closed = true;
         self.filled.notify_one();
         self.emptied.notify_waiters();
     }
 
-    /// Whether more may be added.
+    /// Reports whether a writer may continue.
     pub fn has_room(&self) -> bool {
         let state = self.state();
-        state.closed || state.bytes.len() < ROOM
+        state.closed || state.bytes.len() < CAPACITY
     }
 
-    /// Waits until more may be added.
+    /// Waits until a writer may continue.
     pub async fn room(&self) {
         loop {
             let emptied = self.emptied.notified();
@@ -64,7 +64,7 @@ impl Feed {
         }
     }
 
-    /// Waits for bytes and swaps them into `into`; false at the end.
+    /// Waits for bytes and swaps them into `into`; returns false at the end.
     pub(crate) async fn take(&self, into: &mut Vec<u8>) -> bool {
         into.clear();
         loop {
@@ -103,7 +103,7 @@ mod tests {
         });
         let (mut all, mut piece) = (Vec::new(), Vec::new());
         while feed.take(&mut piece).await {
-            assert!(piece.len() <= ROOM + 64);
+            assert!(piece.len() <= CAPACITY + 64);
             all.extend_from_slice(&piece);
         }
         writing.await.unwrap();

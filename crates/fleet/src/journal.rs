@@ -1,6 +1,6 @@
-//! What happens in a run, numbered, on disk before anybody hears of it.
+//! The journal of a run: its numbered events, written to disk before observers receive them.
 //!
-//! `events.jsonl` has one [`Record`] per line. What a run is and was follows from it alone; see `state.rs`.
+//! `events.jsonl` has one [`Record`] per line. The state of a run is computed from it alone; see `state.rs`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentKind, BreakerState, ChildFailure, ClockReadings, Counts, Isolation, Micros, Reason, Tokens,
+    AgentKind, BreakerState, ChildFailure, ClockReadings, Counts, FinishReason, Isolation, Micros,
+    Tokens,
 };
 
 /// One line of the journal.
@@ -22,43 +23,41 @@ use crate::{
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
-    /// Counts from 1, without gaps.
+    /// The number of the record, from 1 without gaps.
     pub seq: u64,
-    /// When, in UTC.
+    /// The time in UTC.
     pub time: String,
-    /// What.
     #[serde(flatten)]
     pub event: FleetEvent,
 }
 
-/// How an attempt or a child ended.
+/// The result of an attempt or of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It did what it was asked.
+    /// It completed its work.
     Finished,
-    /// It did not.
+    /// It failed.
     Failed,
     /// The run ended first.
     Stopped,
 }
 
-/// A child as a run begins with it.
+/// A child as the plan describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Planned {
-    /// Its name.
+#[schemars(rename = "Planned")]
+pub struct PlannedChild {
     pub name: String,
-    /// What it is.
+    /// The program that the child runs.
     pub agent: AgentKind,
-    /// Where it runs.
     pub isolation: Isolation,
     /// The tier of its models.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tier: Option<String>,
 }
 
-/// What happened.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     tag = "type",
@@ -66,151 +65,144 @@ pub struct Planned {
     rename_all_fields = "camelCase"
 )]
 pub enum FleetEvent {
-    /// A run begins.
+    /// The run started.
     RunStarted {
-        /// Its id.
+        /// The run's id.
         run: String,
         /// The plan's name.
         plan: String,
         /// The children, the judge last.
-        children: Vec<Planned>,
-        /// Money for everything.
+        children: Vec<PlannedChild>,
+        /// The budget of the whole run, in millionths of a dollar.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         budget_micros: Option<Micros>,
     },
-    /// A run goes on with what was not finished.
+    /// A later process continued the run with the children that had not finished.
     RunResumed {
         /// The children that run again.
         children: Vec<String>,
     },
-    /// An attempt begins.
+    /// An attempt started.
     ChildStarted {
-        /// Which child.
+        /// The child's name.
         child: String,
-        /// Counts from 1 over the life of the run.
+        /// The number of the attempt, from 1; a resumed run continues the numbers.
         attempt: u32,
-        /// On which model; missing where the agent chooses.
+        /// The model; absent if the agent chooses.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         model: Option<String>,
-        /// Whether it tries a model after its cooldown.
+        /// The attempt is the probe of a model after its cooldown.
         #[serde(skip_serializing_if = "std::ops::Not::not", default)]
         probe: bool,
     },
-    /// A tool is used.
+    /// A child used a tool.
     ChildTool {
-        /// Which child.
+        /// The child's name.
         child: String,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: u32,
-        /// The tool.
+        /// The tool's name.
         tool: String,
     },
-    /// A request to a model is over.
+    /// A request to a model ended.
     ChildStep {
-        /// Which child.
+        /// The child's name.
         child: String,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: u32,
-        /// Counts from 1 in the attempt.
+        /// The number of the step within the attempt, from 1.
         step: u32,
-        /// Why the answer ended.
-        reason: Reason,
-        /// What this request took.
+        reason: FinishReason,
+        /// The tokens of this request.
         tokens: Tokens,
-        /// What this request cost.
+        /// The cost of this request, in millionths of a dollar.
         cost_micros: Micros,
-        /// Whether anybody knows the cost.
         priced: Priced,
-        /// What the child has cost so far, this request and all attempts before included.
+        /// The cost of the child so far, including this request and all earlier attempts.
         child_total_micros: Micros,
-        /// What the run has cost so far.
+        /// The cost of the run so far.
         run_total_micros: Micros,
     },
-    /// Nothing came for a while.
+    /// A child printed nothing for a while.
     ChildQuiet {
-        /// Which child.
+        /// The child's name.
         child: String,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: u32,
-        /// For how long.
+        /// The time without output.
         seconds: u64,
     },
-    /// An attempt is over.
+    /// An attempt ended.
     AttemptEnded {
-        /// Which child.
+        /// The child's name.
         child: String,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: u32,
-        /// How it ended.
         outcome: Outcome,
-        /// Why it failed.
+        /// The cause, unless the attempt finished.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         failure: Option<ChildFailure>,
-        /// Whether it may have changed something outside.
+        /// The child may have changed files or other state outside of itself.
         changed: bool,
-        /// What it printed.
+        /// Counts of the printed lines.
         printed: Counts,
-        /// When it was last heard of.
+        /// The times of the last output, event and progress.
         clocks: ClockReadings,
-        /// How long it took.
+        /// The duration of the attempt.
         duration_ms: u64,
-        /// The file with what it printed, in the run's directory.
+        /// The log of the output, relative to the run's directory.
         log: String,
-        /// What the child calls its session.
+        /// The child's own name for its session.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         session: Option<String>,
     },
-    /// A child is over, for this time.
+    /// A child ended; it runs again only if the run is resumed.
     ChildEnded {
-        /// Which child.
+        /// The child's name.
         child: String,
-        /// How.
         outcome: Outcome,
-        /// Why it failed.
+        /// The cause, unless the child finished.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         failure: Option<ChildFailure>,
-        /// Its answer.
+        /// The child's answer.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         result: Option<String>,
-        /// Its answer as JSON, where the plan asks for that.
+        /// The child's answer as JSON, if the plan requires JSON.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         output: Option<Value>,
     },
-    /// A model is left alone, tried, or trusted again.
+    /// The breaker of a model changed its state.
     Breaker {
-        /// The model.
         model: String,
-        /// What its breaker is now.
+        /// The new state.
         state: BreakerState,
     },
-    /// Something is not as it should be, and the run goes on all the same.
+    /// The run continues in spite of a problem.
     Warning {
-        /// What it is.
+        /// A description of the problem for people.
         message: String,
     },
-    /// The run is over.
+    /// The run ended.
     RunEnded {
-        /// How.
         status: crate::RunStatus,
-        /// The exit code.
         exit_code: u8,
     },
 }
 
-/// Whether anybody knows what a step cost.
+/// The source of the cost of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Priced {
-    /// The child said so.
+    /// The child reported it.
     Reported,
-    /// The prices of the model are known.
+    /// The fleet computed it from the known prices of the model.
     Estimated,
-    /// Nobody; it is counted as nothing.
+    /// The cost is unknown and counted as zero.
     Unknown,
 }
 
-/// So many damaged lines are named.
-const MOST_TOLD: usize = 10;
+/// The number of damaged lines that get a warning of their own.
+const MAX_DAMAGE_WARNINGS: usize = 10;
 
 /// Appends to a journal.
 #[derive(Debug)]
@@ -219,27 +211,27 @@ pub struct Journal {
     next: u64,
 }
 
-/// What is in a journal.
+/// The contents of a journal.
 #[derive(Debug, Default)]
-pub struct Contents {
-    /// Every record that can be read.
+pub struct JournalContents {
+    /// The valid records.
     pub records: Vec<Record>,
-    /// What cannot be, in words.
+    /// Messages about the lines that are not valid.
     pub damage: Vec<String>,
 }
 
 /// The largest journal that is read, in bytes.
-const LIMIT: u64 = 1 << 30;
+const JOURNAL_LIMIT: u64 = 1 << 30;
 
 impl Journal {
-    /// Opens a journal, lays a torn end aside, and gives what is in it.
-    pub fn open(path: &Path) -> io::Result<(Self, Contents)> {
+    /// Opens a journal for appending and returns its contents. A torn last line is moved to a file beside it.
+    pub fn open(path: &Path) -> io::Result<(Self, JournalContents)> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
         let mut file = pinion_files::open_with(&mut options, path)?;
         let mut bytes = Vec::new();
-        (&file).take(LIMIT + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > LIMIT {
+        (&file).take(JOURNAL_LIMIT + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > JOURNAL_LIMIT {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let mut torn = None;
@@ -250,7 +242,7 @@ impl Journal {
                 bytes.len()
             }
             pinion_jsonl::tail::Tail::Torn { at } => {
-                torn = Some(lay_aside(path, &bytes[at..])?);
+                torn = Some(save_torn_end(path, &bytes[at..])?);
                 file.set_len(at as u64)?;
                 at
             }
@@ -263,9 +255,9 @@ impl Journal {
         Ok((Self { file, next }, contents))
     }
 
-    /// What is in a journal, without touching it. A last line without end may still be written.
-    pub fn read(path: &Path) -> io::Result<Contents> {
-        let bytes = pinion_files::read(path, LIMIT)?;
+    /// Reads a journal without changing it. A last line without a newline is ignored: its writer may not be done.
+    pub fn read(path: &Path) -> io::Result<JournalContents> {
+        let bytes = pinion_files::read(path, JOURNAL_LIMIT)?;
         let whole = match pinion_jsonl::tail::inspect(&bytes) {
             pinion_jsonl::tail::Tail::Torn { at } if bytes.last() != Some(&b'\n') => at,
             _ => bytes.len(),
@@ -273,7 +265,7 @@ impl Journal {
         Ok(parse(&bytes[..whole]))
     }
 
-    /// Writes one event down and gives its record and line (without LF).
+    /// Writes one event and returns its record and its line, without the newline.
     pub fn append(&mut self, event: FleetEvent) -> io::Result<(Record, Vec<u8>)> {
         let record = Record {
             seq: self.next,
@@ -288,14 +280,14 @@ impl Journal {
         Ok((record, line))
     }
 
-    /// Waits until everything is on the disk itself.
+    /// Waits until all records are on the disk.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 }
 
-/// Keeps a torn end beside its journal; says so.
-fn lay_aside(path: &Path, torn: &[u8]) -> io::Result<String> {
+/// Stores a torn last line in a file beside the journal, and returns a message about it.
+fn save_torn_end(path: &Path, torn: &[u8]) -> io::Result<String> {
     let mut name = path.as_os_str().to_owned();
     name.push(".torn");
     let mut options = OpenOptions::new();
@@ -317,9 +309,9 @@ fn file_name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The records in these bytes, and the lines that are none.
-fn parse(bytes: &[u8]) -> Contents {
-    let mut contents = Contents::default();
+/// Parses all lines, and describes those that are not valid records.
+fn parse(bytes: &[u8]) -> JournalContents {
+    let mut contents = JournalContents::default();
     let mut bad = Vec::new();
     let lines = bytes.split(|byte| *byte == b'\n');
     for (index, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
@@ -328,13 +320,17 @@ fn parse(bytes: &[u8]) -> Contents {
             Err(_) => bad.push(index + 1),
         }
     }
-    // Each in words of its own, so that one that was told is not told again when others follow.
+    // One message per line: a warning that is already in the journal is not repeated when further lines are damaged.
     contents
         .damage
-        .extend(bad.iter().take(MOST_TOLD).map(|line| {
-            format!("line {line} of the journal cannot be read; what it said is missing here")
+        .extend(bad.iter().take(MAX_DAMAGE_WARNINGS).map(|line| {
+            format!("line {line} of the journal cannot be read; its event is missing here")
         }));
-    if let Some(more) = bad.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
+    if let Some(more) = bad
+        .len()
+        .checked_sub(MAX_DAMAGE_WARNINGS)
+        .filter(|more| *more > 0)
+    {
         contents
             .damage
             .push(format!("{more} more lines of the journal cannot be read"));

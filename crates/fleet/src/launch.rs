@@ -1,4 +1,4 @@
-//! Starting a child: which words, where, with which environment; and our ends of it.
+//! Starts a child: its command line, directory and environment, and the fleet's ends of its pipes.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,26 +16,30 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::{AgentKind, ChildPlan, Ending, Feed};
+use crate::{AgentKind, ChildExit, ChildPlan, Feed};
 
-/// What a pipe from a child may hold, if the system lets us choose.
+/// The capacity of a child's output pipe in bytes, if the system permits it.
 const PIPE_SIZE: i32 = 256 * 1024;
-/// What is read at once.
-const PIECE: usize = 128 * 1024;
-/// No more than this is kept of what a child prints on standard error.
+/// The largest number of bytes read at once.
+const READ_SIZE: usize = 128 * 1024;
+/// The largest number of bytes of a child's standard error that are stored.
 const STDERR_LIMIT: usize = 16 * 1024 * 1024;
-/// The end of standard error, for the words about a failure.
+/// The number of bytes at the end of standard error that messages about a failure may quote.
 const STDERR_TAIL: usize = 2000;
 
-/// The program and arguments that run `child` on `model`.
-pub(crate) fn words(child: &ChildPlan, model: Option<&str>, ourselves: &Path) -> Vec<OsString> {
+/// Returns the program and arguments that run `child` on `model`.
+pub(crate) fn command_line(
+    child: &ChildPlan,
+    model: Option<&str>,
+    own_program: &Path,
+) -> Vec<OsString> {
     let mut words: Vec<OsString> = match (child.command.is_empty(), child.agent) {
         (false, _) => child
             .command
             .iter()
             .map(|word| with_model(word, model).into())
             .collect(),
-        (true, AgentKind::Pinion) => vec![ourselves.into()],
+        (true, AgentKind::Pinion) => vec![own_program.into()],
         (true, agent) => vec![agent.as_str().into()],
     };
     let mut add = |more: &[&str]| words.extend(more.iter().map(OsString::from));
@@ -86,19 +90,19 @@ pub(crate) fn words(child: &ChildPlan, model: Option<&str>, ourselves: &Path) ->
                 words.push(word);
             }
             AgentKind::Opencode => words.extend(["--file".into(), file.into()]),
-            // These are told in the prompt where their files are.
+            // The prompt of these agents lists the files.
             AgentKind::Codex | AgentKind::Claude | AgentKind::Jsonl => {}
         }
     }
     match child.agent {
-        // Whatever else is on the command line, the prompt comes on standard input.
+        // With `-` the prompt is read from standard input, whatever other arguments there are.
         AgentKind::Pinion | AgentKind::Codex => words.push("-".into()),
         _ => {}
     }
     words
 }
 
-/// Whether files are named in the prompt because the program has no other way to take them.
+/// Reports whether the prompt lists the files because the program has no flag for them.
 pub(crate) fn files_in_prompt(agent: AgentKind) -> bool {
     matches!(
         agent,
@@ -106,7 +110,7 @@ pub(crate) fn files_in_prompt(agent: AgentKind) -> bool {
     )
 }
 
-/// Puts the model of an attempt in the place of `{{ model }}`.
+/// Replaces `{{ model }}` by the model of an attempt.
 pub(crate) fn with_model(word: &str, model: Option<&str>) -> String {
     crate::prompt::render(word, |name| match name {
         "model" => Some(model.unwrap_or_default().to_owned()),
@@ -114,50 +118,50 @@ pub(crate) fn with_model(word: &str, model: Option<&str>) -> String {
     })
 }
 
-/// A child that runs: how it is read, and how it lives.
+/// A running child.
 #[derive(Debug)]
-pub(crate) struct Started {
-    pub output: Output,
-    pub life: Life,
+pub(crate) struct StartedChild {
+    pub output: ChildOutput,
+    pub handle: ChildHandle,
 }
 
-/// What a child prints.
+/// The output of a child.
 #[derive(Debug)]
-pub(crate) enum Output {
+pub(crate) enum ChildOutput {
     Pipe(Receiver),
     Feed(Arc<Feed>),
 }
 
-impl Output {
-    /// Waits for bytes and puts them into `piece` in place of what was there; false at the end.
+impl ChildOutput {
+    /// Waits for bytes and replaces the contents of `piece` by them; returns false at the end.
     pub async fn read(&mut self, piece: &mut Vec<u8>) -> bool {
         match self {
             Self::Feed(feed) => feed.take(piece).await,
             Self::Pipe(pipe) => {
                 piece.clear();
-                piece.reserve(PIECE);
+                piece.reserve(READ_SIZE);
                 matches!(pipe.read_buf(piece).await, Ok(1..))
             }
         }
     }
 }
 
-/// How a child lives and is ended.
-pub(crate) enum Life {
+/// Controls a running child.
+pub(crate) enum ChildHandle {
     Process {
         running: Running,
         stderr: JoinHandle<Vec<u8>>,
-        /// Writes the prompt; ends with the child at the latest.
+        /// Writes the prompt; ends no later than the child.
         prompt: JoinHandle<()>,
     },
     Task {
         stop: CancellationToken,
-        ended: BoxFuture<'static, Ending>,
-        over: bool,
+        ended: BoxFuture<'static, ChildExit>,
+        ended_already: bool,
     },
 }
 
-impl std::fmt::Debug for Life {
+impl std::fmt::Debug for ChildHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Process { .. } => "Process",
@@ -166,24 +170,28 @@ impl std::fmt::Debug for Life {
     }
 }
 
-impl Life {
-    /// Waits until it is over. To be asked once.
-    pub async fn wait(&mut self) -> Ending {
+impl ChildHandle {
+    /// Waits until the child has ended. Must be awaited to completion only once.
+    pub async fn wait(&mut self) -> ChildExit {
         match self {
             Self::Process { running, .. } => match running.wait().await {
-                Exit::Code(code) => Ending::Code(code),
-                Exit::Signal(signal) => Ending::Signal(signal),
-                Exit::Unknown => Ending::Unknown,
+                Exit::Code(code) => ChildExit::Code(code),
+                Exit::Signal(signal) => ChildExit::Signal(signal),
+                Exit::Unknown => ChildExit::Unknown,
             },
-            Self::Task { ended, over, .. } => {
+            Self::Task {
+                ended,
+                ended_already,
+                ..
+            } => {
                 let ending = ended.await;
-                *over = true;
+                *ended_already = true;
                 ending
             }
         }
     }
 
-    /// Asks it to end.
+    /// Requests an orderly end: SIGTERM to the process group, or cancellation of the task.
     pub fn terminate(&self) {
         match self {
             Self::Process { running, .. } => {
@@ -193,7 +201,7 @@ impl Life {
         }
     }
 
-    /// Ends it and all that came of it.
+    /// Ends the child and all processes it started.
     pub fn kill(&self) {
         match self {
             Self::Process { running, .. } => running.kill(),
@@ -201,8 +209,8 @@ impl Life {
         }
     }
 
-    /// The end of what it printed on standard error.
-    pub async fn stderr_tail(self, patience: std::time::Duration) -> String {
+    /// Returns the end of its standard error; an empty string if that takes longer than `timeout`.
+    pub async fn stderr_tail(self, timeout: std::time::Duration) -> String {
         let Self::Process {
             mut stderr, prompt, ..
         } = self
@@ -210,7 +218,7 @@ impl Life {
             return String::new();
         };
         prompt.abort();
-        let tail = match tokio::time::timeout(patience, &mut stderr).await {
+        let tail = match tokio::time::timeout(timeout, &mut stderr).await {
             Ok(Ok(tail)) => tail,
             _ => {
                 stderr.abort();
@@ -228,11 +236,11 @@ pub(crate) async fn process(
     variables: Vec<(OsString, OsString)>,
     prompt: Vec<u8>,
     stderr_file: PathBuf,
-) -> io::Result<Started> {
+) -> io::Result<StartedChild> {
     let (their_stdin, stdin) = io::pipe()?;
     let (stdout, their_stdout) = io::pipe()?;
     let (stderr, their_stderr) = io::pipe()?;
-    // Without it, reading takes a few more calls.
+    // If this fails, reading only takes a few more calls.
     let _ = nix::fcntl::fcntl(&stdout, nix::fcntl::FcntlArg::F_SETPIPE_SZ(PIPE_SIZE));
     let launch = Launch {
         words,
@@ -246,18 +254,18 @@ pub(crate) async fn process(
     let running = pinion_tools::launch(launch).await?;
     let stdin = Sender::from_owned_fd(OwnedFd::from(stdin))?;
     let stderr = Receiver::from_owned_fd(OwnedFd::from(stderr))?;
-    Ok(Started {
-        output: Output::Pipe(Receiver::from_owned_fd(OwnedFd::from(stdout))?),
-        life: Life::Process {
+    Ok(StartedChild {
+        output: ChildOutput::Pipe(Receiver::from_owned_fd(OwnedFd::from(stdout))?),
+        handle: ChildHandle::Process {
             running,
-            stderr: tokio::spawn(keep_stderr(stderr, stderr_file)),
+            stderr: tokio::spawn(store_stderr(stderr, stderr_file)),
             prompt: tokio::spawn(write_prompt(stdin, prompt)),
         },
     })
 }
 
-/// Whether a process that failed to start with `error` would fail again. Too many processes or descriptors pass; a missing
-/// program, or one that may not be run, stays as it is.
+/// Reports whether a process that failed to start with `error` would fail again. A lack of processes or descriptors is
+/// temporary; a program that is missing or not executable is not.
 pub(crate) fn is_permanent(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ArgumentListTooLong, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,
@@ -273,15 +281,15 @@ pub(crate) fn is_permanent(error: &io::Error) -> bool {
     ) || error.raw_os_error() == Some(nix::libc::ENOEXEC)
 }
 
-/// A child need not read all of its prompt, or any of it.
+/// Writes the prompt. Errors are ignored: a child need not read its prompt.
 async fn write_prompt(mut stdin: Sender, prompt: Vec<u8>) {
     let _ = stdin.write_all(&prompt).await;
 }
 
-/// Keeps standard error in a file, made with the first byte; gives its end.
-async fn keep_stderr(mut pipe: Receiver, path: PathBuf) -> Vec<u8> {
+/// Stores standard error in a file, which is created at the first byte, and returns its end.
+async fn store_stderr(mut pipe: Receiver, path: PathBuf) -> Vec<u8> {
     let mut file: Option<File> = None;
-    let mut kept = 0;
+    let mut stored = 0;
     let mut tail = Vec::new();
     let mut piece = Vec::new();
     loop {
@@ -293,10 +301,10 @@ async fn keep_stderr(mut pipe: Receiver, path: PathBuf) -> Vec<u8> {
         if file.is_none() {
             file = pinion_files::create_or_empty(&path, 0o666).ok();
         }
-        let room = piece.len().min(STDERR_LIMIT - kept);
-        kept += room;
+        let room = piece.len().min(STDERR_LIMIT - stored);
+        stored += room;
         if let Some(file) = &mut file {
-            // Words beside the protocol: losing them fails nothing.
+            // Standard error is not part of the protocol, so a failed write does not fail the child.
             let _ = file.write_all(&piece[..room]);
         }
         tail.extend_from_slice(&piece);

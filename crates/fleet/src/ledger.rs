@@ -1,13 +1,13 @@
-//! What was spent, by child and in all, and what may still be.
+//! The costs of a run, per child and in total, and their limits.
 
 use std::collections::HashMap;
 
 use crate::Micros;
 
-/// What follows from a payment.
+/// The state of the budgets after a cost was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Charge {
-    /// There is money left.
+    /// Neither limit is reached.
     Within,
     /// The child has reached its limit.
     ChildSpent,
@@ -15,7 +15,7 @@ pub enum Charge {
     RunSpent,
 }
 
-/// Keeps the accounts of a run.
+/// The costs of a run.
 #[derive(Debug, Default)]
 pub struct Ledger {
     run_limit: Option<Micros>,
@@ -24,7 +24,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty one with this limit for everything.
+    /// Creates an empty ledger with a limit for the whole run.
     pub fn new(run_limit: Option<Micros>) -> Self {
         Self {
             run_limit,
@@ -32,7 +32,7 @@ impl Ledger {
         }
     }
 
-    /// A child paid.
+    /// Adds a cost of a child; `limit` is the child's budget.
     pub fn charge(&mut self, child: &str, cost: Micros, limit: Option<Micros>) -> Charge {
         self.run += cost;
         let spent = self.children.entry(child.to_owned()).or_default();
@@ -45,17 +45,17 @@ impl Ledger {
         }
     }
 
-    /// Whether the run has reached its limit.
+    /// Reports whether the run has reached its limit.
     pub fn is_spent(&self) -> bool {
         self.run_limit.is_some_and(|limit| self.run >= limit)
     }
 
-    /// What all children paid.
+    /// Returns the cost of all children.
     pub fn total(&self) -> Micros {
         self.run
     }
 
-    /// What this child paid.
+    /// Returns the cost of one child.
     pub fn of(&self, child: &str) -> Micros {
         self.children.get(child).copied().unwrap_or_default()
     }
@@ -67,7 +67,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn limits_are_reached_not_passed_by() {
+    fn limits_are_inclusive() {
         let mut ledger = Ledger::new(Some(Micros(100)));
         let limit = Some(Micros(60));
         assert_eq!(ledger.charge("a", Micros(59), limit), Charge::Within);

@@ -1,11 +1,13 @@
-//! Many child agents, one report.
+//! Fleets: runs a set of child agents in parallel and writes one report.
 //!
-//! A plan names children: ourselves, or any program that prints lines of JSON. Each runs as a process or as a task, every
-//! line it prints is kept and read as it arrives, and what it means is said in one small set of events ([`ChildEvent`]).
-//! On these stand retries, circuit breakers, failback to other models, budgets, clocks, and a report that is always written.
+//! A plan names children: pinion itself, or any program that prints lines of JSON. Each child runs as a process or as a
+//! task. Every line it prints is logged, parsed as it arrives, and translated into one small set of events
+//! ([`ChildEvent`]). Retries, circuit breakers, failback to other models, budgets and timeouts work on these events, and
+//! a report is always written.
 //!
-//! What is said about a run is in its journal first; state and report follow from the journal alone, so that a run that was
-//! killed can be shown and resumed. Command lines, the terminal and how one of our own sessions is made are left to the binary.
+//! Every event of a run is written to its journal before observers receive it. State and report are computed from the
+//! journal alone, so a run that was killed can be shown and resumed. The binary contributes command lines, the terminal
+//! and sessions of pinion.
 
 mod adapter;
 mod adapters;
@@ -23,40 +25,40 @@ mod launch;
 mod ledger;
 mod lenient;
 mod log;
-mod mend;
+mod mask;
 mod money;
 mod peek;
 mod plan;
 mod prompt;
+mod repair;
 mod report;
 mod run;
 mod rundir;
 mod schema;
 mod state;
 mod structured;
-mod veil;
 
 pub use pinion_status::{Code, Failure};
 
 pub use adapter::{Adapter, AgentKind, Reading};
-pub use breaker::{Admission, Breaker, BreakerRules, BreakerState, Pass};
+pub use breaker::{Admission, Breaker, BreakerRules, BreakerState, Permit};
 pub use chain::{Breakers, Chain, Choice};
-pub use classify::{from_status, from_text};
+pub use classify::{classify_status, classify_text};
 pub use clocks::{ClockReadings, Clocks};
 pub use consume::{Consumer, Counts, LINE_LIMIT};
-pub use event::{ChildEvent, Effect, Ending, Reason, Step, Text, Tokens, ToolPhase};
-pub use failure::{ChildFailure, Clock, FailureKind};
+pub use event::{ChildEvent, ChildExit, Effect, FinishReason, Step, Text, Tokens, ToolPhase};
+pub use failure::{ChildFailure, FailureKind, TimeoutClock};
 pub use feed::Feed;
-pub use journal::{Contents, FleetEvent, Journal, Outcome, Record};
+pub use journal::{FleetEvent, Journal, JournalContents, Outcome, Record};
 pub use ledger::{Charge, Ledger};
 pub use log::BatchLog;
 pub use money::Micros;
 pub use plan::{
-    Budget, ChildPlan, Failback, Isolation, JsonlRules, Output, Plan, PlanError, Problem, Sharing,
-    Verdict, read_plan,
+    Budget, ChildPlan, Failback, Isolation, JsonlRules, OutputFormat, Plan, PlanError, Problem,
+    Sharing, Verdict, read_plan,
 };
 pub use report::{ChildReport, Report, RunStatus};
-pub use run::{Host, Observer, Options, Stop, StopReason, TaskJob, resume, start};
+pub use run::{Host, Observer, RunOptions, Stop, StopReason, TaskJob, resume, start};
 pub use rundir::RunDir;
 pub use schema::report_schema_text;
 pub use state::{ChildState, ChildStatus, RunState};

@@ -1,31 +1,31 @@
-//! The log of a child: its bytes as they came, on disk in batches.
+//! The log of a child: its output byte by byte, written to disk in batches.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// So many lines are written together …
+/// The number of lines that completes a batch.
 const BATCH_LINES: usize = 100;
-/// … or what there is after this time …
+/// The age at which an incomplete batch is written.
 const BATCH_TIME: Duration = Duration::from_millis(50);
-/// … or this much, so that long lines do not gather in memory.
+/// The number of bytes that completes a batch, so that long lines do not accumulate in memory.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// Appends to a file in batches. Times count from some start of the caller's.
+/// Appends to a file in batches. Times count from a start that the caller chooses.
 #[derive(Debug)]
 pub struct BatchLog {
     file: File,
     buffer: Vec<u8>,
     lines: usize,
-    /// Since when something waits.
+    /// The time of the oldest byte in the buffer.
     since: Option<Duration>,
-    /// The first failure to write; from then on nothing is kept.
+    /// The first write error; bytes after it are discarded.
     failed: Option<io::Error>,
 }
 
 impl BatchLog {
-    /// A log in a new file.
+    /// Opens a log, and creates its file if necessary.
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = pinion_files::open_with(options.create(true).append(true), path)?;
@@ -38,7 +38,7 @@ impl BatchLog {
         })
     }
 
-    /// Adds bytes; `lines` of them end here.
+    /// Adds bytes that complete `lines` lines.
     pub fn push(&mut self, bytes: &[u8], lines: usize, now: Duration) {
         if self.failed.is_none() {
             self.buffer.extend_from_slice(bytes);
@@ -47,20 +47,20 @@ impl BatchLog {
         }
     }
 
-    /// Writes if a batch is full or old enough.
-    pub fn settle(&mut self, now: Duration) {
+    /// Writes the batch if it is complete or old enough.
+    pub fn flush_if_due(&mut self, now: Duration) {
         let full = self.lines >= BATCH_LINES || self.buffer.len() >= BATCH_BYTES;
         if full || self.due().is_some_and(|due| due <= now) {
             self.flush();
         }
     }
 
-    /// When what waits has to be written.
+    /// Returns the time at which the batch has to be written.
     pub fn due(&self) -> Option<Duration> {
         self.since.map(|since| since + BATCH_TIME)
     }
 
-    /// Writes everything.
+    /// Writes the batch now.
     pub fn flush(&mut self) {
         if !self.buffer.is_empty()
             && let Err(error) = self.file.write_all(&self.buffer)
@@ -75,7 +75,7 @@ impl BatchLog {
         self.since = None;
     }
 
-    /// Why not everything is in the file, if it is not.
+    /// Returns the error after which the file is incomplete.
     pub fn failure(&self) -> Option<&io::Error> {
         self.failed.as_ref()
     }
@@ -101,17 +101,17 @@ mod tests {
         let mut log = BatchLog::create(&path).unwrap();
         for index in 0..99 {
             log.push(b"x\n", 1, MS(index / 10));
-            log.settle(MS(index / 10));
+            log.flush_if_due(MS(index / 10));
         }
         assert_eq!(on_disk(), 0);
         assert_eq!(log.due(), Some(MS(50)));
         log.push(b"x\n", 1, MS(10));
-        log.settle(MS(10));
+        log.flush_if_due(MS(10));
         assert_eq!((on_disk(), log.due()), (200, None));
         log.push(b"y", 0, MS(100));
-        log.settle(MS(149));
+        log.flush_if_due(MS(149));
         assert_eq!(on_disk(), 200);
-        log.settle(MS(150));
+        log.flush_if_due(MS(150));
         assert_eq!(on_disk(), 201);
         log.push(b"z", 0, MS(200));
         drop(log);

@@ -1,4 +1,4 @@
-//! Money in whole micro-dollars, so that parts add up to their sum.
+//! Amounts of money in whole millionths of a dollar, so that parts add up exactly to their sum.
 
 use std::fmt;
 use std::iter::Sum;
@@ -7,7 +7,7 @@ use std::ops::{Add, AddAssign};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Millionths of a US dollar.
+/// Millionths of a dollar.
 #[derive(
     Debug,
     Clone,
@@ -26,18 +26,17 @@ use serde::{Deserialize, Serialize};
 pub struct Micros(pub u64);
 
 impl Micros {
-    /// Nothing.
     pub const ZERO: Self = Self(0);
 
-    /// From dollars, as children tell them. What is left below a millionth counts as one, so that nothing is free by being
-    /// small; the noise of floating point does not.
+    /// Converts dollars as children report them. A remainder below one millionth is rounded up, so that small amounts are
+    /// not free; floating-point errors are not rounded up.
     pub fn from_dollars(dollars: f64) -> Self {
         let micros = (dollars * 1e6 - 1e-3).ceil();
-        // A cast takes NaN and what is below zero as nothing, and what is too large as the largest.
+        // The cast saturates: NaN and negative numbers become 0, and too large ones the maximum.
         Self(micros as u64)
     }
 
-    /// From dollars as people write them: `4`, `0.25`, `$1.50`.
+    /// Parses dollars as people write them: `4`, `0.25`, `$1.50`.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let text = text.strip_prefix('$').unwrap_or(text);
@@ -76,7 +75,7 @@ impl Sum for Micros {
 }
 
 impl fmt::Display for Micros {
-    /// Dollars, with as many digits as it takes, but at least two.
+    /// Writes dollars with as many decimals as necessary, but at least two.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = format!("{:06}", self.0 % 1_000_000);
         let digits = part.trim_end_matches('0').len().max(2);
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_children_say_is_rounded_up_but_noise_is_not() {
+    fn reported_costs_are_rounded_up_but_float_errors_are_not() {
         assert_eq!(Micros::from_dollars(0.00066), Micros(660));
         assert_eq!(
             Micros::from_dollars(0.000_029_999_999_999_999_997),
@@ -129,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_again(micros in 0u64..100_000_000_000) {
+        fn printed_amounts_parse_back(micros in 0u64..100_000_000_000) {
             prop_assert_eq!(Micros::parse(&Micros(micros).to_string()), Some(Micros(micros)));
             prop_assert_eq!(Micros::from_dollars(micros as f64 / 1e6), Micros(micros));
         }

@@ -1,9 +1,9 @@
-//! A look at a line without reading all of it: whether it is an object, and what one of its members says.
+//! Finds one member of a JSON object without parsing the whole line.
 //!
-//! Nothing is allocated and nothing after the member is looked at, so that lines that mean nothing cost next to nothing.
+//! Nothing is allocated and nothing after the member is read, so that lines which adapters ignore take little time.
 
-/// The text of the top-level member `name`, if the line is an object that has it and it is a plain text (without
-/// escapes).
+/// Returns the value of the top-level member `name`, if the line is an object and the value is a string without
+/// escapes.
 pub(crate) fn member<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let mut at = skip_space(line, 0);
     if line.get(at) != Some(&b'{') {
@@ -38,7 +38,7 @@ pub(crate) fn member<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// Whether the line looks like an object from its ends.
+/// Reports whether the line starts and ends like an object.
 pub(crate) fn is_object(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     line.len() >= 2 && line.first() == Some(&b'{') && line.last() == Some(&b'}')
@@ -50,7 +50,7 @@ fn skip_space(line: &[u8], at: usize) -> usize {
     at + spaces.count()
 }
 
-/// Where the string that begins at `at` has its closing quote.
+/// Returns the position of the closing quote of the string that starts at `at`.
 fn string_end(line: &[u8], at: usize) -> Option<usize> {
     let mut from = at + 1;
     loop {
@@ -62,7 +62,7 @@ fn string_end(line: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Where the value that begins at `at` has ended.
+/// Returns the position after the value that starts at `at`.
 fn value_end(line: &[u8], mut at: usize) -> Option<usize> {
     let mut depth = 0usize;
     loop {
@@ -142,7 +142,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_survived(bytes in proptest::collection::vec(prop_oneof![
+        fn any_bytes_are_accepted(bytes in proptest::collection::vec(prop_oneof![
             Just(b'"'), Just(b'{'), Just(b'}'), Just(b'\\'), Just(b':'), Just(b','), any::<u8>()
         ], 0..60)) {
             let _ = member(&bytes, b"type");

@@ -1,4 +1,4 @@
-//! The plan of a run: which children, on which models, for how long and how much.
+//! The plan of a run: its children, their models, time limits and budgets.
 
 mod children;
 mod fields;
@@ -20,40 +20,36 @@ use crate::{AgentKind, BreakerRules, Micros, prompt};
 pub(crate) use self::children::JUDGE;
 pub use self::read::read_plan;
 
-/// The variable that tells children where the input is.
+/// The environment variable with the path of the input file.
 pub(crate) const INPUT_VARIABLE: &str = "PINION_FLEET_INPUT";
 
-/// Everything a run needs to know, with all files read that a plan names as prompts.
+/// A validated plan; prompts in files are already read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
-    /// What the plan is called: its `name`, else its file.
+    /// The plan's `name`, or the name of its file.
     pub name: String,
-    /// How many children run at the same time.
+    /// The largest number of children that run at the same time.
     pub parallel: usize,
-    /// How long the run may take.
+    /// The time limit of the whole run.
     #[serde(with = "milliseconds")]
     pub timeout: Duration,
-    /// With less than this left, nothing is tried again.
+    /// If less time is left, nothing is retried.
     #[serde(with = "milliseconds")]
     pub retry_reserve: Duration,
-    /// Money for everything.
+    /// The budget of the whole run.
     pub budget: Option<Micros>,
-    /// When a model is left alone.
     pub breaker: BreakerRules,
-    /// Who else has the same breakers.
     #[serde(default)]
     pub sharing: Sharing,
-    /// The children, in order.
     pub children: Vec<ChildPlan>,
-    /// Who sees all results, last.
+    /// The child that receives all results and runs last.
     pub judge: Option<ChildPlan>,
-    /// What the judge's answer means for the exit code.
     pub verdict: Option<Verdict>,
 }
 
 impl Plan {
-    /// Whether anything in the plan speaks of what comes on standard input.
+    /// Reports whether anything in the plan refers to standard input.
     pub fn uses_input(&self) -> bool {
         self.children.iter().chain(&self.judge).any(|child| {
             let names = ["input", "input_path"];
@@ -68,136 +64,130 @@ impl Plan {
     }
 }
 
-/// One child.
+/// The settings of one child.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChildPlan {
-    /// Its name, which is also that of its files.
+    /// The name of the child and of its files.
     pub name: String,
-    /// What kind of program it is.
     pub agent: AgentKind,
-    /// Where it runs.
     pub isolation: Isolation,
-    /// The tier its models come from.
+    /// The tier that lists its models.
     pub tier: Option<String>,
-    /// The models it may run on, in order; none lets the agent choose.
+    /// The models it may use, in order; if empty, the agent chooses.
     pub models: Vec<String>,
-    /// What it is asked, with `{{ … }}` still in it.
+    /// The prompt, with `{{ … }}` not yet replaced.
     pub prompt: String,
-    /// Files that go with the prompt.
+    /// Files that accompany the prompt.
     pub files: Vec<PathBuf>,
-    /// How long one attempt may take.
+    /// The time limit of one attempt.
     #[serde(with = "milliseconds")]
     pub timeout: Duration,
-    /// How long it may go without progress while no tool runs.
+    /// The longest time without progress while no tool runs.
     #[serde(with = "milliseconds")]
     pub inactivity: Duration,
-    /// How long it may take to exit when it is done.
+    /// The time to exit after the child is done.
     #[serde(with = "milliseconds")]
     pub grace: Duration,
-    /// How often it is tried again.
+    /// The number of retries after failures that may be temporary.
     pub retries: u32,
-    /// How often it is tried again because an answer was too long.
+    /// The number of retries after an answer was cut off at the token limit.
     pub length_retries: u32,
-    /// The pause before it is tried again, doubled each time.
+    /// The pause before the first retry; it doubles with each retry.
     #[serde(with = "milliseconds")]
     pub backoff: Duration,
-    /// Whether it may be tried again or moved after it changed something.
     pub failback: Failback,
-    /// Money for all its attempts.
+    /// The budget of all its attempts.
     pub budget: Option<Micros>,
-    /// The form of its answer.
-    pub output: Output,
+    pub output: OutputFormat,
     /// The program and its first arguments, instead of the agent's own.
     pub command: Vec<String>,
-    /// Arguments added to the agent's.
+    /// Arguments after those of the agent.
     pub args: Vec<String>,
     /// Variables added to the environment.
     pub env: Vec<(String, String)>,
-    /// Where it runs; the fleet's own directory if not said.
+    /// The directory it runs in; by default the fleet's working directory.
     pub directory: Option<PathBuf>,
-    /// What lines of `agent: jsonl` mean.
+    /// The meaning of the lines of `agent: jsonl`.
     pub events: JsonlRules,
 }
 
-/// Where a child runs.
+/// The execution of a child: as a process or as a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
     /// In a process of its own.
     #[default]
     Process,
-    /// As a task of the fleet's process; pinion only.
+    /// As a task of the fleet's process; only for `agent: pinion`.
     Task,
 }
 
-/// Whether a run has its breakers in common with the other runs of the machine.
+/// The condition under which a run shares its breakers with the other runs of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
-    /// If a hub started it.
+    /// Shared if a hub started the run.
     #[default]
     UnderHub,
-    /// In any case.
     Always,
-    /// In no case.
     Never,
 }
 
-/// Whether a child may be tried again, on the same model or another.
+/// The condition under which a child is retried or moved to another model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Failback {
-    /// Only while it has changed nothing outside.
+    /// Only if no attempt may have changed anything outside of the child.
     #[default]
     UnlessChanged,
-    /// In any case.
+    /// Also after changes.
     Always,
-    /// It stays on its first model, and is tried again only while it has changed nothing.
+    /// Never moved to another model; retried only if no attempt may have changed anything.
     Never,
 }
 
-/// The form of an answer.
+/// The required format of an answer.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Output {
+pub enum OutputFormat {
     /// Any text.
     #[default]
     Text,
-    /// JSON, perhaps of a given shape.
+    /// JSON.
     Json {
-        /// The JSON Schema it has to fit.
+        /// The JSON Schema that the answer must match.
         schema: Option<Value>,
     },
 }
 
-/// What the judge's answer means for the exit code.
+/// The translation of the judge's answer into the exit code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The member of its answer that counts.
+    /// The member of the answer that holds the verdict.
     pub field: String,
-    /// Its values and their exit codes.
+    /// The known verdicts and their exit codes.
     pub exit: Vec<(String, u8)>,
 }
 
-/// Money.
+/// The cost limits of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Budget {
-    /// For everything.
+    /// The limit for the whole run.
     pub run: Option<Micros>,
-    /// For one child.
+    /// The limit for each child.
     pub child: Option<Micros>,
 }
 
-/// What lines of a program we do not know mean. Paths may have dots.
+/// The meaning of the lines of a program without an adapter of its own. Fields are paths: dots separate members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JsonlRules {
-    /// The member that names the event.
+    /// The path of the event's name.
     pub event: String,
-    /// Events after which it is done.
+    /// Events that report that the child is done.
     pub done: Vec<String>,
-    /// Events that mean that it failed.
+    /// Events that report a failure.
     pub failed: Vec<String>,
     /// Events with text.
     pub text: Vec<String>,
@@ -205,19 +195,19 @@ pub struct JsonlRules {
     pub step: Vec<String>,
     /// Events about a tool.
     pub tool: Vec<String>,
-    /// Other events that are progress; `*` for all.
+    /// Other events that count as progress; `*` for all.
     pub progress: Vec<String>,
-    /// Where the text is.
+    /// The path of the text.
     pub text_field: String,
-    /// Where the tool's name is.
+    /// The path of the tool's name.
     pub tool_field: String,
-    /// Where the words about a failure are.
+    /// The path of the message of a failure.
     pub message_field: String,
-    /// Where the cost is, in dollars.
+    /// The path of the cost in dollars.
     pub cost_field: String,
-    /// Where the number of prompt tokens is.
+    /// The path of the number of prompt tokens.
     pub input_field: String,
-    /// Where the number of answer tokens is.
+    /// The path of the number of answer tokens.
     pub output_field: String,
 }
 
@@ -242,14 +232,13 @@ impl Default for JsonlRules {
     }
 }
 
-/// Something wrong with a plan.
+/// A mistake in a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The file it is in.
     pub file: String,
-    /// The line, from 1; 0 where no line is to blame.
+    /// The line, from 1; 0 if the mistake has no line.
     pub line: u64,
-    /// What is wrong and what to do.
+    /// A description of the mistake and of its correction.
     pub message: String,
 }
 
@@ -262,7 +251,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a plan, in the order of the file.
+/// All mistakes in a plan, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanError {
     /// At least one.
@@ -281,7 +270,7 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// Times as whole milliseconds.
+/// Serializes durations as whole milliseconds.
 pub(crate) mod milliseconds {
     use super::Duration;
     use serde::{Deserialize, Deserializer, Serializer};

@@ -1,4 +1,4 @@
-//! Prompts: `{{ input }}` and a few other names stand for what a run knows.
+//! Templates of prompts: replaces `{{ input }}` and a few other names by values of the run.
 
 /// The names a child's prompt may use.
 pub(crate) const CHILD_NAMES: [&str; 4] = ["input", "input_path", "name", "run_dir"];
@@ -12,7 +12,7 @@ pub(crate) const JUDGE_NAMES: [&str; 6] = [
     "results_path",
 ];
 
-/// Puts values in the place of names; what is no name stays as it is.
+/// Replaces names by their values; names without a value stay unchanged.
 pub(crate) fn render(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut rendered = String::with_capacity(text.len());
     let mut rest = text;
@@ -28,7 +28,7 @@ pub(crate) fn render(text: &str, value: impl Fn(&str) -> Option<String>) -> Stri
     rendered
 }
 
-/// Whether a prompt uses this name.
+/// Reports whether a prompt uses this name.
 pub(crate) fn uses(text: &str, name: &str) -> bool {
     let mut rest = text;
     while let Some((_, found, after)) = next(rest) {
@@ -40,7 +40,7 @@ pub(crate) fn uses(text: &str, name: &str) -> bool {
     false
 }
 
-/// Names in a text that are not among these, and the line (from 0) each is on.
+/// Returns the names that are not in `known`, each with its line, counted from 0.
 pub(crate) fn unknown_names<'a>(text: &'a str, known: &[&str]) -> Vec<(u64, &'a str)> {
     let mut unknown = Vec::new();
     let mut rest = text;
@@ -55,7 +55,7 @@ pub(crate) fn unknown_names<'a>(text: &'a str, known: &[&str]) -> Vec<(u64, &'a 
     unknown
 }
 
-/// What stands before the next `{{ name }}`, the name, and what stands after.
+/// Finds the next `{{ name }}` and returns the text before it, the name, and the text after it.
 fn next(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {
@@ -67,7 +67,7 @@ fn next(text: &str) -> Option<(&str, &str, &str)> {
         if !name.is_empty() && name.chars().all(fits) {
             return Some((&text[..start], name, &inside[end + 2..]));
         }
-        // Braces of somebody else's.
+        // Braces with another content are ordinary text.
         from = start + 2;
     }
 }

@@ -1,4 +1,4 @@
-//! The report of a run, for programs (`report.json`) and for people (`report.md`).
+//! The report of a run: `report.json` for programs and `report.md` for people.
 
 mod markdown;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::state::{AttemptState, ChildState, ChildStatus, RunState};
 use crate::{AgentKind, BreakerState, ChildFailure, Isolation, Micros, Tokens};
 
-/// How a run ended.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// It has not.
+    /// The run has not ended.
     Running,
-    /// Its process ended without an end of the run.
+    /// The fleet's process ended before the run did.
     Killed,
     /// All children finished.
     Finished,
@@ -23,16 +23,16 @@ pub enum RunStatus {
     Judged,
     /// Some child failed, or the judge gave no verdict.
     Failed,
-    /// The money was spent.
+    /// The budget of the run or of a child was spent.
     Budget,
-    /// The time was up.
+    /// The run reached its timeout.
     Timeout,
-    /// Somebody stopped it.
+    /// A signal stopped the run.
     Interrupted,
 }
 
 impl RunStatus {
-    /// The word for people.
+    /// Returns the status as shown to users.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -55,45 +55,42 @@ pub struct Report {
     pub run: String,
     /// The plan's name.
     pub plan: String,
-    /// How it ended.
     pub status: RunStatus,
-    /// The exit code; missing if it has not ended.
+    /// The exit code; absent if the run has not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<u8>,
-    /// When it began, in UTC.
+    /// The start of the run in UTC.
     pub started_at: String,
-    /// When anything last happened.
+    /// The time of the last event in UTC.
     pub ended_at: String,
-    /// How often it was resumed.
+    /// The number of times that the run was resumed.
     pub resumed: u32,
     /// The children in the order of the plan.
     pub children: Vec<ChildReport>,
-    /// Who saw all results.
+    /// The child that received all results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge: Option<ChildReport>,
-    /// What the judge decided, where the plan asks for that.
+    /// The judge's decision, if the plan defines a verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// What all requests of all children took together.
+    /// The tokens of all requests of all children.
     pub total_tokens: Tokens,
-    /// What all requests of all children cost together.
+    /// The cost of all requests of all children, in millionths of a dollar.
     pub total_cost_micros: Micros,
-    /// Money for everything.
+    /// The budget of the whole run, in millionths of a dollar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_micros: Option<Micros>,
-    /// Models whose breaker did anything, and what it is now.
+    /// The models whose breaker changed its state, and its last state.
     pub breakers: Vec<BreakerReport>,
-    /// What was not as it should have been.
+    /// Problems that did not stop the run.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub warnings: Vec<String>,
 }
 
-/// A breaker at the end.
+/// The last state of a breaker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BreakerReport {
-    /// The model.
     pub model: String,
-    /// Its breaker.
     pub state: BreakerState,
 }
 
@@ -101,11 +98,9 @@ pub struct BreakerReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChildReport {
-    /// Its name.
     pub name: String,
-    /// What it is.
+    /// The program that the child ran.
     pub agent: AgentKind,
-    /// Where it ran.
     pub isolation: Isolation,
     /// The tier of its models.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,29 +108,28 @@ pub struct ChildReport {
     /// The model of its last attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How it ended.
     pub status: ChildStatus,
-    /// Why it failed.
+    /// The cause, unless the child finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<ChildFailure>,
     /// Every attempt, with the usage and cost of every step.
     pub attempts: Vec<AttemptState>,
-    /// What all its steps took together.
+    /// The tokens of all its steps.
     pub total_tokens: Tokens,
-    /// What all its steps cost together.
+    /// The cost of all its steps, in millionths of a dollar.
     pub total_cost_micros: Micros,
-    /// How long its attempts took together.
+    /// The duration of all its attempts.
     pub total_duration_ms: u64,
-    /// Its answer.
+    /// The child's answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// Its answer as JSON, where the plan asks for that.
+    /// The child's answer as JSON, if the plan requires JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
 }
 
 impl Report {
-    /// How the run ended, in one word for people: the verdict where one was given.
+    /// Returns the verdict, or the status if there is none, as shown to users.
     pub fn ending(&self) -> &str {
         match (&self.verdict, self.status) {
             (Some(verdict), RunStatus::Finished | RunStatus::Judged) => verdict,
@@ -143,7 +137,7 @@ impl Report {
         }
     }
 
-    /// The report of a run in this state. `judge` and `verdict_field` are the plan's.
+    /// Creates the report of a run in this state; `judge` and `verdict_field` come from the plan.
     pub fn new(state: &RunState, judge: Option<&str>, verdict_field: Option<&str>) -> Self {
         let (status, exit_code) = match state.ended {
             Some((status, code)) => (status, Some(code)),
@@ -191,12 +185,12 @@ impl Report {
         }
     }
 
-    /// How it ended in a few words: the verdict if there is one, and how many children finished.
+    /// Returns the verdict or status, and the number of children that finished.
     pub fn headline(&self) -> String {
         markdown::headline(self)
     }
 
-    /// The report as text for a merge request.
+    /// Returns the report as Markdown for a merge request.
     pub fn markdown(&self) -> String {
         markdown::print(self)
     }

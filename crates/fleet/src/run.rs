@@ -1,9 +1,9 @@
-//! A run: children side by side, then the judge, then the report, whatever happens.
+//! Executes a run: the children in parallel, then the judge, then the report, which is written in every case.
 
 mod child;
-mod eyes;
-mod shared;
+mod context;
 mod stop;
+mod watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,98 +15,93 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::child::run_child;
-use self::shared::Shared;
+use self::context::RunContext;
 pub use self::stop::{Stop, StopReason};
-use crate::journal::{FleetEvent, Planned};
+use crate::journal::{FleetEvent, PlannedChild};
 use crate::prompt;
 use crate::{
-    ChildFailure, ChildPlan, ChildStatus, Ending, FailureKind, Feed, Micros, Outcome, Plan, Record,
-    Report, RunDir, RunState, RunStatus, Tokens,
+    ChildExit, ChildFailure, ChildPlan, ChildStatus, FailureKind, Feed, Micros, Outcome, Plan,
+    Record, Report, RunDir, RunState, RunStatus, Tokens,
 };
 
-/// What a fleet needs of the program it is in.
+/// The services that a fleet needs from the program around it.
 pub trait Host: Send + Sync {
-    /// The program that runs children of `agent: pinion`.
+    /// Returns the program that runs children of `agent: pinion`.
     fn program(&self) -> PathBuf;
 
-    /// What tokens cost on a model, if anybody knows.
+    /// Returns the price of tokens on a model, if known.
     fn price(&self, model: &str, tokens: &Tokens) -> Option<Micros>;
 
-    /// Takes the keys it knows out of a text that is to be told.
-    fn hide(&self, text: &mut String);
+    /// Masks the API keys known to the program in a text that is written or shown.
+    fn mask_secrets(&self, text: &mut String);
 
-    /// Starts a session in this process; what it says goes to the job's feed. The future ends when it has.
-    fn task(&self, job: TaskJob) -> BoxFuture<'static, Ending>;
+    /// Starts a session in this process, which prints to the job's feed. The future completes when the session has ended.
+    fn task(&self, job: TaskJob) -> BoxFuture<'static, ChildExit>;
 }
 
-/// A child that is to run in this process.
+/// A child that runs as a task of this process.
 #[derive(Debug)]
 pub struct TaskJob {
-    /// Its name.
+    /// The child's name.
     pub child: String,
-    /// On which model.
     pub model: Option<String>,
-    /// What it is asked.
     pub prompt: String,
-    /// More arguments, as on a command line.
+    /// Further arguments, as on a command line.
     pub args: Vec<String>,
-    /// Files that go with the prompt.
+    /// Files that accompany the prompt.
     pub files: Vec<PathBuf>,
-    /// Where it runs.
+    /// The working directory of the session.
     pub directory: PathBuf,
-    /// Where its lines go.
+    /// Receives the lines that the session prints.
     pub feed: Arc<Feed>,
-    /// Ends it.
+    /// Cancelled to end the session.
     pub stop: CancellationToken,
 }
 
-/// Who watches a run. What is told is in the journal already.
+/// Receives the events of a run after they were written to the journal.
 pub trait Observer: Send + Sync {
-    /// Something happened; `line` is its record as JSON, and `state` what it led to.
+    /// Handles a record; `line` is the record as JSON, and `state` the state after it.
     fn notice(&self, record: &Record, line: &[u8], state: &RunState);
 }
 
-/// What a run is made of.
-pub struct Options {
-    /// Its directory, with the plan and the input in it.
+/// The parts of a run.
+pub struct RunOptions {
+    /// The run's directory, with the input in it.
     pub directory: RunDir,
-    /// Its plan.
     pub plan: Plan,
-    /// Where children run that do not say otherwise.
+    /// The directory for children whose plan names none.
     pub working_directory: PathBuf,
-    /// The program around it.
     pub host: Arc<dyn Host>,
-    /// Who watches.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Ends it.
+    /// Ends the run early.
     pub stop: Stop,
-    /// The file with the breakers of all runs, where this one is to share them.
+    /// The file with the breakers of all runs, if this run shares them.
     pub shared_breakers: Option<PathBuf>,
-    /// From when its time counts.
+    /// The start of the run's time limit.
     pub begun: std::time::Instant,
 }
 
-impl std::fmt::Debug for Options {
+impl std::fmt::Debug for RunOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("RunOptions")
             .field("directory", &self.directory)
             .finish_non_exhaustive()
     }
 }
 
 /// Runs a plan in a new directory to its end.
-pub async fn start(options: Options) -> Result<Report, Failure> {
+pub async fn start(options: RunOptions) -> Result<Report, Failure> {
     options.directory.save_plan(&options.plan)?;
-    let shared = Shared::new(options)?;
-    let plan = &shared.plan;
-    let planned = |child: &ChildPlan| Planned {
+    let context = RunContext::new(options)?;
+    let plan = &context.plan;
+    let planned = |child: &ChildPlan| PlannedChild {
         name: child.name.clone(),
         agent: child.agent,
         isolation: child.isolation,
         tier: child.tier.clone(),
     };
-    shared.tell(FleetEvent::RunStarted {
-        run: shared.directory.id(),
+    context.record(FleetEvent::RunStarted {
+        run: context.directory.id(),
         plan: plan.name.clone(),
         children: plan
             .children
@@ -116,25 +111,25 @@ pub async fn start(options: Options) -> Result<Report, Failure> {
             .collect(),
         budget_micros: plan.budget,
     });
-    execute(shared).await
+    execute(context).await
 }
 
-/// Goes on with a run: children that finished keep their result, all others run again, and the judge if any of them does: what it
-/// said was about other results.
-pub async fn resume(options: Options) -> Result<Report, Failure> {
-    let shared = Shared::new(options)?;
-    if shared.with_state(|state| state.children.is_empty()) {
+/// Continues a run. Finished children retain their results and all others run again. If any of them runs again, so does
+/// the judge, because its answer was based on other results.
+pub async fn resume(options: RunOptions) -> Result<Report, Failure> {
+    let context = RunContext::new(options)?;
+    if context.with_state(|state| state.children.is_empty()) {
         let message = format!(
-            "{}: the journal does not say how the run began; start it anew",
-            shared.directory.path().display()
+            "{}: the start of the journal is missing, so the run cannot be resumed; start a new one with `pinion fleet run`",
+            context.directory.path().display()
         );
         return Err(Failure::new(Code::DataLoss, message));
     }
-    let open = shared.with_state(|state| {
+    let open = context.with_state(|state| {
         let children = state.children.iter();
         let open = children.filter(|child| child.status != ChildStatus::Finished);
         let mut open: Vec<String> = open.map(|child| child.planned.name.clone()).collect();
-        let judge = shared.plan.judge.as_ref().map(|judge| &judge.name);
+        let judge = context.plan.judge.as_ref().map(|judge| &judge.name);
         open.extend(
             judge
                 .filter(|judge| !open.is_empty() && !open.contains(judge))
@@ -142,48 +137,48 @@ pub async fn resume(options: Options) -> Result<Report, Failure> {
         );
         open
     });
-    shared.tell(FleetEvent::RunResumed { children: open });
-    shared.tell_damage();
-    execute(shared).await
+    context.record(FleetEvent::RunResumed { children: open });
+    context.record_damage();
+    execute(context).await
 }
 
-async fn execute(shared: Arc<Shared>) -> Result<Report, Failure> {
-    let clock = tokio::spawn(shared.clone().watch_time());
-    run_children(&shared).await;
-    if let Some(judge) = shared.plan.judge.clone()
-        && !shared.is_finished(&judge.name)
+async fn execute(context: Arc<RunContext>) -> Result<Report, Failure> {
+    let clock = tokio::spawn(context.clone().watch_time());
+    run_children(&context).await;
+    if let Some(judge) = context.plan.judge.clone()
+        && !context.is_finished(&judge.name)
     {
-        judge_all(&shared, judge).await;
+        judge_all(&context, judge).await;
     }
     clock.abort();
-    let (status, exit_code) = verdict(&shared);
-    shared.tell(FleetEvent::RunEnded { status, exit_code });
-    let report = shared.report();
-    shared.directory.save_report(&report)?;
-    match shared.journal_failure() {
+    let (status, exit_code) = verdict(&context);
+    context.record(FleetEvent::RunEnded { status, exit_code });
+    let report = context.report();
+    context.directory.save_report(&report)?;
+    match context.journal_failure() {
         Some(failure) => Err(failure),
         None => Ok(report),
     }
 }
 
-async fn run_children(shared: &Arc<Shared>) {
-    let slots = Arc::new(Semaphore::new(shared.plan.parallel));
+async fn run_children(context: &Arc<RunContext>) {
+    let slots = Arc::new(Semaphore::new(context.plan.parallel));
     let mut running = JoinSet::new();
-    for child in &shared.plan.children {
-        if shared.is_finished(&child.name) {
+    for child in &context.plan.children {
+        if context.is_finished(&child.name) {
             continue;
         }
-        let (shared, slots) = (Arc::clone(shared), Arc::clone(&slots));
+        let (context, slots) = (Arc::clone(context), Arc::clone(&slots));
         let child = Arc::new(child.clone());
         running.spawn(async move {
             let slot = tokio::select! {
                 biased;
-                () = shared.stop.stopped() => None,
+                () = context.stop.stopped() => None,
                 slot = slots.acquire_owned() => slot.ok(),
             };
             match slot {
-                Some(_slot) => run_child(&shared, &child, None).await,
-                None => shared.never_started(&child.name),
+                Some(_slot) => run_child(&context, &child, None).await,
+                None => context.record_not_started(&child.name),
             }
         });
     }
@@ -191,33 +186,33 @@ async fn run_children(shared: &Arc<Shared>) {
         if let Err(error) = ended
             && error.is_panic()
         {
-            shared.stop.set(StopReason::Interrupted);
+            context.stop.set(StopReason::Interrupted);
         }
     }
-    shared.account_for_the_lost();
+    context.fail_lost_children();
 }
 
-async fn judge_all(shared: &Arc<Shared>, judge: ChildPlan) {
-    if shared.stop.reason().is_some() {
-        return shared.never_started(&judge.name);
+async fn judge_all(context: &Arc<RunContext>, judge: ChildPlan) {
+    if context.stop.reason().is_some() {
+        return context.record_not_started(&judge.name);
     }
-    let (results, any) = shared.with_state(results);
+    let (results, any) = context.with_state(results);
     if !any {
         let message = "no child finished, so there is nothing to judge";
         let failure = ChildFailure::new(FailureKind::Aborted, message);
-        return shared.ended(&judge.name, Outcome::Failed, Some(failure), None, None);
+        return context.record_child_end(&judge.name, Outcome::Failed, Some(failure), None, None);
     }
-    // The judge is given the text itself where the file cannot be had.
-    let _ = shared.directory.write("results.md", results.as_bytes());
+    // The prompt can contain the results themselves, so a missing file is not fatal.
+    let _ = context.directory.write("results.md", results.as_bytes());
     let mut judge = judge;
     if !prompt::uses(&judge.prompt, "results") && !prompt::uses(&judge.prompt, "results_path") {
         judge.prompt.push_str("\n\n{{ results }}");
     }
-    run_child(shared, &Arc::new(judge), Some(results)).await;
-    shared.account_for_the_lost();
+    run_child(context, &Arc::new(judge), Some(results)).await;
+    context.fail_lost_children();
 }
 
-/// What the judge is shown, and whether there is anything to show.
+/// Formats the results for the judge, and reports whether there are any.
 fn results(state: &RunState) -> (String, bool) {
     let mut text = String::new();
     let mut any = false;
@@ -246,15 +241,15 @@ fn results(state: &RunState) -> (String, bool) {
     (text, any)
 }
 
-/// How the run ended, and the exit code.
-fn verdict(shared: &Shared) -> (RunStatus, u8) {
-    match shared.stop.reason() {
+/// Returns the final status and the exit code.
+fn verdict(context: &RunContext) -> (RunStatus, u8) {
+    match context.stop.reason() {
         Some(StopReason::Interrupted) => return (RunStatus::Interrupted, 130),
         Some(StopReason::Timeout) => return (RunStatus::Timeout, 124),
         Some(StopReason::Budget) => return (RunStatus::Budget, 5),
         None => {}
     }
-    let (failed, spent) = shared.with_state(|state| {
+    let (failed, spent) = context.with_state(|state| {
         let failures = state
             .children
             .iter()
@@ -272,8 +267,8 @@ fn verdict(shared: &Shared) -> (RunStatus, u8) {
         (true, false) => return (RunStatus::Failed, 1),
         (false, false) => {}
     }
-    let report = shared.report();
-    let rule = shared.plan.verdict.as_ref();
+    let report = context.report();
+    let rule = context.plan.verdict.as_ref();
     let Some(rule) = rule else {
         return (RunStatus::Finished, 0);
     };
@@ -281,7 +276,7 @@ fn verdict(shared: &Shared) -> (RunStatus, u8) {
     match known.find(|(name, _)| report.verdict.as_ref() == Some(name)) {
         Some((_, 0)) => (RunStatus::Finished, 0),
         Some((_, code)) => (RunStatus::Judged, *code),
-        // A missing verdict is not a yes.
+        // A missing or unknown verdict must not count as approval.
         None => (RunStatus::Failed, 1),
     }
 }

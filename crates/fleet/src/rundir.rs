@@ -1,13 +1,13 @@
-//! The directory of a run: what it was asked, what happened, what came of it.
+//! The directory of a run: its plan and input, its journal, its logs and its report.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `plan.json` | the plan as it was read, prompts included |
-//! | `input` | what came on standard input |
-//! | `events.jsonl` | the journal; `events.jsonl.torn` has torn ends of it |
-//! | `children/NAME.jsonl` | what a child printed, byte by byte; `NAME.2.jsonl` for its second attempt |
-//! | `children/NAME.stderr` | what it printed on standard error |
-//! | `results.md` | what the judge is shown |
+//! | `plan.json` | the validated plan, including all prompts |
+//! | `input` | the data from standard input |
+//! | `events.jsonl` | the journal; `events.jsonl.torn` has torn last lines of it |
+//! | `children/NAME.jsonl` | the output of a child, byte by byte; `NAME.2.jsonl` for its second attempt |
+//! | `children/NAME.stderr` | the standard error of a child |
+//! | `results.md` | the results that the judge receives |
 //! | `report.json`, `report.md` | the report |
 
 use std::fs::{self, File, TryLockError};
@@ -20,21 +20,20 @@ use jiff::Timestamp;
 use pinion_files::Replace;
 use pinion_status::{Code, Failure};
 
-use crate::{Contents, Journal, Plan, Report, RunState, RunStatus};
+use crate::{Journal, JournalContents, Plan, Report, RunState, RunStatus};
 
 /// The largest `plan.json` that is read: it holds every prompt of the plan.
 const PLAN_LIMIT: u64 = 256 << 20;
 
-/// A run's directory.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    /// Held for as long as somebody runs it.
+    /// Locked while this process runs the run.
     lock: Option<File>,
 }
 
 impl RunDir {
-    /// Makes the directory of a new run below `root`, or exactly `path`, and locks it.
+    /// Creates the directory of a new run, at `path` or with a new id under `root`, and locks it.
     pub fn create(root: &Path, path: Option<&Path>) -> Result<Self, Failure> {
         let path = match path {
             Some(path) => path.to_owned(),
@@ -42,13 +41,13 @@ impl RunDir {
         };
         if path.join("events.jsonl").exists() {
             let message = format!(
-                "{} is the directory of another run; use `pinion fleet resume {0}` or name another",
+                "\"{}\" is the directory of another run; continue that run with `pinion fleet resume {0}`, or choose another directory",
                 path.display()
             );
             return Err(Failure::new(Code::AlreadyExists, message));
         }
         let mut builder = fs::DirBuilder::new();
-        // Prompts, answers and code are nobody else's business.
+        // Prompts, answers and code must not be readable by other users.
         let made = builder
             .recursive(true)
             .mode(0o700)
@@ -60,7 +59,7 @@ impl RunDir {
         Ok(directory)
     }
 
-    /// The directory of an existing run: an id below `root`, `last` for the newest, or a path.
+    /// Finds the directory of an existing run: an id under `root`, `last` for the newest, or a path.
     pub fn find(root: &Path, name: &str) -> Result<Self, Failure> {
         let below = root.join(name);
         let path = if name == "last" {
@@ -71,15 +70,14 @@ impl RunDir {
                 .find(|path| path.join("events.jsonl").is_file())
         };
         let Some(path) = path else {
-            let message =
-                format!("there is no run \"{name}\"; `pinion fleet list` shows those there are");
+            let message = format!("there is no run \"{name}\"; `pinion fleet list` shows all runs");
             return Err(Failure::new(Code::NotFound, message));
         };
         let path = std::path::absolute(&path).unwrap_or(path);
         Ok(Self { path, lock: None })
     }
 
-    /// All runs below `root`, the oldest first.
+    /// Returns all runs under `root`, oldest first.
     pub fn list(root: &Path) -> Vec<Self> {
         let entries = fs::read_dir(root).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path());
@@ -91,8 +89,8 @@ impl RunDir {
         runs.into_iter().map(directory).collect()
     }
 
-    /// What is left below `root` of runs that ended before they had a journal.
-    pub fn remains(root: &Path) -> Vec<Self> {
+    /// Returns the directories under `root` of runs that ended before they had a journal.
+    pub fn leftovers(root: &Path) -> Vec<Self> {
         let entries = fs::read_dir(root).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path()).filter(|path| {
             path.join("lock").is_file()
@@ -102,7 +100,7 @@ impl RunDir {
         paths.map(|path| Self { path, lock: None }).collect()
     }
 
-    /// Makes sure that nobody else runs it.
+    /// Locks the run for this process; fails if another process runs it.
     pub fn lock(&mut self) -> Result<(), Failure> {
         let path = self.path.join("lock");
         match pinion_files::lock(&path, Duration::ZERO) {
@@ -111,36 +109,38 @@ impl RunDir {
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::TimedOut => {
-                let message = format!("{} is being run by another process", self.path.display());
+                let message = format!(
+                    "\"{}\" is being run by another process; wait until it ends",
+                    self.path.display()
+                );
                 Err(Failure::new(Code::FailedPrecondition, message))
             }
             Err(error) => Err(Failure::io(path.display(), &error)),
         }
     }
 
-    /// Whether somebody runs it now.
+    /// Reports whether a process runs it now.
     pub fn is_running(&self) -> bool {
         let file = pinion_files::open(&self.path.join("lock"));
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The run's id: the directory's name.
+    /// Returns the run's id, which is the directory's name.
     pub fn id(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
-    /// Where the input is.
+    /// Returns the path of the input file.
     pub fn input(&self) -> PathBuf {
         self.path.join("input")
     }
 
-    /// The log of an attempt, as seen from the directory.
+    /// Returns the path of an attempt's log, relative to the directory.
     pub fn log_name(child: &str, attempt: u32) -> String {
         match attempt {
             1 => format!("children/{child}.jsonl"),
@@ -148,7 +148,7 @@ impl RunDir {
         }
     }
 
-    /// Where an attempt's standard error goes.
+    /// Returns the path of the file for an attempt's standard error.
     pub fn stderr(&self, child: &str, attempt: u32) -> PathBuf {
         let name = match attempt {
             1 => format!("{child}.stderr"),
@@ -157,13 +157,13 @@ impl RunDir {
         self.path.join("children").join(name)
     }
 
-    /// Keeps the plan.
+    /// Writes `plan.json`.
     pub fn save_plan(&self, plan: &Plan) -> Result<(), Failure> {
         let text = serde_json::to_vec_pretty(plan).unwrap_or_default();
         self.write("plan.json", &text)
     }
 
-    /// The plan of the run.
+    /// Reads `plan.json`.
     pub fn plan(&self) -> Result<Plan, Failure> {
         let path = self.path.join("plan.json");
         let bytes = pinion_files::read(&path, PLAN_LIMIT)
@@ -171,32 +171,32 @@ impl RunDir {
         serde_json::from_slice(&bytes).map_err(|error| {
             let why = pinion_jsonl::explain_with_position(&error);
             let message = format!(
-                "{} is damaged, so the run cannot be resumed: {why}",
+                "\"{}\" is damaged, so the run cannot be resumed: {why}",
                 path.display()
             );
             Failure::new(Code::DataLoss, message)
         })
     }
 
-    /// Opens the journal to go on with it.
-    pub fn journal(&self) -> Result<(Journal, Contents), Failure> {
+    /// Opens the journal for appending.
+    pub fn journal(&self) -> Result<(Journal, JournalContents), Failure> {
         let path = self.path.join("events.jsonl");
         Journal::open(&path).map_err(|error| Failure::io(path.display(), &error))
     }
 
-    /// The state of the run, as its journal has it now.
+    /// Computes the state of the run from its journal.
     pub fn state(&self) -> Result<RunState, Failure> {
         let path = self.path.join("events.jsonl");
         let contents = Journal::read(&path).map_err(|error| Failure::io(path.display(), &error))?;
         let mut state = RunState::from_records(&contents.records);
-        // What a resumed run has told is in the journal itself.
-        let told = |message: &String| state.warnings.contains(message);
-        let untold: Vec<String> = contents.damage.into_iter().filter(|m| !told(m)).collect();
-        state.warnings.extend(untold);
+        // A resumed run has already written its warnings about damage to the journal.
+        let known = |message: &String| state.warnings.contains(message);
+        let new: Vec<String> = contents.damage.into_iter().filter(|m| !known(m)).collect();
+        state.warnings.extend(new);
         Ok(state)
     }
 
-    /// The report of the run, made from its journal. A run that has not ended is running or was killed.
+    /// Creates the report from the journal. A run that has not ended is running or was killed.
     pub fn report(&self) -> Result<Report, Failure> {
         let plan = self.plan().ok();
         let judge = plan.as_ref().and_then(|plan| plan.judge.as_ref());
@@ -210,7 +210,7 @@ impl RunDir {
         Ok(report)
     }
 
-    /// Writes both reports.
+    /// Writes `report.json` and `report.md`.
     pub fn save_report(&self, report: &Report) -> Result<(), Failure> {
         let mut json = serde_json::to_vec_pretty(report).unwrap_or_default();
         json.push(b'\n');
@@ -218,20 +218,19 @@ impl RunDir {
         self.write("report.md", report.markdown().as_bytes())
     }
 
-    /// Writes a file in one piece: whole or not at all.
+    /// Writes a file atomically.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         let path = self.path.join(name);
         pinion_files::replace(&path, bytes, Replace::USER)
             .map_err(|error| Failure::io(path.display(), &error))
     }
 
-    /// Deletes the run.
     pub fn delete(self) -> Result<(), Failure> {
         fs::remove_dir_all(&self.path).map_err(|error| Failure::io(self.path.display(), &error))
     }
 }
 
-/// Sorts by time; two of the same moment differ.
+/// Creates an id that sorts by time; a random part distinguishes runs that start at the same time.
 fn new_id() -> String {
     let now = Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
     let (_, low) = uuid::Uuid::new_v4().as_u64_pair();

@@ -1,11 +1,11 @@
-//! The published schema of `report.json` and of the journal's lines, made from the types that print them.
+//! The published schema of `report.json` and of the journal's lines, generated from their types.
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use crate::{Record, Report};
 
-/// The schema as it is published in `docs/schemas`: the report, and under `$defs/event` a line of `events.jsonl`.
+/// Returns the schema as published in `docs/schemas`: the report, and under `$defs/event` a line of `events.jsonl`.
 pub fn report_schema_text() -> String {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut generator = settings.into_generator();

@@ -1,4 +1,4 @@
-//! What a run is, as its journal tells it.
+//! The state of a run, computed from its journal.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::journal::{FleetEvent, Outcome, Planned, Priced, Record};
+use crate::journal::{FleetEvent, Outcome, PlannedChild, Priced, Record};
 use crate::{
-    BreakerState, ChildFailure, ClockReadings, Counts, Micros, Reason, RunDir, RunStatus, Tokens,
+    BreakerState, ChildFailure, ClockReadings, Counts, FinishReason, Micros, RunDir, RunStatus,
+    Tokens,
 };
 
-/// Where a child is.
+/// The status of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChildStatus {
-    /// It has not begun.
+    /// It has not started.
     #[default]
     Waiting,
-    /// It runs, or ran when the journal ends.
+    /// It runs, or ran when the journal ended.
     Running,
-    /// It did what it was asked.
+    /// It completed its work.
     Finished,
-    /// It did not.
+    /// It failed.
     Failed,
-    /// The run ended before it did.
+    /// The run ended before the child did.
     Stopped,
 }
 
@@ -32,13 +33,10 @@ pub enum ChildStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepState {
-    /// Why the answer ended.
-    pub reason: Reason,
-    /// What it took.
+    pub reason: FinishReason,
     pub tokens: Tokens,
-    /// What it cost.
+    /// The cost in millionths of a dollar.
     pub cost_micros: Micros,
-    /// Whether anybody knows that.
     pub priced: Priced,
 }
 
@@ -46,30 +44,30 @@ pub struct StepState {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptState {
-    /// Counts from 1 over the life of the run.
+    /// The number of the attempt, from 1; a resumed run continues the numbers.
     pub attempt: u32,
-    /// On which model; missing where the agent chose.
+    /// The model; absent if the agent chose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How it ended; missing if it was killed with the fleet.
+    /// The result; absent if the attempt was killed together with the fleet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// Why it failed.
+    /// The cause, unless the attempt finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<ChildFailure>,
     /// Every request to a model.
     pub steps: Vec<StepState>,
-    /// Whether it may have changed something outside.
+    /// The child may have changed files or other state outside of itself.
     pub changed: bool,
-    /// What it printed.
+    /// Counts of the printed lines.
     pub printed: Counts,
-    /// When it was last heard of.
+    /// The times of the last output, event and progress.
     pub clocks: ClockReadings,
-    /// How long it took.
+    /// The duration of the attempt.
     pub duration_ms: u64,
-    /// The file with what it printed, in the run's directory.
+    /// The log of the output, relative to the run's directory.
     pub log: String,
-    /// What the child calls its session.
+    /// The child's own name for its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
 }
@@ -77,43 +75,40 @@ pub struct AttemptState {
 /// A child and all its attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChildState {
-    /// What the plan says.
-    pub planned: Planned,
-    /// Where it is.
+    pub planned: PlannedChild,
     pub status: ChildStatus,
-    /// Every attempt.
     pub attempts: Vec<AttemptState>,
-    /// Why it failed.
+    /// The cause, unless the child finished.
     pub failure: Option<ChildFailure>,
-    /// Its answer.
+    /// The child's answer.
     pub result: Option<String>,
-    /// Its answer as JSON.
+    /// The child's answer as JSON.
     pub output: Option<Value>,
-    /// The last tool it used.
+    /// The last tool that the child used.
     pub last_tool: Option<String>,
-    /// For how long nothing came, if it is long.
+    /// The time without output, if the last event reported one.
     pub quiet_seconds: Option<u64>,
 }
 
 impl ChildState {
-    /// What all its requests took.
+    /// Returns the tokens of all its requests.
     pub fn tokens(&self) -> Tokens {
         let mut tokens = Tokens::default();
         self.steps().for_each(|step| tokens.add(&step.tokens));
         tokens
     }
 
-    /// What all its requests cost.
+    /// Returns the cost of all its requests.
     pub fn cost(&self) -> Micros {
         self.steps().map(|step| step.cost_micros).sum()
     }
 
-    /// Every request of every attempt.
+    /// Returns every request of every attempt.
     pub fn steps(&self) -> impl Iterator<Item = &StepState> {
         self.attempts.iter().flat_map(|attempt| &attempt.steps)
     }
 
-    /// The model of the last attempt.
+    /// Returns the model of the last attempt.
     pub fn model(&self) -> Option<&str> {
         self.attempts
             .last()
@@ -121,52 +116,51 @@ impl ChildState {
     }
 }
 
-/// A run.
+/// The state of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunState {
-    /// Its id.
+    /// The run's id.
     pub run: String,
-    /// Its plan.
+    /// The plan's name.
     pub plan: String,
-    /// When it began.
+    /// The start of the run in UTC.
     pub started: String,
-    /// When anything last happened.
+    /// The time of the last event in UTC.
     pub last: String,
     /// The children in the order of the plan, the judge last.
     pub children: Vec<ChildState>,
-    /// The breakers that ever did anything.
+    /// The breakers that changed their state, by model.
     pub breakers: BTreeMap<String, BreakerState>,
-    /// What was not as it should have been.
+    /// Problems that did not stop the run.
     pub warnings: Vec<String>,
-    /// Money for everything.
+    /// The budget of the whole run.
     pub budget: Option<Micros>,
-    /// How it ended, if it did.
+    /// The final status and exit code of a run that has ended.
     pub ended: Option<(RunStatus, u8)>,
-    /// How often it was resumed.
+    /// The number of times that the run was resumed.
     pub resumed: u32,
 }
 
 impl RunState {
-    /// The state these records lead to.
+    /// Computes the state after these records.
     pub fn from_records(records: &[Record]) -> Self {
         let mut state = Self::default();
         records.iter().for_each(|record| state.apply(record));
         state
     }
 
-    /// The child of this name.
     pub fn child(&self, name: &str) -> Option<&ChildState> {
         self.children
             .iter()
             .find(|child| child.planned.name == name)
     }
 
-    /// What all requests cost.
+    /// Returns the cost of all requests.
     pub fn cost(&self) -> Micros {
         self.children.iter().map(ChildState::cost).sum()
     }
 
-    /// Takes one more record.
+    /// Applies one more record.
     pub fn apply(&mut self, record: &Record) {
         self.last.clone_from(&record.time);
         match &record.event {
@@ -214,7 +208,7 @@ impl RunState {
     }
 }
 
-fn waiting(planned: Planned) -> ChildState {
+fn waiting(planned: PlannedChild) -> ChildState {
     ChildState {
         planned,
         status: ChildStatus::Waiting,

@@ -1,9 +1,10 @@
-//! Answers in a form: JSON in a text, and whether it is what the plan asks for.
+//! Structured answers: finds JSON in a text and checks it against the plan's schema.
 
 use serde_json::{Map, Value};
 
-/// The JSON value a text gives: all of it, else its last fenced block that is JSON, else from its first brace on.
-pub(crate) fn json_in(text: &str) -> Option<Value> {
+/// Finds the JSON value in an answer: the whole text, else its last fenced block that is JSON, else the part from the
+/// first opening to the last closing brace or bracket.
+pub(crate) fn find_json(text: &str) -> Option<Value> {
     let text = text.trim();
     if let Ok(value) = serde_json::from_str(text) {
         return Some(value);
@@ -21,14 +22,14 @@ pub(crate) fn json_in(text: &str) -> Option<Value> {
     serde_json::from_str(text.get(start..=end)?).ok()
 }
 
-/// What keeps `value` from fitting `schema`, if anything does.
-pub(crate) fn misfit(schema: &Value, value: &Value) -> Option<String> {
+/// Describes how `value` violates `schema`; `None` if it does not.
+pub(crate) fn violations(schema: &Value, value: &Value) -> Option<String> {
     let mut problems = Vec::new();
     check(schema, value, "", &mut problems);
     (!problems.is_empty()).then(|| problems.join("; "))
 }
 
-/// The part of JSON Schema that says what an answer has to hold; what is not known here is let through.
+/// Checks the keywords of JSON Schema that describe the contents of an answer; other keywords are ignored.
 fn check(schema: &Value, value: &Value, at: &str, problems: &mut Vec<String>) {
     let Some(schema) = schema.as_object() else {
         return;
@@ -135,20 +136,20 @@ mod tests {
             "```\n[2]\n```\nno, rather\n```json\n{\"a\":1}\n```",
             "I think {\"a\":1} is right.",
         ] {
-            assert_eq!(json_in(text), Some(json!({"a": 1})), "{text}");
+            assert_eq!(find_json(text), Some(json!({"a": 1})), "{text}");
         }
-        assert_eq!(json_in("no braces"), None);
-        assert_eq!(json_in("} {"), None);
+        assert_eq!(find_json("no braces"), None);
+        assert_eq!(find_json("} {"), None);
     }
 
     #[test]
-    fn a_misfit_is_named() {
+    fn schema_violations_are_described() {
         let schema = json!({"type": "object", "required": ["verdict", "findings"], "additionalProperties": false,
             "properties": {"verdict": {"enum": ["approve", "block"]},
                 "findings": {"type": "array", "items": {"type": "object", "required": ["line"],
                     "properties": {"line": {"type": "integer", "minimum": 1}}}}}});
         assert_eq!(
-            misfit(
+            violations(
                 &schema,
                 &json!({"verdict": "block", "findings": [{"line": 3}]})
             ),
@@ -156,7 +157,7 @@ mod tests {
         );
         let wrong =
             json!({"verdict": "maybe", "findings": [{"line": 0}, {}, {"line": "x"}], "more": 1});
-        let words = misfit(&schema, &wrong).unwrap();
+        let words = violations(&schema, &wrong).unwrap();
         for part in [
             "verdict must be one of",
             "findings[0].line is out",
@@ -167,7 +168,7 @@ mod tests {
             assert!(words.contains(part), "{words}");
         }
         assert_eq!(
-            misfit(&schema, &json!([])),
+            violations(&schema, &json!([])),
             Some("it must be object".into())
         );
     }

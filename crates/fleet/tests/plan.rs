@@ -1,4 +1,4 @@
-//! Plans: what is read from them, and what is said about their mistakes.
+//! Reads plans, and reports the mistakes in them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pinion_fleet::{
-    AgentKind, BreakerRules, Failback, Isolation, Micros, Output, Plan, PlanError, Sharing,
+    AgentKind, BreakerRules, Failback, Isolation, Micros, OutputFormat, Plan, PlanError, Sharing,
     read_plan,
 };
 use tempfile::TempDir;
 
-struct Place(TempDir);
+struct PlanDir(TempDir);
 
-impl Place {
+impl PlanDir {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -28,9 +28,12 @@ impl Place {
 
     fn read(&self, text: &str) -> Result<Plan, PlanError> {
         let path = self.write("plan.yaml", text);
-        read_plan(&path, &|model| match model.starts_with("mock/") {
-            true => Ok(()),
-            false => Err(format!("model \"{model}\" is unknown")),
+        read_plan(&path, &|model| {
+            if model.starts_with("mock/") {
+                Ok(())
+            } else {
+                Err(format!("model \"{model}\" is unknown"))
+            }
         })
     }
 
@@ -49,15 +52,15 @@ impl Place {
 
 #[test]
 fn prompts_that_are_not_regular_files_are_refused_and_nothing_blocks() {
-    let place = Place::new();
-    let fifo = place.0.path().join("prompt.md");
+    let dir = PlanDir::new();
+    let fifo = dir.0.path().join("prompt.md");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
     for (path, why) in [
         ("prompt.md", "is a FIFO, not a regular file"),
         ("/dev/zero", "is a device, not a regular file"),
     ] {
         let text = format!("children: [{{ name: a, model: mock/a, prompt: {{ file: {path} }} }}]");
-        let problems = place.problems(&text);
+        let problems = dir.problems(&text);
         assert!(problems[0].contains(why), "{problems:?}");
     }
 }
@@ -88,9 +91,9 @@ judge:
 
 #[test]
 fn a_plan_is_read_with_its_defaults() {
-    let place = Place::new();
-    place.write("prompts/security.md", "Find holes in {{ input_path }}.");
-    let plan = place.read(WHOLE).unwrap();
+    let dir = PlanDir::new();
+    dir.write("prompts/security.md", "Find holes in {{ input_path }}.");
+    let plan = dir.read(WHOLE).unwrap();
     assert_eq!((plan.name.as_str(), plan.parallel), ("plan", 3));
     assert_eq!(plan.timeout, Duration::from_secs(25 * 60));
     assert_eq!(plan.budget, Some(Micros(4_000_000)));
@@ -116,14 +119,14 @@ fn a_plan_is_read_with_its_defaults() {
     assert_eq!(security.grace, Duration::from_secs(5));
     assert_eq!(performance.models, ["mock/large", "mock/medium"]);
     assert_eq!(performance.budget, Some(Micros(250_000)));
-    assert_eq!(performance.output, Output::Json { schema: None });
+    assert_eq!(performance.output, OutputFormat::Json { schema: None });
     assert_eq!(other.failback, Failback::Always);
     assert_eq!(other.env, [("A".to_owned(), "b".to_owned())]);
     assert_eq!(other.timeout, Duration::from_secs(600));
     let judge = plan.judge.as_ref().unwrap();
     assert_eq!(
         (judge.name.as_str(), &judge.output),
-        ("judge", &Output::Json { schema: None })
+        ("judge", &OutputFormat::Json { schema: None })
     );
     let verdict = plan.verdict.as_ref().unwrap();
     assert_eq!(
@@ -135,10 +138,10 @@ fn a_plan_is_read_with_its_defaults() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_with_their_lines() {
-    let place = Place::new();
-    place.write("prompts/odd.md", "One\ntwo {{ inptu }}\n");
-    let problems = place.problems(
+fn all_mistakes_are_reported_at_once_with_their_lines() {
+    let dir = PlanDir::new();
+    dir.write("prompts/odd.md", "One\ntwo {{ inptu }}\n");
+    let problems = dir.problems(
         r#"tiers:
   top: [mock/a, anthropc/b]
 defualts: { tier: top }
@@ -159,16 +162,16 @@ children:
         ("3: ", "did you mean \"defaults\"?"),
         ("4: ", "did you mean \"parallel\"?"),
         ("5: ", "US dollars"),
-        ("7: ", "\"a b\" is no name"),
-        ("7: ", "there is no tier \"botom\"; known are top"),
+        ("7: ", "\"a b\" is not a valid name"),
+        ("7: ", "there is no tier \"botom\"; use one of top"),
         ("8: ", "did you mean \"prompt\"?"),
         ("8: ", "has no prompt"),
-        ("9: ", "prompts/missing.md cannot be read"),
+        ("9: ", "\"prompts/missing.md\" cannot be read"),
         ("9: ", "retries must be a whole number"),
         ("9: ", "timeout must be a time"),
         ("10: ", "another child called \"d\""),
         ("10: ", "did you mean \"pinion\"?"),
-        ("11: ", "cannot be called judge"),
+        ("11: ", "cannot be called \"judge\""),
         ("11: ", "model \"other/z\" is unknown"),
         ("12: ", "needs a command"),
         ("12: ", "only agent pinion can run as a task"),
@@ -187,8 +190,8 @@ children:
 }
 
 #[test]
-fn whether_breakers_are_shared_is_yes_or_no() {
-    let place = Place::new();
+fn sharing_of_breakers_is_a_boolean() {
+    let dir = PlanDir::new();
     let plan = |breaker: &str| {
         format!("breaker: {breaker}\nchildren: [{{ name: a, prompt: x, model: mock/a }}]\n")
     };
@@ -197,24 +200,24 @@ fn whether_breakers_are_shared_is_yes_or_no() {
         ("{ shared: true }", Sharing::Always),
         ("{ shared: false }", Sharing::Never),
     ] {
-        let read = place.read(&plan(breaker)).unwrap();
+        let read = dir.read(&plan(breaker)).unwrap();
         assert_eq!(read.sharing, sharing, "{breaker}");
         let mut kept = serde_json::to_value(&read).unwrap();
         assert_eq!(serde_json::from_value::<Plan>(kept.clone()).unwrap(), read);
-        // Runs of the time before plans could say so can be resumed.
+        // Runs from before this setting existed can be resumed.
         kept.as_object_mut().unwrap().remove("sharing").unwrap();
         let old: Plan = serde_json::from_value(kept).unwrap();
         assert_eq!(old.sharing, Sharing::UnderHub);
     }
     for (value, found) in [("yes", "text"), ("1", "a number"), ("[true]", "a list")] {
         assert_eq!(
-            place.problems(&plan(&format!("{{ shared: {value} }}"))),
+            dir.problems(&plan(&format!("{{ shared: {value} }}"))),
             [format!(
-                "1: shared must be true or false, and this is {found}"
+                "1: shared must be true or false, but this is {found}"
             )]
         );
     }
-    let misspelt = place.problems(&plan("{ sharde: true }"));
+    let misspelt = dir.problems(&plan("{ sharde: true }"));
     assert!(
         misspelt[0].contains("did you mean \"shared\"?"),
         "{misspelt:?}"
@@ -222,33 +225,33 @@ fn whether_breakers_are_shared_is_yes_or_no() {
 }
 
 #[test]
-fn what_is_no_plan_is_said_to_be_none() {
-    let place = Place::new();
-    assert!(place.problems("a: [")[0].contains("not valid YAML"));
-    assert!(place.problems("")[0].contains("no children"));
-    assert!(place.problems("- 1")[0].contains("must be a mapping"));
-    assert!(place.problems("children: []")[0].contains("at least one"));
-    let missing = read_plan(&place.0.path().join("none.yaml"), &|_| Ok(()));
+fn invalid_plans_are_rejected() {
+    let dir = PlanDir::new();
+    assert!(dir.problems("a: [")[0].contains("not valid YAML"));
+    assert!(dir.problems("")[0].contains("no children"));
+    assert!(dir.problems("- 1")[0].contains("must be a mapping"));
+    assert!(dir.problems("children: []")[0].contains("at least one"));
+    let missing = read_plan(&dir.0.path().join("none.yaml"), &|_| Ok(()));
     assert!(missing.unwrap_err().to_string().contains("cannot be read"));
 }
 
 #[test]
 fn a_problem_in_a_prompt_names_the_file() {
-    let place = Place::new();
-    place.write("p.md", "\n\n{{ results }}");
-    let error = place
+    let dir = PlanDir::new();
+    dir.write("p.md", "\n\n{{ results }}");
+    let error = dir
         .read("children:\n  - { name: a, prompt: { file: p.md } }\n")
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "p.md:3: there is no {{ results }}; known are input, input_path, name, run_dir"
+        "p.md:3: there is no {{ results }}; use one of input, input_path, name, run_dir"
     );
 }
 
 #[test]
 fn a_problem_in_a_long_text_names_its_own_line() {
-    let place = Place::new();
-    let wrong = "there is no {{ nme }}; known are input, input_path, name, run_dir";
+    let dir = PlanDir::new();
+    let wrong = "there is no {{ nme }}; use one of input, input_path, name, run_dir";
     for (text, lines) in [
         (
             "children:\n  - name: a\n    prompt:\n      text: |\n        One\n        {{ name }}\n        {{ nme }}\n\n        again {{ nme }}\n",
@@ -271,6 +274,6 @@ fn a_problem_in_a_long_text_names_its_own_line() {
             .iter()
             .map(|line| format!("{line}: {wrong}"))
             .collect();
-        assert_eq!(place.problems(text), expected, "{text}");
+        assert_eq!(dir.problems(text), expected, "{text}");
     }
 }

@@ -1,11 +1,11 @@
-//! The published schema is the one the types make, and it is a schema.
+//! The published schema matches the types and is a valid schema.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::path::Path;
 
 #[test]
-fn the_published_schema_is_the_one_of_the_types() {
+fn the_published_schema_matches_the_types() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas/fleet-report.schema.json");
     let text = pinion_fleet::report_schema_text();

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pinion_config::Dirs;
-use pinion_fleet::{Observer, Options, Plan, Report, RunDir, Sharing, Stop, StopReason};
+use pinion_fleet::{Observer, Plan, Report, RunDir, RunOptions, Sharing, Stop, StopReason};
 use pinion_jsonl::{Coalesce, Queue, Writer, stdio};
 use pinion_pi::{Additions, Dialect, Out, Projection};
 
@@ -212,7 +212,7 @@ fn execute(
     };
     let name = name(&root(&dirs), &directory);
     let shared_breakers = shares(plan.sharing).then(|| root(&dirs).join("breakers.json"));
-    let options = Options {
+    let options = RunOptions {
         directory,
         plan,
         working_directory: dirs.cwd,

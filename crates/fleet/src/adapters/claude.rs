@@ -1,7 +1,7 @@
-//! Lines of `claude -p --output-format stream-json --verbose`.
+//! Adapter for `claude -p --output-format stream-json --verbose`.
 //!
-//! Every block of an answer repeats the usage of its request as it was when the answer began, so those numbers are no account
-//! of anything. The `result` at the end has all tokens and all cost: they are told as one step.
+//! Every block of an answer repeats the usage of its request at the start of the answer, so those numbers are ignored.
+//! The `result` at the end has all tokens and the whole cost; they are reported as one step.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,17 +9,16 @@ use serde_json::Value;
 use crate::adapter::{Adapter, Reading};
 use crate::lenient;
 use crate::{
-    ChildEvent, ChildFailure, Effect, FailureKind, Micros, Reason, Step, Text, Tokens, ToolPhase,
-    from_status,
+    ChildEvent, ChildFailure, Effect, FailureKind, FinishReason, Micros, Step, Text, Tokens,
+    ToolPhase, classify_status,
 };
 
-/// Answers that no model gave: the program's own words about a failure.
+/// The model name of messages that claude itself writes about a failure.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// Reads claude's lines.
 #[derive(Debug, Default)]
 pub(crate) struct Claude {
-    /// Tools that run, so that a result can be told as the end of one: id and name.
+    /// Ids and names of the running tools; results name only the id.
     running: Vec<(String, String)>,
 }
 
@@ -62,9 +61,9 @@ struct Block {
 struct ResultLine {
     #[serde(default, deserialize_with = "lenient::text")]
     subtype: Option<String>,
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     is_error: bool,
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     api_error_status: Option<u16>,
     #[serde(default, deserialize_with = "lenient::text")]
     result: Option<String>,
@@ -72,7 +71,7 @@ struct ResultLine {
     stop_reason: Option<String>,
     #[serde(default, deserialize_with = "lenient::number")]
     total_cost_usd: f64,
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     usage: Usage,
 }
 
@@ -103,49 +102,49 @@ impl Adapter for Claude {
                 }
             }),
             b"assistant" => serde_json::from_slice(line)
-                .map(|line: MessageLine| self.says(line.message, events)),
+                .map(|line: MessageLine| self.assistant_message(line.message, events)),
             b"user" => serde_json::from_slice(line)
-                .map(|line: MessageLine| self.hears(line.message, events)),
+                .map(|line: MessageLine| self.user_message(line.message, events)),
             b"result" => serde_json::from_slice(line).map(|line| result(line, events)),
             b"stream_event" => {
-                events.push(ChildEvent::Text(Text::Growing));
+                events.push(ChildEvent::Text(Text::Partial));
                 Ok(())
             }
-            _ => return Reading::Other,
+            _ => return Reading::Ignored,
         };
         match read {
             Ok(()) => Reading::Event,
-            Err(_) => Reading::Misfit,
+            Err(_) => Reading::Invalid,
         }
     }
 
-    fn gist(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
+    fn read_kind_only(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
         match kind {
             b"result" => events.push(ChildEvent::Idle),
-            b"assistant" | b"user" => events.push(ChildEvent::Text(Text::Growing)),
+            b"assistant" | b"user" => events.push(ChildEvent::Text(Text::Partial)),
             _ => {}
         }
     }
 }
 
 impl Claude {
-    fn says(&mut self, message: Message, events: &mut Vec<ChildEvent>) {
+    fn assistant_message(&mut self, message: Message, events: &mut Vec<ChildEvent>) {
         for block in lenient::items::<Block>(message.content) {
             match (block.kind.as_str(), block.text, block.name) {
                 ("text", Some(text), _) if message.model.as_deref() != Some(SYNTHETIC) => {
-                    events.push(ChildEvent::Text(Text::Whole(text)));
+                    events.push(ChildEvent::Text(Text::Complete(text)));
                 }
                 ("tool_use", _, Some(name)) => {
                     self.running
                         .push((block.id.unwrap_or_default(), name.clone()));
-                    events.push(tool(name, ToolPhase::Begins));
+                    events.push(tool(name, ToolPhase::Started));
                 }
-                _ => events.push(ChildEvent::Text(Text::Growing)),
+                _ => events.push(ChildEvent::Text(Text::Partial)),
             }
         }
     }
 
-    fn hears(&mut self, message: Message, events: &mut Vec<ChildEvent>) {
+    fn user_message(&mut self, message: Message, events: &mut Vec<ChildEvent>) {
         let blocks = lenient::items::<Block>(message.content);
         for id in blocks.into_iter().filter_map(|block| block.tool_use_id) {
             let found = self.running.iter().position(|(running, _)| *running == id);
@@ -168,16 +167,16 @@ fn tool(name: String, phase: ToolPhase) -> ChildEvent {
 fn result(line: ResultLine, events: &mut Vec<ChildEvent>) {
     let subtype = line.subtype.unwrap_or_default();
     let failed = line.is_error || subtype.starts_with("error");
-    let reason = match failed {
-        true => Reason::Error,
-        false => line
-            .stop_reason
+    let reason = if failed {
+        FinishReason::Error
+    } else {
+        line.stop_reason
             .as_deref()
-            .map_or(Reason::Stop, Reason::parse),
+            .map_or(FinishReason::Stop, FinishReason::parse)
     };
     let message = line.result.unwrap_or_else(|| subtype.clone());
     if !failed && !message.is_empty() {
-        events.push(ChildEvent::Text(Text::Whole(message.clone())));
+        events.push(ChildEvent::Text(Text::Complete(message.clone())));
     }
     events.push(ChildEvent::StepFinished(Step {
         reason,
@@ -194,7 +193,7 @@ fn result(line: ResultLine, events: &mut Vec<ChildEvent>) {
             "error_max_budget_usd" => FailureKind::Budget,
             "error_max_structured_output_retries" => FailureKind::StructuredOutput,
             "error_max_turns" => FailureKind::Aborted,
-            _ => from_status(line.api_error_status, &message),
+            _ => classify_status(line.api_error_status, &message),
         };
         events.push(ChildEvent::Failed(ChildFailure::new(kind, message)));
     }

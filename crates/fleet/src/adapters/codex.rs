@@ -1,4 +1,4 @@
-//! Lines of `codex exec --json`. It tells tokens for a whole turn and no cost.
+//! Adapter for `codex exec --json`, which reports tokens for a whole turn and no cost.
 
 use std::collections::HashSet;
 
@@ -7,14 +7,14 @@ use serde::Deserialize;
 use crate::adapter::{Adapter, Reading};
 use crate::lenient;
 use crate::{
-    ChildEvent, ChildFailure, Effect, FailureKind, Reason, Step, Text, Tokens, ToolPhase, from_text,
+    ChildEvent, ChildFailure, Effect, FailureKind, FinishReason, Step, Text, Tokens, ToolPhase,
+    classify_text,
 };
 
-/// Reads codex's lines.
 #[derive(Debug, Default)]
 pub(crate) struct Codex {
-    /// Items that have begun.
-    begun: HashSet<String>,
+    /// Ids of the items that have started.
+    started_items: HashSet<String>,
 }
 
 #[derive(Deserialize)]
@@ -40,7 +40,7 @@ struct Item {
 
 #[derive(Deserialize)]
 struct TurnLine {
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     usage: Usage,
 }
 
@@ -61,7 +61,7 @@ struct Usage {
 struct ErrorLine {
     #[serde(default, deserialize_with = "lenient::text")]
     message: Option<String>,
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     error: Option<ErrorBody>,
 }
 
@@ -95,13 +95,13 @@ impl Adapter for Codex {
                 Ok(())
             }
             b"item.started" => {
-                serde_json::from_slice(line).map(|line: ItemLine| self.begins(line.item, events))
+                serde_json::from_slice(line).map(|line: ItemLine| self.started(line.item, events))
             }
             b"item.completed" => {
                 serde_json::from_slice(line).map(|line: ItemLine| self.ended(line.item, events))
             }
             b"item.updated" => {
-                events.push(ChildEvent::Text(Text::Growing));
+                events.push(ChildEvent::Text(Text::Partial));
                 Ok(())
             }
             b"turn.completed" => serde_json::from_slice::<TurnLine>(line).map(|line| {
@@ -114,37 +114,38 @@ impl Adapter for Codex {
             }),
             b"error" => serde_json::from_slice::<ErrorLine>(line)
                 .map(|line| events.push(ChildEvent::Failed(failure(line)))),
-            _ => return Reading::Other,
+            _ => return Reading::Ignored,
         };
         match read {
             Ok(()) => Reading::Event,
-            Err(_) => Reading::Misfit,
+            Err(_) => Reading::Invalid,
         }
     }
 
-    fn gist(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
+    fn read_kind_only(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
         match kind {
             b"turn.completed" => events.push(ChildEvent::Idle),
             b"turn.failed" => {
-                let message = "the turn failed, and why could not be read";
+                let message =
+                    "the turn failed; its error message is not readable, see the log of the child";
                 let failure = ChildFailure::new(FailureKind::Protocol, message);
                 events.extend([ChildEvent::Failed(failure), ChildEvent::Idle]);
             }
-            b"item.started" | b"item.completed" => events.push(ChildEvent::Text(Text::Growing)),
+            b"item.started" | b"item.completed" => events.push(ChildEvent::Text(Text::Partial)),
             _ => {}
         }
     }
 }
 
 impl Codex {
-    fn begins(&mut self, item: Item, events: &mut Vec<ChildEvent>) {
+    fn started(&mut self, item: Item, events: &mut Vec<ChildEvent>) {
         match item.kind.as_str() {
             "agent_message" | "reasoning" | "error" => {
-                events.push(ChildEvent::Text(Text::Growing));
+                events.push(ChildEvent::Text(Text::Partial));
             }
             _ => {
-                self.begun.insert(item.id.unwrap_or_default());
-                events.push(tool(item.kind, ToolPhase::Begins));
+                self.started_items.insert(item.id.unwrap_or_default());
+                events.push(tool(item.kind, ToolPhase::Started));
             }
         }
     }
@@ -153,15 +154,16 @@ impl Codex {
         match item.kind.as_str() {
             "agent_message" => {
                 let text = item.text.unwrap_or_default();
-                events.push(ChildEvent::Text(Text::Whole(text)));
+                events.push(ChildEvent::Text(Text::Complete(text)));
             }
-            "reasoning" => events.push(ChildEvent::Text(Text::Growing)),
-            // A warning: what ends a turn is told as such.
+            "reasoning" => events.push(ChildEvent::Text(Text::Partial)),
+            // A warning: an error that ends the turn has an event of its own.
             "error" => {}
             _ => {
-                let phase = match self.begun.remove(&item.id.unwrap_or_default()) {
-                    true => ToolPhase::Ended,
-                    false => ToolPhase::Done,
+                let phase = if self.started_items.remove(&item.id.unwrap_or_default()) {
+                    ToolPhase::Ended
+                } else {
+                    ToolPhase::Done
                 };
                 events.push(tool(item.kind, phase));
             }
@@ -182,7 +184,7 @@ fn step(usage: &Usage) -> Step {
         .cached_input_tokens
         .saturating_add(usage.cache_write_input_tokens);
     Step {
-        reason: Reason::Stop,
+        reason: FinishReason::Stop,
         tokens: Tokens {
             input: usage.input_tokens.saturating_sub(cached),
             output: usage.output_tokens,
@@ -196,14 +198,17 @@ fn step(usage: &Usage) -> Step {
 fn failure(line: ErrorLine) -> ChildFailure {
     let message = line.error.and_then(|error| error.message).or(line.message);
     let Some(message) = message else {
-        return ChildFailure::new(FailureKind::Protocol, "the turn failed without a word");
+        return ChildFailure::new(
+            FailureKind::Protocol,
+            "the turn failed without an error message",
+        );
     };
     let kind = match message.to_ascii_lowercase() {
         words if words.starts_with("reconnecting") => FailureKind::Api {
             status: None,
             retryable: true,
         },
-        _ => from_text(&message),
+        _ => classify_text(&message),
     };
     ChildFailure::new(kind, message)
 }

@@ -1,4 +1,4 @@
-//! Lines of anything, by the rules of the plan.
+//! Adapter for any program that prints lines of JSON, by the rules of the plan.
 
 use serde_json::Value;
 
@@ -6,14 +6,13 @@ use crate::adapter::{Adapter, Reading};
 use crate::lenient;
 use crate::plan::JsonlRules;
 use crate::{
-    ChildEvent, ChildFailure, Effect, FailureKind, Micros, Reason, Step, Text, Tokens, ToolPhase,
-    from_text,
+    ChildEvent, ChildFailure, Effect, FailureKind, FinishReason, Micros, Step, Text, Tokens,
+    ToolPhase, classify_text,
 };
 
-/// In a list of events: every one of them.
+/// Stands for all events in a list of events.
 const ANY: &[u8] = b"*";
 
-/// Reads lines by rules.
 #[derive(Debug)]
 pub(crate) struct Jsonl {
     rules: JsonlRules,
@@ -57,47 +56,50 @@ impl Adapter for Jsonl {
                 self.take(kind, &line, events);
                 Reading::Event
             }
-            Err(_) => Reading::Misfit,
+            Err(_) => Reading::Invalid,
         }
     }
 
     fn read_unnamed(&mut self, line: &[u8], events: &mut Vec<ChildEvent>) -> Reading {
         let Ok(line) = serde_json::from_slice::<Value>(line) else {
-            return Reading::Misfit;
+            return Reading::Invalid;
         };
         let kind = match at(&line, &self.rules.event) {
             Some(Value::String(kind)) => kind.clone(),
             Some(kind @ (Value::Bool(_) | Value::Number(_))) => kind.to_string(),
-            _ => return Reading::Other,
+            _ => return Reading::Ignored,
         };
-        match self.needs_whole(kind.as_bytes()) {
-            true => self.take(kind.as_bytes(), &line, events),
-            false => events.push(self.unread(kind.as_bytes())),
+        if self.needs_whole(kind.as_bytes()) {
+            self.take(kind.as_bytes(), &line, events);
+        } else {
+            events.push(self.unread(kind.as_bytes()));
         }
         Reading::Event
     }
 
-    fn gist(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
+    fn read_kind_only(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
         if named(&self.rules.failed, kind) {
-            let message = "it failed, and why could not be read";
+            let message = "it failed; its error message is not readable, see the log of the child";
             let failure = ChildFailure::new(FailureKind::Protocol, message);
             events.push(ChildEvent::Failed(failure));
         }
-        let last = [&self.rules.failed, &self.rules.done];
-        events.push(match last.into_iter().any(|list| named(list, kind)) {
-            true => ChildEvent::Idle,
-            false => ChildEvent::Text(Text::Growing),
+        let ends = named(&self.rules.failed, kind) || named(&self.rules.done, kind);
+        events.push(if ends {
+            ChildEvent::Idle
+        } else {
+            ChildEvent::Text(Text::Partial)
         });
     }
 }
 
 impl Jsonl {
-    /// What a line means whose kind says it all.
+    /// Returns the event of a line that is known by its kind alone.
     fn unread(&self, kind: &[u8]) -> ChildEvent {
         let rules = &self.rules;
-        match named(&rules.progress, kind) || named(&rules.progress, ANY) {
-            true => ChildEvent::Text(Text::Growing),
-            false => ChildEvent::Alive,
+        if named(&rules.progress, kind) || named(&rules.progress, ANY) {
+            ChildEvent::Text(Text::Partial)
+        } else {
+            ChildEvent::Alive
         }
     }
 
@@ -107,7 +109,7 @@ impl Jsonl {
         if named(&rules.text, kind)
             && let Some(text) = text(&rules.text_field)
         {
-            events.push(ChildEvent::Text(Text::Whole(text)));
+            events.push(ChildEvent::Text(Text::Complete(text)));
         }
         if named(&rules.tool, kind) {
             let name = text(&rules.tool_field).unwrap_or_else(|| "tool".into());
@@ -121,9 +123,10 @@ impl Jsonl {
         let usage = usage(rules, line);
         if named(&rules.step, kind) || (is_done && usage.is_some()) {
             let (tokens, cost) = usage.unwrap_or_default();
-            let reason = match is_done {
-                true => Reason::Stop,
-                false => Reason::Unknown,
+            let reason = if is_done {
+                FinishReason::Stop
+            } else {
+                FinishReason::Unknown
             };
             events.push(ChildEvent::StepFinished(Step {
                 reason,
@@ -133,8 +136,10 @@ impl Jsonl {
         }
         if named(&rules.failed, kind) {
             let message = text(&rules.message_field);
-            let kind = message.as_deref().map_or(FailureKind::Protocol, from_text);
-            let message = message.unwrap_or_else(|| "it failed without a word".into());
+            let kind = message
+                .as_deref()
+                .map_or(FailureKind::Protocol, classify_text);
+            let message = message.unwrap_or_else(|| "it failed without an error message".into());
             events.push(ChildEvent::Failed(ChildFailure::new(kind, message)));
             events.push(ChildEvent::Idle);
         }
@@ -144,9 +149,9 @@ impl Jsonl {
     }
 }
 
-/// What the line says about tokens and cost, if it says anything.
+/// Returns the tokens and cost in a line; `None` if it has neither.
 fn usage(rules: &JsonlRules, line: &Value) -> Option<(Tokens, Option<Micros>)> {
-    let number = |path: &str| at(line, path).and_then(lenient::whole);
+    let number = |path: &str| at(line, path).and_then(lenient::whole_number);
     let (input, output) = (number(&rules.input_field), number(&rules.output_field));
     let cost = at(line, &rules.cost_field).and_then(Value::as_f64);
     if input.is_none() && output.is_none() && cost.is_none() {
@@ -160,7 +165,7 @@ fn usage(rules: &JsonlRules, line: &Value) -> Option<(Tokens, Option<Micros>)> {
     Some((tokens, cost.map(Micros::from_dollars)))
 }
 
-/// The value at a dotted path.
+/// Returns the value at a path with dots.
 fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.')
         .try_fold(value, |value, name| value.get(name))

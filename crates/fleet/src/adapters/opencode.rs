@@ -1,26 +1,25 @@
-//! Lines of `opencode run --format json`, and those of its server's stream that matter.
+//! Adapter for `opencode run --format json`, and for the relevant events of opencode's server.
 //!
-//! A tool is told when it is done. Nothing is printed at the end: a step that ends by itself and used no tool is the last one.
-//! After any other it goes on, whatever reason the step gives, or it exits.
+//! opencode reports a tool when it is done, and prints nothing at the end. A step that used no tool and ended normally is
+//! the last one. After any other step opencode continues or exits, whatever reason the step has.
 
 use serde::Deserialize;
 
 use crate::adapter::{Adapter, Reading};
 use crate::lenient;
 use crate::{
-    ChildEvent, ChildFailure, Effect, FailureKind, Micros, Reason, Step, Text, Tokens, ToolPhase,
-    from_status,
+    ChildEvent, ChildFailure, Effect, FailureKind, FinishReason, Micros, Step, Text, Tokens,
+    ToolPhase, classify_status,
 };
 
-/// Reads opencode's lines.
 #[derive(Debug, Default)]
 pub(crate) struct Opencode {
-    /// The session it runs: the first that was named. Others belong to agents below it.
+    /// The main session: the first one named. Others belong to subagents.
     session: Option<String>,
-    /// Whether the step that runs has used a tool.
+    /// The current step has used a tool.
     tool_used: bool,
-    /// Why the last step ended; nothing while one runs.
-    last: Option<Reason>,
+    /// The reason why the last step ended; `None` while a step runs.
+    last: Option<FinishReason>,
 }
 
 #[derive(Deserialize)]
@@ -51,7 +50,7 @@ struct FinishPart {
     reason: Option<String>,
     #[serde(deserialize_with = "lenient::number")]
     cost: f64,
-    #[serde(deserialize_with = "lenient::part")]
+    #[serde(deserialize_with = "lenient::or_default")]
     tokens: FinishTokens,
 }
 
@@ -64,7 +63,7 @@ struct FinishTokens {
     output: u64,
     #[serde(deserialize_with = "lenient::count")]
     reasoning: u64,
-    #[serde(deserialize_with = "lenient::part")]
+    #[serde(deserialize_with = "lenient::or_default")]
     cache: Cache,
 }
 
@@ -79,7 +78,7 @@ struct Cache {
 
 #[derive(Deserialize)]
 struct ErrorLine {
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     error: Option<NamedError>,
 }
 
@@ -92,9 +91,9 @@ struct SessionLine {
 struct Properties {
     #[serde(rename = "sessionID", default, deserialize_with = "lenient::text")]
     session: Option<String>,
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     error: Option<NamedError>,
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     status: Option<Status>,
 }
 
@@ -110,7 +109,7 @@ struct NamedError {
     name: Option<String>,
     #[serde(default, deserialize_with = "lenient::text")]
     message: Option<String>,
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     data: ErrorData,
 }
 
@@ -119,9 +118,9 @@ struct NamedError {
 struct ErrorData {
     #[serde(deserialize_with = "lenient::text")]
     message: Option<String>,
-    #[serde(deserialize_with = "lenient::part")]
+    #[serde(deserialize_with = "lenient::or_default")]
     status_code: Option<u16>,
-    #[serde(deserialize_with = "lenient::part")]
+    #[serde(deserialize_with = "lenient::or_default")]
     is_retryable: Option<bool>,
 }
 
@@ -143,14 +142,14 @@ impl Adapter for Opencode {
     fn read(&mut self, kind: &[u8], line: &[u8], events: &mut Vec<ChildEvent>) -> Reading {
         let read = match kind {
             b"step_start" => serde_json::from_slice::<Line<Start>>(line).map(|line| {
-                self.is_ours(line.session.as_deref());
+                self.is_main_session(line.session.as_deref());
                 self.tool_used = false;
                 self.last = None;
                 let session = line.session;
                 events.push(ChildEvent::Started { session });
             }),
             b"text" => serde_json::from_slice::<Line<TextPart>>(line)
-                .map(|line| events.push(ChildEvent::Text(Text::Whole(line.part.text)))),
+                .map(|line| events.push(ChildEvent::Text(Text::Complete(line.part.text)))),
             b"tool_use" => serde_json::from_slice::<Line<ToolPart>>(line).map(|line| {
                 self.tool_used = true;
                 events.push(ChildEvent::Tool {
@@ -168,37 +167,38 @@ impl Adapter for Opencode {
                     .map(|line| self.session(kind, line.properties, events))
             }
             b"reasoning" => {
-                events.push(ChildEvent::Text(Text::Growing));
+                events.push(ChildEvent::Text(Text::Partial));
                 Ok(())
             }
-            _ => return Reading::Other,
+            _ => return Reading::Ignored,
         };
         match read {
             Ok(()) => Reading::Event,
-            Err(_) => Reading::Misfit,
+            Err(_) => Reading::Invalid,
         }
     }
 
-    fn gist(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
+    fn read_kind_only(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
         match kind {
-            // How it went on is seen by what follows.
-            b"step_finish" => self.last = Some(Reason::Unknown),
-            b"text" => events.push(ChildEvent::Text(Text::Growing)),
+            // The next lines show whether opencode continues.
+            b"step_finish" => self.last = Some(FinishReason::Unknown),
+            b"text" => events.push(ChildEvent::Text(Text::Partial)),
             _ => {}
         }
     }
 
-    fn exit_is_enough(&self) -> bool {
-        self.last.is_some_and(|reason| reason != Reason::ToolUse)
+    fn clean_exit_means_done(&self) -> bool {
+        self.last
+            .is_some_and(|reason| reason != FinishReason::ToolUse)
     }
 }
 
 impl Opencode {
-    /// Whether this is the session it runs, and not one of an agent below it. What has no name is.
-    fn is_ours(&mut self, session: Option<&str>) -> bool {
+    /// Reports whether this is the main session, not one of a subagent. Lines without a session belong to the main one.
+    fn is_main_session(&mut self, session: Option<&str>) -> bool {
         match (session, &self.session) {
             (None, _) => true,
-            (Some(session), Some(ours)) => session == ours,
+            (Some(session), Some(main)) => session == main,
             (Some(session), None) => {
                 self.session = Some(session.to_owned());
                 true
@@ -210,7 +210,7 @@ impl Opencode {
         let reason = part
             .reason
             .as_deref()
-            .map_or(Reason::Unknown, Reason::parse);
+            .map_or(FinishReason::Unknown, FinishReason::parse);
         self.last = Some(reason);
         events.push(ChildEvent::StepFinished(Step {
             reason,
@@ -222,14 +222,14 @@ impl Opencode {
             },
             cost: Some(Micros::from_dollars(part.cost)),
         }));
-        if !self.tool_used && !matches!(reason, Reason::ToolUse | Reason::Unknown) {
+        if !self.tool_used && !matches!(reason, FinishReason::ToolUse | FinishReason::Unknown) {
             events.push(ChildEvent::Idle);
         }
     }
 
-    /// Something about a session, as the server tells it.
+    /// Handles an event of the server about a session.
     fn session(&mut self, kind: &[u8], properties: Properties, events: &mut Vec<ChildEvent>) {
-        if !self.is_ours(properties.session.as_deref()) {
+        if !self.is_main_session(properties.session.as_deref()) {
             return;
         }
         match (kind, properties.status) {
@@ -245,7 +245,10 @@ impl Opencode {
 
 fn failure(error: Option<NamedError>) -> ChildFailure {
     let Some(error) = error else {
-        return ChildFailure::new(FailureKind::Protocol, "an error without a word");
+        return ChildFailure::new(
+            FailureKind::Protocol,
+            "opencode reported an error without a message",
+        );
     };
     let name = error.name.unwrap_or_default();
     let message = error.data.message.or(error.message);
@@ -256,8 +259,8 @@ fn failure(error: Option<NamedError>) -> ChildFailure {
         "MessageAbortedError" => FailureKind::Aborted,
         "StructuredOutputError" => FailureKind::StructuredOutput,
         "ContextOverflowError" => FailureKind::ContextOverflow,
-        _ => match from_status(error.data.status_code, &message) {
-            // It knows its providers better than their words do.
+        _ => match classify_status(error.data.status_code, &message) {
+            // opencode's own classification is more reliable than the message.
             FailureKind::Api { status, retryable } => FailureKind::Api {
                 status,
                 retryable: retryable || (status.is_none() && error.data.is_retryable == Some(true)),

@@ -1,7 +1,7 @@
-//! Lines of pi's json mode, old and new, and so our own.
+//! Adapter for pi's JSON mode, old and new, which pinion speaks too.
 //!
-//! A failed answer is told before the child tries again by itself; `agent_end` may be followed by such a try, `agent_settled`
-//! is not. Usage and cost are those of one request, in the `message_end` of its answer.
+//! A failed answer is reported before the child retries by itself. Such a retry may follow `agent_end`, but not
+//! `agent_settled`. Usage and cost are those of one request, in the `message_end` of its answer.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,14 +10,13 @@ use serde_json::value::RawValue;
 use crate::adapter::{Adapter, Reading};
 use crate::lenient;
 use crate::{
-    ChildEvent, ChildFailure, Effect, FailureKind, Micros, Reason, Step, Text, Tokens, ToolPhase,
-    from_text,
+    ChildEvent, ChildFailure, Effect, FailureKind, FinishReason, Micros, Step, Text, Tokens,
+    ToolPhase, classify_text,
 };
 
-/// Reads pi's and our own lines.
 #[derive(Debug, Default)]
 pub(crate) struct Pi {
-    /// Whether it has nothing more to do but perhaps tidy up.
+    /// The child is done, except perhaps for a compaction.
     idle: bool,
 }
 
@@ -38,14 +37,14 @@ struct MessageLine<'a> {
 struct Message<'a> {
     #[serde(default, deserialize_with = "lenient::text")]
     role: Option<String>,
-    /// Only read if the role is the right one: tools may say much.
+    /// Parsed only for the role `assistant`, because tool results may be large.
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "lenient::text")]
     stop_reason: Option<String>,
     #[serde(default, deserialize_with = "lenient::text")]
     error_message: Option<String>,
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     usage: Usage,
 }
 
@@ -60,7 +59,7 @@ struct Usage {
     cache_read: u64,
     #[serde(deserialize_with = "lenient::count")]
     cache_write: u64,
-    #[serde(deserialize_with = "lenient::part")]
+    #[serde(deserialize_with = "lenient::or_default")]
     cost: Cost,
 }
 
@@ -88,15 +87,15 @@ struct ToolLine {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CompactionLine {
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     result: Option<CompactionResult>,
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     will_retry: Option<bool>,
 }
 
 #[derive(Deserialize)]
 struct CompactionResult {
-    #[serde(default, deserialize_with = "lenient::part")]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     usage: Option<Usage>,
 }
 
@@ -116,15 +115,15 @@ impl Adapter for Pi {
     fn read(&mut self, kind: &[u8], line: &[u8], events: &mut Vec<ChildEvent>) -> Reading {
         let read = match kind {
             b"message_update" | b"tool_execution_update" => {
-                events.push(ChildEvent::Text(Text::Growing));
+                events.push(ChildEvent::Text(Text::Partial));
                 Ok(())
             }
             b"session" => session(line, events),
             b"message_end" => message(line, events),
-            b"tool_execution_start" => tool(line, ToolPhase::Begins, events),
+            b"tool_execution_start" => tool(line, ToolPhase::Started, events),
             b"tool_execution_end" => tool(line, ToolPhase::Ended, events),
             b"compaction_end" | b"auto_compaction_end" => self.compaction(line, events),
-            // Whoever was idle before is so again when that is over.
+            // `idle` stays unchanged: a child that was idle is idle again after the compaction.
             b"compaction_start" | b"auto_compaction_start" => {
                 events.push(ChildEvent::Started { session: None });
                 Ok(())
@@ -139,17 +138,17 @@ impl Adapter for Pi {
                 events.push(ChildEvent::Idle);
                 Ok(())
             }
-            _ => return Reading::Other,
+            _ => return Reading::Ignored,
         };
         match read {
             Ok(()) => Reading::Event,
-            Err(_) => Reading::Misfit,
+            Err(_) => Reading::Invalid,
         }
     }
 
-    fn gist(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
+    fn read_kind_only(&mut self, kind: &[u8], events: &mut Vec<ChildEvent>) {
         match kind {
-            b"message_end" => events.push(ChildEvent::Text(Text::Growing)),
+            b"message_end" => events.push(ChildEvent::Text(Text::Partial)),
             b"compaction_end" | b"auto_compaction_end" if self.idle => {
                 events.push(ChildEvent::Idle);
             }
@@ -159,11 +158,14 @@ impl Adapter for Pi {
 }
 
 impl Pi {
-    /// A summary costs money too.
+    /// Handles the end of a compaction, whose cost counts like that of any other step.
     fn compaction(&mut self, line: &[u8], events: &mut Vec<ChildEvent>) -> serde_json::Result<()> {
         let line: CompactionLine = serde_json::from_slice(line)?;
         if let Some(usage) = line.result.and_then(|result| result.usage) {
-            events.push(ChildEvent::StepFinished(step(Reason::Compaction, &usage)));
+            events.push(ChildEvent::StepFinished(step(
+                FinishReason::Compaction,
+                &usage,
+            )));
         }
         self.idle &= line.will_retry != Some(true);
         if self.idle {
@@ -195,23 +197,24 @@ fn message(line: &[u8], events: &mut Vec<ChildEvent>) -> serde_json::Result<()> 
     if message.role.as_deref() != Some("assistant") {
         return Ok(());
     }
-    let text = message.content.map_or(Ok(None), said)?;
-    events.extend(text.map(|text| ChildEvent::Text(Text::Whole(text))));
+    let text = message.content.map_or(Ok(None), answer_text)?;
+    events.extend(text.map(|text| ChildEvent::Text(Text::Complete(text))));
     let reason = message
         .stop_reason
         .as_deref()
-        .map_or(Reason::Unknown, Reason::parse);
+        .map_or(FinishReason::Unknown, FinishReason::parse);
     events.push(ChildEvent::StepFinished(step(reason, &message.usage)));
     let error = || message.error_message.clone();
     match reason {
-        Reason::Error => {
-            let error = error().unwrap_or_else(|| "the model failed without a word".into());
+        FinishReason::Error => {
+            let error =
+                error().unwrap_or_else(|| "the model failed without an error message".into());
             events.push(ChildEvent::Failed(ChildFailure::new(
-                from_text(&error),
+                classify_text(&error),
                 error,
             )));
         }
-        Reason::Aborted => {
+        FinishReason::Aborted => {
             let error = error().unwrap_or_else(|| "the request was aborted".into());
             events.push(ChildEvent::Failed(ChildFailure::new(
                 FailureKind::Aborted,
@@ -223,8 +226,8 @@ fn message(line: &[u8], events: &mut Vec<ChildEvent>) -> serde_json::Result<()> 
     Ok(())
 }
 
-/// What an answer says: a text, or blocks some of which are.
-fn said(content: &RawValue) -> serde_json::Result<Option<String>> {
+/// Returns the text of an answer, which is a string or a list of blocks.
+fn answer_text(content: &RawValue) -> serde_json::Result<Option<String>> {
     let blocks: Vec<Block> = match serde_json::from_str(content.get()) {
         Ok(blocks) => blocks,
         Err(_) => match serde_json::from_str(content.get())? {
@@ -237,7 +240,7 @@ fn said(content: &RawValue) -> serde_json::Result<Option<String>> {
     Ok((!texts.is_empty()).then(|| texts.join("\n")))
 }
 
-fn step(reason: Reason, usage: &Usage) -> Step {
+fn step(reason: FinishReason, usage: &Usage) -> Step {
     Step {
         reason,
         tokens: Tokens {

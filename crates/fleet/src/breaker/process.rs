@@ -1,4 +1,4 @@
-//! Who tries a model: a process, told apart from a later one with the same number.
+//! Identifies a process, so that a later one with the same pid is not mistaken for it.
 
 use std::fs;
 
@@ -6,27 +6,26 @@ use serde::{Deserialize, Serialize};
 
 /// A process of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Process {
+pub(crate) struct ProcessIdentity {
     pid: u32,
-    /// Clock ticks after boot; with the number it names a process for good.
+    /// The start in clock ticks after boot; together with the pid it is unique until the next boot.
     started: u64,
 }
 
-impl Process {
-    /// This one.
+impl ProcessIdentity {
     pub fn current() -> Self {
         let pid = std::process::id();
         let started = started(pid).unwrap_or_default();
         Self { pid, started }
     }
 
-    /// Whether it still runs. One that has ended and is not buried yet does not.
+    /// Reports whether the process still runs. A zombie does not.
     pub fn is_alive(self) -> bool {
         self == Self::current() || started(self.pid) == Some(self.started)
     }
 }
 
-/// When a process that runs was started.
+/// Returns the start of a running process in clock ticks after boot.
 fn started(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may itself contain blanks and parentheses.
@@ -42,20 +41,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_dead_the_unburied_and_namesakes_are_not_alive() {
-        let us = Process::current();
-        assert!(us.is_alive() && us.started > 0);
+    fn ended_processes_zombies_and_reused_pids_are_not_alive() {
+        let current = ProcessIdentity::current();
+        assert!(current.is_alive() && current.started > 0);
         let mut child = std::process::Command::new("sleep")
             .arg("60")
             .spawn()
             .unwrap();
         let pid = child.id();
-        let sleeper = Process {
+        let sleeper = ProcessIdentity {
             pid,
             started: started(pid).unwrap(),
         };
         assert!(sleeper.is_alive());
-        let namesake = Process {
+        let namesake = ProcessIdentity {
             started: sleeper.started + 1,
             ..sleeper
         };
@@ -64,7 +63,7 @@ mod tests {
         while sleeper.is_alive() {
             std::thread::yield_now();
         }
-        // Nobody has asked for its exit status until now.
+        // Until now it was a zombie.
         child.wait().unwrap();
         assert!(!sleeper.is_alive());
     }

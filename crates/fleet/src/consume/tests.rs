@@ -32,7 +32,7 @@ impl Scene {
 }
 
 #[test]
-fn noise_and_a_torn_end_are_kept_and_counted() {
+fn noise_and_a_torn_end_are_logged_and_counted() {
     let text = b"{\"type\":\"agent_start\"}\r\nwarning: x\n\n{\"type\":\"message_end\"}\n{\"a\":1}\n[1]\n{broken}\n{\"type\":\"agent_end\"}\n{\"type\":\"agent_set";
     let mut scene = scene(1000);
     scene.feed(text);
@@ -53,14 +53,14 @@ fn noise_and_a_torn_end_are_kept_and_counted() {
         events,
         [
             ChildEvent::Started { session: None },
-            ChildEvent::Text(Text::Growing),
+            ChildEvent::Text(Text::Partial),
             ChildEvent::Idle
         ]
     );
 }
 
 #[test]
-fn a_last_event_past_the_limit_is_the_last_all_the_same() {
+fn a_last_event_over_the_limit_still_counts() {
     let head = b"{\"type\":\"agent_end\",\"messages\":[";
     for pieces in [&[20_000][..], &[9_000, 1_000, 10_000], &[100; 200]] {
         let mut scene = scene(10_000);
@@ -122,12 +122,12 @@ fn long_lines_that_need_no_reading_are_not_held() {
     scene.feed(b"{\"type\":\"message_update\",\"x\":\"");
     for _ in 0..64 {
         scene.feed(&filler);
-        assert!(scene.consumer.pending.len() <= HEAD);
+        assert!(scene.consumer.pending.len() <= KIND_SEARCH_BYTES);
     }
     scene.feed(b"\"}\n");
     let (_, counts, events) = scene.end();
     assert_eq!((counts.events, counts.noise), (1, 0));
-    assert_eq!(events, [ChildEvent::Text(Text::Growing)]);
+    assert_eq!(events, [ChildEvent::Text(Text::Partial)]);
 }
 
 proptest! {

@@ -9,7 +9,7 @@ fn event(index: usize) -> FleetEvent {
 }
 
 #[test]
-fn a_cut_anywhere_costs_the_last_record_only_and_numbers_go_on() {
+fn a_cut_anywhere_loses_only_the_last_record() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("events.jsonl");
     let (mut journal, _) = Journal::open(&path).unwrap();
@@ -19,7 +19,7 @@ fn a_cut_anywhere_costs_the_last_record_only_and_numbers_go_on() {
     let whole = std::fs::read(&path).unwrap();
     for cut in 0..=whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
-        let (mut journal, Contents { records, damage }) = Journal::open(&path).unwrap();
+        let (mut journal, JournalContents { records, damage }) = Journal::open(&path).unwrap();
         let complete = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
         let unterminated = whole.get(cut) == Some(&b'\n');
         assert_eq!(
@@ -50,7 +50,7 @@ fn a_cut_anywhere_costs_the_last_record_only_and_numbers_go_on() {
 }
 
 #[test]
-fn a_damaged_line_is_named_and_costs_no_other() {
+fn a_damaged_line_is_reported_and_affects_no_other() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("events.jsonl");
     let (mut journal, _) = Journal::open(&path).unwrap();

@@ -1,21 +1,21 @@
-//! The children of a plan and the judge: their names, prompts and settings.
+//! Reads the children and the judge of a plan: their names, prompts and settings.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use pinion_yaml::{Entry, Node, NodeKind};
 
-use super::fields::shown;
-use super::read::Reader;
+use super::fields::display_path;
+use super::read::PlanReader;
 use super::settings::Settings;
-use super::{ChildPlan, Output, Problem, Verdict};
+use super::{ChildPlan, OutputFormat, Problem, Verdict};
 use crate::prompt::{CHILD_NAMES, JUDGE_NAMES, unknown_names};
 
-/// The name of the one who sees all results.
+/// The name of the child that receives all results.
 pub(crate) const JUDGE: &str = "judge";
 const MAX_NAME: usize = 64;
 
-impl Reader<'_> {
+impl PlanReader<'_> {
     pub fn children(&mut self, list: &Node, defaults: &Settings) -> Vec<ChildPlan> {
         let mut names = HashSet::new();
         let mut children = Vec::new();
@@ -23,7 +23,7 @@ impl Reader<'_> {
         if items.is_empty() {
             self.fields.problem(
                 list.at.line,
-                "there are no children; a plan has at least one",
+                "there are no children; a plan needs at least one",
             );
         }
         for item in items {
@@ -40,11 +40,12 @@ impl Reader<'_> {
                 _ => true,
             };
             if !has("name") {
-                self.fields.problem(item.at.line, "this child has no name");
+                self.fields
+                    .problem(item.at.line, "this child has no name; add `name:`");
             }
             if !has("prompt") {
                 self.fields
-                    .problem(item.at.line, "this child has no prompt");
+                    .problem(item.at.line, "this child has no prompt; add `prompt:`");
             }
             let settings = settings.or(defaults);
             let models = self.models(&settings, item.at.line);
@@ -69,14 +70,15 @@ impl Reader<'_> {
             }
         }
         if !rest.iter().any(|(key, _)| *key == "prompt") {
-            self.fields.problem(node.at.line, "the judge has no prompt");
+            self.fields
+                .problem(node.at.line, "the judge has no prompt; add `prompt:`");
         }
         let settings = settings.or(defaults);
         let models = self.models(&settings, node.at.line);
         self.check_program(&settings, &models, node.at.line);
         let mut judge = settings.child(JUDGE.into(), prompt.unwrap_or_default(), models);
-        if verdict.is_some() && judge.output == Output::Text {
-            judge.output = Output::Json { schema: None };
+        if verdict.is_some() && judge.output == OutputFormat::Text {
+            judge.output = OutputFormat::Json { schema: None };
         }
         (Some(judge), verdict)
     }
@@ -116,23 +118,23 @@ impl Reader<'_> {
             let rule = format!("use up to {MAX_NAME} letters, digits, - and _");
             self.fields.problem(
                 node.at.line,
-                format!("\"{name}\" is no name for a child; {rule}"),
+                format!("\"{name}\" is not a valid name for a child; {rule}"),
             );
         } else if name == JUDGE {
             self.fields.problem(
                 node.at.line,
-                "a child cannot be called judge; that is who sees all results",
+                "a child cannot be called \"judge\"; that name is reserved for the plan's judge",
             );
         } else if !names.insert(name.clone()) {
             self.fields.problem(
                 node.at.line,
-                format!("there is another child called \"{name}\""),
+                format!("there is another child called \"{name}\"; names must be unique"),
             );
         }
         Some(name)
     }
 
-    /// `{ file: … }`, `{ text: … }` or just the text.
+    /// Reads `{ file: … }`, `{ text: … }` or a plain text.
     fn prompt(&mut self, node: &Node, names: &[&str]) -> Option<String> {
         if let NodeKind::Text(text) = &node.kind {
             self.check_names(text, names, None, node.at.line);
@@ -164,13 +166,13 @@ impl Reader<'_> {
         let unknown = unknown_names(text, names);
         for (index, (offset, name)) in unknown.iter().enumerate() {
             let message = format!(
-                "there is no {{{{ {name} }}}}; known are {}",
+                "there is no {{{{ {name} }}}}; use one of {}",
                 names.join(", ")
             );
             match file {
                 Some(path) => {
                     let problem = Problem {
-                        file: shown(path, &self.fields.directory),
+                        file: display_path(path, &self.fields.directory),
                         line: line + offset,
                         message,
                     };
@@ -186,8 +188,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The line of the plan on which `{{ name }}` stands for the nth time in a text that begins on `line`; that one if it is
-    /// written otherwise.
+    /// Returns the line of the nth `{{ name }}` in a text that begins on `line`; `line` itself if escapes hide the name.
     fn line_of(&self, name: &str, nth: usize, line: u64) -> u64 {
         let first = usize::try_from(line).unwrap_or_default().saturating_sub(1);
         let lines = self.lines.iter().skip(first).zip(line..);

@@ -1,4 +1,4 @@
-//! Reading one value at a time; what is wrong is written down and reading goes on.
+//! Reads the values of a plan one at a time. Mistakes are collected, and reading continues.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,17 +13,17 @@ use crate::Micros;
 /// The largest file that a plan may name as a prompt, in bytes.
 const PROMPT_LIMIT: u64 = 64 << 20;
 
-/// Reads values and collects what is wrong with them.
+/// Reads values and collects the mistakes in them.
 #[derive(Debug)]
 pub(super) struct Fields {
     pub file: String,
-    /// Where relative names begin.
+    /// The directory that relative paths start from.
     pub directory: PathBuf,
     pub problems: Vec<Problem>,
 }
 
 impl Fields {
-    /// Writes down that something is wrong.
+    /// Adds a mistake.
     pub fn problem(&mut self, line: u64, message: impl Into<String>) {
         let problem = Problem {
             file: self.file.clone(),
@@ -35,22 +35,22 @@ impl Fields {
         }
     }
 
-    fn wrong(&mut self, node: &Node, what: &str, expected: &str) {
+    fn wrong_type(&mut self, node: &Node, what: &str, expected: &str) {
         let found = node.describe();
         self.problem(
             node.at.line,
-            format!("{what} must be {expected}, and this is {found}"),
+            format!("{what} must be {expected}, but this is {found}"),
         );
     }
 
-    /// The members of a mapping that may have these keys.
+    /// Returns the members of a mapping, and reports keys that are not in `known`.
     pub fn members<'a>(&mut self, node: &'a Node, what: &str, known: &[&str]) -> &'a [Entry] {
         let members = self.free_members(node, what);
         for Entry { key, at, .. } in members {
             if !known.contains(&key.as_str()) {
                 let hint = match nearest(key, known.iter().copied()) {
                     Some(nearest) => format!("did you mean \"{nearest}\"?"),
-                    None => format!("known are {}", known.join(", ")),
+                    None => format!("use one of {}", known.join(", ")),
                 };
                 self.problem(at.line, format!("unknown key \"{key}\" in {what}; {hint}"));
             }
@@ -58,13 +58,13 @@ impl Fields {
         members
     }
 
-    /// The members of a mapping with keys of the user's own.
+    /// Returns the members of a mapping whose keys the user chooses.
     pub fn free_members<'a>(&mut self, node: &'a Node, what: &str) -> &'a [Entry] {
         match &node.kind {
             NodeKind::Map(members) => members,
             NodeKind::Null => &[],
             _ => {
-                self.wrong(node, what, "a mapping");
+                self.wrong_type(node, what, "a mapping");
                 &[]
             }
         }
@@ -75,7 +75,7 @@ impl Fields {
             NodeKind::List(items) => items,
             NodeKind::Null => &[],
             _ => {
-                self.wrong(node, what, "a list");
+                self.wrong_type(node, what, "a list");
                 &[]
             }
         }
@@ -87,13 +87,13 @@ impl Fields {
             NodeKind::Number(number) => Some(decimal(number)),
             NodeKind::Bool(yes) => Some(yes.to_string()),
             _ => {
-                self.wrong(node, what, "text");
+                self.wrong_type(node, what, "text");
                 None
             }
         }
     }
 
-    /// A list of texts; one text is a list of one.
+    /// Reads a list of texts; a single text is a list of one.
     pub fn texts(&mut self, node: &Node, what: &str) -> Vec<String> {
         match &node.kind {
             NodeKind::List(items) => items
@@ -104,11 +104,11 @@ impl Fields {
         }
     }
 
-    pub fn truth(&mut self, node: &Node, what: &str) -> Option<bool> {
+    pub fn boolean(&mut self, node: &Node, what: &str) -> Option<bool> {
         match node.kind {
             NodeKind::Bool(yes) => Some(yes),
             _ => {
-                self.wrong(node, what, "true or false");
+                self.wrong_type(node, what, "true or false");
                 None
             }
         }
@@ -129,7 +129,7 @@ impl Fields {
         count
     }
 
-    /// `5m`, `90s`, `1h30m`, `500ms`; a bare number is seconds.
+    /// Reads a time such as `5m`, `90s`, `1h30m` or `500ms`; a bare number is in seconds.
     pub fn time(&mut self, node: &Node, what: &str) -> Option<Duration> {
         let time = match &node.kind {
             NodeKind::Number(number) => parse_time(&decimal(number)),
@@ -160,8 +160,8 @@ impl Fields {
         money
     }
 
-    /// One of a few words.
-    pub fn word<T: Copy>(&mut self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
+    /// Reads one of the given words and returns its value.
+    pub fn choice<T: Copy>(&mut self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
         let text = self.text(node, what)?;
         let found = words.iter().find(|(word, _)| *word == text);
         if found.is_none() {
@@ -170,30 +170,27 @@ impl Fields {
                 Some(nearest) => format!("did you mean \"{nearest}\"?"),
                 None => format!("use {}", names.join(", ")),
             };
-            self.problem(
-                node.at.line,
-                format!("{what} \"{text}\" is unknown; {hint}"),
-            );
+            self.problem(node.at.line, format!("unknown {what} \"{text}\"; {hint}"));
         }
         found.map(|(_, value)| *value)
     }
 
-    /// A path, from the directory of the plan.
+    /// Reads a path, relative to the directory of the plan.
     pub fn path(&mut self, node: &Node, what: &str) -> Option<PathBuf> {
         let text = self.text(node, what)?;
         Some(self.directory.join(text))
     }
 
-    /// The text of a file.
+    /// Reads the path of a file, and the file itself.
     pub fn file(&mut self, node: &Node, what: &str) -> Option<(PathBuf, String)> {
         let path = self.path(node, what)?;
         match pinion_files::read(&path, PROMPT_LIMIT) {
             Ok(bytes) => Some((path, String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) => {
-                let shown = shown(&path, &self.directory);
+                let shown = display_path(&path, &self.directory);
                 self.problem(
                     node.at.line,
-                    format!("{what} {shown} cannot be read: {error}"),
+                    format!("{what} \"{shown}\" cannot be read: {error}"),
                 );
                 None
             }
@@ -201,7 +198,7 @@ impl Fields {
     }
 }
 
-/// A number as people write it: JSON would say `1e-5`.
+/// Formats a number without an exponent: JSON would write `1e-5`.
 fn decimal(number: &Number) -> String {
     match number.as_f64().filter(|_| number.is_f64()) {
         Some(number) => number.to_string(),
@@ -209,8 +206,8 @@ fn decimal(number: &Number) -> String {
     }
 }
 
-/// A path as the plan has it.
-pub(super) fn shown(path: &Path, directory: &Path) -> String {
+/// Formats a path relative to the plan's directory.
+pub(super) fn display_path(path: &Path, directory: &Path) -> String {
     let short = path.strip_prefix(directory).unwrap_or(path);
     short.display().to_string()
 }

@@ -1,13 +1,13 @@
-//! The models of a plan: tiers, and which of them a child may run on.
+//! Reads the tiers of a plan and the models of each child.
 
 use pinion_yaml::{Entry, Node};
 
 use super::Isolation;
-use super::read::Reader;
+use super::read::PlanReader;
 use super::settings::{Settings, models};
 use crate::AgentKind;
 
-impl Reader<'_> {
+impl PlanReader<'_> {
     pub fn read_tiers(&mut self, node: &Node) {
         for Entry { key, value, .. } in self.fields.free_members(node, "tiers") {
             let models = models(value, &mut self.fields);
@@ -15,31 +15,37 @@ impl Reader<'_> {
         }
     }
 
-    /// The models of a child, in order.
+    /// Returns the models of a child, in order.
     pub fn models(&mut self, settings: &Settings, line: u64) -> Vec<String> {
         let agent = settings.agent.unwrap_or_default();
-        let ours = agent == AgentKind::Pinion;
+        let is_pinion = agent == AgentKind::Pinion;
         if agent == AgentKind::Jsonl
             && settings
                 .command
                 .as_ref()
                 .is_none_or(|(words, _)| words.is_empty())
         {
-            self.fields.problem(line, "agent jsonl needs a command");
-        }
-        if let Some((Isolation::Task, at)) = settings.isolation
-            && !ours
-        {
             self.fields
-                .problem(at, "only agent pinion can run as a task");
+                .problem(line, "agent jsonl needs a command; add `command:`");
         }
         if let Some((Isolation::Task, at)) = settings.isolation
-            && ours
+            && !is_pinion
+        {
+            self.fields.problem(
+                at,
+                "only agent pinion can run as a task; use `isolation: process`",
+            );
+        }
+        if let Some((Isolation::Task, at)) = settings.isolation
+            && is_pinion
             && (settings.command.is_some()
                 || settings.env.as_ref().is_some_and(|env| !env.is_empty()))
         {
             self.fields
-                .problem(at, "a task is no process: command and env are not for it");
+                .problem(
+                    at,
+                    "a task is not a process, so it cannot have `command` or `env`; remove them or use `isolation: process`",
+                );
         }
         let named = match (&settings.models, &settings.tier) {
             (Some(models), _) => models.clone(),
@@ -47,23 +53,25 @@ impl Reader<'_> {
                 let tier = tier.clone();
                 let Some(models) = self.tiers.get(&tier).cloned() else {
                     let known: Vec<&str> = self.tiers.keys().map(String::as_str).collect();
-                    let known = match known.is_empty() {
-                        true => "the plan has none".to_owned(),
-                        false => format!("known are {}", known.join(", ")),
+                    let known = if known.is_empty() {
+                        "the plan has no tiers".to_owned()
+                    } else {
+                        format!("use one of {}", known.join(", "))
                     };
                     self.fields
                         .problem(*at, format!("there is no tier \"{tier}\"; {known}"));
                     return Vec::new();
                 };
-                match ours {
-                    true => self.used_by_us.insert(tier),
-                    false => self.used_by_others.insert(tier),
-                };
+                if is_pinion {
+                    self.used_by_pinion.insert(tier);
+                } else {
+                    self.used_by_others.insert(tier);
+                }
                 models
             }
             (None, None) => Vec::new(),
         };
-        if ours {
+        if is_pinion {
             self.check(&named);
         }
         named.into_iter().map(|(model, _)| model).collect()
@@ -77,11 +85,11 @@ impl Reader<'_> {
         }
     }
 
-    /// A tier that nobody uses may be used tomorrow.
+    /// Checks the tiers that no child uses: a mistake in them should not appear only when a child does.
     pub fn check_unused_tiers(&mut self) {
         let tiers = std::mem::take(&mut self.tiers);
         for (name, models) in &tiers {
-            if !self.used_by_us.contains(name) && !self.used_by_others.contains(name) {
+            if !self.used_by_pinion.contains(name) && !self.used_by_others.contains(name) {
                 self.check(models);
             }
         }

@@ -1,4 +1,4 @@
-//! The programs of a plan: a child whose program is missing is a problem of the plan, found before anything starts.
+//! Checks the programs of a plan, so that a missing one is reported before anything starts.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,14 +8,14 @@ use nix::unistd::{AccessFlags, access};
 use pinion_spelling::nearest;
 
 use super::Isolation;
-use super::read::Reader;
+use super::read::PlanReader;
 use super::settings::Settings;
 use crate::{AgentKind, launch};
 
 /// Where programs without a slash in their name are looked up when `PATH` is not set, as the C library does.
 const USUAL_PATH: &str = "/bin:/usr/bin";
 
-impl Reader<'_> {
+impl PlanReader<'_> {
     /// Reports a child whose program cannot be found; `line` is that of the child.
     pub fn check_program(&mut self, settings: &Settings, models: &[String], line: u64) {
         let agent = settings.agent.unwrap_or_default();
@@ -88,34 +88,37 @@ impl Search {
             ));
         }
         let shown = self.directory.display();
-        let place = match word.starts_with('/') {
-            true => String::new(),
-            false => format!(" in {shown}, where the child runs"),
+        let location = if word.starts_with('/') {
+            String::new()
+        } else {
+            format!(" in {shown}, where the child runs")
         };
         let names = file.parent().map(programs_in).unwrap_or_default();
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let hint = nearest(&name, names.iter().map(String::as_str));
         let hint = hint.map(|near| format!("{}{near}", word.trim_end_matches(&*name)));
-        Err(missing(word, &place, hint.as_deref()))
+        Err(missing(word, &location, hint.as_deref()))
     }
 
     fn find_on_path(&self, word: &str) -> Result<(), String> {
-        let places = || env::split_paths(&self.path).map(|place| self.directory.join(place));
-        if places().any(|place| is_program(&place.join(word))) {
+        let places = || env::split_paths(&self.path).map(|location| self.directory.join(location));
+        if places().any(|location| is_program(&location.join(word))) {
             return Ok(());
         }
-        let names: Vec<String> = places().flat_map(|place| programs_in(&place)).collect();
+        let names: Vec<String> = places()
+            .flat_map(|location| programs_in(&location))
+            .collect();
         let hint = nearest(word, names.iter().map(String::as_str));
         Err(missing(word, " on the PATH", hint))
     }
 }
 
-fn missing(word: &str, place: &str, hint: Option<&str>) -> String {
+fn missing(word: &str, location: &str, hint: Option<&str>) -> String {
     let hint = match hint {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => "install it or correct the command".to_owned(),
     };
-    format!("there is no program \"{word}\"{place}; {hint}")
+    format!("there is no program \"{word}\"{location}; {hint}")
 }
 
 fn is_program(file: &Path) -> bool {

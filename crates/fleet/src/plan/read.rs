@@ -1,4 +1,4 @@
-//! A plan from its file: everything that is wrong is told at once, before anything starts.
+//! Reads a plan from its file and reports all its mistakes at once, before anything starts.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ const PLAN_LIMIT: u64 = 64 << 20;
 /// Models by tier, each with its line.
 type Tiers = BTreeMap<String, Vec<(String, u64)>>;
 
-/// Reads the plan in `path`; `check_model` says what is wrong with a model of ours.
+/// Reads the plan in `path`; `check_model` returns a message about a model that pinion cannot use.
 pub fn read_plan(
     path: &Path,
     check_model: &dyn Fn(&str) -> Result<(), String>,
 ) -> Result<Plan, PlanError> {
     let file = path.display().to_string();
-    let directory = home_of(path);
+    let directory = directory_of(path);
     let fail = |line, message| PlanError {
         problems: vec![Problem {
             file: file.clone(),
@@ -36,7 +36,7 @@ pub fn read_plan(
     let bytes = pinion_files::read_named(path, PLAN_LIMIT).map_err(|error| unreadable(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8"))?;
     let node = pinion_yaml::parse(&text).map_err(|problem| fail(problem.line, problem.message))?;
-    let mut reader = Reader {
+    let mut reader = PlanReader {
         fields: Fields {
             file: file.clone(),
             directory,
@@ -46,7 +46,7 @@ pub fn read_plan(
         lines: text.lines().map(str::to_owned).collect(),
         tiers: Tiers::new(),
         used_by_others: HashSet::new(),
-        used_by_us: HashSet::new(),
+        used_by_pinion: HashSet::new(),
     };
     let stem = path
         .file_stem()
@@ -61,17 +61,17 @@ pub fn read_plan(
 }
 
 /// Reads a plan part by part; the parts are in `children.rs` and `models.rs`.
-pub(super) struct Reader<'a> {
+pub(super) struct PlanReader<'a> {
     pub fields: Fields,
     pub check_model: &'a dyn Fn(&str) -> Result<(), String>,
-    /// The plan as it is written.
+    /// The lines of the file.
     pub lines: Vec<String>,
     pub tiers: Tiers,
     pub used_by_others: HashSet<String>,
-    pub used_by_us: HashSet<String>,
+    pub used_by_pinion: HashSet<String>,
 }
 
-impl Reader<'_> {
+impl PlanReader<'_> {
     fn plan(&mut self, node: &Node, name: String) -> Plan {
         const TOP: [&str; 10] = [
             "name",
@@ -137,7 +137,7 @@ impl Reader<'_> {
             Some(list) => plan.children = self.children(list, &defaults),
             None => self.fields.problem(
                 node.at.line,
-                "there are no children; list them under \"children\"",
+                "there are no children; list them under `children:`",
             ),
         }
         if let Some(node) = find("judge") {
@@ -180,7 +180,7 @@ impl Reader<'_> {
                         .unwrap_or(rules.cooldown);
                 }
                 "shared" => {
-                    plan.sharing = match self.fields.truth(value, "shared") {
+                    plan.sharing = match self.fields.boolean(value, "shared") {
                         Some(true) => Sharing::Always,
                         Some(false) => Sharing::Never,
                         None => plan.sharing,
@@ -191,7 +191,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The settings in a mapping, and its members that are none.
+    /// Reads the settings in a mapping, and returns its other members, whose keys are in `more`.
     pub fn settings<'n>(
         &mut self,
         node: &'n Node,
@@ -202,17 +202,18 @@ impl Reader<'_> {
         let mut settings = Settings::default();
         let mut rest = Vec::new();
         for Entry { key, value, .. } in self.fields.members(node, what, &known) {
-            match more.contains(&key.as_str()) {
-                true => rest.push((key.as_str(), value)),
-                false => settings.take(key, value, &mut self.fields),
+            if more.contains(&key.as_str()) {
+                rest.push((key.as_str(), value));
+            } else {
+                settings.take(key, value, &mut self.fields);
             }
         }
         (settings, rest)
     }
 }
 
-/// The directory a plan lies in, also when it is named without one.
-fn home_of(path: &Path) -> PathBuf {
+/// Returns the directory of a plan, also if the path is a bare file name.
+fn directory_of(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     whole.parent().map(Path::to_owned).unwrap_or_default()
 }
@@ -222,9 +223,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_named_without_a_directory_lies_where_we_are() {
+    fn a_bare_file_name_is_in_the_working_directory() {
         let here = std::env::current_dir().unwrap();
-        assert_eq!(home_of(Path::new("plan.yaml")), here);
-        assert_eq!(home_of(Path::new("plans/plan.yaml")), here.join("plans"));
+        assert_eq!(directory_of(Path::new("plan.yaml")), here);
+        assert_eq!(
+            directory_of(Path::new("plans/plan.yaml")),
+            here.join("plans")
+        );
     }
 }

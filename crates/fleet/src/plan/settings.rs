@@ -1,4 +1,4 @@
-//! What may be said of a child, in `defaults`, in `children` and of the judge.
+//! Reads the settings of a child, which `defaults`, `children` and `judge` may contain.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use pinion_yaml::{Entry, Node, NodeKind};
 use serde_json::Value;
 
 use super::fields::Fields;
-use super::{ChildPlan, Failback, Isolation, JsonlRules, Output};
+use super::{ChildPlan, Failback, Isolation, JsonlRules, OutputFormat};
 use crate::{AgentKind, Micros};
 
-/// The keys that go anywhere.
+/// The keys of settings.
 pub(super) const KEYS: [&str; 21] = [
     "agent",
     "isolation",
@@ -35,7 +35,7 @@ pub(super) const KEYS: [&str; 21] = [
     "events",
 ];
 
-/// What was said; nothing where nothing was.
+/// The settings that a mapping contains; `None` for the others.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Settings {
     pub agent: Option<AgentKind>,
@@ -50,7 +50,7 @@ pub(super) struct Settings {
     backoff: Option<Duration>,
     failback: Option<Failback>,
     pub budget: Option<Micros>,
-    output: Option<Output>,
+    output: Option<OutputFormat>,
     /// The program and its first arguments, with their line.
     pub command: Option<(Vec<String>, u64)>,
     args: Option<Vec<String>>,
@@ -62,14 +62,14 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Takes one member.
+    /// Reads one member.
     pub fn take(&mut self, key: &str, node: &Node, fields: &mut Fields) {
         let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         match key {
-            "agent" => self.agent = fields.word(node, key, &AgentKind::ALL),
+            "agent" => self.agent = fields.choice(node, key, &AgentKind::ALL),
             "isolation" => {
                 let words = [("process", Isolation::Process), ("task", Isolation::Task)];
-                let word = fields.word(node, key, &words);
+                let word = fields.choice(node, key, &words);
                 self.isolation = word.map(|word| (word, node.at.line));
             }
             "tier" => self.tier = fields.text(node, key).map(|tier| (tier, node.at.line)),
@@ -86,7 +86,7 @@ impl Settings {
                     ("always", Failback::Always),
                     ("never", Failback::Never),
                 ];
-                self.failback = fields.word(node, key, &words);
+                self.failback = fields.choice(node, key, &words);
             }
             "budget" => self.budget = fields.money(node, key),
             "output" => self.output(node, fields),
@@ -99,7 +99,7 @@ impl Settings {
                 if self.directory.as_ref().is_some_and(|path| !path.is_dir()) {
                     fields.problem(
                         node.at.line,
-                        "directory is not there; make it or name another",
+                        "the directory does not exist; create it or choose another",
                     );
                 }
             }
@@ -111,11 +111,11 @@ impl Settings {
     }
 
     fn output(&mut self, node: &Node, fields: &mut Fields) {
-        let json = fields.word(node, "output", &[("text", false), ("json", true)]);
+        let json = fields.choice(node, "output", &[("text", false), ("json", true)]);
         match (json, &self.output) {
-            (Some(false), _) => self.output = Some(Output::Text),
-            (Some(true), None | Some(Output::Text)) => {
-                self.output = Some(Output::Json { schema: None });
+            (Some(false), _) => self.output = Some(OutputFormat::Text),
+            (Some(true), None | Some(OutputFormat::Text)) => {
+                self.output = Some(OutputFormat::Json { schema: None });
             }
             _ => {}
         }
@@ -127,7 +127,7 @@ impl Settings {
         };
         match serde_json::from_str::<Value>(&text) {
             Ok(schema) => {
-                self.output = Some(Output::Json {
+                self.output = Some(OutputFormat::Json {
                     schema: Some(schema),
                 });
             }
@@ -138,9 +138,9 @@ impl Settings {
         }
     }
 
-    /// What is said here, else there.
+    /// Returns these settings, with those of `other` where they are `None`.
     pub fn or(self, other: &Self) -> Self {
-        // A model of its own wins over the tier of everybody.
+        // The child's own model or tier overrides both of the defaults.
         let named = self.tier.is_some() || self.models.is_some();
         Self {
             agent: self.agent.or(other.agent),
@@ -176,7 +176,7 @@ impl Settings {
         }
     }
 
-    /// The child these settings make.
+    /// Creates a child with these settings and the built-in defaults.
     pub fn child(self, name: String, prompt: String, models: Vec<String>) -> ChildPlan {
         let seconds = Duration::from_secs;
         let mut args = self.args.unwrap_or_default();
@@ -184,9 +184,10 @@ impl Settings {
         if let Some(tools) = self.tools
             && matches!(agent, AgentKind::Pinion | AgentKind::Pi)
         {
-            match tools.is_empty() {
-                true => args.push("--no-tools".into()),
-                false => args.extend(["--tools".into(), tools.join(",")]),
+            if tools.is_empty() {
+                args.push("--no-tools".into());
+            } else {
+                args.extend(["--tools".into(), tools.join(",")]);
             }
         }
         ChildPlan {
@@ -218,7 +219,7 @@ impl Settings {
     }
 }
 
-/// One model or several, each with its line.
+/// Reads one model or several, each with its line.
 pub(super) fn models(node: &Node, fields: &mut Fields) -> Vec<(String, u64)> {
     let nodes: Vec<&Node> = match &node.kind {
         NodeKind::List(items) => items.iter().collect(),
@@ -233,7 +234,7 @@ pub(super) fn models(node: &Node, fields: &mut Fields) -> Vec<(String, u64)> {
         );
     }
     if models.is_empty() {
-        fields.problem(node.at.line, "there is no model in this list");
+        fields.problem(node.at.line, "this list has no model; add at least one");
     }
     models
 }
@@ -255,8 +256,11 @@ fn files(node: &Node, fields: &mut Fields) -> Vec<PathBuf> {
             continue;
         };
         if !path.is_file() {
-            let shown = super::fields::shown(&path, &fields.directory);
-            fields.problem(item.at.line, format!("file {shown} is not there"));
+            let shown = super::fields::display_path(&path, &fields.directory);
+            fields.problem(
+                item.at.line,
+                format!("file \"{shown}\" does not exist; create it or correct the path"),
+            );
         }
         files.push(path);
     }
@@ -294,7 +298,7 @@ fn rules(node: &Node, fields: &mut Fields) -> JsonlRules {
             *list = fields.texts(value, key);
             continue;
         }
-        let place = match key.as_str() {
+        let field = match key.as_str() {
             "event" => &mut rules.event,
             "text_field" => &mut rules.text_field,
             "tool_field" => &mut rules.tool_field,
@@ -305,7 +309,7 @@ fn rules(node: &Node, fields: &mut Fields) -> JsonlRules {
             _ => continue,
         };
         if let Some(text) = fields.text(value, key) {
-            *place = text;
+            *field = text;
         }
     }
     rules

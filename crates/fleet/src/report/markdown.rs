@@ -1,14 +1,14 @@
-//! The report as text that can be pasted into a merge request.
+//! The report as Markdown for a merge request.
 
 use std::fmt::Write;
 
 use super::{ChildReport, Report};
 use crate::ChildStatus;
 
-/// More of a result than this is left to `report.json`.
+/// The longest part of a result that is shown, in bytes; `report.json` has all of it.
 const MAX_RESULT: usize = 20_000;
 
-/// Prints the report. Writing to a text cannot fail, so nothing is made of errors here.
+/// Formats the report. Errors are ignored because writing to a `String` cannot fail.
 pub(super) fn print(report: &Report) -> String {
     let mut text = String::new();
     let _ = writeln!(

@@ -1,6 +1,6 @@
-//! One child: its attempts, on which models, and when it is enough.
+//! Runs one child: chooses the models of its attempts and decides about retries.
 
-mod asked;
+mod attempt_io;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,68 +10,69 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::eyes::Eyes;
-use super::shared::Shared;
+use super::context::RunContext;
+use super::watch::AttemptWatch;
 use super::{StopReason, TaskJob};
 use crate::attempt::{AttemptEnd, Limits, MAX_RESULT, follow};
 use crate::journal::FleetEvent;
-use crate::launch::{self, Life, Output as ChildOutput, Started};
+use crate::launch::{self, ChildHandle, ChildOutput, StartedChild};
 use crate::plan::{Failback, Isolation};
 use crate::{
-    BatchLog, Chain, Charge, ChildFailure, ChildPlan, Choice, Clock, Consumer, FailureKind, Feed,
-    Outcome, Pass, RunDir,
+    BatchLog, Chain, Charge, ChildFailure, ChildPlan, Choice, Consumer, FailureKind, Feed, Outcome,
+    Permit, RunDir, TimeoutClock,
 };
 
-/// What a child is told whose answer was too long.
-const SHORTER: &str = "\n\nYour last answer to this was cut off at the limit of tokens for one answer. \
+/// The addition to the prompt after an answer was cut off at the token limit.
+const LENGTH_RETRY_PROMPT: &str = "\n\nYour last answer to this was cut off at the limit of tokens for one answer. \
 Do the work in smaller steps and keep the final answer short enough to fit.";
 
 /// Runs a child until it has finished, failed for good, or been stopped.
 pub(super) async fn run_child(
-    shared: &Arc<Shared>,
+    context: &Arc<RunContext>,
     child: &Arc<ChildPlan>,
     results: Option<String>,
 ) {
-    let mut story = Story {
-        shared,
+    let mut run = ChildRun {
+        context,
         child,
         results,
-        chain: Chain::new(match child.models.is_empty() {
-            // The agent chooses; its choice has one breaker.
-            true => vec![format!("({} default)", child.agent.as_str())],
-            false => child.models.clone(),
+        chain: Chain::new(if child.models.is_empty() {
+            // The agent chooses the model; all such children of an agent have one breaker.
+            vec![format!("({} default)", child.agent.as_str())]
+        } else {
+            child.models.clone()
         }),
-        attempt: shared.attempts(&child.name),
+        attempt: context.attempts(&child.name),
         retries: child.retries,
         length_retries: child.length_retries,
         backoff: child.backoff,
         changed: false,
         too_long: false,
     };
-    let (outcome, failure, result, output) = story.tell().await;
-    shared.ended(&child.name, outcome, failure, result, output);
+    let (outcome, failure, result, output) = run.execute().await;
+    context.record_child_end(&child.name, outcome, failure, result, output);
 }
 
-type End = (Outcome, Option<ChildFailure>, Option<String>, Option<Value>);
+type ChildEnd = (Outcome, Option<ChildFailure>, Option<String>, Option<Value>);
 
-/// What is done after a failed attempt.
-enum Next {
-    /// Another model, at this place of the chain or later.
-    Move(usize),
-    /// The same again, after a pause.
-    Again(Duration),
+/// The reaction to a failed attempt.
+enum NextStep {
+    /// Continue with the model at this position of the chain or later.
+    ChangeModel(usize),
+    /// Retry after a pause, from the start of the chain.
+    Retry(Duration),
     GiveUp,
 }
 
-/// Why an attempt did not start.
+/// The reason why an attempt did not start.
 struct NotStarted {
     message: String,
-    /// Another try would end the same way.
+    /// Another attempt would fail too.
     permanent: bool,
 }
 
-struct Story<'a> {
-    shared: &'a Arc<Shared>,
+struct ChildRun<'a> {
+    context: &'a Arc<RunContext>,
     child: &'a Arc<ChildPlan>,
     results: Option<String>,
     chain: Chain,
@@ -79,74 +80,74 @@ struct Story<'a> {
     retries: u32,
     length_retries: u32,
     backoff: Duration,
-    /// Some attempt may have changed something outside.
+    /// An attempt may have changed something outside of the child.
     changed: bool,
-    /// The last answer was.
+    /// The last answer was cut off at the token limit.
     too_long: bool,
 }
 
-impl Story<'_> {
-    async fn tell(&mut self) -> End {
+impl ChildRun<'_> {
+    async fn execute(&mut self) -> ChildEnd {
         let mut from = 0;
         loop {
-            let (index, pass) = match self.choose(from).await {
+            let (index, permit) = match self.choose(from).await {
                 Ok(chosen) => chosen,
                 Err((outcome, failure)) => return (outcome, Some(failure), None, None),
             };
-            let end = self.attempt(index, pass).await;
+            let end = self.attempt(index, permit).await;
             self.changed |= end.changed;
             let Some(failure) = end.failure else {
                 let output = self.output(end.result.as_deref()).unwrap_or_default();
                 return (Outcome::Finished, None, end.result, output);
             };
-            if self.shared.stop.reason().is_some() {
+            if self.context.stop.reason().is_some() {
                 return (Outcome::Stopped, Some(failure), end.result, None);
             }
             if end.permanent {
                 return (Outcome::Failed, Some(failure), end.result, None);
             }
             match self.next(&failure, index) {
-                Next::Move(index) => from = index,
-                Next::Again(pause) => {
+                NextStep::ChangeModel(index) => from = index,
+                NextStep::Retry(pause) => {
                     from = 0;
                     tokio::select! {
                         () = tokio::time::sleep(pause) => {}
-                        () = self.shared.stop.stopped() => {}
+                        () = self.context.stop.stopped() => {}
                     }
                 }
-                Next::GiveUp => return (Outcome::Failed, Some(failure), end.result, None),
+                NextStep::GiveUp => return (Outcome::Failed, Some(failure), end.result, None),
             }
         }
     }
 
-    /// Waits for a model that may be asked.
-    async fn choose(&self, from: usize) -> Result<(usize, Pass), (Outcome, ChildFailure)> {
+    /// Waits for a model that its breaker admits.
+    async fn choose(&self, from: usize) -> Result<(usize, Permit), (Outcome, ChildFailure)> {
         loop {
-            match self.shared.is_broke(self.child) {
-                Some(Charge::RunSpent) => self.shared.stop.set(StopReason::Budget),
+            match self.context.spent_budget(self.child) {
+                Some(Charge::RunSpent) => self.context.stop.set(StopReason::Budget),
                 Some(_) => {
-                    let message = "its money was spent before it could begin";
+                    let message = "its budget was spent before this attempt started";
                     let failure = ChildFailure::new(FailureKind::Budget, message);
                     return Err((Outcome::Failed, failure));
                 }
                 None => {}
             }
-            if self.shared.stop.reason().is_some() {
-                return Err((Outcome::Stopped, self.shared.stop.failure()));
+            if self.context.stop.reason().is_some() {
+                return Err((Outcome::Stopped, self.context.stop.failure()));
             }
-            let changed = self.shared.breaker_changed.notified();
+            let changed = self.context.breaker_changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            let until = match self.shared.choose(&self.chain, from) {
-                Choice::Run { index, pass } => return Ok((index, pass)),
+            let until = match self.context.choose(&self.chain, from) {
+                Choice::Run { index, permit } => return Ok((index, permit)),
                 Choice::Wait { until } => until,
             };
-            let now = self.shared.breaker_time();
+            let now = self.context.breaker_time();
             let latest = now
                 + self
-                    .shared
+                    .context
                     .time_left()
-                    .saturating_sub(self.shared.plan.retry_reserve);
+                    .saturating_sub(self.context.plan.retry_reserve);
             if until.is_some_and(|until| until > latest) {
                 let models = self.chain.models().join(", ");
                 let message = format!("every model it may run on is overloaded: {models}");
@@ -156,65 +157,65 @@ impl Story<'_> {
                 };
                 return Err((Outcome::Failed, ChildFailure::new(kind, message)));
             }
-            let patience = self.shared.patience();
-            let pause = until.map_or(patience, |until| until.saturating_sub(now).min(patience));
+            let interval = self.context.breaker_poll_interval();
+            let pause = until.map_or(interval, |until| until.saturating_sub(now).min(interval));
             tokio::select! {
                 () = changed => {}
-                () = self.shared.stop.stopped() => {}
+                () = self.context.stop.stopped() => {}
                 () = tokio::time::sleep(pause) => {}
             }
         }
     }
 
-    /// Whether starting anew can repeat nothing that matters, or is allowed to.
+    /// Reports whether another attempt repeats no changes, or may repeat them.
     fn may_repeat(&self) -> bool {
         !self.changed || self.child.failback == Failback::Always
     }
 
-    fn next(&mut self, failure: &ChildFailure, index: usize) -> Next {
+    fn next(&mut self, failure: &ChildFailure, index: usize) -> NextStep {
         if !self.may_repeat() {
-            return Next::GiveUp;
+            return NextStep::GiveUp;
         }
         if failure.kind.should_fail_back()
             && self.child.failback != Failback::Never
-            && self.shared.has_better(&self.chain, index)
+            && self.context.has_alternative(&self.chain, index)
         {
-            return Next::Move(index + 1);
+            return NextStep::ChangeModel(index + 1);
         }
-        if self.shared.time_left() < self.shared.plan.retry_reserve {
-            return Next::GiveUp;
+        if self.context.time_left() < self.context.plan.retry_reserve {
+            return NextStep::GiveUp;
         }
         if failure.kind == FailureKind::OutputLength && self.length_retries > 0 {
             self.length_retries -= 1;
             self.too_long = true;
-            return Next::Again(Duration::ZERO);
+            return NextStep::Retry(Duration::ZERO);
         }
         if failure.retryable() && self.retries > 0 {
             self.retries -= 1;
             let pause = self.backoff;
             self.backoff = self.backoff.saturating_mul(2).min(Duration::from_secs(60));
-            return Next::Again(pause);
+            return NextStep::Retry(pause);
         }
-        Next::GiveUp
+        NextStep::GiveUp
     }
 
-    async fn attempt(&mut self, index: usize, pass: Pass) -> AttemptEnd {
+    async fn attempt(&mut self, index: usize, permit: Permit) -> AttemptEnd {
         self.attempt += 1;
         let model = self.child.models.get(index).cloned();
-        self.shared.tell(FleetEvent::ChildStarted {
+        self.context.record(FleetEvent::ChildStarted {
             child: self.child.name.clone(),
             attempt: self.attempt,
             model: model.clone(),
-            probe: pass.is_probe(),
+            probe: permit.is_probe(),
         });
-        let mut eyes = Eyes {
-            shared: self.shared,
+        let mut watch = AttemptWatch {
+            context: self.context,
             child: self.child,
             chain: &self.chain,
             index,
             attempt: self.attempt,
             model: model.as_deref(),
-            pass,
+            permit,
             steps: 0,
             complete: false,
             may_repeat: self.may_repeat(),
@@ -223,8 +224,8 @@ impl Story<'_> {
         let log = RunDir::log_name(&self.child.name, self.attempt);
         let mut end = match self.start(model.as_deref(), &log).await {
             Ok((started, consumer)) => {
-                let stop = self.shared.stop.token();
-                let why = || self.shared.stop.failure();
+                let stop = self.context.stop.token();
+                let why = || self.context.stop.failure();
                 follow(
                     started,
                     consumer,
@@ -232,7 +233,7 @@ impl Story<'_> {
                     stop,
                     why,
                     self.child.events.done.is_empty(),
-                    &mut eyes,
+                    &mut watch,
                 )
                 .await
             }
@@ -249,10 +250,10 @@ impl Story<'_> {
             },
         };
         if end.failure.is_none() {
-            // Not every child tells its steps.
-            eyes.answered();
+            // Not every child reports its steps.
+            watch.answered();
         }
-        eyes.close();
+        watch.close();
         if end.failure.is_none()
             && let Err(failure) = self.output(end.result.as_deref())
         {
@@ -260,17 +261,17 @@ impl Story<'_> {
         }
         if let Some(length) = end.shortened_from {
             let message = format!(
-                "the answer of {} has {length} bytes; its first {MAX_RESULT} are kept, and all of it is in {log}",
+                "the answer of \"{}\" has {length} bytes; the report contains the first {MAX_RESULT}, and {log} all of it",
                 self.child.name
             );
-            self.shared.tell(FleetEvent::Warning { message });
+            self.context.record(FleetEvent::Warning { message });
         }
-        let outcome = match (&end.failure, self.shared.stop.reason()) {
+        let outcome = match (&end.failure, self.context.stop.reason()) {
             (None, _) => Outcome::Finished,
             (Some(_), Some(_)) => Outcome::Stopped,
             (Some(_), None) => Outcome::Failed,
         };
-        self.shared.tell(FleetEvent::AttemptEnded {
+        self.context.record(FleetEvent::AttemptEnded {
             child: self.child.name.clone(),
             attempt: self.attempt,
             outcome,
@@ -286,11 +287,12 @@ impl Story<'_> {
     }
 
     fn limits(&self) -> Limits {
-        let left = self.shared.time_left();
-        let (timeout, timeout_clock) = match left < self.child.timeout {
-            // The run's own clock ends it; this one is there in case that is late.
-            true => (left + Duration::from_secs(1), Clock::Run),
-            false => (self.child.timeout, Clock::Child),
+        let left = self.context.time_left();
+        let (timeout, timeout_clock) = if left < self.child.timeout {
+            // Normally the run's own timer ends the child; this limit applies if that timer is late.
+            (left + Duration::from_secs(1), TimeoutClock::Run)
+        } else {
+            (self.child.timeout, TimeoutClock::Child)
         };
         Limits {
             timeout,
@@ -304,9 +306,9 @@ impl Story<'_> {
         &self,
         model: Option<&str>,
         log: &str,
-    ) -> Result<(Started, Consumer), NotStarted> {
+    ) -> Result<(StartedChild, Consumer), NotStarted> {
         let child = self.child;
-        let directory = &self.shared.directory;
+        let directory = &self.context.directory;
         let log = directory.path().join(log);
         let log = BatchLog::create(&log).map_err(|error| NotStarted {
             message: format!("{}: {error}", log.display()),
@@ -314,52 +316,63 @@ impl Story<'_> {
         })?;
         let consumer = Consumer::new(child.agent.adapter(&child.events), log);
         let prompt = self.prompt();
-        let place = child
+        let directory_of_child = child
             .directory
             .clone()
-            .unwrap_or_else(|| self.shared.working_directory.clone());
+            .unwrap_or_else(|| self.context.working_directory.clone());
         let started = match child.isolation {
             Isolation::Process => {
-                let words = launch::words(child, model, &self.shared.host.program());
+                let words = launch::command_line(child, model, &self.context.host.program());
                 let program = words
                     .first()
                     .map(|word| word.to_string_lossy().into_owned());
-                let variables = self.variables(model, &place);
+                let variables = self.variables(model, &directory_of_child);
                 let stderr = directory.stderr(&child.name, self.attempt);
-                launch::process(words, place, variables, prompt.into_bytes(), stderr)
-                    .await
-                    .map_err(|error| NotStarted {
-                        message: format!(
-                            "{} cannot be started: {error}",
-                            program.unwrap_or_default()
-                        ),
-                        permanent: launch::is_permanent(&error),
-                    })?
+                launch::process(
+                    words,
+                    directory_of_child,
+                    variables,
+                    prompt.into_bytes(),
+                    stderr,
+                )
+                .await
+                .map_err(|error| NotStarted {
+                    message: format!(
+                        "\"{}\" cannot be started: {error}",
+                        program.unwrap_or_default()
+                    ),
+                    permanent: launch::is_permanent(&error),
+                })?
             }
-            Isolation::Task => self.task(model, prompt, place),
+            Isolation::Task => self.task(model, prompt, directory_of_child),
         };
         Ok((started, consumer))
     }
 
-    fn task(&self, model: Option<&str>, prompt: String, place: PathBuf) -> Started {
+    fn task(
+        &self,
+        model: Option<&str>,
+        prompt: String,
+        directory_of_child: PathBuf,
+    ) -> StartedChild {
         let feed = Arc::new(Feed::default());
         let stop = CancellationToken::new();
-        let ended = self.shared.host.task(TaskJob {
+        let ended = self.context.host.task(TaskJob {
             child: self.child.name.clone(),
             model: model.map(str::to_owned),
             prompt,
             args: self.child.args.clone(),
             files: self.child.files.clone(),
-            directory: place,
+            directory: directory_of_child,
             feed: Arc::clone(&feed),
             stop: stop.clone(),
         });
-        Started {
+        StartedChild {
             output: ChildOutput::Feed(feed),
-            life: Life::Task {
+            handle: ChildHandle::Task {
                 stop,
                 ended,
-                over: false,
+                ended_already: false,
             },
         }
     }

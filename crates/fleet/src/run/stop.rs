@@ -1,23 +1,23 @@
-//! The end of a run before its work is done.
+//! Stops a run before its work is done.
 
 use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{ChildFailure, Clock, FailureKind};
+use crate::{ChildFailure, FailureKind, TimeoutClock};
 
-/// Why a run ends early.
+/// The reason why a run ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// A signal.
+    /// A signal, or a failure of the fleet itself.
     Interrupted,
-    /// Its time is up.
+    /// The run reached its timeout.
     Timeout,
-    /// Its money is spent.
+    /// The budget of the run is spent.
     Budget,
 }
 
-/// Ends a run; the first reason counts.
+/// Ends a run early; later reasons are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     token: CancellationToken,
@@ -25,18 +25,17 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Ends the run.
     pub fn set(&self, reason: StopReason) {
         let _ = self.reason.set(reason);
         self.token.cancel();
     }
 
-    /// Why it ends, if it does.
+    /// Returns the reason if the run was stopped.
     pub fn reason(&self) -> Option<StopReason> {
         self.reason.get().copied()
     }
 
-    /// Waits until it ends.
+    /// Waits until the run is stopped.
     pub async fn stopped(&self) {
         self.token.cancelled().await;
     }
@@ -45,14 +44,16 @@ impl Stop {
         &self.token
     }
 
-    /// What becomes of a child because of it.
+    /// Returns the failure of the children that the stop ended.
     pub(crate) fn failure(&self) -> ChildFailure {
         let (kind, message) = match self.reason() {
             Some(StopReason::Timeout) => (
-                FailureKind::Timeout { clock: Clock::Run },
-                "the time of the run is up",
+                FailureKind::Timeout {
+                    clock: TimeoutClock::Run,
+                },
+                "the run reached its timeout",
             ),
-            Some(StopReason::Budget) => (FailureKind::Budget, "the money of the run is spent"),
+            Some(StopReason::Budget) => (FailureKind::Budget, "the budget of the run is spent"),
             Some(StopReason::Interrupted) | None => (FailureKind::Aborted, "the run was stopped"),
         };
         ChildFailure::new(kind, message)

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
 use pinion_config::Dirs;
-use pinion_fleet::{Ending, Host, Micros, TaskJob, Tokens};
+use pinion_fleet::{ChildExit, Host, Micros, TaskJob, Tokens};
 use pinion_llm::{Registry, RegistryOptions, resolve_model};
 use pinion_message::{Mask, Usage};
 
@@ -83,7 +83,7 @@ impl Host for ProgramHost {
         (cost > Micros::ZERO).then_some(cost)
     }
 
-    fn hide(&self, text: &mut String) {
+    fn mask_secrets(&self, text: &mut String) {
         let mask = self.mask.get_or_init(|| {
             let mask = Mask::default();
             let keys = self.registry().known_keys();
@@ -93,7 +93,7 @@ impl Host for ProgramHost {
         mask.string(text);
     }
 
-    fn task(&self, job: TaskJob) -> BoxFuture<'static, Ending> {
+    fn task(&self, job: TaskJob) -> BoxFuture<'static, ChildExit> {
         let tasks = self
             .tasks
             .get_or_init(|| Arc::new(Tasks::new(self.dirs.clone())));

@@ -86,7 +86,7 @@ pub(super) fn clean(root: &Path, which: &Which) -> Result<ExitCode, Failure> {
         }
         Which::OlderThan(age) => {
             let mut runs = RunDir::list(root);
-            runs.extend(RunDir::remains(root));
+            runs.extend(RunDir::leftovers(root));
             runs.retain(|run| is_older(run.path(), *age));
             runs
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 use pinion_agent::{Listener, Session};
 use pinion_config::{Dirs, FileArguments};
-use pinion_fleet::{Ending, Feed, TaskJob};
+use pinion_fleet::{ChildExit, Feed, TaskJob};
 use pinion_jsonl::{Project, Records};
 use pinion_pi::{
     Additions, Dialect, Out, PiListener, PrintListener, Projection, Prompts, Sink, ask_all,
@@ -41,7 +41,7 @@ impl Tasks {
     }
 
     /// Runs one child to its end.
-    pub fn run(tasks: Arc<Self>, job: TaskJob) -> BoxFuture<'static, Ending> {
+    pub fn run(tasks: Arc<Self>, job: TaskJob) -> BoxFuture<'static, ChildExit> {
         Box::pin(async move {
             let feed = Arc::clone(&job.feed);
             let ended = Self::live(&tasks, job).await;
@@ -50,7 +50,7 @@ impl Tasks {
                 feed.push(|bytes| bytes.extend_from_slice(&refusal(&failure.to_string())));
             }
             feed.close();
-            Ending::Code(i32::from(ended.is_err()))
+            ChildExit::Code(i32::from(ended.is_err()))
         })
     }
 

@@ -178,7 +178,10 @@ fn what_cannot_be_started_or_says_nothing_is_told() {
     assert_eq!(ran.code, Some(1));
     let missing = ran.child("missing");
     let said = missing["failure"]["message"].as_str().unwrap();
-    assert!(said.contains("./missing.sh cannot be started"), "{said}");
+    assert!(
+        said.contains("\"./missing.sh\" cannot be started"),
+        "{said}"
+    );
     let tries = missing["attempts"].as_array().map(Vec::len);
     assert_eq!(
         tries,
@@ -198,6 +201,6 @@ fn what_cannot_be_started_or_says_nothing_is_told() {
         bad["failure"]["message"]
             .as_str()
             .unwrap()
-            .contains("it said: ouch")
+            .contains("its last error output was \"ouch\"")
     );
 }

@@ -14,7 +14,7 @@ fn a_wrong_plan_starts_nothing_and_ends_with_2() {
         "did you mean \"prompt\"?",
         "plan.yaml:2:",
         "nowhere",
-        "plan.yaml:3: prompt none.md cannot be read",
+        "plan.yaml:3: prompt \"none.md\" cannot be read",
         "nothing was started",
     ] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);

@@ -172,7 +172,7 @@ fn a_file_that_cannot_be_used_ends_no_run_and_is_told_once() {
         warnings[0]["message"]
             .as_str()
             .unwrap()
-            .contains("not shared")
+            .contains("no longer shares its breakers")
     );
     assert_eq!(ran.report()["warnings"][0], warnings[0]["message"]);
     assert_eq!(asked(&stage, "h"), ["good"], "its own breaker opened");

@@ -49,7 +49,10 @@ fn a_judge_without_a_verdict_is_asked_again_and_then_has_failed() {
     );
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let first = ran.report()["judge"]["attempts"][0]["failure"].clone();
-    assert_eq!(first["message"], "the answer has no \"verdict\"");
+    assert_eq!(
+        first["message"],
+        "the answer has no member \"verdict\", which holds the verdict"
+    );
     let stage = Stage::offline();
     let ran = judged(&stage, &[json!({"opinion": "fine"})]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);

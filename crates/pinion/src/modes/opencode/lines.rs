@@ -147,7 +147,7 @@ impl OpencodeLines {
         };
         let kind = match reason {
             StopReason::Aborted => FailureKind::Aborted,
-            _ => pinion_fleet::from_text(&message),
+            _ => pinion_fleet::classify_text(&message),
         };
         let (name, data) = match kind {
             FailureKind::ProviderAuth => ("ProviderAuthError", json!({"message": message})),

@@ -1,12 +1,8 @@
 //! Recorded streams of real programs, read into events.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod common;
-
 use std::path::Path;
 
-use common::{read, read_by};
+use crate::short_events::{read, read_by};
 use pinion_fleet::{AgentKind, Counts, FailureKind, JsonlRules, Micros};
 
 fn recorded(name: &str) -> (Vec<String>, Counts) {
@@ -23,7 +19,7 @@ fn recorded(name: &str) -> (Vec<String>, Counts) {
 }
 
 #[test]
-fn pinion_tells_every_step() {
+fn pinion_reports_every_step() {
     let (events, counts) = recorded("pinion-ok");
     assert_eq!(
         events,
@@ -47,7 +43,7 @@ fn pinion_tells_every_step() {
 }
 
 #[test]
-fn pi_tells_the_same() {
+fn pi_reports_every_step() {
     let (events, _) = recorded("pi-ok");
     assert_eq!(
         events,
@@ -69,7 +65,7 @@ fn pi_tells_the_same() {
 }
 
 #[test]
-fn overload_is_told_before_the_child_tries_again() {
+fn overload_is_reported_before_the_child_retries() {
     let (events, _) = recorded("pi-529");
     let tail: Vec<&str> = events
         .iter()
@@ -103,7 +99,7 @@ fn overload_is_told_before_the_child_tries_again() {
 }
 
 #[test]
-fn a_wrong_key_is_a_wrong_key_everywhere() {
+fn a_wrong_key_is_recognized_for_every_agent() {
     for name in ["pinion-401", "opencode-401", "codex-401", "claude-401"] {
         let (events, _) = recorded(name);
         assert!(
@@ -121,7 +117,7 @@ fn a_wrong_key_is_a_wrong_key_everywhere() {
 }
 
 #[test]
-fn an_answer_that_is_cut_says_so() {
+fn a_cut_answer_has_the_reason_length() {
     for name in ["pinion-length", "opencode-length"] {
         let (events, _) = recorded(name);
         let step = events
@@ -134,7 +130,7 @@ fn an_answer_that_is_cut_says_so() {
 }
 
 #[test]
-fn opencode_tells_tools_when_they_are_done() {
+fn opencode_reports_tools_when_they_are_done() {
     let (events, _) = recorded("opencode-ok");
     assert_eq!(
         events,
@@ -152,7 +148,7 @@ fn opencode_tells_tools_when_they_are_done() {
 }
 
 #[test]
-fn codex_tells_tokens_of_a_turn_and_no_cost() {
+fn codex_reports_tokens_of_a_turn_and_no_cost() {
     let (events, _) = recorded("codex-ok");
     assert_eq!(
         events,
@@ -174,7 +170,7 @@ fn codex_tells_tokens_of_a_turn_and_no_cost() {
 }
 
 #[test]
-fn claude_tells_cost_once_at_the_end() {
+fn claude_reports_cost_once_at_the_end() {
     let (events, _) = recorded("claude-ok");
     assert_eq!(
         events,
@@ -203,7 +199,7 @@ fn claude_tells_cost_once_at_the_end() {
 }
 
 #[test]
-fn anything_can_be_read_by_rules() {
+fn any_program_can_be_read_by_rules() {
     let rules = JsonlRules {
         event: "kind".into(),
         done: vec!["finish".into()],
@@ -238,7 +234,7 @@ fn anything_can_be_read_by_rules() {
     );
 }
 
-/// The words of opencode's errors that were not recorded, as its server names them.
+/// Covers errors of opencode that were not recorded, under the names that its server uses.
 #[test]
 fn every_error_of_opencode_has_a_kind() {
     for (name, kind) in [
@@ -264,9 +260,9 @@ fn every_error_of_opencode_has_a_kind() {
     }
 }
 
-/// Requests are counted one by one, and their sum is the total, whoever counts.
+/// Requests are counted one by one, and their sum equals the total that the agent reports.
 #[test]
-fn m1_steps_add_up_to_what_the_agent_says_in_all() {
+fn m1_steps_add_up_to_the_total_of_the_agent() {
     let (events, _) = recorded("claude-ok");
     let steps = events.iter().filter(|event| event.starts_with("step"));
     assert_eq!(

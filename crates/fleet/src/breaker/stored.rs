@@ -1,30 +1,30 @@
-//! A breaker in the form in which processes share it: plain data, times in milliseconds.
+//! A breaker as stored in the shared file: plain data, times in milliseconds since 1970.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::process::Process;
+use super::process::ProcessIdentity;
 use super::{Breaker, BreakerRules, Phase};
 
-/// A breaker in the file of all runs.
+/// A breaker in the shared file.
 ///
 /// ```json
 /// {"period":1,"changed":1763310000000,"state":"open","until":1763310120000}
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StoredBreaker {
     period: u64,
-    /// When it was last written.
+    /// The time of the last change.
     #[serde(default)]
     pub changed: u64,
     #[serde(flatten)]
-    phase: KeptPhase,
+    phase: StoredPhase,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-enum KeptPhase {
+enum StoredPhase {
     Closed {
         failures: Vec<u64>,
     },
@@ -32,23 +32,23 @@ enum KeptPhase {
         until: u64,
     },
     HalfOpen {
-        /// Who tries the model, if anybody does.
+        /// The process that probes the model.
         #[serde(skip_serializing_if = "Option::is_none", default)]
-        prober: Option<Process>,
+        prober: Option<ProcessIdentity>,
     },
 }
 
-impl Kept {
-    /// A breaker as it is now; `prober` is whose probe it is if there is one.
-    pub fn of(breaker: &Breaker, prober: Process) -> Self {
+impl StoredBreaker {
+    /// Converts a breaker; `prober` is the process that owns its probe, if it has one.
+    pub fn of(breaker: &Breaker, prober: ProcessIdentity) -> Self {
         let phase = match &breaker.phase {
-            Phase::Closed { failures } => KeptPhase::Closed {
+            Phase::Closed { failures } => StoredPhase::Closed {
                 failures: failures.iter().copied().map(to_milliseconds).collect(),
             },
-            Phase::Open { until } => KeptPhase::Open {
+            Phase::Open { until } => StoredPhase::Open {
                 until: to_milliseconds(*until),
             },
-            Phase::HalfOpen { probing } => KeptPhase::HalfOpen {
+            Phase::HalfOpen { probing } => StoredPhase::HalfOpen {
                 prober: probing.then_some(prober),
             },
         };
@@ -59,20 +59,20 @@ impl Kept {
         }
     }
 
-    /// The breaker, under the rules of a run.
+    /// Converts back to a breaker with the rules of a run.
     pub fn breaker(&self, rules: BreakerRules) -> Breaker {
         let phase = match &self.phase {
-            KeptPhase::Closed { failures } => Phase::Closed {
+            StoredPhase::Closed { failures } => Phase::Closed {
                 failures: failures
                     .iter()
                     .copied()
                     .map(Duration::from_millis)
                     .collect(),
             },
-            KeptPhase::Open { until } => Phase::Open {
+            StoredPhase::Open { until } => Phase::Open {
                 until: Duration::from_millis(*until),
             },
-            KeptPhase::HalfOpen { prober } => Phase::HalfOpen {
+            StoredPhase::HalfOpen { prober } => Phase::HalfOpen {
                 probing: prober.is_some(),
             },
         };
@@ -83,59 +83,58 @@ impl Kept {
         }
     }
 
-    /// Who tries the model.
-    pub fn prober(&self) -> Option<Process> {
+    /// Returns the process that probes the model.
+    pub fn prober(&self) -> Option<ProcessIdentity> {
         match self.phase {
-            KeptPhase::HalfOpen { prober } => prober,
-            KeptPhase::Closed { .. } | KeptPhase::Open { .. } => None,
+            StoredPhase::HalfOpen { prober } => prober,
+            StoredPhase::Closed { .. } | StoredPhase::Open { .. } => None,
         }
     }
 
-    /// The next one may try: whoever did is dead.
-    pub fn give_up_probe(&mut self) {
-        if let KeptPhase::HalfOpen { prober } = &mut self.phase {
+    /// Ends the probe of a process that has ended, so that another one may probe.
+    pub fn release_probe(&mut self) {
+        if let StoredPhase::HalfOpen { prober } = &mut self.phase {
             *prober = None;
         }
     }
 
-    /// Whether it says what is known of a model nobody has asked.
+    /// Reports whether this is the initial state of a model that was never used.
     pub fn is_new(&self) -> bool {
-        let untouched = KeptPhase::Closed {
+        let untouched = StoredPhase::Closed {
             failures: Vec::new(),
         };
         self.period == 0 && self.phase == untouched
     }
 
-    /// Whether it says the same, whenever it was written.
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    /// Reports whether both have the same state, regardless of the time of the last change.
+    pub fn is_same_state(&self, other: &Self) -> bool {
         self.period == other.period && self.phase == other.phase
     }
 
-    /// Whether nothing is waited for any more at this time.
+    /// Reports whether neither a cooldown nor a probe is in progress at this time.
     pub fn is_at_rest(&self, now: u64) -> bool {
         match &self.phase {
-            KeptPhase::Closed { .. } => true,
-            KeptPhase::Open { until } => *until <= now,
-            KeptPhase::HalfOpen { prober } => prober.is_none(),
+            StoredPhase::Closed { .. } => true,
+            StoredPhase::Open { until } => *until <= now,
+            StoredPhase::HalfOpen { prober } => prober.is_none(),
         }
     }
 
-    /// Moves everything to an earlier time: the clock was put back.
-    pub fn put_back(&mut self, by: u64) {
+    /// Moves all times back by `by` milliseconds, after the clock was set back.
+    pub fn shift_back(&mut self, by: u64) {
         self.changed = self.changed.saturating_sub(by);
         match &mut self.phase {
-            KeptPhase::Closed { failures } => {
+            StoredPhase::Closed { failures } => {
                 for time in failures {
                     *time = time.saturating_sub(by);
                 }
             }
-            KeptPhase::Open { until } => *until = until.saturating_sub(by),
-            KeptPhase::HalfOpen { .. } => {}
+            StoredPhase::Open { until } => *until = until.saturating_sub(by),
+            StoredPhase::HalfOpen { .. } => {}
         }
     }
 }
 
-/// A time as it is kept.
 pub(super) fn to_milliseconds(time: Duration) -> u64 {
     time.as_millis().try_into().unwrap_or(u64::MAX)
 }

@@ -1,20 +1,20 @@
-//! What an attempt is given, and whether its answer has the form the plan asks for.
+//! The prompt and environment of an attempt, and the check of its answer.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{SHORTER, Story};
-use crate::plan::{INPUT_VARIABLE, JUDGE, Output};
+use super::{ChildRun, LENGTH_RETRY_PROMPT};
+use crate::plan::{INPUT_VARIABLE, JUDGE, OutputFormat};
 use crate::{ChildFailure, FailureKind, launch, prompt, structured};
 
-impl Story<'_> {
+impl ChildRun<'_> {
     pub(super) fn prompt(&self) -> String {
-        let directory = &self.shared.directory;
+        let directory = &self.context.directory;
         let path = |path: PathBuf| path.display().to_string();
         let mut text = prompt::render(&self.child.prompt, |name| match name {
-            "input" => Some(self.shared.input().to_string()),
+            "input" => Some(self.context.input().to_string()),
             "input_path" => Some(path(directory.input())),
             "name" => Some(self.child.name.clone()),
             "run_dir" => Some(path(directory.path().to_owned())),
@@ -29,16 +29,23 @@ impl Story<'_> {
             }
         }
         if self.too_long {
-            text.push_str(SHORTER);
+            text.push_str(LENGTH_RETRY_PROMPT);
         }
         text
     }
 
-    pub(super) fn variables(&self, model: Option<&str>, place: &Path) -> Vec<(OsString, OsString)> {
-        let directory = self.shared.directory.path();
-        // Some programs work where this says and not where they are. The plan has the last word.
-        let place = place.canonicalize().unwrap_or_else(|_| place.to_owned());
-        let mut variables: Vec<(OsString, OsString)> = vec![("PWD".into(), place.into())];
+    pub(super) fn variables(
+        &self,
+        model: Option<&str>,
+        working_directory: &Path,
+    ) -> Vec<(OsString, OsString)> {
+        let directory = self.context.directory.path();
+        // Some programs use PWD instead of their working directory. The plan's `env` overrides it.
+        let working_directory = working_directory
+            .canonicalize()
+            .unwrap_or_else(|_| working_directory.to_owned());
+        let mut variables: Vec<(OsString, OsString)> =
+            vec![("PWD".into(), working_directory.into())];
         let own = self.child.env.iter();
         variables.extend(own.map(|(name, value)| (name.into(), value.into())));
         variables.extend([
@@ -52,32 +59,35 @@ impl Story<'_> {
                 "PINION_FLEET_MODEL".into(),
                 model.unwrap_or_default().into(),
             ),
-            (INPUT_VARIABLE.into(), self.shared.directory.input().into()),
+            (INPUT_VARIABLE.into(), self.context.directory.input().into()),
         ]);
         variables
     }
 
-    /// The answer in the form the plan asks for.
+    /// Returns the answer as JSON if the plan requires JSON, and checks it.
     pub(super) fn output(&self, result: Option<&str>) -> Result<Option<Value>, ChildFailure> {
-        let Output::Json { schema } = &self.child.output else {
+        let OutputFormat::Json { schema } = &self.child.output else {
             return Ok(None);
         };
         let wrong = |message: String| ChildFailure::new(FailureKind::StructuredOutput, message);
-        let value = structured::json_in(result.unwrap_or_default())
+        let value = structured::find_json(result.unwrap_or_default())
             .ok_or_else(|| wrong("the answer is not JSON".into()))?;
-        let misfit = schema
+        let violations = schema
             .as_ref()
-            .and_then(|schema| structured::misfit(schema, &value));
-        if let Some(misfit) = misfit {
+            .and_then(|schema| structured::violations(schema, &value));
+        if let Some(violations) = violations {
             return Err(wrong(format!(
-                "the answer does not fit its schema: {misfit}"
+                "the answer does not match its schema: {violations}"
             )));
         }
-        let rule = self.shared.plan.verdict.as_ref();
+        let rule = self.context.plan.verdict.as_ref();
         if let Some(rule) = rule.filter(|_| self.child.name == JUDGE)
             && value.get(&rule.field).is_none()
         {
-            return Err(wrong(format!("the answer has no \"{}\"", rule.field)));
+            return Err(wrong(format!(
+                "the answer has no member \"{}\", which holds the verdict",
+                rule.field
+            )));
         }
         Ok(Some(value))
     }

@@ -1,6 +1,4 @@
-//! What lines of a child mean, in short words.
-
-#![allow(dead_code, reason = "not every file uses all of it")]
+//! Reads the lines of a child into short descriptions of its events.
 
 use std::time::Duration;
 
@@ -8,19 +6,19 @@ use pinion_fleet::{
     AgentKind, BatchLog, ChildEvent, Consumer, Counts, JsonlRules, Text, ToolPhase,
 };
 
-/// The events of a stream, in short.
+/// Returns a short description of each event of a stream.
 pub fn read(agent: AgentKind, bytes: &[u8]) -> (Vec<String>, Counts) {
     read_by(agent, &JsonlRules::default(), bytes)
 }
 
-/// The same by other rules.
+/// Does the same with other rules for `agent: jsonl`.
 pub fn read_by(agent: AgentKind, rules: &JsonlRules, bytes: &[u8]) -> (Vec<String>, Counts) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let log = BatchLog::create(&path).unwrap();
     let mut consumer = Consumer::new(agent.adapter(rules), log);
     let mut events = Vec::new();
-    // Any chunking is the same; this one is not kind.
+    // The result does not depend on the chunks; small ones cut most lines.
     for piece in bytes.chunks(7) {
         consumer.feed(piece, Duration::ZERO, &mut events);
     }
@@ -35,10 +33,10 @@ fn shorten(event: &ChildEvent) -> String {
     match event {
         ChildEvent::Started { .. } => "started".into(),
         ChildEvent::Alive => "alive".into(),
-        ChildEvent::Text(Text::Growing) => "…".into(),
-        ChildEvent::Text(Text::Whole(text)) => format!("text {text}"),
+        ChildEvent::Text(Text::Partial) => "…".into(),
+        ChildEvent::Text(Text::Complete(text)) => format!("text {text}"),
         ChildEvent::Tool { name, phase, .. } => match phase {
-            ToolPhase::Begins => format!("begins {name}"),
+            ToolPhase::Started => format!("begins {name}"),
             ToolPhase::Ended => format!("ended {name}"),
             ToolPhase::Done => format!("did {name}"),
         },

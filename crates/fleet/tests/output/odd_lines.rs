@@ -1,10 +1,6 @@
-//! Lines that are not quite as they should be cost as little as possible.
+//! Lines with invalid parts: only the invalid part is lost.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod common;
-
-use common::{read, read_by};
+use crate::short_events::{read, read_by};
 use pinion_fleet::{AgentKind, JsonlRules};
 
 fn last(agent: AgentKind, line: &str) -> Vec<String> {
@@ -14,7 +10,7 @@ fn last(agent: AgentKind, line: &str) -> Vec<String> {
 }
 
 #[test]
-fn half_a_character_costs_that_character() {
+fn an_invalid_character_is_replaced() {
     let message = |text: &str| {
         let head = r#"{"type":"message_end","message":{"role":"assistant","stopReason":"stop","usage":{"cost":{"total":0.5}},"content":[{"type":"text","text":""#;
         format!("{head}{text}\"}}]}}}}")
@@ -41,7 +37,7 @@ fn half_a_character_costs_that_character() {
 }
 
 #[test]
-fn half_a_character_is_no_matter_for_any_agent() {
+fn invalid_characters_are_replaced_for_every_agent() {
     for (agent, line, read) in [
         (
             AgentKind::Opencode,
@@ -69,7 +65,7 @@ fn half_a_character_is_no_matter_for_any_agent() {
 }
 
 #[test]
-fn numbers_that_are_none_count_as_nothing() {
+fn invalid_numbers_count_as_zero() {
     let opencode = |part: &str| format!(r#"{{"type":"step_finish","part":{{{part}}}}}"#);
     for (part, step) in [
         (
@@ -107,7 +103,7 @@ fn numbers_that_are_none_count_as_nothing() {
 }
 
 #[test]
-fn numbers_past_every_measure_add_up() {
+fn huge_numbers_saturate() {
     let line = r#"{"type":"step_finish","part":{"reason":"stop","tokens":{"input":1e300,"output":18446744073709551615,"reasoning":9}}}"#;
     let events = last(AgentKind::Opencode, line);
     let most = u64::MAX;
@@ -121,7 +117,7 @@ fn numbers_past_every_measure_add_up() {
 }
 
 #[test]
-fn what_pi_says_may_be_text_or_blocks() {
+fn content_of_pi_may_be_a_string_or_blocks() {
     let message = |content: &str| {
         format!(
             r#"{{"type":"message_end","message":{{"role":"assistant","stopReason":"stop","content":{content},"usage":{{"input":1e2,"cost":{{"total":0.7}}}}}}}}"#
@@ -146,7 +142,7 @@ fn what_pi_says_may_be_text_or_blocks() {
 }
 
 #[test]
-fn the_last_event_is_the_last_even_if_nobody_understands_it() {
+fn an_invalid_last_event_still_ends_the_work() {
     for (agent, line, read) in [
         (
             AgentKind::Codex,
@@ -169,7 +165,7 @@ fn the_last_event_is_the_last_even_if_nobody_understands_it() {
 }
 
 #[test]
-fn only_what_is_no_json_is_noise() {
+fn only_lines_that_are_not_json_are_noise() {
     let lines = concat!(
         "{\"type\":\"message_end\"}\n",
         "{\"type\":\"message_end\",\"message\":7}\n",

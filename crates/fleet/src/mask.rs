@@ -1,7 +1,7 @@
-//! Keys stay out of what is told: journal, report, terminal. What a child printed is kept as it is, in its log alone.
+//! Masks secrets in the journal, the report and the terminal. Only the logs of children contain their output unchanged.
 //!
-//! Three kinds are known: those the program around us knows, values of variables whose names say that they are secret, and
-//! whatever stands in a header that carries one.
+//! Three kinds of secrets are masked: keys known to the host program, values of environment variables whose names mark
+//! them as secret, and the values of HTTP headers that carry a key.
 
 use std::sync::Arc;
 
@@ -10,36 +10,36 @@ use serde_json::Value;
 use crate::journal::FleetEvent;
 use crate::{ChildFailure, Host, Plan};
 
-/// What stands where a key was.
+/// The replacement of a secret.
 const MASKED: &str = "***";
-/// Shorter values are words, not keys.
+/// The length from which a value counts as a key; shorter ones are ordinary words.
 const SHORTEST: usize = 8;
-/// Headers that carry keys, in small letters.
+/// Headers that carry keys, in lower case.
 const HEADERS: [&str; 4] = [
     "authorization",
     "x-api-key",
     "x-goog-api-key",
     "proxy-authorization",
 ];
-/// What may stand before the key in such a header.
+/// Authentication schemes that may precede the key in such a header.
 const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "apikey"];
 
-/// Takes keys out of what is told.
-pub(crate) struct Veil {
+/// Masks secrets in events.
+pub(crate) struct SecretMask {
     host: Arc<dyn Host>,
-    /// Values of the plan's and our own variables, the longest first.
+    /// Secret values from the plan's and the process's environment variables, longest first.
     values: Vec<String>,
 }
 
-impl Veil {
+impl SecretMask {
     pub fn new(host: Arc<dyn Host>, plan: &Plan) -> Self {
         let children = plan.children.iter().chain(&plan.judge);
         let planned = children.flat_map(|child| child.env.clone());
-        let ours = std::env::vars_os().filter_map(|(name, value)| {
+        let inherited = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
         let mut values: Vec<String> = planned
-            .chain(ours)
+            .chain(inherited)
             .filter(|(name, value)| is_secret(name, value))
             .map(|(_, value)| value)
             .collect();
@@ -48,7 +48,7 @@ impl Veil {
         Self { host, values }
     }
 
-    /// Takes keys out of everything an event says in somebody else's words.
+    /// Masks secrets in all texts of an event that come from a child or the operating system.
     pub fn event(&self, event: &mut FleetEvent) {
         match event {
             FleetEvent::ChildTool { tool, .. } => self.text(tool),
@@ -95,7 +95,7 @@ impl Veil {
     }
 
     fn text(&self, text: &mut String) {
-        self.host.hide(text);
+        self.host.mask_secrets(text);
         for value in &self.values {
             if text.contains(value.as_str()) {
                 *text = text.replace(value.as_str(), MASKED);
@@ -107,22 +107,22 @@ impl Veil {
     }
 }
 
-/// Whether a variable of this name and value holds a key.
+/// Reports whether a variable of this name and value holds a key.
 fn is_secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    let says = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
-    let looks = value.len() >= SHORTEST
+    let endings = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
+    let looks_secret = value.len() >= SHORTEST
         && !value.contains(char::is_whitespace)
         && !value.starts_with('/')
         && (value.len() >= 2 * SHORTEST || value.contains(|c: char| c.is_ascii_digit()));
-    looks && says.iter().any(|end| name.ends_with(end))
+    looks_secret && endings.iter().any(|end| name.ends_with(end))
 }
 
-/// The text without what stands in headers that carry keys; nothing where there is no such header.
+/// Masks the values of headers that carry keys; returns `None` if there is no such header.
 fn without_headers(text: &str) -> Option<String> {
     let small = text.to_ascii_lowercase();
     let mut masked = String::new();
-    // Up to where the text is copied.
+    // The end of the part that is already copied.
     let mut copied = 0;
     for (at, name) in headers(&small) {
         if at < copied {
@@ -141,7 +141,7 @@ fn without_headers(text: &str) -> Option<String> {
     Some(masked)
 }
 
-/// Where names of such headers stand, in order.
+/// Returns the positions of such headers, in order.
 fn headers(small: &str) -> Vec<(usize, &'static str)> {
     let mut found: Vec<_> = HEADERS
         .iter()
@@ -151,7 +151,8 @@ fn headers(small: &str) -> Vec<(usize, &'static str)> {
     found
 }
 
-/// Where the key of a header begins and ends whose name ends at `at`: after a colon or an equals sign, quotes and a scheme.
+/// Returns the range of the key in the header whose name ends at `at`: after a colon or an equals sign, quotes and a
+/// scheme.
 fn value_after(small: &str, at: usize) -> Option<(usize, usize)> {
     let is_filling = |c: char| matches!(c, '"' | '\'' | '\\' | ' ' | '\t');
     let skip = |at: usize| small.len() - small[at..].trim_start_matches(is_filling).len();
@@ -169,7 +170,7 @@ fn value_after(small: &str, at: usize) -> Option<(usize, usize)> {
         start = skip(end);
         end = end_of(start);
     }
-    // A short word after a colon is somebody talking about the header.
+    // A short word after the colon is prose about the header, not a key.
     let is_key = if has_scheme {
         end > start
     } else {
@@ -184,7 +185,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_a_header_carries_is_masked() {
+    fn keys_in_headers_are_masked() {
         for (text, masked) in [
             (
                 "401: Authorization: Bearer sk-1 refused",
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_and_a_value_make_a_secret() {
+    fn secrets_are_recognized_by_name_and_value() {
         for (name, value, secret) in [
             ("OPENAI_API_KEY", "sk-12345678", true),
             ("github_token", "ghp_aaaaaaaaaaaaaaaaaaaa", true),
@@ -233,7 +234,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_survived(text in "(authorization|x-api-key|[:=\" \\\\é,]|bearer|[a-z]{1,9}){0,12}") {
+        fn any_text_is_accepted(text in "(authorization|x-api-key|[:=\" \\\\é,]|bearer|[a-z]{1,9}){0,12}") {
             let masked = without_headers(&text);
             prop_assert!(masked.is_none_or(|masked| masked.contains(MASKED)));
         }

@@ -1,33 +1,32 @@
-//! Who watches an attempt for the run: breakers, money, the journal.
+//! Watches an attempt for the run: updates the breakers and the costs, and writes the journal.
 
 use std::time::Duration;
 
 use super::StopReason;
-use super::shared::Shared;
+use super::context::RunContext;
 use crate::attempt::Watcher;
 use crate::journal::{FleetEvent, Priced};
 use crate::plan::Failback;
 use crate::{
-    Chain, Charge, ChildEvent, ChildFailure, ChildPlan, ChildStatus, Effect, FailureKind, Micros,
-    Pass, Reason, Step, ToolPhase,
+    Chain, Charge, ChildEvent, ChildFailure, ChildPlan, ChildStatus, Effect, FailureKind,
+    FinishReason, Micros, Permit, Step, ToolPhase,
 };
 
-/// Watches an attempt for the run: breakers, money, the journal.
-pub(super) struct Eyes<'a> {
-    pub shared: &'a Shared,
+pub(super) struct AttemptWatch<'a> {
+    pub context: &'a RunContext,
     pub child: &'a ChildPlan,
     pub chain: &'a Chain,
     pub index: usize,
     pub attempt: u32,
     pub model: Option<&'a str>,
-    pub pass: Pass,
+    pub permit: Permit,
     pub steps: u32,
-    /// Whether the last answer was complete.
+    /// The last answer was complete.
     pub complete: bool,
     pub may_repeat: bool,
 }
 
-impl Watcher for Eyes<'_> {
+impl Watcher for AttemptWatch<'_> {
     fn notice(&mut self, event: &ChildEvent) -> Option<ChildFailure> {
         match event {
             ChildEvent::Tool {
@@ -38,7 +37,7 @@ impl Watcher for Eyes<'_> {
                 self.may_repeat &=
                     *effect == Effect::None || self.child.failback == Failback::Always;
                 if *phase != ToolPhase::Ended {
-                    self.shared.tell(FleetEvent::ChildTool {
+                    self.context.record(FleetEvent::ChildTool {
                         child: self.child.name.clone(),
                         attempt: self.attempt,
                         tool: name.clone(),
@@ -49,11 +48,11 @@ impl Watcher for Eyes<'_> {
             ChildEvent::StepFinished(step) => self.step(step),
             ChildEvent::Failed(failure) if failure.kind.should_fail_back() => {
                 let model = &self.chain.models()[self.index];
-                self.shared.model_failed(model, self.pass);
-                // The child would try again by itself; another model may do better at once.
+                self.context.model_failed(model, self.permit);
+                // The child would retry by itself, but another model may answer at once.
                 let moves = self.may_repeat
                     && self.child.failback != Failback::Never
-                    && self.shared.has_better(self.chain, self.index);
+                    && self.context.has_alternative(self.chain, self.index);
                 moves.then(|| failure.clone())
             }
             _ => None,
@@ -61,7 +60,7 @@ impl Watcher for Eyes<'_> {
     }
 
     fn quiet(&mut self, time: Duration) {
-        self.shared.tell(FleetEvent::ChildQuiet {
+        self.context.record(FleetEvent::ChildQuiet {
             child: self.child.name.clone(),
             attempt: self.attempt,
             seconds: time.as_secs(),
@@ -69,15 +68,15 @@ impl Watcher for Eyes<'_> {
     }
 }
 
-impl Eyes<'_> {
+impl AttemptWatch<'_> {
     fn step(&mut self, step: &Step) -> Option<ChildFailure> {
-        if !matches!(step.reason, Reason::Error | Reason::Aborted) {
+        if !matches!(step.reason, FinishReason::Error | FinishReason::Aborted) {
             self.answered();
         }
         let (cost, priced) = self.price(step);
-        let (charge, child_total_micros, run_total_micros) = self.shared.charge(self.child, cost);
+        let (charge, child_total_micros, run_total_micros) = self.context.charge(self.child, cost);
         self.steps += 1;
-        self.shared.tell(FleetEvent::ChildStep {
+        self.context.record(FleetEvent::ChildStep {
             child: self.child.name.clone(),
             attempt: self.attempt,
             step: self.steps,
@@ -88,9 +87,9 @@ impl Eyes<'_> {
             child_total_micros,
             run_total_micros,
         });
-        // What is complete is not thrown away for having been dear, nor for what is tidied up after it.
-        if step.reason != Reason::Compaction {
-            self.complete = step.reason == Reason::Stop;
+        // A complete answer is not discarded because of its cost, nor because of the cost of a compaction after it.
+        if step.reason != FinishReason::Compaction {
+            self.complete = step.reason == FinishReason::Stop;
         }
         let complete = self.complete;
         match charge {
@@ -98,21 +97,21 @@ impl Eyes<'_> {
             Charge::ChildSpent if complete => None,
             Charge::ChildSpent => {
                 let limit = self.child.budget.unwrap_or_default();
-                let message = format!("it has spent {child_total_micros} of {limit}");
+                let message = format!("it has spent {child_total_micros} of its budget of {limit}");
                 Some(ChildFailure::new(FailureKind::Budget, message))
             }
             Charge::RunSpent => {
-                if !complete || self.is_anything_left() {
-                    self.shared.stop.set(StopReason::Budget);
+                if !complete || self.is_other_child_unfinished() {
+                    self.context.stop.set(StopReason::Budget);
                 }
-                (!complete).then(|| self.shared.stop.failure())
+                (!complete).then(|| self.context.stop.failure())
             }
         }
     }
 
-    /// Whether somebody else still has something to do.
-    fn is_anything_left(&self) -> bool {
-        self.shared.with_state(|state| {
+    /// Reports whether another child waits or runs.
+    fn is_other_child_unfinished(&self) -> bool {
+        self.context.with_state(|state| {
             state.children.iter().any(|child| {
                 child.planned.name != self.child.name
                     && matches!(child.status, ChildStatus::Waiting | ChildStatus::Running)
@@ -123,10 +122,10 @@ impl Eyes<'_> {
     fn price(&self, step: &Step) -> (Micros, Priced) {
         let known = || {
             self.model
-                .and_then(|model| self.shared.host.price(model, &step.tokens))
+                .and_then(|model| self.context.host.price(model, &step.tokens))
         };
         match (step.cost, known()) {
-            // An agent that knows no prices says nothing or that it was free.
+            // An agent without prices reports no cost or a cost of zero.
             (Some(cost), _) if cost > Micros::ZERO => (cost, Priced::Reported),
             (_, Some(cost)) => (cost, Priced::Estimated),
             (Some(cost), None) => (cost, Priced::Reported),
@@ -134,15 +133,15 @@ impl Eyes<'_> {
         }
     }
 
-    /// The model does what it should, by a step or by all of the work.
+    /// Reports to the breaker that the model works, after a step or after the whole work.
     pub fn answered(&mut self) {
         let model = &self.chain.models()[self.index];
-        self.shared.model_answered(model, &mut self.pass);
+        self.context.model_answered(model, &mut self.permit);
     }
 
-    /// Nobody waits for what this attempt might still learn about its model.
+    /// Returns the permit at the end of the attempt.
     pub fn close(self) {
         let model = &self.chain.models()[self.index];
-        self.shared.pass_returned(model, self.pass);
+        self.context.permit_returned(model, self.permit);
     }
 }

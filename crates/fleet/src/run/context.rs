@@ -1,4 +1,4 @@
-//! What the children of a run have in common.
+//! The state that all children of a run share: journal, breakers, costs and time.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,53 +9,52 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::{Host, Observer, Options, Stop, StopReason};
-use crate::breaker::Board;
+use super::{Host, Observer, RunOptions, Stop, StopReason};
+use crate::breaker::RunBreakers;
 use crate::journal::FleetEvent;
+use crate::mask::SecretMask;
 use crate::plan::JUDGE;
-use crate::veil::Veil;
 use crate::{
-    Breakers, Chain, Charge, ChildFailure, ChildPlan, ChildStatus, Choice, Contents, FailureKind,
-    Journal, Ledger, Micros, Outcome, Pass, Plan, Report, RunDir, RunState,
+    Breakers, Chain, Charge, ChildFailure, ChildPlan, ChildStatus, Choice, FailureKind, Journal,
+    JournalContents, Ledger, Micros, Outcome, Permit, Plan, Report, RunDir, RunState,
 };
 
-/// How often a child that waits looks at breakers that others may change.
-const LOOK: Duration = Duration::from_secs(1);
-/// The largest input that is put into a prompt, in bytes.
+/// The interval at which a waiting child checks breakers that other processes may change.
+const BREAKER_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The largest input that `{{ input }}` may insert, in bytes.
 const INPUT_LIMIT: u64 = 4 << 30;
 
-/// The run that all children see.
-pub(super) struct Shared {
+pub(super) struct RunContext {
     pub plan: Plan,
     pub directory: RunDir,
     pub working_directory: PathBuf,
     pub host: Arc<dyn Host>,
     pub stop: Stop,
     observers: Vec<Box<dyn Observer>>,
-    veil: Veil,
-    book: Mutex<Book>,
-    /// What of the journal could not be read.
+    mask: SecretMask,
+    journal: Mutex<JournalState>,
+    /// Messages about damaged lines of the journal.
     damage: Vec<String>,
-    breakers: Mutex<Board>,
+    breakers: Mutex<RunBreakers>,
     clock: BreakerClock,
-    /// Told when a breaker has changed.
+    /// Notified when a breaker has changed.
     pub breaker_changed: Notify,
     ledger: Mutex<Ledger>,
     begun: Instant,
     input: OnceLock<Arc<str>>,
 }
 
-/// From when breakers count their time.
+/// The start from which breakers count time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BreakerClock {
     /// The start of the run.
     Run,
-    /// 1970, as in every other process.
+    /// 1970, so that all processes count from the same start.
     Wall,
 }
 
-/// The journal and what it says.
-struct Book {
+/// The journal, and the state computed from it.
+struct JournalState {
     journal: Journal,
     state: RunState,
     failed: Option<Failure>,
@@ -65,9 +64,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
-    pub fn new(options: Options) -> Result<Arc<Self>, Failure> {
-        let (journal, Contents { records, damage }) = options.directory.journal()?;
+impl RunContext {
+    pub fn new(options: RunOptions) -> Result<Arc<Self>, Failure> {
+        let (journal, JournalContents { records, damage }) = options.directory.journal()?;
         let state = RunState::from_records(&records);
         let mut ledger = Ledger::new(options.plan.budget);
         for child in &state.children {
@@ -78,16 +77,19 @@ impl Shared {
                 Some(_) => BreakerClock::Wall,
                 None => BreakerClock::Run,
             },
-            breakers: Mutex::new(Board::new(options.plan.breaker, options.shared_breakers)),
+            breakers: Mutex::new(RunBreakers::new(
+                options.plan.breaker,
+                options.shared_breakers,
+            )),
             breaker_changed: Notify::new(),
-            veil: Veil::new(Arc::clone(&options.host), &options.plan),
+            mask: SecretMask::new(Arc::clone(&options.host), &options.plan),
             plan: options.plan,
             directory: options.directory,
             working_directory: options.working_directory,
             host: options.host,
             stop: options.stop,
             observers: options.observers,
-            book: Mutex::new(Book {
+            journal: Mutex::new(JournalState {
                 journal,
                 state,
                 failed: None,
@@ -99,32 +101,32 @@ impl Shared {
         }))
     }
 
-    /// Writes an event down, without keys, then tells everybody.
-    pub fn tell(&self, mut event: FleetEvent) {
-        self.veil.event(&mut event);
-        let mut book = lock(&self.book);
-        match book.journal.append(event) {
+    /// Masks an event, writes it to the journal, and then sends it to the observers.
+    pub fn record(&self, mut event: FleetEvent) {
+        self.mask.event(&mut event);
+        let mut journal = lock(&self.journal);
+        match journal.journal.append(event) {
             Ok((record, line)) => {
-                book.state.apply(&record);
+                journal.state.apply(&record);
                 for observer in &self.observers {
-                    observer.notice(&record, &line, &book.state);
+                    observer.notice(&record, &line, &journal.state);
                 }
             }
-            Err(error) if book.failed.is_none() => {
+            Err(error) if journal.failed.is_none() => {
                 let path = self.directory.path().join("events.jsonl");
-                book.failed = Some(Failure::io(path.display(), &error));
-                // What cannot be written down must not go on.
+                journal.failed = Some(Failure::io(path.display(), &error));
+                // A run without a journal could not be resumed or reported, so it must stop.
                 self.stop.set(StopReason::Interrupted);
             }
             Err(_) => {}
         }
     }
 
-    /// Tells what of the journal could not be read, once.
-    pub fn tell_damage(&self) {
+    /// Writes one warning for each damaged line of the journal, unless it has one already.
+    pub fn record_damage(&self) {
         for message in &self.damage {
             if !self.with_state(|state| state.warnings.contains(message)) {
-                self.tell(FleetEvent::Warning {
+                self.record(FleetEvent::Warning {
                     message: message.clone(),
                 });
             }
@@ -132,12 +134,12 @@ impl Shared {
     }
 
     pub fn with_state<T>(&self, look: impl FnOnce(&RunState) -> T) -> T {
-        look(&lock(&self.book).state)
+        look(&lock(&self.journal).state)
     }
 
     pub fn journal_failure(&self) -> Option<Failure> {
-        let book = lock(&self.book);
-        book.failed.clone()
+        let journal = lock(&self.journal);
+        journal.failed.clone()
     }
 
     pub fn is_finished(&self, child: &str) -> bool {
@@ -148,7 +150,7 @@ impl Shared {
         })
     }
 
-    /// How many attempts the child has had, in all the life of the run.
+    /// Returns the number of the child's last attempt, including those before a resume.
     pub fn attempts(&self, child: &str) -> u32 {
         self.with_state(|state| {
             let last = state.child(child).and_then(|child| child.attempts.last());
@@ -156,8 +158,8 @@ impl Shared {
         })
     }
 
-    /// The child is over, for this time.
-    pub fn ended(
+    /// Records the end of a child.
+    pub fn record_child_end(
         &self,
         child: &str,
         outcome: Outcome,
@@ -165,7 +167,7 @@ impl Shared {
         result: Option<String>,
         output: Option<Value>,
     ) {
-        self.tell(FleetEvent::ChildEnded {
+        self.record(FleetEvent::ChildEnded {
             child: child.to_owned(),
             outcome,
             failure,
@@ -174,14 +176,14 @@ impl Shared {
         });
     }
 
-    /// The run ended before the child began.
-    pub fn never_started(&self, child: &str) {
+    /// Records that the run ended before the child started.
+    pub fn record_not_started(&self, child: &str) {
         let failure = self.stop.failure();
-        self.ended(child, Outcome::Stopped, Some(failure), None, None);
+        self.record_child_end(child, Outcome::Stopped, Some(failure), None, None);
     }
 
-    /// A child whose task broke is over as well.
-    pub fn account_for_the_lost(&self) {
+    /// Records the failure of children whose task panicked.
+    pub fn fail_lost_children(&self) {
         let lost = self.with_state(|state| {
             let children = state.children.iter().filter(|child| {
                 child.planned.name != JUDGE
@@ -194,9 +196,9 @@ impl Shared {
         for child in lost {
             let failure = ChildFailure::new(
                 FailureKind::Protocol,
-                "the fleet lost track of it; this is a fault of ours",
+                "the task of this child panicked; this is a bug in pinion, please report it",
             );
-            self.ended(&child, Outcome::Failed, Some(failure), None, None);
+            self.record_child_end(&child, Outcome::Failed, Some(failure), None, None);
         }
     }
 
@@ -210,31 +212,31 @@ impl Shared {
         self.with_state(|state| Report::new(state, judge, field))
     }
 
-    /// How long the run has been going on.
+    /// Returns the time since the start of the run.
     pub fn now(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// How much of its time is left.
+    /// Returns the time until the run's timeout.
     pub fn time_left(&self) -> Duration {
         self.plan.timeout.saturating_sub(self.now())
     }
 
-    /// Ends the run when its time is up.
+    /// Stops the run at its timeout.
     pub async fn watch_time(self: Arc<Self>) {
         tokio::time::sleep_until(self.begun + self.plan.timeout).await;
         self.stop.set(StopReason::Timeout);
     }
 
-    /// A child paid. A run whose money is spent is stopped.
+    /// Adds a cost, and returns the state of the budgets with the totals of the child and of the run.
     pub fn charge(&self, child: &ChildPlan, cost: Micros) -> (Charge, Micros, Micros) {
         let mut ledger = lock(&self.ledger);
         let charge = ledger.charge(&child.name, cost, child.budget);
         (charge, ledger.of(&child.name), ledger.total())
     }
 
-    /// Whether the child, or the run, has nothing left to spend.
-    pub fn is_broke(&self, child: &ChildPlan) -> Option<Charge> {
+    /// Returns the budget that is spent, if any.
+    pub fn spent_budget(&self, child: &ChildPlan) -> Option<Charge> {
         let ledger = lock(&self.ledger);
         if ledger.is_spent() {
             return Some(Charge::RunSpent);
@@ -245,51 +247,53 @@ impl Shared {
         spent.then_some(Charge::ChildSpent)
     }
 
-    /// Who may be asked now.
+    /// Chooses a model that its breaker admits.
     pub fn choose(&self, chain: &Chain, from: usize) -> Choice {
         self.with_breakers(chain.models(), |breakers, now| {
             chain.choose(breakers, from, now)
         })
     }
 
-    /// Whether a later model could be asked now.
-    pub fn has_better(&self, chain: &Chain, index: usize) -> bool {
+    /// Reports whether a later model would be admitted now.
+    pub fn has_alternative(&self, chain: &Chain, index: usize) -> bool {
         self.with_breakers(chain.models(), |breakers, now| {
-            chain.has_better(breakers, index, now)
+            chain.has_alternative(breakers, index, now)
         })
     }
 
-    /// A model answered.
-    pub fn model_answered(&self, model: &String, pass: &mut Pass) {
-        // Only a probe decides anything by it.
-        if pass.is_probe() {
+    /// Reports an answer of a model to its breaker.
+    pub fn model_answered(&self, model: &String, permit: &mut Permit) {
+        // An answer changes a breaker only if it belongs to a probe.
+        if permit.is_probe() {
             let models = std::slice::from_ref(model);
-            self.with_breakers(models, |breakers, _| breakers.of(model).succeeded(pass));
+            self.with_breakers(models, |breakers, _| breakers.of(model).succeeded(permit));
         }
     }
 
-    /// A model was overloaded or could not be reached.
-    pub fn model_failed(&self, model: &String, pass: Pass) {
+    /// Reports to its breaker that a model was overloaded or unreachable.
+    pub fn model_failed(&self, model: &String, permit: Permit) {
         let models = std::slice::from_ref(model);
-        self.with_breakers(models, |breakers, now| breakers.of(model).failed(pass, now));
+        self.with_breakers(models, |breakers, now| {
+            breakers.of(model).failed(permit, now)
+        });
     }
 
-    /// Nothing more will be learned about a model with this pass.
-    pub fn pass_returned(&self, model: &String, pass: Pass) {
-        if pass.is_probe() {
+    /// Returns a permit at the end of an attempt.
+    pub fn permit_returned(&self, model: &String, permit: Permit) {
+        if permit.is_probe() {
             let models = std::slice::from_ref(model);
-            self.with_breakers(models, |breakers, _| breakers.of(model).abandoned(pass));
+            self.with_breakers(models, |breakers, _| breakers.of(model).abandoned(permit));
             self.breaker_changed.notify_waiters();
         }
     }
 
-    /// The time as breakers count it.
+    /// Returns the time as breakers count it.
     pub fn breaker_time(&self) -> Duration {
         match self.clock {
             BreakerClock::Run => self.now(),
             BreakerClock::Wall => {
                 let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-                // What is kept in a file has no finer times.
+                // The context file stores whole milliseconds.
                 Duration::from_millis(
                     since
                         .unwrap_or_default()
@@ -301,24 +305,25 @@ impl Shared {
         }
     }
 
-    /// How long one may wait for a breaker without looking at it.
-    pub fn patience(&self) -> Duration {
-        match lock(&self.breakers).is_shared() {
-            true => LOOK,
-            false => self.time_left(),
+    /// Returns the longest time to wait before checking the breakers again.
+    pub fn breaker_poll_interval(&self) -> Duration {
+        if lock(&self.breakers).is_shared() {
+            BREAKER_POLL_INTERVAL
+        } else {
+            self.time_left()
         }
     }
 
-    /// Does something to breakers; what changes by that is told.
+    /// Changes breakers, and records the new states of `models`.
     fn with_breakers<T>(
         &self,
         models: &[String],
         act: impl FnOnce(&mut Breakers, Duration) -> T,
     ) -> T {
         let now = self.breaker_time();
-        let mut board = lock(&self.breakers);
+        let mut run_breakers = lock(&self.breakers);
         let known = self.with_state(|state| state.breakers.clone());
-        let ((done, changed), warning) = board.act(now, |breakers| {
+        let ((done, changed), warning) = run_breakers.update(now, |breakers| {
             let done = act(breakers, now);
             let mut changed = Vec::new();
             for model in models {
@@ -330,20 +335,20 @@ impl Shared {
             }
             (done, changed)
         });
-        drop(board);
+        drop(run_breakers);
         if let Some(message) = warning {
-            self.tell(FleetEvent::Warning { message });
+            self.record(FleetEvent::Warning { message });
         }
         if !changed.is_empty() {
             self.breaker_changed.notify_waiters();
         }
         for (model, state) in changed {
-            self.tell(FleetEvent::Breaker { model, state });
+            self.record(FleetEvent::Breaker { model, state });
         }
         done
     }
 
-    /// What came on standard input; read when a prompt first asks for it.
+    /// Returns the data from standard input; it is read when a prompt first uses it.
     pub fn input(&self) -> Arc<str> {
         let read = || {
             let bytes =

@@ -1,10 +1,6 @@
-//! Lines of anything, by the rules of a plan.
+//! Reads lines of any program by the rules of a plan.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod common;
-
-use common::read_by;
+use crate::short_events::read_by;
 use pinion_fleet::{AgentKind, JsonlRules};
 
 fn read(rules: &JsonlRules, lines: &[&str]) -> Vec<String> {
@@ -68,7 +64,7 @@ fn the_name_of_an_event_may_lie_deep_and_be_any_scalar() {
 }
 
 #[test]
-fn what_the_last_line_costs_completes_the_work() {
+fn usage_in_the_last_line_is_a_complete_step() {
     let lines = [
         r#"{"type":"step","cost":1}"#,
         r#"{"type":"done","cost":2.0}"#,

@@ -1,12 +1,12 @@
-//! Lines that are JSON but for a character: half of a pair, as programs print that count text in halves, or bytes that are no
-//! UTF-8. A strict reader refuses them; what else they say is not to be lost for that.
+//! Repairs lines that are JSON except for a character: an escaped surrogate without its pair, as programs print that cut
+//! UTF-16 text, or bytes that are not UTF-8. A strict parser rejects the whole line because of them.
 
-/// The line with `\ufffd` where a character is none; nothing where all of them are.
-pub(crate) fn mended(line: &[u8]) -> Option<String> {
+/// Replaces invalid characters by `\ufffd`; returns `None` if all characters are valid.
+pub(crate) fn repair(line: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(line);
     let bytes = text.as_bytes();
-    let mut mended = String::new();
-    // Up to where the text is copied.
+    let mut repaired = String::new();
+    // The end of the part that is already copied.
     let mut copied = 0;
     let mut at = 0;
     while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
@@ -22,8 +22,8 @@ pub(crate) fn mended(line: &[u8]) -> Option<String> {
                 12
             }
             Some(0xd800..=0xdfff) => {
-                mended.push_str(&text[copied..at]);
-                mended.push_str("\\ufffd");
+                repaired.push_str(&text[copied..at]);
+                repaired.push_str("\\ufffd");
                 copied = at + 6;
                 6
             }
@@ -34,11 +34,11 @@ pub(crate) fn mended(line: &[u8]) -> Option<String> {
     if copied == 0 {
         return matches!(text, std::borrow::Cow::Owned(_)).then(|| text.into_owned());
     }
-    mended.push_str(&text[copied..]);
-    Some(mended)
+    repaired.push_str(&text[copied..]);
+    Some(repaired)
 }
 
-/// The number of a `\uXXXX` that stands at the beginning.
+/// Parses a `\uXXXX` at the start of `bytes`.
 fn escape(bytes: &[u8]) -> Option<u16> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
     if !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -53,7 +53,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn halves_are_replaced_and_pairs_are_left_alone() {
+    fn unpaired_surrogates_are_replaced_and_pairs_stay() {
         for (line, wanted) in [
             (r#""\ud83d""#, Some(r#""\ufffd""#)),
             (r#""\uD83D\uDE00 \ude00""#, Some(r#""\uD83D\uDE00 \ufffd""#)),
@@ -62,24 +62,24 @@ mod tests {
             (r#""\ud8"#, None),
             (r"\", None),
         ] {
-            assert_eq!(mended(line.as_bytes()).as_deref(), wanted, "{line}");
+            assert_eq!(repair(line.as_bytes()).as_deref(), wanted, "{line}");
         }
-        assert_eq!(mended(b"\"\xff\"").as_deref(), Some("\"\u{fffd}\""));
+        assert_eq!(repair(b"\"\xff\"").as_deref(), Some("\"\u{fffd}\""));
     }
 
     proptest! {
         #[test]
-        fn any_text_in_halves_can_be_read_after(units in proptest::collection::vec(prop_oneof![any::<u16>(), 0xd800u16..0xe000], 0..12)) {
+        fn any_repaired_surrogates_can_be_parsed(units in proptest::collection::vec(prop_oneof![any::<u16>(), 0xd800u16..0xe000], 0..12)) {
             let escapes: String = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
             let line = format!("\"{escapes}\"");
-            let whole = mended(line.as_bytes()).unwrap_or(line);
+            let whole = repair(line.as_bytes()).unwrap_or(line);
             let read: String = serde_json::from_str(&whole).unwrap();
             prop_assert_eq!(read, String::from_utf16_lossy(&units));
         }
 
         #[test]
-        fn any_bytes_are_survived(bytes in proptest::collection::vec(prop_oneof![Just(b'\\'), Just(b'u'), Just(b'd'), any::<u8>()], 0..40)) {
-            let _ = mended(&bytes);
+        fn any_bytes_are_accepted(bytes in proptest::collection::vec(prop_oneof![Just(b'\\'), Just(b'u'), Just(b'd'), any::<u8>()], 0..40)) {
+            let _ = repair(&bytes);
         }
     }
 }

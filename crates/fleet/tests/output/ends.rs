@@ -1,10 +1,6 @@
-//! When a child has nothing more to do, by what it prints.
+//! Detects from its output that a child is done.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-mod common;
-
-use common::read;
+use crate::short_events::read;
 use pinion_fleet::AgentKind;
 
 fn opencode(lines: &[&str]) -> Vec<String> {
@@ -28,7 +24,7 @@ fn opencode(lines: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_step_of_opencode_that_used_a_tool_is_not_the_last_whatever_it_says() {
+fn a_step_of_opencode_that_used_a_tool_is_never_the_last() {
     for reason in ["stop", "length", "tool-calls", "unknown", "other"] {
         let events = opencode(&["start", "tool read", &format!("finish {reason}")]);
         assert!(!events.contains(&"idle".into()), "{reason}: {events:?}");
@@ -39,7 +35,7 @@ fn a_step_of_opencode_that_used_a_tool_is_not_the_last_whatever_it_says() {
 }
 
 #[test]
-fn opencode_goes_on_after_a_step_nobody_knows_the_end_of() {
+fn opencode_continues_after_a_step_with_an_unknown_reason() {
     for (reason, idle) in [
         ("stop", true),
         ("length", true),
@@ -54,7 +50,7 @@ fn opencode_goes_on_after_a_step_nobody_knows_the_end_of() {
 }
 
 #[test]
-fn sessions_within_a_session_of_opencode_end_by_themselves() {
+fn sessions_of_subagents_of_opencode_are_ignored() {
     let events = opencode(&[
         "start",
         r#"session.idle {"sessionID":"below"}"#,
@@ -108,7 +104,7 @@ fn pi_is_as_idle_after_a_compaction_as_it_was_before() {
 }
 
 #[test]
-fn the_cost_of_a_compaction_is_no_answer() {
+fn a_compaction_is_a_step_but_not_an_answer() {
     let usage = r#"compaction_end "result":{"usage":{"input":5,"output":6,"cost":{"total":0.5}}}"#;
     let events = pi(&[
         "agent_start",
