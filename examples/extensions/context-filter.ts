@@ -1,6 +1,6 @@
 /**
- * Keeps a long session affordable: the model sees the newest tool results, and one line in place of each older, long one. The session
- * itself keeps everything.
+ * Reduces the cost of a long session: the model receives the newest tool results in full, and one line in place of each older,
+ * long one. The session file still contains everything.
  *
  *   pinion -e context-filter.ts --keep-results 5
  */
@@ -39,10 +39,10 @@ export default function (pi: ExtensionAPI) {
 	});
 
 	pi.registerCommand("context-filter", {
-		description: "Turn the filter on or off, or say what it does",
+		description: "Turn the filter on or off, or show its state",
 		handler: async (argument, ctx) => {
-			const wish = argument.trim();
-			if (wish === "on" || wish === "off") enabled = wish === "on";
+			const state = argument.trim();
+			if (state === "on" || state === "off") enabled = state === "on";
 			ctx.ui.notify(enabled ? `On: ${saved} characters left out of the last request` : "Off", "info");
 		},
 	});

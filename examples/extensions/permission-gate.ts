@@ -1,8 +1,8 @@
 /**
  * Asks before the agent runs a shell command, unless every program in it is known to be harmless.
  *
- * It lists what is allowed, not what is forbidden: there are too many ways to spell `rm`. A command that holds shell syntax this
- * file does not understand is asked about. Without somebody to ask, it is refused.
+ * It lists allowed programs, not forbidden ones: there are too many ways to spell `rm`. It also asks about a command with shell
+ * syntax that this file does not understand. Without a user interface it refuses such commands.
  *
  *   pinion -e permission-gate.ts --gate-allow "cargo,make"
  */
@@ -11,7 +11,7 @@ import { isToolCallEventType } from "@mariozechner/pi-coding-agent";
 
 const HARMLESS = ["cat", "echo", "grep", "head", "ls", "pwd", "sort", "tail", "true", "wc"];
 
-/** The programs a command starts, or `undefined` if that cannot be told. */
+/** Returns the programs that a command starts, or `undefined` if it has syntax that is not understood. */
 function programs(command: string): string[] | undefined {
 	if (/[`$<>(){}\\\n]/.test(command)) return undefined;
 	return command
@@ -35,7 +35,7 @@ export default function (pi: ExtensionAPI) {
 		const started = programs(command);
 		const unknown = started?.filter((name) => !allowed.has(name));
 		if (unknown?.length === 0) return;
-		if (!ctx.hasUI) return { block: true, reason: "Not allowed, and there is nobody to ask." };
+		if (!ctx.hasUI) return { block: true, reason: "This command needs approval, and no user interface is available." };
 
 		const always = unknown?.length === 1 ? `Always allow ${unknown[0]}` : undefined;
 		const choice = await ctx.ui.select(`Run this command?\n\n  ${command}`, ["Once", ...(always ? [always] : []), "No"]);

@@ -1,5 +1,5 @@
 /**
- * A tool that counts lines, words and characters of text files, so that the model need not read them.
+ * Adds a tool that counts lines, words and characters of text files, so that the model need not read them.
  *
  *   pinion -e word-count-tool.ts "How long is README.md?"
  */
