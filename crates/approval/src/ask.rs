@@ -1,4 +1,4 @@
-//! Asking somebody, and what may come back.
+//! The interface for asking the user about a tool call, and the possible answers.
 
 use std::time::Duration;
 
@@ -6,41 +6,41 @@ use futures_util::future::BoxFuture;
 
 use crate::Question;
 
-/// Asks somebody about a call. A question that is dropped is withdrawn.
+/// Asks the user about tool calls. Dropping the future withdraws the question.
 pub trait Ask: Send + Sync {
-    /// Asks; an answer comes within `patience`.
-    fn ask<'a>(&'a self, question: &'a Question, patience: Duration) -> BoxFuture<'a, Answer>;
+    /// Asks a question and returns an answer within `timeout`.
+    fn ask<'a>(&'a self, question: &'a Question, timeout: Duration) -> BoxFuture<'a, Answer>;
 }
 
-/// What came back.
+/// The answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// This call may be made.
+    /// The call may run.
     Allowed,
-    /// This call may be made, and the same again until the run has settled.
+    /// The call may run, and so may the same call until the run has settled.
     AllowedForRun,
-    /// Somebody said no.
+    /// The user refused the call.
     Refused,
-    /// Nobody said anything.
+    /// There was no answer.
     Absent(Absence),
 }
 
-/// Why nobody said anything.
+/// The reason why there was no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absence {
-    /// The time was up.
+    /// The timeout passed.
     Expired,
-    /// There never was anybody to ask.
+    /// There was never a client that could show the question.
     NoClient,
-    /// Who could be asked has left.
+    /// The client disconnected.
     ClientLeft,
 }
 
-/// Asks nobody.
+/// Answers every question with [`Absence::NoClient`], for modes without a client that could show it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nobody;
+pub struct Unattended;
 
-impl Ask for Nobody {
+impl Ask for Unattended {
     fn ask<'a>(&'a self, _: &'a Question, _: Duration) -> BoxFuture<'a, Answer> {
         Box::pin(std::future::ready(Answer::Absent(Absence::NoClient)))
     }

@@ -1,4 +1,4 @@
-//! What a tool call would do, as far as rules speak about it.
+//! Finds out what a tool call would do, as far as rules can describe it.
 
 use std::path::Path;
 
@@ -11,16 +11,16 @@ use crate::files::Target;
 use crate::rule::{COMMAND_TOOL, PATH_TOOLS};
 use crate::shell::{Script, read};
 
-/// A call to decide about.
+/// A tool call to decide about.
 #[derive(Debug)]
-pub(crate) struct Call<'a> {
+pub(crate) struct ToolCall<'a> {
     pub tool: &'a str,
     pub arguments: &'a Value,
     pub maker: Maker,
     pub subject: Subject<'a>,
 }
 
-/// What it is about.
+/// The part of a call that rules match.
 #[derive(Debug)]
 pub(crate) enum Subject<'a> {
     Command { text: &'a str, script: Script },
@@ -28,8 +28,9 @@ pub(crate) enum Subject<'a> {
     Arguments,
 }
 
-impl<'a> Call<'a> {
-    /// Finds out what a call would do. Looks paths up on another thread: they may be on a mount that does not answer.
+impl<'a> ToolCall<'a> {
+    /// Finds out what a call would do. Paths are resolved on another thread, because they may be on a mount that does not
+    /// respond.
     pub async fn of(admission: &Admission<'a>) -> Self {
         let tool = admission.run.name.as_str();
         let text = |name: &str| admission.arguments.get(name).and_then(Value::as_str);
@@ -41,7 +42,7 @@ impl<'a> Call<'a> {
         } else if PATH_TOOLS.contains(&tool) {
             let searches = matches!(tool, "grep" | "find");
             let lists = searches || tool == "ls";
-            // The tools that list and search begin in the working directory.
+            // The tools that list and search start in the working directory by default.
             let path = text("path").or(lists.then_some("."));
             match path {
                 None => None,
@@ -61,7 +62,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What a permission for the rest of the run covers.
+    /// Returns the permission that an answer for the rest of the run would grant.
     pub fn grant(&self) -> Grant {
         let scope = match (&self.subject, self.maker) {
             (Subject::Command { text, .. }, Maker::BuiltIn) => Some((*text).to_owned()),
@@ -80,7 +81,7 @@ impl<'a> Call<'a> {
 
 async fn find(path: &str, cwd: &Path, whole_tree: bool) -> Target {
     let (written, directory) = (path.to_owned(), cwd.to_owned());
-    // An abort drops the future that waits here.
+    // The token is never cancelled: an abort drops this future instead.
     let never = CancellationToken::new();
     let found = run_blocking(&never, move || {
         Target::find(&written, &directory, whole_tree)

@@ -1,21 +1,19 @@
-//! Patterns of commands, and whether a shell command fits them.
+//! Patterns of commands, and the check whether a shell command fits them.
 
-use crate::line::{Redirection, Simple, Word};
 use crate::shell::Script;
+use crate::simple_command::{Redirection, SimpleCommand, Word};
 
-/// How sure it is that something fits.
+/// The certainty that something fits a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fit {
-    /// It does not.
     No,
-    /// It cannot be told.
+    /// The text of the command is not enough to decide.
     Maybe,
-    /// It does.
     Yes,
 }
 
-/// A pattern of one simple command: words, in which `*` stands for any text. At the end, it also stands for
-/// any further words.
+/// A pattern of one simple command: words in which `*` stands for any text. At the end, `*` also stands for any further
+/// words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandPattern {
     words: Vec<String>,
@@ -28,7 +26,7 @@ enum Rest {
     None,
     /// Any further words.
     Any,
-    /// The last word may go on, and any may follow.
+    /// The last word may be longer, and any further words may follow.
     Glued,
 }
 
@@ -62,7 +60,7 @@ const EVALUATING: &[&str] = &[
 ];
 
 impl CommandPattern {
-    /// Reads a pattern; the error says what is wrong with it.
+    /// Parses a pattern; the error is a message about the mistake.
     pub fn parse(text: &str) -> Result<Self, String> {
         const SPECIAL: &str = ";&|<>()$`'\"\\#\n\r";
         if let Some(found) = text.chars().find(|c| SPECIAL.contains(*c)) {
@@ -73,7 +71,9 @@ impl CommandPattern {
         let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         let first = words.first().map_or("", String::as_str);
         if first.contains('=') {
-            return Err("a rule begins with the command, not with a variable".into());
+            return Err(
+                "a rule starts with a command, not with a variable; remove the assignment".into(),
+            );
         }
         let rest = match words.last_mut() {
             Some(last) if last.as_str() == "*" => {
@@ -89,16 +89,17 @@ impl CommandPattern {
         Ok(Self { words, rest })
     }
 
-    /// Whether the words of a command fit.
+    /// Checks the words of a command.
     pub fn fit(&self, words: &[Word]) -> Fit {
         for (at, pattern) in self.words.iter().enumerate() {
             let Some(word) = words.get(at) else {
                 return Fit::No;
             };
             let glued = self.rest == Rest::Glued && at + 1 == self.words.len();
-            let fits = match glued {
-                true => begins_with(pattern, &word.text),
-                false => !word.open && matches(pattern, &word.text),
+            let fits = if glued {
+                begins_with(pattern, &word.text)
+            } else {
+                !word.open && matches(pattern, &word.text)
             };
             if !fits {
                 return if word.open { Fit::Maybe } else { Fit::No };
@@ -108,19 +109,19 @@ impl CommandPattern {
         match self.rest {
             Rest::Any | Rest::Glued => Fit::Yes,
             Rest::None if further.is_empty() => Fit::Yes,
-            // Open words may turn out to be none.
+            // Open words may expand to nothing.
             Rest::None if further.iter().all(|word| word.open) => Fit::Maybe,
             Rest::None => Fit::No,
         }
     }
 }
 
-/// Whether every command in `script` fits one of the patterns, for certain.
+/// Reports whether every command in `script` certainly fits one of the patterns.
 pub(crate) fn all_fit<'a>(
     script: &Script,
     patterns: impl Iterator<Item = &'a CommandPattern> + Clone,
 ) -> bool {
-    let fits = |command: &Simple| {
+    let fits = |command: &SimpleCommand| {
         !command.assigns
             && command.redirection != Redirection::ToFile
             && !evaluates(command)
@@ -131,14 +132,15 @@ pub(crate) fn all_fit<'a>(
     !script.opaque && !script.commands.is_empty() && script.commands.iter().all(fits)
 }
 
-/// Whether some command in `script` fits the pattern, also when another command runs it.
+/// Checks whether any command in `script` fits the pattern, including commands that another command runs.
 pub(crate) fn any_fits(script: &Script, pattern: &CommandPattern) -> Fit {
     let commands = script.commands.iter();
     let best = commands.map(|command| fits_anywhere(&command.words, pattern));
     let best = best.max().unwrap_or(Fit::No);
-    match script.opaque {
-        true => best.max(Fit::Maybe),
-        false => best,
+    if script.opaque {
+        best.max(Fit::Maybe)
+    } else {
+        best
     }
 }
 
@@ -159,7 +161,7 @@ fn fits_anywhere(words: &[Word], pattern: &CommandPattern) -> Fit {
     best
 }
 
-/// Also `/bin/rm` is `rm`.
+/// Checks the words as written, and with the base name of the program: `/bin/rm` is `rm`.
 fn fits_by_name(words: &[Word], pattern: &CommandPattern) -> Fit {
     let as_written = pattern.fit(words);
     match words.split_first() {
@@ -176,14 +178,14 @@ fn base_name(text: &str) -> &str {
     text.rsplit('/').next().unwrap_or(text)
 }
 
-/// Whether a built-in command may run what looks like text.
-fn evaluates(command: &Simple) -> bool {
+/// Reports whether a built-in command may evaluate one of its arguments.
+fn evaluates(command: &SimpleCommand) -> bool {
     let name = command.words.first().map_or("", |word| word.text.as_str());
     let suspicious = |word: &Word| word.text.contains('[') && word.text.contains(['$', '`']);
     EVALUATING.contains(&name) && command.words.iter().any(suspicious)
 }
 
-/// Whether `text` is as `pattern` says, with `*` for any text.
+/// Reports whether `text` matches `pattern`, in which `*` stands for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
@@ -194,7 +196,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Whether some beginning of `text` is as `pattern` says.
+/// Reports whether a prefix of `text` matches `pattern`.
 fn begins_with(pattern: &str, text: &str) -> bool {
     matches(&format!("{pattern}*"), text)
 }

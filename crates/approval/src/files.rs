@@ -1,8 +1,7 @@
-//! Patterns of paths, and whether a file or directory fits them.
+//! Patterns of paths, and the check whether a file or directory fits them.
 //!
-//! What counts is where a path leads, links and `..` resolved: a call is only permitted by the place it
-//! really reaches, and forbidden by that place as well as by the name it is called by. A path that leads to a descriptor of
-//! a process is refused whatever the rules say.
+//! Paths are compared after links and `..` are resolved. A rule permits a call only by its resolved path, and forbids it by
+//! the resolved path or by the path as written. A path to a descriptor of a process is refused regardless of the rules.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -11,22 +10,21 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::command::Fit;
 
-/// What a tool that takes a path would touch.
+/// The files that a tool with a path argument would access.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     /// The working directory, links resolved.
     root: PathBuf,
-    /// As spelled, made absolute: one path, or several spellings that the tool would try.
+    /// The path as written, made absolute; several paths if the tool would try several spellings.
     pub spelled: Vec<PathBuf>,
-    /// Where those lead; `None` if that cannot be told.
+    /// The same paths with links resolved; `None` if that is not possible.
     pub real: Option<Vec<PathBuf>>,
-    /// How much of it is touched.
     pub reach: Reach,
-    /// Set for a path that no tool opens: why.
+    /// The reason why no tool opens this path, if so.
     pub refused: Option<String>,
 }
 
-/// How much of a path is touched.
+/// The extent of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// The file or directory itself.
@@ -36,7 +34,7 @@ pub(crate) enum Reach {
 }
 
 impl Target {
-    /// What `path` means to a tool; `whole_tree` if the tool also goes through directories.
+    /// Resolves the path of a call; `whole_tree` if the tool searches directories recursively.
     pub fn find(path: &str, cwd: &Path, whole_tree: bool) -> Self {
         let mut spelled = vec![pinion_tools::resolve_path(path, cwd)];
         let other = pinion_tools::resolve_existing_path(path, cwd);
@@ -56,9 +54,10 @@ impl Target {
             .is_some_and(|paths| paths.iter().all(|path| path.is_file()));
         Self {
             root,
-            reach: match whole_tree && !is_file {
-                true => Reach::Tree,
-                false => Reach::Itself,
+            reach: if whole_tree && !is_file {
+                Reach::Tree
+            } else {
+                Reach::Itself
             },
             spelled,
             real,
@@ -66,7 +65,7 @@ impl Target {
         }
     }
 
-    /// A path about which the file system gave no answer: nothing permits it.
+    /// Creates a target for a path that could not be resolved; no rule for paths permits it.
     pub fn unknown(path: &str, cwd: &Path, whole_tree: bool) -> Self {
         Self {
             root: cwd.to_owned(),
@@ -81,7 +80,7 @@ impl Target {
         }
     }
 
-    /// Whether it certainly lies in the working directory.
+    /// Reports whether all of it is certainly in the working directory.
     pub fn is_inside(&self) -> bool {
         self.real
             .as_ref()
@@ -93,15 +92,15 @@ impl Target {
     }
 }
 
-/// Why no tool opens `path`: it leads to a descriptor of a process, such as the program's own input, or to a file of the
-/// running process. Rules that name it by its place say nothing about where its content goes.
+/// Returns the reason why no tool opens `path`: it leads to a descriptor of a process, such as the program's own input, or
+/// to a file of the running process. A rule for such a path cannot describe which data it reaches.
 fn refusal(path: &Path) -> Option<String> {
     let error = pinion_files::refuse(path).err()?;
     let refused = error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none();
     refused.then(|| error.to_string())
 }
 
-/// Where `path` leads: links and `..` resolved as the system does, for as much of it as exists.
+/// Resolves links and `..` as the system does, in the part of `path` that exists.
 fn real(path: &Path) -> Option<PathBuf> {
     let mut missing = Vec::new();
     let mut at = path;
@@ -111,7 +110,7 @@ fn real(path: &Path) -> Option<PathBuf> {
                 real.extend(missing.iter().rev());
                 return Some(real);
             }
-            // A link to nowhere would be written through.
+            // A write to a dangling link would create its target, so such a path stays unresolved.
             Err(error) if error.kind() == ErrorKind::NotFound && at.symlink_metadata().is_err() => {
                 missing.push(at.file_name()?);
                 at = at.parent()?;
@@ -125,19 +124,19 @@ fn real(path: &Path) -> Option<PathBuf> {
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
     start: Start,
-    /// The directory that everything it fits lies in, as far as the pattern says.
+    /// The directory that contains everything the pattern fits: its components before the first wildcard.
     lead: PathBuf,
     globs: GlobSet,
-    /// Without regard to case.
+    /// Ignores case.
     lenient: GlobSet,
-    /// It fits everything below what it fits.
+    /// The pattern fits whole directory trees.
     fits_trees: bool,
 }
 
-/// What a pattern is compared with.
+/// The part of a path that a pattern is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Start {
-    /// The name alone.
+    /// The file name alone.
     Name,
     /// The path from the working directory.
     WorkingDirectory,
@@ -146,7 +145,7 @@ enum Start {
 }
 
 impl PathPattern {
-    /// Reads a pattern; the error says what is wrong with it.
+    /// Parses a pattern; the error is a message about the mistake.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut pattern = text.trim_start_matches("./").to_owned();
         if let Some(rest) = pattern.strip_prefix("~/") {
@@ -158,7 +157,9 @@ impl PathPattern {
             pattern.push_str("**");
         }
         if pattern.split('/').any(|part| part == "..") {
-            return Err("a path pattern cannot contain `..`; write where it leads".into());
+            return Err(
+                "a path pattern cannot contain `..`; write the resolved path instead".into(),
+            );
         }
         let start = match pattern.as_str() {
             path if path.starts_with('/') => Start::Root,
@@ -181,9 +182,10 @@ impl PathPattern {
             .join("/");
         Ok(Self {
             start,
-            lead: match lead.is_empty() && start == Start::Root {
-                true => PathBuf::from("/"),
-                false => PathBuf::from(lead),
+            lead: if lead.is_empty() && start == Start::Root {
+                PathBuf::from("/")
+            } else {
+                PathBuf::from(lead)
             },
             globs: globs(&spellings, false)?,
             lenient: globs(&spellings, true)?,
@@ -191,7 +193,8 @@ impl PathPattern {
         })
     }
 
-    /// Whether all that `target` touches fits, for certain. Names count inside the working directory.
+    /// Reports whether everything that `target` reaches certainly fits. Patterns without `/` permit only inside the working
+    /// directory.
     pub fn permits(&self, target: &Target) -> bool {
         if target.reach == Reach::Tree && !self.fits_trees {
             return false;
@@ -213,7 +216,8 @@ impl PathPattern {
         })
     }
 
-    /// Whether something that `target` touches fits, or lies in a directory that does. Names count anywhere.
+    /// Checks whether anything that `target` reaches fits, or is in a directory that fits. Patterns without `/` forbid
+    /// everywhere.
     pub fn forbids(&self, target: &Target) -> Fit {
         if target.everywhere().any(|path| self.covers(path, target)) {
             return Fit::Yes;
@@ -226,13 +230,14 @@ impl PathPattern {
             Start::WorkingDirectory | Start::Root => target.root.join(&self.lead),
         };
         let meets = |path: &PathBuf| path.starts_with(&lead) || lead.starts_with(path);
-        match target.reach == Reach::Tree && real.iter().any(meets) {
-            true => Fit::Maybe,
-            false => Fit::No,
+        if target.reach == Reach::Tree && real.iter().any(meets) {
+            Fit::Maybe
+        } else {
+            Fit::No
         }
     }
 
-    /// Whether `path` or a directory on the way to it fits.
+    /// Reports whether `path` or one of its parent directories fits.
     fn covers(&self, path: &Path, target: &Target) -> bool {
         let inside = path.strip_prefix(&target.root).ok();
         let from_root = || path.ancestors().any(|path| self.lenient.is_match(path));
@@ -242,7 +247,7 @@ impl PathPattern {
             (Start::WorkingDirectory, Some(inside)) => {
                 inside.ancestors().any(|path| self.lenient.is_match(path))
             }
-            // The way to the working directory itself is not the model's choice.
+            // The parents of the working directory do not count: the model did not choose them.
             (Start::Name, inside) => inside
                 .unwrap_or(path)
                 .components()

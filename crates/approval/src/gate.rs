@@ -1,4 +1,4 @@
-//! Stands before every tool call: applies the policy, asks where it says so, remembers what was granted.
+//! The gate before every tool call: applies the policy, asks the user if necessary, and stores grants.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,22 +7,22 @@ use futures_util::future::BoxFuture;
 use pinion_agent::{Admission, Gate, Verdict};
 use serde_json::{Value, json};
 
-use crate::call::{Call, Grant};
+use crate::call::{Grant, ToolCall};
 use crate::policy::Decision;
 use crate::{Absence, Answer, Ask, Policy, Question, Rule};
 
-/// Decides about the tool calls of a session.
+/// Decides which tool calls of a session may run.
 pub struct Approvals {
     policy: Policy,
     asker: Arc<dyn Ask>,
-    /// What was granted to the run that is active; gone when it settles.
+    /// The permissions granted to the active run; cleared when it settles.
     grants: Mutex<HashSet<Grant>>,
-    /// Held while somebody is asked: one question at a time.
+    /// Locked during a question, because a client shows one question at a time.
     asking: tokio::sync::Mutex<()>,
 }
 
 impl Approvals {
-    /// Applies `policy` and asks through `asker`.
+    /// Creates a gate that applies `policy` and asks through `asker`.
     pub fn new(policy: Policy, asker: Arc<dyn Ask>) -> Self {
         Self {
             policy,
@@ -37,7 +37,7 @@ impl Approvals {
     }
 
     async fn decide(&self, admission: Admission<'_>) -> Verdict {
-        let call = Call::of(&admission).await;
+        let call = ToolCall::of(&admission).await;
         match self.policy.decide(&call) {
             Decision::Run => Verdict::Run,
             Decision::Ask => self.ask(&call).await,
@@ -47,21 +47,21 @@ impl Approvals {
                 json!({"outcome": "not-a-file"}),
             ),
             Decision::NotPermitted => refusal(
-                "No rule allows this call, and nobody is asked: approvals are set to deny.",
+                "No rule allows this call, and the approval mode \"deny\" never asks the user.",
                 json!({"outcome": "not-allowed"}),
             ),
         }
     }
 
-    async fn ask(&self, call: &Call<'_>) -> Verdict {
-        let _turn = self.asking.lock().await;
+    async fn ask(&self, call: &ToolCall<'_>) -> Verdict {
+        let _question = self.asking.lock().await;
         let grant = call.grant();
-        // Perhaps granted while this question waited for its turn.
+        // An earlier question may have granted it while this one waited.
         if self.grants().contains(&grant) {
             return Verdict::Run;
         }
-        let patience = self.policy.patience;
-        let answer = self.asker.ask(&Question::about(call), patience).await;
+        let timeout = self.policy.answer_timeout;
+        let answer = self.asker.ask(&Question::about(call), timeout).await;
         match answer {
             Answer::Allowed => Verdict::Run,
             Answer::AllowedForRun => {
@@ -72,7 +72,7 @@ impl Approvals {
                 refusal("The user refused this call.", json!({"outcome": "refused"}))
             }
             Answer::Absent(Absence::Expired) => {
-                let seconds = patience.as_secs();
+                let seconds = timeout.as_secs();
                 refusal(
                     &format!("Nobody answered within {seconds} s, so this call was not run."),
                     json!({"outcome": "expired", "timeoutSeconds": seconds}),

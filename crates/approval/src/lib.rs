@@ -1,20 +1,20 @@
-//! Which tool calls of the model are made, which are refused, and which somebody is asked about.
+//! Approvals: decides which tool calls of the model run, which are refused, and which require a question to the user.
 //!
-//! Rules name tools, paths and commands. The crate reads commands and resolves paths; it talks to nobody:
-//! who asks is behind [`Ask`]. It is a fence, not a sandbox: what a permitted call does is not watched.
+//! Rules name tools, paths and commands. The crate parses commands and resolves paths; questions go through the [`Ask`]
+//! trait. It is not a sandbox: it does not observe what a permitted call does.
 
 mod ask;
 mod call;
 mod command;
 mod files;
 mod gate;
-mod line;
 mod policy;
 mod question;
 mod rule;
 mod shell;
+mod simple_command;
 
-pub use ask::{Absence, Answer, Ask, Nobody};
+pub use ask::{Absence, Answer, Ask, Unattended};
 pub use gate::Approvals;
 pub use policy::{Mode, Policy};
 pub use question::Question;

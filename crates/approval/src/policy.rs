@@ -1,29 +1,28 @@
-//! The policy: what is permitted, what is forbidden, and what becomes of the rest.
+//! The policy: rules that permit and forbid tool calls, and a mode for all other calls.
 
 use std::time::Duration;
 
 use pinion_agent::Maker;
 
-use crate::call::{Call, Subject};
+use crate::call::{Subject, ToolCall};
 use crate::command::{Fit, all_fit, any_fits};
 use crate::rule::{Rule, Scope};
 
-/// What becomes of a call that no rule speaks about.
+/// The treatment of calls that no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Somebody is asked.
+    /// The user is asked.
     Ask,
-    /// It is made.
+    /// The call runs.
     Auto,
-    /// It is not made.
+    /// The call is refused.
     Deny,
 }
 
 impl Mode {
-    /// Every mode.
     pub const ALL: [Self; 3] = [Self::Ask, Self::Auto, Self::Deny];
 
-    /// Its name in flags and settings.
+    /// Returns the name in flags and settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ask => "ask",
@@ -32,40 +31,39 @@ impl Mode {
         }
     }
 
-    /// The mode of this name.
+    /// Finds a mode by its name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 }
 
-/// Rules, and what becomes of calls they do not speak about.
+/// Rules, and the treatment of calls that no rule matches.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// What becomes of the rest.
     pub mode: Mode,
-    /// How long somebody has to answer.
-    pub patience: Duration,
-    /// Calls that are made.
+    /// The time that the user has to answer a question.
+    pub answer_timeout: Duration,
+    /// Calls that run without a question.
     pub allow: Vec<Rule>,
-    /// Calls that are never made, whatever else is said.
+    /// Calls that never run; these rules override all others, the mode and grants.
     pub deny: Vec<Rule>,
 }
 
-/// What is decided about a call.
+/// The decision about a call.
 #[derive(Debug)]
 pub(crate) enum Decision<'a> {
     Run,
     Ask,
-    /// A rule forbids it.
+    /// A rule forbids the call.
     Forbidden(&'a Rule),
-    /// Nothing permits it, and nobody is to be asked.
+    /// No rule permits the call, and the mode does not ask.
     NotPermitted,
-    /// Its path leads to what no tool opens: how it is written, and why.
+    /// No tool opens the path of the call: the path as written, and the reason.
     NotAFile(&'a str, &'a str),
 }
 
 impl Policy {
-    pub(crate) fn decide<'a>(&'a self, call: &'a Call<'_>) -> Decision<'a> {
+    pub(crate) fn decide<'a>(&'a self, call: &'a ToolCall<'_>) -> Decision<'a> {
         if let Subject::Path { written, target } = &call.subject
             && let Some(reason) = &target.refused
         {
@@ -88,12 +86,12 @@ impl Policy {
         }
     }
 
-    fn permits(&self, call: &Call<'_>) -> bool {
+    fn permits(&self, call: &ToolCall<'_>) -> bool {
         let rules = || self.allow.iter().filter(|rule| rule.tool.is(call.tool));
         if rules().any(|rule| matches!(rule.scope, Scope::All)) {
             return true;
         }
-        // A pattern speaks about what our own tools do with their arguments.
+        // Patterns describe how built-in tools use their arguments; other tools may use them differently.
         if call.maker == Maker::Other {
             return false;
         }
@@ -118,8 +116,8 @@ impl Policy {
     }
 }
 
-/// Whether a rule is about a call. Someone else's tool is taken at its word.
-fn forbids(rule: &Rule, call: &Call<'_>) -> Fit {
+/// Checks whether a rule forbids a call. Arguments of tools from extensions are treated like those of built-in tools.
+fn forbids(rule: &Rule, call: &ToolCall<'_>) -> Fit {
     if !rule.tool.is(call.tool) {
         return Fit::No;
     }
@@ -127,7 +125,7 @@ fn forbids(rule: &Rule, call: &Call<'_>) -> Fit {
         (Scope::All, _) => Fit::Yes,
         (Scope::Commands(pattern), Subject::Command { script, .. }) => any_fits(script, pattern),
         (Scope::Paths(pattern), Subject::Path { target, .. }) => pattern.forbids(target),
-        // `*(…)` says nothing about tools that take no path.
+        // `*(…)` does not apply to tools without a path.
         (Scope::Paths(_), _) if rule.tool == crate::rule::ToolName::Any => Fit::No,
         (Scope::Commands(_) | Scope::Paths(_), _) => Fit::Maybe,
     }

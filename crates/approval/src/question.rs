@@ -1,25 +1,25 @@
-//! The words of a question, in which nothing can hide.
+//! The text of a question. Characters that could hide a part of it are made visible.
 
-use crate::call::{Call, Subject};
+use crate::call::{Subject, ToolCall};
 
-/// Longer texts are cut in the middle: both ends can be seen.
-const LONGEST: usize = 4000;
+/// The longest shown text, in characters. Longer ones are cut in the middle, so that both ends are visible.
+const MAX_LENGTH: usize = 4000;
 
-/// What somebody is asked.
+/// A question about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// One line that says which tool would do what.
+    /// One line with the tool and its command, path or arguments.
     pub title: String,
 }
 
 impl Question {
-    pub(crate) fn about(call: &Call<'_>) -> Self {
+    pub(crate) fn about(call: &ToolCall<'_>) -> Self {
         let what = match &call.subject {
             Subject::Command { text, .. } => visible(text),
             Subject::Path { written, target } => {
                 let mut what = visible(written);
                 let places = target.real.iter().flatten();
-                // Where it leads, where that is not what it says.
+                // Shows the resolved path if it differs from the written one.
                 for real in places.filter(|real| !target.spelled.contains(real)) {
                     what += &format!(" → {}", visible(&real.to_string_lossy()));
                 }
@@ -33,7 +33,7 @@ impl Question {
     }
 }
 
-/// Makes every character that is not seen as itself visible.
+/// Replaces invisible and ambiguous characters by visible ones.
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -48,7 +48,7 @@ fn visible(text: &str) -> String {
     out
 }
 
-/// Controls, odd spaces, marks of direction and of width, and what else has no shape of its own.
+/// Reports whether a character is invisible: control characters, unusual spaces, direction and width marks, private use.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || c.is_whitespace()
@@ -76,10 +76,10 @@ fn is_hidden(c: char) -> bool {
 
 fn shortened(text: &str) -> String {
     let length = text.chars().count();
-    if length <= LONGEST {
+    if length <= MAX_LENGTH {
         return text.to_owned();
     }
-    let part = LONGEST / 2;
+    let part = MAX_LENGTH / 2;
     let begin: String = text.chars().take(part).collect();
     let end: String = text.chars().skip(length - part).collect();
     format!("{begin} … {} more characters … {end}", length - 2 * part)
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_hides() {
+    fn invisible_characters_are_shown() {
         assert_eq!(
             visible("a\n\tb\u{1b}[2K\u{202e}c\u{a0}d\r"),
             "a⏎⇥b‹U+001B›[2K‹U+202E›c‹U+00A0›d‹U+000D›"
@@ -99,11 +99,11 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_of_a_long_text_are_seen() {
+    fn both_ends_of_a_long_text_are_shown() {
         let text = format!("begin{}end", "x".repeat(5000));
         let shown = shortened(&text);
         assert!(shown.starts_with("beginxx") && shown.ends_with("xxend"));
         assert!(shown.contains("… 1008 more characters …"), "{shown}");
-        assert_eq!(shortened(&text[..LONGEST]), &text[..LONGEST]);
+        assert_eq!(shortened(&text[..MAX_LENGTH]), &text[..MAX_LENGTH]);
     }
 }

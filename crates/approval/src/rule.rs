@@ -1,4 +1,4 @@
-//! Rules: `bash`, `bash(git status *)`, `write(src/**)`, `*(.env*)`.
+//! Parses rules such as `bash`, `bash(git status *)`, `write(src/**)` and `*(.env*)`.
 
 use crate::command::CommandPattern;
 use crate::files::PathPattern;
@@ -8,7 +8,7 @@ pub(crate) const PATH_TOOLS: &[&str] = &["read", "write", "edit", "grep", "find"
 /// The tool that takes a command.
 pub(crate) const COMMAND_TOOL: &str = "bash";
 
-/// What a list of rules says something about.
+/// A rule for tool calls, as written in a list of allowed or denied calls.
 #[derive(Debug, Clone)]
 pub struct Rule {
     text: String,
@@ -17,7 +17,7 @@ pub struct Rule {
     pub(crate) scope: Scope,
 }
 
-/// Where a rule comes from.
+/// The source of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The command line.
@@ -29,7 +29,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// A stable word for it.
+    /// Returns the stable name that clients receive.
     pub fn code(self) -> &'static str {
         match self {
             Self::Flag => "flag",
@@ -39,7 +39,7 @@ impl Origin {
     }
 }
 
-/// Which tools a rule is about.
+/// The tools that a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ToolName {
     Any,
@@ -55,7 +55,7 @@ impl ToolName {
     }
 }
 
-/// Which calls of them.
+/// The calls that a rule applies to.
 #[derive(Debug, Clone)]
 pub(crate) enum Scope {
     All,
@@ -67,14 +67,13 @@ pub(crate) enum Scope {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the rule \"{rule}\" cannot be used: {problem}")]
 pub struct RuleError {
-    /// The rule as it was written.
+    /// The rule as written.
     pub rule: String,
-    /// What is wrong with it.
+    /// A description of the mistake.
     pub problem: String,
 }
 
 impl Rule {
-    /// Reads a rule.
     pub fn parse(text: &str, origin: Origin) -> Result<Self, RuleError> {
         let (tool, scope) = read(text.trim()).map_err(|problem| RuleError {
             rule: text.to_owned(),
@@ -88,12 +87,12 @@ impl Rule {
         })
     }
 
-    /// The rule as it was written.
+    /// Returns the rule as written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The tool it names; `None` if it is about all of them.
+    /// Returns the tool it names; `None` if it applies to all tools.
     pub fn tool(&self) -> Option<&str> {
         match &self.tool {
             ToolName::Any => None,
@@ -101,7 +100,6 @@ impl Rule {
         }
     }
 
-    /// Where it comes from.
     pub fn origin(&self) -> Origin {
         self.origin
     }

@@ -1,45 +1,44 @@
-//! Reads a shell command far enough to say which simple commands it runs.
+//! Parses a shell command far enough to find the simple commands that it runs.
 //!
-//! It reads what every common shell reads in the same way. What it does not know, or knows to differ between
-//! shells, makes the command *opaque*: nothing is concluded from it, and somebody is asked. So the
-//! mistake to avoid is never to ask too often, but to take something for harmless that is not.
+//! The parser accepts only syntax that all common shells interpret in the same way. Other syntax, and syntax that differs
+//! between shells, makes the command *opaque*: no rule permits it, and the user is asked. An unnecessary question is
+//! acceptable; treating a harmful command as harmless is not.
 //!
-//! Known: words, quotes, `$NAME`, `$(…)`, patterns of file names, redirections, lists, pipes, groups, `if`,
-//! `while`, `until`, `for … in`. Opaque: here-documents, backquotes, arithmetic, functions, `case`, `[[`, arrays,
-//! process substitution, expansions with operators, control characters and odd spaces outside quotes.
+//! Known: words, quotes, `$NAME`, `$(…)`, patterns of file names, redirections, lists, pipes, groups, `if`, `while`,
+//! `until`, `for … in`. Opaque: here-documents, backquotes, arithmetic, functions, `case`, `[[`, arrays, process
+//! substitution, expansions with operators, control characters and unusual spaces outside quotes.
 
 mod words;
 
-use crate::line::{Redirection, Simple};
+use crate::simple_command::{Redirection, SimpleCommand};
 
 /// Command substitutions and groups deeper than this are opaque.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
-/// What a command runs.
+/// The simple commands that a shell command runs.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
-    /// Every simple command found, also those inside groups and substitutions.
-    pub commands: Vec<Simple>,
-    /// There is, or may be, more than was found.
+    /// Every simple command found, including those inside groups and substitutions.
+    pub commands: Vec<SimpleCommand>,
+    /// The command runs, or may run, more than was found.
     pub opaque: bool,
 }
 
-/// Reads a command.
 pub(crate) fn read(text: &str) -> Script {
-    let mut reader = Reader {
+    let mut parser = ShellParser {
         chars: text.chars().collect(),
         at: 0,
         depth: 0,
         commands: Vec::new(),
     };
-    let read = reader.list(Closing::End);
+    let read = parser.list(Closing::End);
     Script {
-        commands: reader.commands,
+        commands: parser.commands,
         opaque: read.is_err(),
     }
 }
 
-/// It is not clear what the shell makes of the rest.
+/// The interpretation of the rest is not certain.
 struct Opaque;
 
 type Read<T> = Result<T, Opaque>;
@@ -50,13 +49,13 @@ enum Closing {
     Parenthesis,
 }
 
-/// What a word in the place of a command's name means to the shell.
+/// The meaning of a word at the position of a command's name.
 enum Keyword {
     /// A command follows.
     Transparent,
     /// A name and words follow.
     Loop,
-    /// Something that is not read here.
+    /// Syntax that this parser does not handle.
     Other,
     /// Nothing special.
     None,
@@ -72,14 +71,14 @@ fn keyword(word: &str) -> Keyword {
     }
 }
 
-struct Reader {
+struct ShellParser {
     chars: Vec<char>,
     at: usize,
     depth: usize,
-    commands: Vec<Simple>,
+    commands: Vec<SimpleCommand>,
 }
 
-impl Reader {
+impl ShellParser {
     fn peek(&self) -> Option<char> {
         self.ahead(0)
     }
@@ -94,10 +93,10 @@ impl Reader {
         found
     }
 
-    /// Commands until the end, or until the parenthesis that closes them.
+    /// Parses commands until the end, or until the closing parenthesis.
     fn list(&mut self, closing: Closing) -> Read<()> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err(Opaque);
         }
         loop {
@@ -142,9 +141,9 @@ impl Reader {
         }
     }
 
-    /// One simple command, or a keyword and the command behind it.
+    /// Parses one simple command, or a keyword and the command after it.
     fn simple(&mut self) -> Read<()> {
-        let mut command = Simple::default();
+        let mut command = SimpleCommand::default();
         let read = self.simple_into(&mut command);
         if !command.is_empty() {
             self.commands.push(command);
@@ -152,7 +151,7 @@ impl Reader {
         read
     }
 
-    fn simple_into(&mut self, command: &mut Simple) -> Read<()> {
+    fn simple_into(&mut self, command: &mut SimpleCommand) -> Read<()> {
         loop {
             self.blanks();
             match self.peek() {
@@ -172,7 +171,7 @@ impl Reader {
                     let from = self.at;
                     let word = self.word()?;
                     if command.is_empty() {
-                        let plain = word.plain_since(&self.chars[from..self.at]);
+                        let plain = word.unquoted(&self.chars[from..self.at]);
                         match keyword(plain) {
                             Keyword::None => {}
                             Keyword::Transparent => continue,
@@ -183,7 +182,7 @@ impl Reader {
                     if command.words.is_empty() && is_assignment(&self.chars[from..self.at]) {
                         command.assigns = true;
                     } else if command.words.is_empty() && word.open {
-                        // What is run is only known when it runs.
+                        // The name of the command is known only when it runs.
                         return Err(Opaque);
                     } else {
                         command.words.push(word);
@@ -194,7 +193,8 @@ impl Reader {
         Ok(())
     }
 
-    /// To some shells `&>` is an end and a redirection: what follows would be another command.
+    /// Requires the end of the command after `&>`: some shells read it as `&` and `>`, so further words would be another
+    /// command.
     fn ends_here(&mut self) -> Read<()> {
         self.blanks();
         match (self.peek(), self.ahead(1)) {
@@ -204,7 +204,7 @@ impl Reader {
         }
     }
 
-    /// `NAME in WORDS`, which run nothing themselves.
+    /// Parses `NAME in WORDS` of a loop, which run nothing themselves.
     fn names(&mut self) -> Read<()> {
         for position in 0.. {
             self.blanks();
@@ -225,7 +225,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether digits that belong to a redirection come next; goes past them.
+    /// Skips digits that belong to a redirection, and reports whether there were any.
     fn descriptor(&mut self) -> bool {
         let digits = self.chars[self.at..]
             .iter()
@@ -236,7 +236,7 @@ impl Reader {
         found
     }
 
-    fn redirection(&mut self, command: &mut Simple) -> Read<()> {
+    fn redirection(&mut self, command: &mut SimpleCommand) -> Read<()> {
         let both = self.take('&');
         let input = self.take('<');
         if input && matches!(self.peek(), Some('<' | '(' | '>')) {
@@ -273,7 +273,7 @@ impl Reader {
     }
 }
 
-/// `NAME=…`, `NAME+=…` or `NAME[…]=…`, as it is written.
+/// Reports whether the text is `NAME=…`, `NAME+=…` or `NAME[…]=…`.
 fn is_assignment(raw: &[char]) -> bool {
     let name = raw
         .iter()

@@ -1,4 +1,4 @@
-//! The policy as the engine meets it: which calls are made, which are asked about, what is remembered.
+//! Tests approvals through the engine's interface: permitted calls, refused calls, questions and grants.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -9,11 +9,11 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join};
 use pinion_agent::{Admission, Gate, Maker, ToolRun, Verdict};
 use pinion_approval::{
-    Absence, Answer, Approvals, Ask, Mode, Nobody, Origin, Policy, Question, Rule,
+    Absence, Answer, Approvals, Ask, Mode, Origin, Policy, Question, Rule, Unattended,
 };
 use serde_json::{Value, json};
 
-/// Gives the same answer to everything and remembers what it was asked.
+/// Gives the same answer to every question and stores the questions.
 struct Asked {
     answer: Answer,
     titles: Mutex<Vec<String>>,
@@ -50,7 +50,7 @@ fn rules(texts: &[&str]) -> Vec<Rule> {
 fn policy(mode: Mode, allow: &[&str], deny: &[&str]) -> Policy {
     Policy {
         mode,
-        patience: Duration::from_secs(300),
+        answer_timeout: Duration::from_secs(300),
         allow: rules(allow),
         deny: rules(deny),
     }
@@ -114,7 +114,7 @@ fn outcome(verdict: &Verdict) -> &str {
 }
 
 #[tokio::test]
-async fn reading_here_is_free_and_the_rest_is_asked() {
+async fn reading_in_the_working_directory_needs_no_question() {
     let stage = Stage::new(policy(Mode::Ask, &[], &[]), Answer::Refused);
     for (tool, arguments, expected) in [
         ("read", json!({"path": "a"}), "run"),
@@ -131,7 +131,7 @@ async fn reading_here_is_free_and_the_rest_is_asked() {
         let verdict = stage.call(tool, arguments.clone()).await;
         assert_eq!(outcome(&verdict), expected, "{tool} {arguments}");
     }
-    // A tool that only has the name of ours may do anything.
+    // A tool of an extension with the name of a built-in tool may do anything.
     let arguments = json!({"path": "a"});
     let verdict = admit(&stage.gate, "read", arguments, Maker::Other, &stage.cwd()).await;
     assert_eq!(outcome(&verdict), "refused");
@@ -178,7 +178,7 @@ async fn no_rule_and_no_answer_permits_a_descriptor() {
 }
 
 #[tokio::test]
-async fn a_refusal_says_which_rule_and_whose() {
+async fn a_refusal_names_the_rule_and_its_origin() {
     let mut policy = policy(Mode::Auto, &[], &[]);
     policy.deny = vec![Rule::parse("bash(rm *)", Origin::Project).unwrap()];
     let stage = Stage::new(policy, Answer::Refused);
@@ -192,7 +192,7 @@ async fn a_refusal_says_which_rule_and_whose() {
 }
 
 #[tokio::test]
-async fn what_a_deny_rule_might_mean_is_asked_and_never_just_made() {
+async fn a_possible_match_of_a_deny_rule_is_asked() {
     for (mode, expected) in [
         (Mode::Auto, "refused"),
         (Mode::Ask, "refused"),
@@ -214,7 +214,7 @@ async fn what_a_deny_rule_might_mean_is_asked_and_never_just_made() {
 }
 
 #[tokio::test]
-async fn deny_mode_asks_nobody() {
+async fn deny_mode_never_asks() {
     let stage = Stage::new(
         policy(Mode::Deny, &["bash(git status)", "write(out/**)"], &[]),
         Answer::Allowed,
@@ -245,9 +245,9 @@ async fn absence_is_not_refusal() {
         details,
         json!({"approval": {"outcome": "expired", "timeoutSeconds": 300}})
     );
-    let nobody = Approvals::new(policy(Mode::Ask, &[], &[]), Arc::new(Nobody));
+    let unattended = Approvals::new(policy(Mode::Ask, &[], &[]), Arc::new(Unattended));
     let verdict = admit(
-        &nobody,
+        &unattended,
         "bash",
         json!({"command": "x"}),
         Maker::BuiltIn,
@@ -292,7 +292,7 @@ async fn a_grant_covers_the_same_again_until_the_run_settles() {
 }
 
 #[tokio::test]
-async fn the_same_question_is_put_once_when_the_first_answer_covers_both() {
+async fn a_grant_answers_an_identical_waiting_question() {
     let stage = Stage::new(policy(Mode::Ask, &[], &[]), Answer::AllowedForRun);
     join(stage.bash("make"), stage.bash("make")).await;
     assert_eq!(stage.asked.titles(), ["Allow bash: make?"]);
@@ -302,7 +302,7 @@ async fn the_same_question_is_put_once_when_the_first_answer_covers_both() {
 }
 
 #[tokio::test]
-async fn a_dropped_question_lets_the_next_one_be_put() {
+async fn a_dropped_question_does_not_block_the_next() {
     struct Silent;
     impl Ask for Silent {
         fn ask<'a>(&'a self, _: &'a Question, _: Duration) -> BoxFuture<'a, Answer> {
@@ -327,7 +327,7 @@ async fn a_dropped_question_lets_the_next_one_be_put() {
 }
 
 #[tokio::test]
-async fn a_question_says_what_would_happen() {
+async fn a_question_shows_the_call() {
     let stage = Stage::new(policy(Mode::Ask, &[], &[]), Answer::Refused);
     let outside = tempfile::tempdir().unwrap();
     let outside = outside.path().canonicalize().unwrap();
@@ -354,7 +354,7 @@ async fn a_question_says_what_would_happen() {
 }
 
 #[test]
-fn a_rule_that_cannot_be_used_says_why() {
+fn an_invalid_rule_has_a_message() {
     for (rule, words) in [
         ("", "name of a tool"),
         ("(x)", "name of a tool"),

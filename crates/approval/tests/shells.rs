@@ -1,4 +1,4 @@
-//! Random commands, judged by the rules and then really run: nothing that only `echo` was allowed for may leave a file.
+//! Runs random commands that the rules permit in real shells: with only `echo` allowed, none may create a file.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use pinion_agent::{Admission, Gate, Maker, ToolRun, Verdict};
-use pinion_approval::{Approvals, Mode, Nobody, Origin, Policy, Rule};
+use pinion_approval::{Approvals, Mode, Origin, Policy, Rule, Unattended};
 use serde_json::json;
 
-/// What commands are put together from; `M` is the file that must not appear.
+/// The pieces of the random commands; `M` is the file that must not be created.
 const PIECES: &[&str] = &[
     "echo",
     "echo",
@@ -99,7 +99,7 @@ const PIECES: &[&str] = &[
     "coproc ",
 ];
 
-/// A small generator of numbers, so that a failure can be repeated.
+/// A deterministic random number generator, so that a failure can be reproduced.
 struct Numbers(u64);
 
 impl Numbers {
@@ -111,7 +111,7 @@ impl Numbers {
     }
 }
 
-fn is_made(gate: &Approvals, command: &str, cwd: &Path) -> bool {
+fn is_permitted(gate: &Approvals, command: &str, cwd: &Path) -> bool {
     let arguments = json!({"command": command});
     let run = ToolRun {
         call_id: "c".into(),
@@ -136,7 +136,7 @@ fn run(shell: &str, command: &str, cwd: &Path) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // `while echo` never ends by itself; what it would do it has done.
+    // `while echo` never ends by itself; 400 ms are enough for its effects.
     for _ in 0..200 {
         if child.try_wait().unwrap().is_some() {
             return;
@@ -148,15 +148,15 @@ fn run(shell: &str, command: &str, cwd: &Path) {
 }
 
 #[test]
-fn what_is_allowed_leaves_nothing_behind() {
+fn permitted_commands_create_no_file() {
     let gate = Approvals::new(
         Policy {
             mode: Mode::Deny,
-            patience: Duration::from_secs(1),
+            answer_timeout: Duration::from_secs(1),
             allow: vec![Rule::parse("bash(echo *)", Origin::Flag).unwrap()],
             deny: Vec::new(),
         },
-        Arc::new(Nobody),
+        Arc::new(Unattended),
     );
     let dir = tempfile::tempdir().unwrap();
     let mark = dir.path().join("M");
@@ -168,7 +168,7 @@ fn what_is_allowed_leaves_nothing_behind() {
             command += PIECES[numbers.below(PIECES.len())];
         }
         // Only what mentions the file can make it.
-        if !command.contains('M') || !is_made(&gate, &command, dir.path()) {
+        if !command.contains('M') || !is_permitted(&gate, &command, dir.path()) {
             continue;
         }
         made += 1;

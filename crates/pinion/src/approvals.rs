@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pinion_agent::Gate;
-use pinion_approval::{Approvals, Ask, Mode, Nobody, Origin, Policy, Rule};
+use pinion_approval::{Approvals, Ask, Mode, Origin, Policy, Rule, Unattended};
 use pinion_config::{Dirs, Settings};
 use pinion_message::Mask;
 use serde_json::Value;
@@ -69,7 +69,7 @@ pub(crate) fn policy(
     let patience = flags.patience.or(own.patience);
     Ok(Some(Policy {
         mode,
-        patience: patience.unwrap_or(Duration::from_secs(PATIENCE)),
+        answer_timeout: patience.unwrap_or(Duration::from_secs(PATIENCE)),
         allow,
         deny,
     }))
@@ -164,7 +164,7 @@ pub(crate) fn gate(
     });
     let asker: Arc<dyn Ask> = match &questions {
         Some(questions) => Arc::clone(questions) as _,
-        None => Arc::new(Nobody),
+        None => Arc::new(Unattended),
     };
     (Some(Arc::new(Approvals::new(policy, asker))), questions)
 }
@@ -235,7 +235,10 @@ mod tests {
         let own = json!({"mode": "ask", "timeoutSeconds": 9, "allow": ["bash"], "deny": ["write"]});
         let project = json!({"mode": "auto", "timeoutSeconds": 1, "allow": ["*"], "deny": ["grep", 5, "x(y)"]});
         let policy = made(&flags, own, project).unwrap();
-        assert_eq!((policy.mode, policy.patience.as_secs()), (Mode::Deny, 7));
+        assert_eq!(
+            (policy.mode, policy.answer_timeout.as_secs()),
+            (Mode::Deny, 7)
+        );
         assert_eq!(texts(&policy.allow), [("flag", "ls"), ("settings", "bash")]);
         assert_eq!(
             texts(&policy.deny),

@@ -17,7 +17,7 @@ fn forbidden(rule: &str, command: &str) -> Fit {
 }
 
 #[test]
-fn only_what_a_rule_says_is_permitted() {
+fn only_matching_commands_are_permitted() {
     for (rule, command, expected) in [
         ("git status", "git status", true),
         ("git status", "git  'status'", true),
@@ -57,7 +57,7 @@ fn only_what_a_rule_says_is_permitted() {
 }
 
 #[test]
-fn a_permitted_command_takes_nothing_along() {
+fn a_permitted_command_does_not_permit_others() {
     let rules = ["git status *", "echo *", "printf *"];
     for command in [
         "git status; rm -rf x",
@@ -101,7 +101,7 @@ fn a_permitted_command_takes_nothing_along() {
 }
 
 #[test]
-fn a_forbidden_command_is_found_where_it_hides() {
+fn a_forbidden_command_is_found_inside_others() {
     for (command, expected) in [
         ("rm -rf x", Fit::Yes),
         ("rm", Fit::Yes),
@@ -147,9 +147,9 @@ fn a_rule_is_one_plain_command() {
 }
 
 proptest! {
-    /// No text put behind a permitted command makes it run something that is not permitted.
+    /// No text after a permitted command makes it run something that is not permitted.
     #[test]
-    fn what_follows_is_judged_too(
+    fn text_after_a_permitted_command_is_checked(
         glue in "[;&|\n]{1,2}",
         name in "[a-z]{1,6}",
         rest in "[a-z ./$'\"-]{0,12}",
@@ -166,7 +166,7 @@ proptest! {
         prop_assert!(permitted(&[&words.join(" ")], &quoted.join("  ")));
     }
 
-    /// A star is any text, as a regular expression says.
+    /// A star matches like `.*` in a regular expression.
     #[test]
     fn stars_match_as_expected(pattern in "[ab*]{0,6}", text in "[ab]{0,8}") {
         let mut reachable = vec![true];

@@ -60,7 +60,7 @@ impl Place {
 }
 
 #[test]
-fn what_lies_inside_is_where_it_leads() {
+fn resolved_paths_decide_what_is_inside() {
     let place = Place::new();
     let outside = place.dir.path().join("outside/file");
     for (path, inside) in [
@@ -88,7 +88,7 @@ fn what_lies_inside_is_where_it_leads() {
     ] {
         assert_eq!(place.target(path).is_inside(), inside, "{path}");
     }
-    // An absolute path goes through links before `..` counts.
+    // Links in an absolute path are resolved before `..`.
     let sly = format!("{}/way/../outside/file", place.cwd().display());
     assert!(!place.target(&sly).is_inside());
     let missing = format!("{}/missing/../../outside/file", place.cwd().display());
@@ -134,7 +134,7 @@ fn patterns_permit_what_they_name() {
 }
 
 #[test]
-fn patterns_forbid_by_name_and_by_place() {
+fn patterns_forbid_by_written_and_resolved_path() {
     let place = Place::new();
     for (pattern, path, expected) in [
         (".env*", ".env", Fit::Yes),
@@ -154,7 +154,7 @@ fn patterns_forbid_by_name_and_by_place() {
         ("/etc/**", "/etc/passwd", Fit::Yes),
         ("/etc/**", "../../../../../../../../etc/passwd", Fit::Yes),
         ("/etc/**", "src/a.rs", Fit::No),
-        // The way to the working directory is not the model's choice.
+        // The parents of the working directory do not count: the model did not choose them.
         ("cwd", "src/a.rs", Fit::No),
         ("secrets/**", "loop", Fit::Maybe),
     ] {
@@ -189,7 +189,7 @@ fn a_search_reaches_everything_below() {
 }
 
 #[test]
-fn a_pattern_that_cannot_mean_anything_is_refused() {
+fn invalid_patterns_are_rejected() {
     for pattern in ["../x", "src/../..", "src/[a", "{a"] {
         assert!(PathPattern::parse(pattern).is_err(), "{pattern}");
     }

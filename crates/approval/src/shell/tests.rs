@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::line::Word;
+use crate::simple_command::Word;
 
 /// The commands found, one per line: words with `…` where they are open, `=` for variables, `>` for files.
 fn shown(text: &str) -> String {
@@ -73,7 +73,7 @@ fn every_command_is_found() {
 }
 
 #[test]
-fn quotes_go_and_what_they_hold_stays() {
+fn quotes_are_removed_and_their_text_stays() {
     for (text, found) in [
         ("'git' \"status\"", "git status"),
         ("g\"i\"t st'at'us", "git status"),
@@ -99,7 +99,7 @@ fn quotes_go_and_what_they_hold_stays() {
 }
 
 #[test]
-fn what_is_known_only_later_is_open() {
+fn expansions_make_a_word_open() {
     for (text, found) in [
         ("echo $A", "echo …"),
         ("echo a$A-b", "echo a…"),
@@ -143,7 +143,7 @@ fn redirections_to_files_are_told_from_harmless_ones() {
 }
 
 #[test]
-fn what_is_not_understood_is_opaque() {
+fn unknown_syntax_is_opaque() {
     for text in [
         "git status `rm x`",
         "git status \"`rm x`\"",
@@ -203,7 +203,7 @@ fn what_is_not_understood_is_opaque() {
     }
     let deep = format!("{}a{}", "(\n".repeat(100), ")".repeat(100));
     assert!(read(&deep).opaque);
-    // What was found before is kept: it can still be forbidden.
+    // Commands found before the opaque part remain: a rule can still forbid them.
     assert_eq!(shown("rm x <<EOF\nEOF"), "rm x | ?");
     assert_eq!(shown("rm x; `y`"), "rm x | ?");
 }
@@ -212,11 +212,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn any_text_is_read(text in "[ab$(){}\\[\\]'\"`\\\\;&|<>#=~*\n \t\r1ü🦀-]{0,40}") {
+    fn any_text_is_parsed(text in "[ab$(){}\\[\\]'\"`\\\\;&|<>#=~*\n \t\r1ü🦀-]{0,40}") {
         read(&text);
     }
 
-    /// A command put behind a known one by any operator is found, or the whole is opaque.
+    /// A command after a known one and any operator is found, or the whole command is opaque.
     #[test]
     fn a_second_command_is_never_lost(
         lead in "(git status|echo 'a b'|echo \"x\"|A=1|ls \\*|! true|\\(ls\\)|\\{ ls; \\})",
@@ -231,7 +231,7 @@ proptest! {
         prop_assert!(found || script.opaque, "{:?} is {}", text, shown(&text));
     }
 
-    /// Whatever stands in single quotes is one word and runs nothing.
+    /// Text in single quotes is one word and runs nothing.
     #[test]
     fn quoted_text_is_one_word(inner in "[^'\0]{0,30}") {
         let text = format!("echo '{inner}'");

@@ -1,9 +1,9 @@
-//! Words: quotes, escapes and expansions.
+//! Parses words: quotes, escapes and expansions.
 
-use super::{Closing, Opaque, Read, Reader};
-use crate::line::Word;
+use super::{Closing, Opaque, Read, ShellParser};
+use crate::simple_command::Word;
 
-impl Reader {
+impl ShellParser {
     pub(super) fn at_end_of_word(&self) -> bool {
         matches!(
             self.peek(),
@@ -20,7 +20,7 @@ impl Reader {
             match c {
                 '\\' => match self.peek() {
                     None => word.push('\\'),
-                    // A word that goes on in the next line could be a keyword or an expansion.
+                    // A word that continues on the next line could be a keyword or an expansion.
                     Some('\n' | '\0') => return Err(Opaque),
                     Some(next) => {
                         self.at += 1;
@@ -42,7 +42,7 @@ impl Reader {
             return Err(Opaque);
         }
         match self.chars[from..self.at] {
-            // Nothing to expand in these alone.
+            // The shell does not expand these words.
             ['['] => Ok(Word::literal("[")),
             ['{'] => Ok(Word::literal("{")),
             ['[', '['] => Ok(Word::literal("[[")),
@@ -51,7 +51,7 @@ impl Reader {
         }
     }
 
-    /// Whether a tilde just read stands where a home directory may.
+    /// Reports whether the tilde just read is at a position where the shell expands it.
     fn begins_path(&self, from: usize) -> bool {
         let before = self.at - 1;
         before == from || matches!(self.chars[before - 1], ':' | '=')
@@ -95,7 +95,7 @@ impl Reader {
         }
     }
 
-    /// What follows a `$`.
+    /// Parses the expansion after a `$`.
     fn dollar(&mut self, word: &mut Word) -> Read<()> {
         match self.peek() {
             Some('(') if self.ahead(1) == Some('(') => return Err(Opaque),
@@ -121,7 +121,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Goes past the name of a parameter.
+    /// Skips the name of a parameter, and reports whether there was one.
     fn parameter(&mut self) -> bool {
         let Some(first) = self.peek() else {
             return false;

@@ -1,38 +1,36 @@
-//! Simple commands and their words, as the shell will see them.
+//! SimpleCommand commands and their words, as the shell interprets them.
 
 /// One simple command.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Simple {
-    /// Its name and its arguments.
+pub(crate) struct SimpleCommand {
+    /// The command's name and arguments.
     pub words: Vec<Word>,
-    /// It sets variables, which may change what any program does.
+    /// The command sets variables, which may change what any program does.
     pub assigns: bool,
-    /// Where its input and output go.
     pub redirection: Redirection,
 }
 
-/// Where input and output go.
+/// The redirections of a command's input and output.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Redirection {
-    /// Where they go anyway.
     #[default]
     None,
-    /// To each other, or to `/dev/null`.
+    /// Only to each other, or to `/dev/null`.
     Harmless,
     /// To or from a file.
     ToFile,
 }
 
-/// A word after quotes are gone.
+/// A word without its quotes.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// Its text; if it is open, what it certainly begins with.
+    /// The text of the word; if it is open, the part that it certainly starts with.
     pub text: String,
-    /// The rest is only known when it runs; it may also become several words, or none.
+    /// The rest is known only when the command runs; the word may also expand to several words, or to none.
     pub open: bool,
 }
 
-impl Simple {
+impl SimpleCommand {
     pub fn is_empty(&self) -> bool {
         self.words.is_empty() && !self.assigns && self.redirection == Redirection::None
     }
@@ -56,8 +54,8 @@ impl Word {
         self.open = true;
     }
 
-    /// The word if it was written without quotes: only such a word is a keyword.
-    pub fn plain_since(&self, raw: &[char]) -> &str {
+    /// Returns the word if it was written without quotes, else an empty string: only unquoted words are keywords.
+    pub fn unquoted(&self, raw: &[char]) -> &str {
         let plain = !self.open && self.text.chars().eq(raw.iter().copied());
         if plain { &self.text } else { "" }
     }
