@@ -74,12 +74,12 @@ impl Approvals {
             Answer::Absent(Absence::Expired) => {
                 let seconds = timeout.as_secs();
                 refusal(
-                    &format!("Nobody answered within {seconds} s, so this call was not run."),
+                    &format!("No answer within {seconds} s, so this call was not run."),
                     json!({"outcome": "expired", "timeoutSeconds": seconds}),
                 )
             }
             Answer::Absent(Absence::NoClient) => refusal(
-                "Nobody is there to ask, so this call was not run.",
+                "There is no client to ask, so this call was not run.",
                 json!({"outcome": "absent"}),
             ),
             Answer::Absent(Absence::ClientLeft) => refusal(

@@ -239,7 +239,7 @@ async fn absence_is_not_refusal() {
     };
     assert_eq!(
         text,
-        "Nobody answered within 300 s, so this call was not run."
+        "No answer within 300 s, so this call was not run."
     );
     assert_eq!(
         details,
