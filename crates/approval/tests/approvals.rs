@@ -237,10 +237,7 @@ async fn absence_is_not_refusal() {
     let Verdict::Refuse { text, details } = expired.bash("x").await else {
         panic!("it was made");
     };
-    assert_eq!(
-        text,
-        "No answer within 300 s, so this call was not run."
-    );
+    assert_eq!(text, "No answer within 300 s, so this call was not run.");
     assert_eq!(
         details,
         json!({"approval": {"outcome": "expired", "timeoutSeconds": 300}})

@@ -19,6 +19,7 @@ mod help;
 mod hub;
 mod invoke;
 mod mcp;
+mod memory;
 mod modes;
 mod pinix;
 mod pinocchio;

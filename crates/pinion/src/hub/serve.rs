@@ -1,6 +1,5 @@
 //! `hub serve`: the hub itself, until it is told to stop.
 
-mod memory;
 mod options;
 
 use std::path::Path;
@@ -94,7 +93,7 @@ async fn serve(mut options: Options, seat: &mut Seat) -> Result<ExitCode, Failur
     let joined = options.join.take().map(|join| enter(hub, join, port));
     let joined = joined.transpose()?;
     let noting = tokio::spawn(note_use(tokens.clone()));
-    let trimming = tokio::spawn(memory::trim_when_large());
+    let trimming = tokio::spawn(crate::memory::trim_when_large());
     let importing = async {
         if let Some(pinix) = import {
             let token = entrance.token.reveal();

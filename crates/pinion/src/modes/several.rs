@@ -18,7 +18,7 @@ use pinion_pi::{
     Tenant,
 };
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 use super::serving::Serving;
 use super::{
@@ -30,7 +30,7 @@ use crate::extensions::Audience;
 use crate::failure::Failure;
 use crate::program::Program;
 use crate::signals::Ending;
-use crate::{descriptors, reader, runtime};
+use crate::{descriptors, memory, reader, runtime};
 
 /// How many sessions are made at the same time.
 const MAKERS: usize = 8;
@@ -63,12 +63,15 @@ pub(crate) fn several(program: Program, mut flags: Box<Flags>) -> Result<ExitCod
         shared: Arc::clone(&shared),
         names: Mutex::default(),
         makers: Semaphore::new(MAKERS),
+        closed: Notify::new(),
     });
     let watched = stdout.try_clone()?;
     let writer = Writer::spawn(stdout, Switchboard, queue.clone())?;
     let mut input = read_lines(std::io::stdin(), DEFAULT_LINE_LIMIT);
     let mut ending = Ending::listen(&runtime)?;
     let end = runtime.block_on(async {
+        let trimmed = Arc::clone(&house);
+        tokio::spawn(async move { memory::trim_after_sessions(&trimmed.closed).await });
         let mut several = Several::new(dialect, queue.clone(), Arc::new(Door(house)));
         let interrupted = async {
             tokio::select! {
@@ -154,6 +157,8 @@ struct House {
     /// The ids of sessions that live.
     names: Mutex<HashSet<String>>,
     makers: Semaphore,
+    /// Notified when a session has closed.
+    closed: Notify,
 }
 
 /// The way into the house.
@@ -301,6 +306,7 @@ impl Name {
 impl Drop for Name {
     fn drop(&mut self) {
         self.house.names().remove(&self.id);
+        self.house.closed.notify_one();
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Several;
-use crate::support::{offline_sandbox, script};
+use crate::support::{HANG, offline_sandbox, script};
 
 /// What a process holds, in bytes.
 fn resident(pid: u32) -> u64 {
@@ -67,4 +67,29 @@ fn l11_there_is_a_limit_and_room_again_below_it() {
     several.data(json!({"type": "close_session", "sessionId": last}));
     several.open(json!({}));
     assert_eq!(several.listed().len(), 1000);
+}
+
+#[test]
+fn l11_the_memory_of_closed_sessions_returns() {
+    let mut several = Several::start();
+    let pid = several.0.process.id();
+    let first = several.open(json!({"noSession": true}));
+    let before = resident(pid);
+    let ids: Vec<String> = (0..600)
+        .map(|_| several.open(json!({"noSession": true})))
+        .collect();
+    let full = resident(pid);
+    for id in ids.iter().chain([&first]) {
+        several.data(json!({"type": "close_session", "sessionId": id}));
+    }
+    let enough = before + (full - before) / 2;
+    let begun = std::time::Instant::now();
+    while resident(pid) > enough {
+        assert!(
+            begun.elapsed() < HANG,
+            "{} of {full} bytes stay; before there were {before}",
+            resident(pid)
+        );
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 }
