@@ -11,6 +11,7 @@
 //! - Reading takes a limit in bytes. The limit counts bytes read, not the size the file system reports.
 //! - Only [`open_named`], for a path that the user typed, also opens a FIFO: `<(command)` of a shell is one.
 //! - Replacing writes a complete copy and renames it over the old file; a symbolic link stays, its target is replaced.
+//! - Renaming replaces a regular file ([`rename`]) or nothing at all ([`rename_new`]).
 //!
 //! The functions block, so asynchronous code calls them on a blocking thread. Nothing here starts a thread.
 
@@ -18,10 +19,12 @@ mod lock;
 mod open;
 mod place;
 mod read;
+mod rename;
 mod replace;
 
 pub use lock::{LockDirectory, lock};
 pub use open::{create_new, create_or_empty, open, open_named, open_with};
 pub use place::{FileKind, Target, is_regular, locate, refuse};
 pub use read::{read, read_if_present, read_named, read_text};
+pub use rename::{rename, rename_new, set_aside};
 pub use replace::{Replace, replace};

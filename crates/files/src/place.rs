@@ -107,6 +107,35 @@ pub fn is_regular(path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Returns the path without symbolic links at which a regular file replaces `path`, and the file that exists there.
+///
+/// A dangling symbolic link leads to the path that it names. Anything that exists and is not a regular file is an error.
+pub(crate) fn destination(path: &Path) -> io::Result<(PathBuf, Option<Target>)> {
+    match locate(path) {
+        Ok(target) => {
+            let target = target.require_regular()?;
+            Ok((target.path.clone(), Some(target)))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            refuse(path)?;
+            match fs::read_link(path) {
+                // A loop of links failed above.
+                Ok(link) => destination(&parent(path).join(link)),
+                Err(_) => Ok((path.to_owned(), None)),
+            }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The directory of a file; `.` for a plain name.
+pub(crate) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
 /// Fails if `path` leads to a descriptor of a process, or to a file of this process below `/proc`.
 ///
 /// Says nothing about the type of the file, and nothing about a path that does not exist or cannot be reached.

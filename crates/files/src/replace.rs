@@ -50,20 +50,9 @@ impl Replace {
 /// an error. After a crash the file holds the old content or the new one, and perhaps a copy named `.NAME.unfinished`
 /// stays beside it until the next call.
 pub fn replace(path: &Path, content: &[u8], options: Replace) -> io::Result<()> {
-    let existing = match place::locate(path) {
-        Ok(target) => Some(target.require_regular()?),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            place::refuse(path)?;
-            None
-        }
-        Err(error) => return Err(error),
-    };
+    let (target, existing) = place::destination(path)?;
     let Some(existing) = existing else {
-        return match fs::read_link(path) {
-            // A dangling link: the file it names comes into being. A loop of links failed above.
-            Ok(link) => replace(&parent(path).join(link), content, options),
-            Err(_) => replace_by_rename(path, content, options.mode, None, options.sync),
-        };
+        return replace_by_rename(&target, content, options.mode, None, options.sync);
     };
     if options.in_place && !renames_losslessly(&existing) {
         return write_in_place(path, content, options.sync);
@@ -73,7 +62,7 @@ pub fn replace(path: &Path, content: &[u8], options: Replace) -> io::Result<()> 
     } else {
         existing.metadata.mode() & 0o7777
     };
-    let replaced = replace_by_rename(&existing.path, content, mode, Some(mode), options.sync);
+    let replaced = replace_by_rename(&target, content, mode, Some(mode), options.sync);
     match replaced {
         // The directory is one in which this user cannot create files.
         Err(error) if options.in_place && error.kind() == ErrorKind::PermissionDenied => {
@@ -118,7 +107,7 @@ fn replace_by_rename(
     // Closing it ends the lock on what is now the target.
     drop(file);
     if sync {
-        File::open(parent(target))?.sync_all()?;
+        File::open(place::parent(target))?.sync_all()?;
     }
     Ok(())
 }
@@ -212,13 +201,6 @@ fn is_at(file: &File, path: &Path) -> bool {
         return false;
     };
     open.is_file() && (open.dev(), open.ino()) == (named.dev(), named.ino())
-}
-
-fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
 }
 
 #[cfg(test)]
