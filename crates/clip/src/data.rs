@@ -251,7 +251,7 @@ impl DataStore {
             .root
             .join(UNFINISHED)
             .join(uuid::Uuid::new_v4().to_string());
-        let written = File::create_new(&unfinished)
+        let written = pinion_files::create_new(&unfinished, 0o666)
             .and_then(|mut file| file.write_all(bytes))
             .map_err(|error| place.io(&error))
             .and_then(|()| {

@@ -279,25 +279,25 @@ impl Library {
         if staged_over_another {
             bound::keep_bindings(&place, &directory.path)?;
         }
-        let swapped = remove_if_there(&replaced)
-            .and_then(|()| match fs::rename(&place, &replaced) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            })
-            .and_then(|()| fs::rename(&directory.path, &place));
-        let recorded = swapped
-            .map_err(|error| ClipError::io(place.display(), &error))
+        let wrong = |error: io::Error| ClipError::io(place.display(), &error);
+        let replaces = remove_if_there(&replaced)
+            .and_then(|()| pinion_files::set_aside(&place, &replaced))
+            .map_err(wrong)?;
+        let recorded = pinion_files::rename_new(&directory.path, &place)
+            .map_err(wrong)
             .and_then(|()| {
                 directory.keep();
-                self.update(|records| {
+                let recorded = self.update(|records| {
                     records.insert(record.name.clone(), record.clone());
+                });
+                recorded.inspect_err(|_| {
+                    let _ = remove_if_there(&place);
                 })
             });
         if let Err(error) = recorded {
-            // What was there is put back as it was.
-            if replaced.exists() {
-                let _ = remove_if_there(&place);
-                let _ = fs::rename(&replaced, &place);
+            // The earlier version returns to its place.
+            if replaces {
+                let _ = pinion_files::rename_new(&replaced, &place);
             }
             return Err(error);
         }
@@ -370,10 +370,12 @@ fn put_right(clips: &Path) -> io::Result<()> {
             remove_if_there(&entry.path())?;
         } else if let Some(alias) = name.strip_prefix(REPLACED) {
             let place = clips.join(alias);
-            if place.exists() {
-                remove_if_there(&entry.path())?;
-            } else {
-                fs::rename(entry.path(), place)?;
+            // Only directories are the work of this program; anything else belongs to the user.
+            let is_directory = |path: &Path| fs::symlink_metadata(path).map(|found| found.is_dir());
+            match (is_directory(&entry.path())?, is_directory(&place)) {
+                (true, Ok(true)) => remove_if_there(&entry.path())?,
+                (true, Err(_)) => pinion_files::rename_new(&entry.path(), &place)?,
+                (true, Ok(false)) | (false, _) => {}
             }
         }
     }

@@ -10,7 +10,7 @@ mod common;
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -229,6 +229,49 @@ async fn what_a_crash_left_is_put_right() {
         ask(&shop.clip("todo"), "a", &json!({})).await.unwrap(),
         "1.0.0"
     );
+}
+
+#[tokio::test]
+async fn only_files_and_directories_make_way_for_a_clip() {
+    let shop = workshop();
+    let source = local(&shop.package("1.0.0"));
+    let place = shop.library.directory("todo");
+    fs::create_dir(shop.root.path().join("elsewhere")).unwrap();
+    nix::unistd::mkfifo(&place, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let refused = shop.install(&source, "").await.unwrap_err();
+    assert!(refused.message.contains("is a FIFO"), "{refused}");
+    let kind = fs::symlink_metadata(&place).unwrap().file_type();
+    assert!(kind.is_fifo() && shop.leftovers().is_empty());
+    fs::remove_file(&place).unwrap();
+
+    symlink("nowhere", &place).unwrap();
+    shop.install(&source, "").await.unwrap_err();
+    assert_eq!(fs::read_link(&place).unwrap(), Path::new("nowhere"));
+    assert!(shop.library.records().unwrap().is_empty());
+    fs::remove_file(&place).unwrap();
+
+    fs::write(&place, "a file").unwrap();
+    shop.install(&source, "").await.unwrap();
+    assert_eq!(
+        ask(&shop.clip("todo"), "a", &json!({})).await.unwrap(),
+        "1.0.0"
+    );
+}
+
+#[test]
+fn what_a_crash_left_replaces_nothing() {
+    let shop = workshop();
+    let clips = shop.root.path().join("home/clips");
+    fs::create_dir(clips.join(".replaced-todo")).unwrap();
+    symlink("nowhere", clips.join("todo")).unwrap();
+    nix::unistd::mkfifo(
+        &clips.join(".replaced-other"),
+        nix::sys::stat::Mode::S_IRWXU,
+    )
+    .unwrap();
+    drop(Library::open(shop.root.path().join("home"), Programs::default()).unwrap());
+    assert!(clips.join("todo").is_symlink());
+    assert!(fs::symlink_metadata(clips.join("other")).is_err());
 }
 
 const CLIP_JSON: &str =

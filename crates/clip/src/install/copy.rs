@@ -1,6 +1,6 @@
 //! Copying a package's directory.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ pub(super) fn write_file(
     limit: u64,
     mode: u32,
 ) -> io::Result<u64> {
-    let mut file = File::create(path)?;
+    let mut file = pinion_files::create_or_empty(path, 0o600)?;
     let count = io::copy(&mut source.take(limit), &mut file)?;
     // Whether others may read or run it is kept, everything more special is not. Secrets are nobody else's.
     let mode = match path.file_name() {
@@ -153,6 +153,21 @@ fn leads_out(at: &Path) -> ClipError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_regular_files_are_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let device = dir.path().join("device");
+        symlink("/dev/null", &device).unwrap();
+        let error = write_file(&device, &b"x"[..], 9, 0o644).unwrap_err();
+        assert_eq!(error.to_string(), "is a device, not a regular file");
+        let file = dir.path().join("file");
+        fs::write(&file, "longer").unwrap();
+        assert_eq!(write_file(&file, &b"new"[..], 9, 0o755).unwrap(), 3);
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o755);
+    }
 
     #[test]
     fn a_package_has_limits() {

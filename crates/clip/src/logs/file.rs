@@ -53,7 +53,7 @@ impl LogFile {
         let line = print(time, level, origin, message);
         if *length > 0 && *length + line.len() as u64 > MAX_FILE {
             let old = rotated(path);
-            let renamed = pinion_files::is_regular(&old).and_then(|_| fs::rename(&*path, old));
+            let renamed = pinion_files::rename(path, &old);
             *self = match renamed {
                 // A full file that stays must not grow without end.
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Self::None,

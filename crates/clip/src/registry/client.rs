@@ -123,7 +123,7 @@ impl Client {
         let request = self.request(Method::GET, url).await?;
         let fetched = async {
             let response = answered(request, url).await?;
-            let mut file = std::fs::File::create(place)
+            let mut file = pinion_files::create_or_empty(place, 0o600)
                 .map_err(|error| ClipError::io(place.display(), &error))?;
             let mut parts = response.bytes_stream();
             let mut length = 0;
@@ -287,4 +287,43 @@ fn is_loopback(url: &Url) -> bool {
         || host
             .parse::<std::net::IpAddr>()
             .is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Serves `body` to one request and returns its address.
+    fn serve(body: &'static str) -> Url {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut head = [0; 4096];
+            let _ = socket.read(&mut head).unwrap();
+            let length = body.len();
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}");
+            socket.write_all(answer.as_bytes()).unwrap();
+        });
+        url.parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_archive_is_written_to_a_regular_file_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let device = dir.path().join("device");
+        std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "longer than the archive").unwrap();
+        let url = serve("archive");
+        let client = Client::new(&Address::Service(url.clone()), None);
+        let refused = client.download(&url, &device, None).await.unwrap_err();
+        assert!(refused.message.contains("is a device"), "{refused}");
+        let url = serve("archive");
+        client.download(&url, &file, Some(7)).await.unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"archive");
+    }
 }
