@@ -63,9 +63,7 @@ fn move_credentials(dirs: &Dirs, settings: &Settings) -> Option<Notice> {
     let outcome = write_private(&auth, &credentials).and_then(|()| {
         if oauth.is_file() {
             let done = dirs.agent_dir.join("oauth.json.migrated");
-            // What is not a regular file is not replaced.
-            pinion_files::is_regular(&done).map_err(ConfigError::io("replace", &done))?;
-            fs::rename(&oauth, done).map_err(ConfigError::io("rename", &oauth))?;
+            pinion_files::rename(&oauth, &done).map_err(ConfigError::io("rename", &oauth))?;
         }
         if keys.is_some() {
             SettingsFile::global(dirs).update(&[("apiKeys", None)])?;

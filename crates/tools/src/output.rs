@@ -3,9 +3,8 @@
 //! Memory stays bounded whatever is printed, and each byte is looked at once. Cutting to what a model may see
 //! is done on demand, by `truncate.rs`.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -206,11 +205,7 @@ fn open_log(held: &[u8]) -> std::io::Result<(File, PathBuf)> {
     let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
     let path = std::env::temp_dir().join(format!("pi-bash-{:016x}.log", high ^ low));
     // What a command prints may be private.
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)?;
+    let mut file = pinion_files::create_new(&path, 0o600)?;
     file.write_all(held)?;
     Ok((file, path))
 }

@@ -9,7 +9,7 @@
 //! damaged file is moved aside, and a run that cannot write continues without sharing (`run_breakers.rs`).
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{DirBuilder, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -199,8 +199,10 @@ fn lock(path: &Path) -> Result<File, String> {
 
 fn move_aside(path: &Path, why: &str) -> Result<String, String> {
     let aside = beside(path, ".damaged");
-    pinion_files::is_regular(&aside).map_err(|error| format!("{}: {error}", aside.display()))?;
-    fs::rename(path, &aside).map_err(|error| format!("{}: {error}", path.display()))?;
+    pinion_files::rename(path, &aside).map_err(|error| {
+        let (path, aside) = (path.display(), aside.display());
+        format!("{path} cannot be renamed to {aside}: {error}")
+    })?;
     Ok(format!(
         "the shared breakers in \"{}\" could not be read ({why}) and were reset; the damaged file is now \"{}\"",
         path.display(),

@@ -1,6 +1,6 @@
 //! What a run is given on standard input: kept as it is, however much it is, and never waited for in silence.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
@@ -62,8 +62,7 @@ pub(super) async fn keep(
         }
         () = said => {}
     }
-    pinion_files::is_regular(&path).map_err(|error| wrong(&error))?;
-    fs::rename(&unfinished, &path).map_err(|error| wrong(&error))
+    pinion_files::rename(&unfinished, &path).map_err(|error| wrong(&error))
 }
 
 /// A run whose input never came in full cannot go on.
