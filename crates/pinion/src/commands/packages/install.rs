@@ -138,7 +138,8 @@ fn fetch_npm(
     };
     let directory = stage.join("npm");
     fs::create_dir(&directory)?;
-    fs::write(directory.join("package.json"), "{\"private\": true}\n")?;
+    let manifest = directory.join("package.json");
+    pinion_files::replace(&manifest, b"{\"private\": true}\n", Replace::USER)?;
     let spec = source.text().trim_start_matches("npm:");
     let mut arguments = vec!["install", "--install-strategy=shallow"];
     arguments.extend(NPM_FLAGS);
@@ -171,6 +172,13 @@ const NPM_FLAGS: &[&str] = &[
 fn nest(modules: &Path, name: &str, package: &Path) -> Result<(), Failure> {
     let top = name.split('/').next().unwrap_or(name);
     let inside = package.join("node_modules");
+    // A package could lead its own directory of dependencies elsewhere.
+    if fs::symlink_metadata(&inside).is_ok_and(|found| !found.is_dir()) {
+        let inside = inside.display();
+        return Err(Failure::failed(format!(
+            "Error: {inside} is not a directory, so the package was not installed."
+        )));
+    }
     for entry in fs::read_dir(modules)? {
         let entry = entry?;
         let beside = entry.file_name();
@@ -179,7 +187,7 @@ fn nest(modules: &Path, name: &str, package: &Path) -> Result<(), Failure> {
             continue;
         }
         fs::create_dir_all(&inside)?;
-        fs::rename(entry.path(), target)?;
+        pinion_files::rename_new(&entry.path(), &target)?;
     }
     Ok(())
 }
@@ -315,4 +323,27 @@ pub(super) fn manifest(root: &Path) -> Value {
 
 pub(super) fn failed(error: pinion_config::ConfigError) -> Failure {
     Failure::failed(format!("Error: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dependencies_are_moved_into_the_package_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let modules = directory.path().join("node_modules");
+        let package = modules.join("package");
+        for name in ["package", "dependency"] {
+            fs::create_dir_all(modules.join(name)).unwrap();
+        }
+        fs::create_dir(directory.path().join("elsewhere")).unwrap();
+        let inside = package.join("node_modules");
+        std::os::unix::fs::symlink("../../elsewhere", &inside).unwrap();
+        assert!(nest(&modules, "package", &package).is_err());
+        assert!(modules.join("dependency").is_dir());
+        fs::remove_file(&inside).unwrap();
+        nest(&modules, "package", &package).unwrap();
+        assert!(inside.join("dependency").is_dir());
+    }
 }

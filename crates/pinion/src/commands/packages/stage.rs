@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pinion_files::FileKind;
 use tempfile::TempDir;
 
 const PREFIX: &str = ".install-";
@@ -47,28 +46,19 @@ impl Stage {
             fs::create_dir_all(parent)?;
         }
         let before = self.path().join("before");
-        let replaces = match fs::metadata(place) {
-            Ok(metadata) => {
-                if !matches!(
-                    FileKind::of(&metadata),
-                    FileKind::Regular | FileKind::Directory
-                ) {
-                    let message = format!("{} is not a directory", place.display());
-                    return Err(io::Error::new(io::ErrorKind::NotADirectory, message).into());
-                }
-                fs::rename(place, &before)?;
-                true
-            }
-            Err(_) => false,
-        };
-        let result = fs::rename(ready, place)
-            .map_err(E::from)
-            .and_then(|()| record());
+        let at_place =
+            |error: io::Error| io::Error::new(error.kind(), format!("{} {error}", place.display()));
+        let replaces = pinion_files::set_aside(place, &before).map_err(at_place)?;
+        let moved = pinion_files::rename_new(ready, place);
+        let is_moved = moved.is_ok();
+        let result = moved.map_err(E::from).and_then(|()| record());
         if result.is_err() {
             // What cannot be moved back goes with the stage; the settings do not name it.
-            let _ = fs::rename(place, self.path().join("failed"));
+            if is_moved {
+                let _ = pinion_files::rename_new(place, &self.path().join("failed"));
+            }
             if replaces {
-                let _ = fs::rename(&before, place);
+                let _ = pinion_files::rename_new(&before, place);
             }
             remove_empty_parents(place, &self.base);
         }
@@ -104,5 +94,42 @@ fn sweep(base: &Path) {
         if is_stage && is_stale() {
             let _ = fs::remove_dir_all(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+
+    use super::*;
+
+    fn finish(base: &Path, place: &Path, recorded: io::Result<()>) -> io::Result<()> {
+        let stage = Stage::open(base).unwrap();
+        let ready = stage.path().join("ready");
+        fs::create_dir(&ready).unwrap();
+        fs::write(ready.join("new"), "").unwrap();
+        stage.finish(&ready, place, || recorded)
+    }
+
+    #[test]
+    fn only_files_and_directories_make_way_for_a_package() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let base = at("base");
+        let failed = || Err(io::ErrorKind::Other.into());
+        nix::unistd::mkfifo(&at("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        symlink("nowhere", at("dangling")).unwrap();
+        for name in ["fifo", "dangling"] {
+            finish(&base, &at(name), Ok(())).unwrap_err();
+        }
+        let fifo = fs::symlink_metadata(at("fifo")).unwrap().file_type();
+        assert!(fifo.is_fifo() && at("dangling").is_symlink());
+
+        fs::create_dir(at("old")).unwrap();
+        fs::write(at("old/kept"), "").unwrap();
+        finish(&base, &at("old"), failed()).unwrap_err();
+        assert!(at("old/kept").exists());
+        finish(&base, &at("old"), Ok(())).unwrap();
+        assert!(at("old/new").exists() && !at("old/kept").exists());
     }
 }
