@@ -157,18 +157,19 @@ impl History {
         &self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
-        let mut slot = self.database.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = (|| {
-            let database = match &mut *slot {
-                Some(database) => database,
-                none => none.insert(self.open()?),
-            };
-            work(database)
-        })();
-        done.map_err(|error| {
+        let failed = |error: &dyn std::fmt::Display| {
             let message = format!("{}: {error}", self.path.display());
             Failure::new(Code::Internal, message)
-        })
+        };
+        let mut slot = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let database = match &mut *slot {
+            Some(database) => database,
+            none => {
+                pinion_files::is_regular(&self.path).map_err(|error| failed(&error))?;
+                none.insert(self.open().map_err(|error| failed(&error))?)
+            }
+        };
+        work(database).map_err(|error| failed(&error))
     }
 
     fn open(&self) -> rusqlite::Result<Connection> {
@@ -183,6 +184,16 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_regular_file_is_opened_as_the_database() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("scheduler.db");
+        let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let error = History::at(path.clone()).of("a").unwrap_err();
+        let message = format!("{}: is a socket, not a regular file", path.display());
+        assert_eq!(error.message, message);
+    }
 
     #[test]
     fn the_last_calls_of_each_schedule_are_kept() {
