@@ -5,10 +5,10 @@
 //! cannot be written is no error.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use pinion_files::Replace;
 use sha2::{Digest as _, Sha256};
 
 use super::transform::Facts;
@@ -53,7 +53,7 @@ impl Cache {
 
     /// What was kept as `key`, if it is whole.
     pub(crate) fn get(&self, key: &str) -> Option<Kept> {
-        let bytes = fs::read(self.place(key)).ok()?;
+        let bytes = pinion_files::read(&self.place(key), MOST_BYTES).ok()?;
         let rest = bytes.strip_prefix(MAGIC)?;
         let (checksum, rest) = rest.split_at_checked(CHECKSUM)?;
         if Sha256::digest(rest).as_slice() != checksum {
@@ -86,17 +86,13 @@ impl Cache {
 
     fn write(&self, key: &str, rest: &[u8]) -> std::io::Result<()> {
         fs::create_dir_all(&self.directory)?;
-        let draft = self
-            .directory
-            .join(format!(".{key}.{}", std::process::id()));
-        let mut file = fs::File::create(&draft)?;
-        file.write_all(MAGIC)?;
-        file.write_all(&Sha256::digest(rest))?;
-        file.write_all(rest)?;
-        drop(file);
-        fs::rename(&draft, self.place(key)).inspect_err(|_| {
-            let _ = fs::remove_file(&draft);
-        })
+        let content = [MAGIC, &Sha256::digest(rest), rest].concat();
+        // A file that a crash of the machine damages does not match its checksum.
+        let options = Replace {
+            sync: false,
+            ..Replace::PRIVATE
+        };
+        pinion_files::replace(&self.place(key), &content, options)
     }
 
     fn place(&self, key: &str) -> PathBuf {
@@ -176,6 +172,19 @@ mod tests {
         }
         fs::write(&file, &whole[..whole.len() - 2]).unwrap();
         assert_eq!(cache.get(&key), None);
+    }
+
+    #[test]
+    fn only_a_regular_file_is_replaced() {
+        use std::os::unix::fs::FileTypeExt;
+
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::new(directory.path().to_owned());
+        let fifo = cache.place("key");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        cache.put("key", &facts(), b"code");
+        assert!(fs::symlink_metadata(fifo).unwrap().file_type().is_fifo());
+        assert_eq!(cache.get("key"), None);
     }
 
     #[test]

@@ -124,7 +124,23 @@ pub(super) fn rm(path: String, recursive: bool, force: bool) -> Outcome<()> {
 }
 
 pub(super) fn rename(from: String, to: String) -> Outcome<()> {
-    fs::rename(&from, &to).map_err(|error| Fault::new(error, "rename").at(from).to(to))
+    require_replaceable(&to)
+        .and_then(|()| fs::rename(&from, &to))
+        .map_err(|error| Fault::new(error, "rename").at(from).to(to))
+}
+
+/// Fails if a device, a FIFO or a socket is at `path`. A symbolic link is replaced itself, whatever it leads to.
+fn require_replaceable(path: &str) -> io::Result<()> {
+    let Ok(metadata) = fs::symlink_metadata(path) else {
+        return Ok(());
+    };
+    if metadata.is_file() || metadata.is_dir() || metadata.is_symlink() {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "a device, a FIFO or a socket cannot be replaced by an extension",
+    ))
 }
 
 pub(super) fn copy_file(from: String, to: String, mode: i32) -> Outcome<()> {
@@ -173,5 +189,29 @@ pub(super) fn realpath(path: String) -> Outcome<String> {
     match fs::canonicalize(&path) {
         Ok(whole) => Ok(text(&whole)),
         Err(error) => Err(Fault::new(error, "realpath").at(path)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifo_is_not_renamed_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| text(&directory.path().join(name));
+        fs::write(at("file"), "").unwrap();
+        nix::unistd::mkfifo(at("fifo").as_str(), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        rename(at("file"), at("fifo")).unwrap_err();
+        assert!(
+            fs::symlink_metadata(at("fifo"))
+                .unwrap()
+                .file_type()
+                .is_fifo()
+        );
+        symlink("/dev/null".to_owned(), at("link")).unwrap();
+        rename(at("file"), at("link")).unwrap();
+        assert!(fs::symlink_metadata(at("link")).unwrap().is_file());
+        rename(at("fifo"), at("other")).unwrap();
     }
 }
