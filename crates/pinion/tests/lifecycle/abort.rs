@@ -160,6 +160,30 @@ fn l5_abort_in_the_middle_of_a_retry() {
 }
 
 #[test]
+fn l5_a_modern_client_reads_that_an_abort_ended_the_wait_for_a_retry() {
+    let settings = json!({"retry": {"baseDelayMs": 600_000}, "rpcDialect": "modern"});
+    let mut client = Client::offline_with(&settings);
+    let from = client.prompt(&script(&json!([{"overload": 1}, {"text": "on"}])));
+    client.wait_for(from, &json!({"type": "agent_end", "willRetry": true}));
+    let seen = client.wait_for(from, &json!({"type": "auto_retry_start"}));
+    let settled = |client: &Client| -> Vec<Value> {
+        let lines = client.lines().into_iter();
+        lines
+            .filter(|line| line["type"] == "agent_settled")
+            .collect()
+    };
+    assert!(settled(&client).is_empty(), "{}", client.report(from));
+    let after = abort(&mut client, seen + 1);
+    assert_eq!(after, ["auto_retry_end", "agent_settled", "abort:response"]);
+    let aborted = json!({"type": "agent_settled", "aborted": true});
+    assert_eq!(settled(&client), [aborted]);
+
+    let from = client.prompt(&script(&json!({"text": "on"})));
+    client.wait_for(from, &json!({"type": "agent_settled", "aborted": false}));
+    assert_eq!(client.finish(), Exit::Code(0));
+}
+
+#[test]
 fn l5_abort_in_the_middle_of_a_wait_that_the_provider_asked_for() {
     let busy = json!({"http": {"status": 429, "headers": {"retry-after": "50"}}});
     let server = ModelServer::start(json!({"turns": [busy, {"steps": ["on"]}]}));
