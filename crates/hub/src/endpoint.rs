@@ -124,7 +124,7 @@ pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Refuses a call of a command that it does not have, or with an input that the command's schema does not allow. An input that
-    /// comes in parts is checked by what gathers it.
+    /// comes in parts is checked by what collects it.
     fn check(&self, call: &Call) -> Result<(), Failure> {
         let manifest = self.snapshot().manifest;
         if !self.accepts(&call.command) {

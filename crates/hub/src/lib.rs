@@ -8,6 +8,7 @@
 mod convert;
 mod endpoint;
 mod hub;
+mod input;
 mod inside;
 mod issuer;
 mod join;
@@ -23,6 +24,7 @@ mod table;
 
 pub use endpoint::{Answers, Call, Endpoint, Input, Part, Patience, Rank, answered, failed};
 pub use hub::{Hub, Mode, Settings};
+pub use input::with_whole_input;
 pub use inside::Inside;
 pub use issuer::Issuer;
 pub use join::{

@@ -5,7 +5,6 @@ mod replaced;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
 use pinion_access::Principal;
@@ -19,10 +18,8 @@ use pinion_status::{Code, Failure};
 use tokio::sync::watch;
 
 use self::replaced::{Answer, Successor};
-use crate::endpoint::{Answers, Call, Endpoint, Input, failed};
-
-/// The longest input of a call whose parts are put together before the clip sees it.
-const MAX_GATHERED: usize = 32 * 1024 * 1024;
+use crate::endpoint::{Answers, Call, Endpoint, failed};
+use crate::input::with_whole_input;
 
 /// Gives a clip what it needs to be one of this owner: an address, limits, and tokens for its processes.
 pub type Equip = Box<dyn Fn(&Record, &mut ClipConfig) + Send + Sync>;
@@ -286,30 +283,14 @@ impl Endpoint for Installed {
         self.record.is_token_protected()
     }
 
-    fn invoke(self: Arc<Self>, mut call: Call) -> Answers {
+    fn invoke(self: Arc<Self>, call: Call) -> Answers {
         if !matches!(*self.successor.borrow(), Successor::None) {
             return self.pass_on(call);
         }
         if let Err(failure) = self.admits(&call) {
             return failed(CallError::Answered(failure));
         }
-        let Some(more) = call.more.take() else {
-            return self.call(call);
-        };
-        let first = std::mem::take(&mut call.input);
-        let gathered = async move {
-            match gather(first, more).await {
-                Ok(input) => {
-                    let call = Call { input, ..call };
-                    match self.check(&call) {
-                        Ok(()) => self.call(call),
-                        Err(failure) => failed(CallError::Unanswered(failure)),
-                    }
-                }
-                Err(failure) => failed(CallError::Unanswered(failure)),
-            }
-        };
-        Box::pin(stream::once(gathered).flatten())
+        with_whole_input(self, call, Self::call)
     }
 
     fn inspect(&self) -> BoxFuture<'_, Result<Snapshot, Failure>> {
@@ -336,23 +317,6 @@ impl Endpoint for Installed {
     fn log(&self) -> Option<Arc<ClipLog>> {
         Some(self.clip.logs())
     }
-}
-
-/// All parts of an input as one text: clips are told of a call once its input is complete.
-async fn gather(first: Bytes, mut more: Input) -> Result<Bytes, Failure> {
-    let mut whole = first.to_vec();
-    while let Some(part) = more.next().await {
-        let part = part?.data;
-        if whole.len() + part.len() > MAX_GATHERED {
-            let message = format!("the input of a call may have {MAX_GATHERED} bytes");
-            return Err(Failure::new(Code::ResourceExhausted, message));
-        }
-        whole.extend_from_slice(&part);
-    }
-    if whole.is_empty() {
-        whole.extend_from_slice(b"{}");
-    }
-    Ok(whole.into())
 }
 
 /// Runs `work`, which waits for the disk, where it holds up nobody else.

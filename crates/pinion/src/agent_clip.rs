@@ -35,7 +35,7 @@ use pinion_clip::logs::{Level, Origin};
 use pinion_clip::manifest::Manifest;
 use pinion_clip::{CallError, Snapshot};
 use pinion_config::Dirs;
-use pinion_hub::{Answers, Call, Endpoint, Hub, failed};
+use pinion_hub::{Answers, Call, Endpoint, Hub, failed, with_whole_input};
 use pinion_status::{Code, Failure};
 use serde_json::{Value, json};
 
@@ -137,13 +137,20 @@ impl Endpoint for AgentClip {
     }
 
     fn invoke(self: Arc<Self>, call: Call) -> Answers {
-        let refused = |failure| failed(CallError::Answered(failure));
         if let Principal::Guest | Principal::Anonymous = call.caller {
             let message = "the agent works for those who show a token";
-            return refused(Failure::new(Code::Unauthenticated, message));
+            let failure = Failure::new(Code::Unauthenticated, message);
+            return failed(CallError::Answered(failure));
         }
+        with_whole_input(self, call, Self::invoke_whole)
+    }
+}
+
+impl AgentClip {
+    /// Serves a call whose input is complete.
+    fn invoke_whole(self: Arc<Self>, call: Call) -> Answers {
         match Request::read(&call.command, &call.input) {
-            Err(failure) => refused(failure),
+            Err(failure) => failed(CallError::Answered(failure)),
             Ok(Request::Chat(chat)) => self.chat(call.caller, chat, call.deadline),
             Ok(request) => Box::pin(futures_util::stream::once(async move {
                 let answer = self.answer(&call.caller, request).await;
@@ -152,9 +159,7 @@ impl Endpoint for AgentClip {
             })),
         }
     }
-}
 
-impl AgentClip {
     /// Says in the log of the hub what nobody else is told.
     fn complain(&self, message: &str) {
         if let Some(hub) = self.hub.upgrade() {

@@ -9,7 +9,7 @@ use pinion_access::{Method, Principal};
 use pinion_clip::logs::{Level, Origin};
 use pinion_clip::manifest::Manifest;
 use pinion_clip::{CallError, Snapshot};
-use pinion_hub::{Answers, Call, Endpoint, Hub, failed};
+use pinion_hub::{Answers, Call, Endpoint, Hub, failed, with_whole_input};
 use pinion_status::{Code, Failure};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -242,14 +242,21 @@ impl Endpoint for Scheduler {
     }
 
     fn invoke(self: Arc<Self>, call: Call) -> Answers {
-        let refused = |failure| failed(CallError::Answered(failure));
         if let Principal::Guest | Principal::Anonymous = call.caller {
             let message = format!("the {ALIAS} requires a token");
-            return refused(Failure::new(Code::Unauthenticated, message));
+            let failure = Failure::new(Code::Unauthenticated, message);
+            return failed(CallError::Answered(failure));
         }
+        with_whole_input(self, call, Self::invoke_whole)
+    }
+}
+
+impl Scheduler {
+    /// Serves a call whose input is complete.
+    fn invoke_whole(self: Arc<Self>, call: Call) -> Answers {
         let request = match Request::read(&call.command, &call.input) {
             Ok(request) => request,
-            Err(failure) => return refused(failure),
+            Err(failure) => return failed(CallError::Answered(failure)),
         };
         // Calls are started inside the runtime; files are read on a blocking thread.
         let runtime = tokio::runtime::Handle::current();

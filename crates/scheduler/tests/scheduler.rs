@@ -11,7 +11,7 @@ use pinion_access::{Mode as AccessMode, Principal, TokenId};
 use pinion_clip::manifest::{Manifest, Schedule};
 use pinion_clip::{CallError, Programs, Snapshot, State, Status};
 use pinion_hub::{
-    Answers, Call, Conflict, Endpoint, Hub, Owner, Route, Settings, answered, failed,
+    Answers, Call, Conflict, Endpoint, Hub, Owner, Part, Route, Settings, answered, failed,
 };
 use pinion_scheduler::{ALIAS, scheduler};
 use pinion_status::{Code, Failure};
@@ -390,4 +390,27 @@ async fn what_is_wrong_with_a_wish_is_said() {
         .await
         .unwrap();
     assert_eq!(ids(&hub, &owner).await, ["a", "b"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_input_in_parts_is_collected_and_checked() {
+    let home = tempfile::tempdir().unwrap();
+    let hub = open(home.path());
+    put(&hub, "bell", None, Bell::default());
+    let in_parts = |command: &str, input: Value| {
+        let text = input.to_string();
+        let mut call = Call::new(Principal::Super, command, Bytes::new());
+        let parts: Vec<Result<Part, Failure>> = text
+            .as_bytes()
+            .chunks(5)
+            .map(|part| Ok(Part::new(Bytes::copy_from_slice(part), false)))
+            .collect();
+        call.more = Some(Box::pin(futures_util::stream::iter(parts)));
+        hub.ask(ALIAS, call)
+    };
+    let refused = in_parts("add", json!({"id": "a"})).await.unwrap_err();
+    assert_eq!(refused.code, Code::InvalidArgument);
+    assert!(refused.message.contains("\"clip\" is missing"), "{refused}");
+    in_parts("add", every_second("a", "ring")).await.unwrap();
+    assert_eq!(ids(&hub, &Principal::Super).await, ["a"]);
 }

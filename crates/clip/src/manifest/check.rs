@@ -11,7 +11,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
-use super::Manifest;
+use super::{Command, Manifest};
 use crate::ClipError;
 
 /// The most nodes a schema may have, with every reference written out.
@@ -36,26 +36,35 @@ struct Check {
 }
 
 impl Manifest {
+    /// Reports whether a command has a schema that inputs are checked against.
+    pub fn has_schema(&self, command: &str) -> bool {
+        self.check_of(command).is_some()
+    }
+
+    fn check_of(&self, command: &str) -> Option<(&Command, Arc<Check>)> {
+        let command = self
+            .command(command)
+            .filter(|it| it.input.starts_with('{'))?;
+        let mut checks = self.checks.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let check = match checks.get(&command.name) {
+            Some(check) => check.clone(),
+            None => {
+                let check = Check::compile(&command.input).map(Arc::new);
+                checks.insert(command.name.clone(), check.clone());
+                check
+            }
+        };
+        Some((command, check?))
+    }
+
     /// Refuses an input that the schema of its command does not allow, naming the member.
     ///
     /// A member with a default may be left out although the schema requires it: the public SDK writes schemas of what a command
     /// sees after defaults are filled in. A command without a schema, or with one that cannot be compiled, takes everything.
     pub fn check_input(&self, command: &str, input: &[u8]) -> Result<(), ClipError> {
-        let Some(command) = self.command(command).filter(|it| it.input.starts_with('{')) else {
-            return Ok(());
-        };
-        let check = {
-            let mut checks = self.checks.0.lock().unwrap_or_else(PoisonError::into_inner);
-            match checks.get(&command.name) {
-                Some(check) => check.clone(),
-                None => {
-                    let check = Check::compile(&command.input).map(Arc::new);
-                    checks.insert(command.name.clone(), check.clone());
-                    check
-                }
-            }
-        };
-        let Some(check) = check.filter(|it| it.nodes.saturating_mul(input.len()) <= MAX_WORK)
+        let Some((command, check)) = self
+            .check_of(command)
+            .filter(|(_, check)| check.nodes.saturating_mul(input.len()) <= MAX_WORK)
         else {
             return Ok(());
         };

@@ -1,5 +1,6 @@
 //! A clip of a provider, as an endpoint.
 
+use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::{Stream, StreamExt};
+use futures_util::{Stream, StreamExt, stream};
 use pinion_clip::data::{DataAnswer, DataOperation};
 use pinion_clip::logs::ClipLog;
 use pinion_clip::manifest::Manifest;
@@ -26,6 +27,7 @@ use super::heard::Dialect;
 use super::session::{Asked, Session};
 use crate::convert::{data_answer, failure, operation_name, text};
 use crate::endpoint::{Answers, Call, Endpoint, Input, Part, Patience, Rank, failed};
+use crate::input::first_value;
 
 /// A clip of a provider.
 pub(super) struct RemoteClip {
@@ -128,44 +130,8 @@ impl RemoteClip {
         }
     }
 
-    fn knows_files(&self) -> Result<(), Failure> {
-        match self.session.dialect() {
-            Dialect::Register => Ok(()),
-            Dialect::Typed => Err(Failure::new(
-                Code::Unimplemented,
-                format!("the provider of clip \"{}\" gives out no files", self.name),
-            )),
-        }
-    }
-}
-
-/// Forgets a request when nobody waits for it any more.
-struct Forget<'a>(&'a Session, Text);
-
-impl Drop for Forget<'_> {
-    fn drop(&mut self) {
-        self.0.expected(&self.1);
-    }
-}
-
-impl Endpoint for RemoteClip {
-    fn snapshot(&self) -> Snapshot {
-        self.snapshot.borrow().clone()
-    }
-
-    fn watch(&self) -> Option<watch::Receiver<Snapshot>> {
-        Some(self.snapshot.subscribe())
-    }
-
-    fn accepts(&self, command: &str) -> bool {
-        self.snapshot.borrow().manifest.accepts(command)
-    }
-
-    fn is_guarded(&self) -> bool {
-        self.guarded
-    }
-
-    fn invoke(self: Arc<Self>, call: Call) -> Answers {
+    /// Sends the command to the provider, and then the further input as it comes.
+    fn start(self: Arc<Self>, call: Call) -> Answers {
         let session = &self.session;
         let flow = match session.begin(call.deadline) {
             Ok(flow) => flow,
@@ -204,6 +170,68 @@ impl Endpoint for RemoteClip {
             }
         }
         Box::pin(answers)
+    }
+
+    fn knows_files(&self) -> Result<(), Failure> {
+        match self.session.dialect() {
+            Dialect::Register => Ok(()),
+            Dialect::Typed => Err(Failure::new(
+                Code::Unimplemented,
+                format!("the provider of clip \"{}\" gives out no files", self.name),
+            )),
+        }
+    }
+}
+
+/// Forgets a request when nobody waits for it any more.
+struct Forget<'a>(&'a Session, Text);
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.0.expected(&self.1);
+    }
+}
+
+impl Endpoint for RemoteClip {
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot.borrow().clone()
+    }
+
+    fn watch(&self) -> Option<watch::Receiver<Snapshot>> {
+        Some(self.snapshot.subscribe())
+    }
+
+    fn accepts(&self, command: &str) -> bool {
+        self.snapshot.borrow().manifest.accepts(command)
+    }
+
+    fn is_guarded(&self) -> bool {
+        self.guarded
+    }
+
+    fn invoke(self: Arc<Self>, mut call: Call) -> Answers {
+        let manifest = self.snapshot.borrow().manifest.clone();
+        let has_schema = || manifest.has_schema(&call.command);
+        let Some(more) = call.more.take_if(|_| has_schema()) else {
+            return self.start(call);
+        };
+        // The schema describes the first value of the input; the parts behind it stay a stream.
+        let first = mem::take(&mut call.input);
+        let checked = async move {
+            let started = first_value(first, more).await.and_then(|started| {
+                manifest.check_input(&call.command, &started.text[..started.length])?;
+                Ok(started)
+            });
+            match started {
+                Ok(started) => {
+                    call.input = started.text;
+                    call.more = started.rest;
+                    self.start(call)
+                }
+                Err(failure) => failed(CallError::Unanswered(failure)),
+            }
+        };
+        Box::pin(stream::once(checked).flatten())
     }
 
     fn data(

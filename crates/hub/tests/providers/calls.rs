@@ -164,6 +164,97 @@ fn a_last_part_is_passed_on_as_it_came() {
     }
 }
 
+/// A provider with the command `add`, which requires the text member `text`.
+fn adder(hub: &super::Running, wire: Wire) -> Stream {
+    let schema = json!({
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+    });
+    let commands = json!([{"name": "add", "input": schema.to_string()}]);
+    let clips = json!([{"alias": "notes", "commands": commands}]);
+    Stream::provider(hub, wire, "one", clips)
+}
+
+fn open_add(hub: &super::Running, wire: Wire, input: &str) -> Stream {
+    let caller = Stream::open(hub, "InvokeStream", wire);
+    let start = json!({"clipName": "notes", "command": "add", "input": base64(input)});
+    caller.send(json!({ "start": start }));
+    caller
+}
+
+#[test]
+fn an_input_in_pieces_is_checked_before_the_provider_sees_it() {
+    for wire in Wire::ALL {
+        let hub = hub();
+        let stream = adder(&hub, wire);
+        let pieces = ["", "{\"te", "xt\":", "5}"];
+        let wrong = "the input of \"notes add\" is wrong: \"text\" must be a string, not 5";
+        for first in 0..pieces.len() {
+            let caller = open_add(&hub, wire, &pieces[..=first].concat());
+            for piece in &pieces[first + 1..] {
+                caller.send(json!({"chunk": {"data": base64(piece)}}));
+            }
+            // It does not wait for the end of the input.
+            let refused = ("invalid_argument".to_owned(), wrong.to_owned());
+            assert_eq!(caller.end().unwrap_err(), refused, "{wire:?}");
+        }
+        let mut caller = open_add(&hub, wire, "{\"text\":");
+        caller.finish();
+        let (code, message) = caller.end().unwrap_err();
+        assert_eq!(code, "invalid_argument");
+        assert!(message.ends_with("it is not JSON text"), "{message}");
+        assert!(stream.is_quiet(Duration::from_millis(50)), "{wire:?}");
+
+        let caller = open_add(&hub, wire, "{\"te");
+        caller.send(json!({"chunk": {"data": base64("xt\":\"x\"} \n"), "done": true}}));
+        let (command, id) = command(&stream);
+        assert_eq!(unbase64(&command["input"]), "{\"text\":\"x\"} \n");
+        assert_eq!(command.get("openInput"), None);
+        stream.send(result(&id, "1", true));
+        assert_eq!(output(&caller.message()), 1);
+    }
+}
+
+#[test]
+fn a_stream_that_follows_a_checked_input_stays_a_stream() {
+    for wire in Wire::ALL {
+        let hub = hub();
+        let stream = adder(&hub, wire);
+        let mut caller = open_add(&hub, wire, "{\"text\":\"}\\\"");
+        caller.send(json!({"chunk": {"data": base64("\"}more")}}));
+        let (command, id) = command(&stream);
+        assert_eq!(unbase64(&command["input"]), "{\"text\":\"}\\\"\"}more");
+        assert_eq!(command["openInput"], true);
+        for number in 1..4 {
+            caller.send(json!({"chunk": {"data": base64(&number.to_string())}}));
+            let input = stream.message()["invokeInput"].clone();
+            assert_eq!(unbase64(&input["data"]), number.to_string());
+            stream.send(result(&id, &number.to_string(), false));
+            assert_eq!(output(&caller.message()), number);
+        }
+        caller.finish();
+        assert_eq!(stream.message()["invokeInput"]["done"], true);
+        stream.send(result(&id, "9", true));
+        assert_eq!(output(&caller.message()), 9);
+        assert_eq!(caller.came(), Came::End(Ok(())));
+    }
+}
+
+#[test]
+fn an_input_with_a_schema_has_a_limit() {
+    let hub = hub();
+    let stream = adder(&hub, Wire::Grpc);
+    let caller = open_add(&hub, Wire::Grpc, "{\"text\":\"");
+    let part = caller.encode(&json!({"chunk": {"data": base64(&"x".repeat(4 << 20))}}));
+    for _ in 0..9 {
+        caller.send_raw(&part);
+    }
+    let (code, message) = caller.end().unwrap_err();
+    assert_eq!(code, "resource_exhausted", "{message}");
+    assert!(stream.is_quiet(Duration::from_millis(50)));
+}
+
 #[test]
 fn providers_are_told_of_a_limit_only_if_the_caller_set_one() {
     let hub = hub();

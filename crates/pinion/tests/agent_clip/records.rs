@@ -46,6 +46,14 @@ fn the_agent_is_listed_with_its_commands() {
 }
 
 #[test]
+fn an_input_in_parts_is_collected() {
+    let stage = Stage::new();
+    let message = script(&json!({"text": "Heard."}));
+    let events = stage.chat_in_parts(&json!({ "message": message })).rest();
+    assert_eq!(text(&events), "Heard.");
+}
+
+#[test]
 fn topics_are_made_named_found_and_deleted_in_both_spellings() {
     let stage = Stage::new();
     let made = stage.ask("topic create", &json!({"title": "Plans"}));

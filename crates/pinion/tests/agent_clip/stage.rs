@@ -98,14 +98,32 @@ impl Stage {
     }
 
     pub fn chat_as(&self, token: &str, input: &Value) -> Events {
-        let payload = json!({"clipName": "agent", "command": "chat", "input": input}).to_string();
-        let mut body = vec![0];
-        body.extend_from_slice(&u32::try_from(payload.len()).unwrap().to_be_bytes());
-        body.extend_from_slice(payload.as_bytes());
+        let call = json!({"clipName": "agent", "command": "chat", "input": input});
+        self.stream_as(token, "Invoke", &[call])
+    }
+
+    /// Begins a call of `chat` whose input follows its start, a few bytes at a time.
+    pub fn chat_in_parts(&self, input: &Value) -> Events {
+        let start = json!({"start": {"clipName": "agent", "command": "chat"}});
+        let text = input.to_string();
+        let parts = text.as_bytes().chunks(7);
+        let parts = parts.map(|part| json!({"chunk": {"data": STANDARD.encode(part)}}));
+        let messages: Vec<Value> = std::iter::once(start).chain(parts).collect();
+        self.stream_as(&self.token, "InvokeStream", &messages)
+    }
+
+    fn stream_as(&self, token: &str, method: &str, messages: &[Value]) -> Events {
+        let mut body = Vec::new();
+        for message in messages {
+            let payload = message.to_string();
+            body.push(0);
+            body.extend_from_slice(&u32::try_from(payload.len()).unwrap().to_be_bytes());
+            body.extend_from_slice(payload.as_bytes());
+        }
         let mut socket = TcpStream::connect(self.address).unwrap();
         socket.set_read_timeout(Some(HANG)).unwrap();
         let head = format!(
-            "POST /pinix.v2.HubService/Invoke HTTP/1.1\r\nhost: {}\r\ncontent-type: application/connect+json\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n",
+            "POST /pinix.v2.HubService/{method} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/connect+json\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n",
             self.address,
             body.len()
         );
