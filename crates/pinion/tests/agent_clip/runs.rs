@@ -267,6 +267,7 @@ fn clips_are_tools_within_the_scope_of_the_agent() {
     stage.install("todo", python_clip(TODO).path());
     let said = script(&json!({"turns": [
         [{"tool": "todo_add", "args": {"title": "Milk"}}, {"tool": "todo_fail", "args": {}}],
+        {"tool": "todo_add", "args": {"title": ["Milk"]}},
         {"text": "Done."},
     ]}));
     let results = |input: &Value| -> Vec<String> {
@@ -280,7 +281,8 @@ fn clips_are_tools_within_the_scope_of_the_agent() {
         results(&json!({"message": said})),
         [
             r#"{"added":"Milk"}"#,
-            "todo fail failed (internal): no shelf"
+            "todo fail failed (internal): no shelf",
+            "todo add failed (invalid_argument): the input of \"todo add\" is wrong: \"title\" must be a string, not [\"Milk\"]",
         ]
     );
     let made = stage.ask(
@@ -289,7 +291,11 @@ fn clips_are_tools_within_the_scope_of_the_agent() {
     );
     assert_eq!(
         results(&json!({"message": said, "agent_id": made["id"]})),
-        ["Tool todo_add not found", "Tool todo_fail not found"]
+        [
+            "Tool todo_add not found",
+            "Tool todo_fail not found",
+            "Tool todo_add not found"
+        ]
     );
     // Scopes may name packages, too.
     stage.ask(

@@ -119,6 +119,30 @@ fn a_model_calls_commands_of_a_clip_and_gets_their_results() {
 }
 
 #[test]
+fn the_hub_refuses_inputs_that_break_the_schema_and_names_the_member() {
+    let hub = hub();
+    let said = calls(&[
+        ("todo_add", json!({"title": ["Milk"]})),
+        ("todo_add", json!({"title": "Milk", "colour": "red"})),
+        ("todo_add", json!({"title": "Milk"})),
+    ]);
+    let events = events(&hub, &["--clips", "todo"], &said);
+    let results = results(&events);
+    let refused = "todo add failed (invalid_argument): the input of \"todo add\" is wrong: ";
+    for (result, problem) in results.iter().zip([
+        "\"title\" must be a string, not [\"Milk\"]",
+        "\"colour\" is not known",
+    ]) {
+        let expected = ("todo_add".to_owned(), true, format!("{refused}{problem}"));
+        assert_eq!(*result, expected);
+    }
+    assert!(!results[2].1, "{results:?}");
+    let heard = std::fs::read_to_string(hub.root.path().join("data/todo/heard")).unwrap();
+    let invoked = heard.lines().filter(|line| line.contains("invoke"));
+    assert_eq!(invoked.count(), 1, "{heard}");
+}
+
+#[test]
 fn parts_are_shown_as_they_come() {
     let hub = hub();
     let events = events(&hub, &[], &calls(&[("todo_ticks", json!({}))]));

@@ -238,3 +238,47 @@ fn tokens_go_only_where_they_belong() {
     home.write(".pinion/hub/client.json", &config.to_string());
     assert_eq!(home.run(&["clip", "list", "--timeout", "1s"]).code, 1);
 }
+
+/// A clip whose command `relay` calls another clip and returns the answer to that call.
+const RELAY: &str = r#"
+import json, sys
+
+def say(**message):
+    print(json.dumps(message), flush=True)
+
+waiting = {}
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "invoke":
+        waiting["c" + message["id"]] = message["id"]
+        say(type="invoke_clip", id="c" + message["id"], **message["input"])
+    elif message["type"] == "invoke_clip_response":
+        answer = {name: message.get(name) for name in ("output", "error")}
+        say(type="response", id=waiting.pop(message["id"]), output=answer)
+"#;
+
+#[test]
+fn inputs_of_calls_between_clips_are_checked_against_the_schema() {
+    let home = Home::new();
+    let _hub = home.serve_probe();
+    let manifest = json!({
+        "name": "@me/relay", "version": "1.0.0", "runtime": "python", "main": "relay.py", "ipc": "direct",
+        "commands": [{"name": "relay"}],
+    });
+    home.write("relay/clip.json", &manifest.to_string());
+    home.write("relay/relay.py", RELAY);
+    home.run(&["clip", "add", "./relay"]).fine();
+    let relay = |command: &str, input: Value| {
+        let call = json!({"clip": "probe", "command": command, "input": input});
+        let call = call.to_string();
+        home.run(&["invoke", "relay", "relay", &call]).json()
+    };
+    let wrong = relay("count", json!({"to": "many"}));
+    let problem = "the input of \"probe count\" is wrong: \"to\" must be an integer, not \"many\"";
+    assert_eq!(
+        wrong["error"],
+        json!({"code": "INVALID_ARGUMENT", "message": problem})
+    );
+    let right = relay("echo", json!({"title": "x"}));
+    assert_eq!(right["output"], json!({"title": "x"}), "{right}");
+}

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{HANG, Home};
+use crate::stage::{HANG, Home, Hub};
 
 /// Says these requests to `pinion mcp …` and gives the answers by id.
 fn conversation(home: &Home, words: &[&str], requests: &[Value]) -> Vec<Value> {
@@ -81,6 +81,90 @@ fn clips_are_tools() {
     );
     let said = home.run(&["mcp", "nobody"]).failed(1);
     assert!(said.contains("nobody"), "{said}");
+}
+
+/// Checks that a tool's result refuses the input of `count` and names the member.
+fn is_refused(result: &Value) {
+    let problem = "the input of \"probe count\" is wrong: \"to\" must be an integer, not \"many\"";
+    assert_eq!(result["content"][0]["text"], problem, "{result}");
+    assert_eq!(result["structuredContent"]["code"], "invalid_argument");
+    assert_eq!(result["isError"], true);
+}
+
+#[test]
+fn inputs_are_checked_against_the_schema_on_standard_input() {
+    let home = Home::new();
+    let _hub = home.serve_probe();
+    let wrong = json!({"clip": "probe", "command": "count", "input": {"to": "many"}});
+    let requests = [
+        call("invoke", wrong.clone()),
+        call("invoke_stream", wrong),
+        call(
+            "invoke",
+            json!({"clip": "probe", "command": "count", "input": {"to": 1}}),
+        ),
+    ];
+    let answers = conversation(&home, &["mcp"], &requests);
+    is_refused(&answers[1]["result"]);
+    is_refused(&answers[2]["result"]);
+    assert_eq!(answers[3]["result"]["isError"], false, "{}", answers[3]);
+    let requests = [call("count", json!({"to": "many"}))];
+    let answers = conversation(&home, &["mcp", "probe"], &requests);
+    is_refused(&answers[1]["result"]);
+}
+
+/// Posts a message to an MCP server and returns the head and the body of the answer.
+fn post(url: &str, headers: &str, message: &Value) -> (String, String) {
+    let host = url
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp")
+        .to_owned();
+    let mut socket = std::net::TcpStream::connect(&host).unwrap();
+    socket.set_read_timeout(Some(HANG)).unwrap();
+    let body = message.to_string();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\n{headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    std::io::Write::write_all(&mut socket, request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut socket, &mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn inputs_are_checked_against_the_schema_over_http() {
+    let home = Home::new();
+    let _hub = home.serve_probe();
+    let server = home.command("pinion", &["mcp", "probe", "--http", "127.0.0.1:0"]);
+    let server = Hub::start(server, home.path("mcp.err"));
+    let token = std::fs::read_to_string(home.root().join("local.token")).unwrap();
+    let authorization = format!("authorization: Bearer {}\r\n", token.trim());
+    let begin = json!({
+        "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+    });
+    let (head, _) = post(&server.url, &authorization, &begin);
+    let session = head
+        .lines()
+        .find_map(|line| line.strip_prefix("mcp-session-id: "))
+        .unwrap();
+    let headers =
+        format!("{authorization}mcp-session-id: {session}\r\nmcp-protocol-version: 2025-06-18\r\n");
+    let mut wrong = call("count", json!({"to": "many"}));
+    wrong["jsonrpc"] = json!("2.0");
+    wrong["id"] = json!(1);
+    let (head, body) = post(&server.url, &headers, &wrong);
+    // The answer is JSON or an event whose data is JSON, in chunks.
+    let answer = body.lines().find_map(|line| {
+        let line = line.strip_prefix("data: ").unwrap_or(line);
+        let answer: Value = serde_json::from_str(line).ok()?;
+        answer["result"].is_object().then_some(answer)
+    });
+    let answer = answer.unwrap_or_else(|| panic!("{head}\n{body}"));
+    is_refused(&answer["result"]);
 }
 
 #[test]
