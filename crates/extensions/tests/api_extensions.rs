@@ -15,6 +15,8 @@ mod delivery;
 mod dialogs;
 #[path = "api/events.rs"]
 mod events;
+#[path = "api/flood.rs"]
+mod flood;
 #[path = "api/loading.rs"]
 mod loading;
 #[path = "api/memory.rs"]

@@ -1,6 +1,6 @@
 // Providers that extensions bring along.
 
-import { home, now, requireFresh } from "pinion:api/bridge";
+import { home, later, now, requireFresh } from "pinion:api/bridge";
 import { describe } from "pinion:api/errors";
 import { observe, payload } from "pinion:api/events";
 import { extensions } from "pinion:api/registry";
@@ -66,6 +66,15 @@ export function flushProviders() {
 
 const controllers = new Map();
 
+/** Passes an event to the program, as soon as that has room for it. Reports whether the answer may continue. */
+async function passOn(request, event) {
+  for (;;) {
+    const passed = now(home, "streamed", request, event);
+    if (passed !== "full") return passed === "open";
+    await later(home, "streamRoom", request);
+  }
+}
+
 /** Answers a request: every event goes to the program as it comes. */
 export async function stream(request, name, model, context, options) {
   const answer = streams.get(name);
@@ -83,7 +92,7 @@ export async function stream(request, name, model, context, options) {
     const events = await answer(model, context, { ...options, ...watching, signal });
     let open = true;
     for await (const event of events) {
-      open = now(home, "streamed", request, event);
+      open = await passOn(request, event);
       if (!open) break;
     }
     if (open) await finish(request, events);
@@ -97,7 +106,7 @@ async function finish(request, events) {
   if (typeof events.result !== "function") return;
   const nothing = new Promise((resolve) => setTimeout(resolve, 0));
   const message = await Promise.race([events.result(), nothing]);
-  if (message) now(home, "streamed", request, { type: "done", message });
+  if (message) await passOn(request, { type: "done", message });
 }
 
 /** Nobody waits for the answer any more. */

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::bridge::{text, value};
 use super::extensions::Inner;
 use super::payload;
+use super::provider::Pushed;
 use super::theme;
 use super::tool::{ExtensionTool, ToolCard};
 
@@ -80,7 +81,11 @@ impl Inner {
             }
             "streamed" => {
                 let request = value(arguments, 0).as_u64().unwrap_or_default();
-                told(self.streams.push(request, value(arguments, 1)))
+                told(match self.streams.push(request, value(arguments, 1)) {
+                    Pushed::Taken => "open",
+                    Pushed::Full => "full",
+                    Pushed::Closed => "closed",
+                })
             }
             "setCommands" => {
                 if let (Some(instance), Some(list)) =

@@ -1,8 +1,10 @@
 //! Providers that extensions bring along and answer for themselves.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use pinion_llm::{EventStream, Provider, Request, StreamEvent};
@@ -10,41 +12,157 @@ use pinion_message::{
     AssistantMessage, Block, Message, StopReason, ThinkingBlock, Usage, now_millis,
 };
 use secrecy::ExposeSecret;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::bridge::{text, value};
 use super::extensions::Inner;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-type Sender = mpsc::UnboundedSender<StreamEvent>;
+/// Bytes of events that may wait until the run reads them. The extension waits before it adds more; a single larger
+/// event waits alone.
+const WAITING_BYTES: u32 = 4 << 20;
+/// Bytes that an event counts in addition to its text, for the memory around it. This also limits the number of
+/// waiting events.
+const EVENT_BYTES: u32 = 4 << 10;
+/// The most events that can wait: 1,024.
+const WAITING_EVENTS: usize = (WAITING_BYTES / EVENT_BYTES) as usize;
+/// The longest time that an extension may take to end its answer after the run was aborted. The engine gives hooks
+/// as long.
+const ABORT_GRACE: Duration = Duration::from_secs(3);
 
-/// Who waits for which answer. What is not read yet is never more than one answer.
+/// An event and its share of [`WAITING_BYTES`], which is released when the run takes the event.
+type Counted = (StreamEvent, OwnedSemaphorePermit);
+
+/// The extension's end of one answer.
+#[derive(Clone)]
+struct AnswerSender {
+    events: mpsc::Sender<Counted>,
+    room: Arc<Semaphore>,
+}
+
+/// The result of passing on one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pushed {
+    /// The answer may continue.
+    Taken,
+    /// Too much waits. The event was not taken: push it again when there is room.
+    Full,
+    /// The answer has ended, or the run does not read it any more.
+    Closed,
+}
+
+impl AnswerSender {
+    fn new() -> (Self, mpsc::Receiver<Counted>) {
+        let (events, receiver) = mpsc::channel(WAITING_EVENTS);
+        let room = Arc::new(Semaphore::new(WAITING_BYTES as usize));
+        (Self { events, room }, receiver)
+    }
+
+    fn push(&self, event: StreamEvent) -> Pushed {
+        let share = Arc::clone(&self.room).try_acquire_many_owned(share_of(&event));
+        let Ok(share) = share else {
+            return match self.events.is_closed() {
+                true => Pushed::Closed,
+                false => Pushed::Full,
+            };
+        };
+        // Every event has a share, so the channel has a place for it.
+        match self.events.try_send((event, share)) {
+            Ok(()) => Pushed::Taken,
+            Err(mpsc::error::TrySendError::Full(_)) => Pushed::Full,
+            Err(mpsc::error::TrySendError::Closed(_)) => Pushed::Closed,
+        }
+    }
+
+    /// Sends the last event as soon as there is room for it.
+    async fn end(&self, message: AssistantMessage) {
+        let event = StreamEvent::End(message);
+        let share = Arc::clone(&self.room).acquire_many_owned(share_of(&event));
+        if let Ok(share) = share.await {
+            // A run that does not read any more does not miss the end.
+            let _ = self.events.send((event, share)).await;
+        }
+    }
+
+    /// Waits until all that was pushed is read, or nobody reads any more. Waiting for all of it, and not for one
+    /// event, makes room for an event of any size.
+    async fn read(&self) {
+        // Dropped at once: only the wait counts. The semaphore is never closed.
+        drop(self.room.acquire_many(WAITING_BYTES).await);
+    }
+}
+
+/// The share of [`WAITING_BYTES`] that an event takes.
+fn share_of(event: &StreamEvent) -> u32 {
+    let bytes = match event {
+        StreamEvent::Delta { delta, .. } => delta.len(),
+        StreamEvent::BlockStart { block, .. } | StreamEvent::BlockEnd { block, .. } => {
+            json_bytes(block)
+        }
+        StreamEvent::Start(message) | StreamEvent::End(message) => json_bytes(message),
+        StreamEvent::Usage(_) => 0,
+    };
+    let bytes = u32::try_from(bytes).unwrap_or(WAITING_BYTES);
+    bytes.saturating_add(EVENT_BYTES).min(WAITING_BYTES)
+}
+
+/// The length of a value as JSON text, which is about the memory that it takes.
+fn json_bytes(value: &impl Serialize) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        // A value of unknown size waits alone.
+        Err(_) => usize::MAX,
+    }
+}
+
+/// The answers that extensions are giving, by request. What is not read yet is limited for each.
 #[derive(Default)]
-pub(super) struct OpenStreams(Mutex<HashMap<u64, Sender>>);
+pub(super) struct OpenStreams(Mutex<HashMap<u64, AnswerSender>>);
 
 impl OpenStreams {
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, Sender>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, AnswerSender>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes on an event of an answer; whether anyone still listens.
-    pub fn push(&self, request: u64, event: &Value) -> bool {
+    /// Passes on an event of an answer.
+    pub fn push(&self, request: u64, event: &Value) -> Pushed {
         let mut open = self.open();
         let Some(sender) = open.get(&request) else {
-            return false;
+            return Pushed::Closed;
         };
-        match stream_event(event) {
-            None => true,
-            Some(event) => {
-                let is_last = matches!(event, StreamEvent::End(_));
-                let heard = sender.send(event).is_ok();
-                if is_last || !heard {
-                    open.remove(&request);
-                }
-                heard && !is_last
-            }
+        let Some(event) = stream_event(event) else {
+            return Pushed::Taken;
+        };
+        let is_last = matches!(event, StreamEvent::End(_));
+        let pushed = match sender.push(event) {
+            Pushed::Taken if is_last => Pushed::Closed,
+            pushed => pushed,
+        };
+        if pushed == Pushed::Closed {
+            open.remove(&request);
+        }
+        pushed
+    }
+
+    /// Waits until an answer has room for its next event, or has ended.
+    pub async fn room(&self, request: u64) {
+        let sender = self.open().get(&request).cloned();
+        if let Some(sender) = sender {
+            sender.read().await;
         }
     }
 }
@@ -97,21 +215,22 @@ impl Inner {
                 let call = script.call(instance.generation, "main.stream", arguments);
                 tokio::pin!(call);
                 let answer = tokio::select! {
-                    answer = &mut call => answer,
+                    answer = &mut call => Some(answer),
                     () = request.cancel.cancelled() => {
                         self.post(&instance, "stopStream", vec![id.to_string()]);
-                        call.await
+                        tokio::time::timeout(ABORT_GRACE, call).await.ok()
                     }
                 };
                 match answer {
-                    Ok(_) => "The provider's stream ended without a result.".to_owned(),
-                    Err(error) => error.to_string(),
+                    Some(Ok(_)) => "The provider's stream ended without a result.".to_owned(),
+                    Some(Err(error)) => error.to_string(),
+                    None => "The provider did not end its answer after the abort.".to_owned(),
                 }
             }
         };
-        if let Some(sender) = self.streams.open().remove(&id) {
-            // Nobody listens any more: then nobody misses the end either.
-            let _ = sender.send(StreamEvent::End(failure(&request, error)));
+        let unfinished = self.streams.open().remove(&id);
+        if let Some(sender) = unfinished {
+            sender.end(failure(&request, error)).await;
         }
     }
 }
@@ -123,12 +242,13 @@ impl Provider for ScriptProvider {
             return futures_util::stream::iter([end]).boxed();
         };
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (sender, receiver) = mpsc::unbounded_channel();
+        let (sender, receiver) = AnswerSender::new();
         inner.streams.open().insert(id, sender);
         let runtime = inner.runtime.clone();
         runtime.spawn(inner.run_stream(id, self.number, self.name.clone(), request));
-        let next = |mut receiver: mpsc::UnboundedReceiver<StreamEvent>| async move {
-            receiver.recv().await.map(|event| (event, receiver))
+        let next = |mut receiver: mpsc::Receiver<Counted>| async move {
+            let (event, _share) = receiver.recv().await?;
+            Some((event, receiver))
         };
         futures_util::stream::unfold(receiver, next).boxed()
     }

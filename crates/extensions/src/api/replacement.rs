@@ -76,6 +76,11 @@ impl Inner {
             "access" => return Ok(self.access(arguments).await),
             "providerKey" => return Ok(self.provider_key(arguments).await),
             "setModel" => return self.choose_model(arguments).await,
+            "streamRoom" => {
+                let request = value(arguments, 0).as_u64().unwrap_or_default();
+                self.streams.room(request).await;
+                return Ok(Value::Null);
+            }
             _ => {}
         }
         let desk = self.desk().ok_or("The session has not begun.")?.clone();

@@ -38,6 +38,9 @@ impl Lines {
     }
 }
 
+/// More runs than any test has.
+const MOST_SETTLED: usize = 1024;
+
 /// The program around the extensions.
 #[derive(Default)]
 pub struct Program {
@@ -142,7 +145,7 @@ impl Expander for Plain {
 
 struct Ear {
     lines: Lines,
-    settled: mpsc::UnboundedSender<()>,
+    settled: mpsc::Sender<()>,
 }
 
 impl Listener for Ear {
@@ -176,7 +179,7 @@ impl Listener for Ear {
             } => json!({"queued": [steering.len(), follow_up.len()]}),
             Event::SessionInfoChanged(name) => json!({"name": name}),
             Event::Settled { .. } => {
-                let _ = self.settled.send(());
+                let _ = self.settled.try_send(());
                 return;
             }
             _ => return,
@@ -205,7 +208,7 @@ pub struct Stage {
     pub program: Arc<Program>,
     pub lines: Lines,
     session: Handle,
-    settled: mpsc::UnboundedReceiver<()>,
+    settled: mpsc::Receiver<()>,
 }
 
 /// Loads the extensions `(file, source)`.
@@ -254,7 +257,7 @@ impl Stage {
         let (directory, loaded) = load(files, options).await.expect("it loads");
         let extensions = loaded.extensions;
         extensions.start(flags).await.expect("it starts");
-        let (sender, settled) = mpsc::unbounded_channel();
+        let (sender, settled) = mpsc::channel(MOST_SETTLED);
         let cwd = directory.path().canonicalize().unwrap();
         let session = spawn(cwd, &extensions, &program, lines.clone(), sender);
         extensions.begin().await;
@@ -341,7 +344,7 @@ fn spawn(
     extensions: &Extensions,
     program: &Arc<Program>,
     lines: Lines,
-    settled: mpsc::UnboundedSender<()>,
+    settled: mpsc::Sender<()>,
 ) -> Handle {
     let new = NewSession {
         cwd: cwd.clone(),
