@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::extensions::Inner;
 use super::held::state_of;
+use crate::ScriptError;
 
 /// Takes one JSON record for the client, without its newline. It must not block.
 pub type RecordSink = Arc<dyn Fn(String) + Send + Sync>;
@@ -31,7 +32,7 @@ impl Dialogs {
     /// The client answers the dialog `id`. Late, repeated and unknown answers are ignored.
     pub fn answer(&self, id: &str, response: &Value) {
         if let Some(inner) = self.0.upgrade() {
-            inner.answer_dialog(id, response);
+            inner.answer_or_report(id, response);
         }
     }
 
@@ -49,7 +50,7 @@ impl Dialogs {
         if let Some(inner) = self.0.upgrade() {
             let open: Vec<String> = inner.dialogs.open().keys().cloned().collect();
             for id in open {
-                inner.answer_dialog(&id, &json!({"cancelled": true}));
+                inner.answer_or_report(&id, &json!({"cancelled": true}));
             }
         }
     }
@@ -70,7 +71,7 @@ impl Inner {
 
     /// Asks the client something; the id of the question.
     ///
-    /// Fails when too many questions already wait for a client that does not read.
+    /// Fails when too many questions already wait for a client that does not read, or too many answers for JavaScript.
     pub(super) fn ask(
         self: &Arc<Self>,
         generation: u64,
@@ -84,7 +85,8 @@ impl Inner {
         }
         let ends_by_itself = request["timeout"].as_f64().is_some_and(|time| time > 0.0);
         if !ends_by_itself && self.hung_up.load(Ordering::Acquire) {
-            self.answer_dialog(&id, &json!({"cancelled": true}));
+            let answered = self.answer_dialog(&id, &json!({"cancelled": true}));
+            answered.map_err(|error| error.to_string())?;
         }
         Ok(id)
     }
@@ -95,13 +97,19 @@ impl Inner {
         self.withdraw(id);
     }
 
-    fn answer_dialog(&self, id: &str, response: &Value) {
-        let Some(number) = self.dialogs.open().remove(id) else {
-            return;
+    /// Passes an answer on; fails if JavaScript will not receive it.
+    fn answer_dialog(&self, id: &str, response: &Value) -> Result<(), ScriptError> {
+        let number = self.dialogs.open().remove(id);
+        let Some(instance) = number.and_then(|number| self.instance(number)) else {
+            return Ok(());
         };
-        if let Some(instance) = self.instance(number) {
-            let arguments = vec![json!(id).to_string(), response.to_string()];
-            self.post(&instance, "answer", arguments);
+        let arguments = vec![json!(id).to_string(), response.to_string()];
+        self.try_post(&instance, "answer", arguments)
+    }
+
+    fn answer_or_report(&self, id: &str, response: &Value) {
+        if let Err(error @ ScriptError::Busy) = self.answer_dialog(id, response) {
+            self.fault("<runtime>", "answer", error.to_string());
         }
     }
 }

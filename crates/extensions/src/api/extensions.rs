@@ -324,9 +324,11 @@ impl Inner {
         let arguments = vec![request.to_string()];
         let generation = instance.generation;
         if !instance.summary.has_providers() {
-            // Nothing can go wrong, and whatever is called next is called after it.
-            script.post(generation, "main.start", arguments);
-            return Vec::new();
+            // Whatever is called next is called after it, and fails too if the engine has ended.
+            let posted = script.post(generation, "main.start", arguments.clone());
+            if posted != Err(ScriptError::Busy) {
+                return Vec::new();
+            }
         }
         let answer = script.call(generation, "main.start", arguments).await;
         let summary =

@@ -96,12 +96,24 @@ impl Drop for Work {
 }
 
 impl Inner {
-    /// Calls a function of `js/api/main.js` and does not wait for it.
-    pub(super) fn post(&self, instance: &Arc<Instance>, function: &str, arguments: Vec<String>) {
-        if let Ok(script) = self.script() {
-            let function = format!("main.{function}");
-            script.post(instance.generation, &function, arguments);
+    /// Calls a function of `js/api/main.js` and does not wait for it. A call that JavaScript will not receive is
+    /// reported as a fault of the extensions.
+    pub(super) fn post(&self, instance: &Instance, function: &str, arguments: Vec<String>) {
+        if let Err(error @ ScriptError::Busy) = self.try_post(instance, function, arguments) {
+            self.fault("<runtime>", function, error.to_string());
         }
+    }
+
+    /// Like [`Inner::post`], and fails if JavaScript will not receive the call.
+    pub(super) fn try_post(
+        &self,
+        instance: &Instance,
+        function: &str,
+        arguments: Vec<String>,
+    ) -> Result<(), ScriptError> {
+        let function = format!("main.{function}");
+        self.script()?
+            .post(instance.generation, &function, arguments)
     }
 
     /// Lets the current instance do something; failures of the engine itself are reported.

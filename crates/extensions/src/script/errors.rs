@@ -31,6 +31,9 @@ pub enum ScriptError {
     /// The generation is closed.
     #[error("The extension generation is closed")]
     Closed,
+    /// Too many requests wait for the engine.
+    #[error("The extensions are busy and too many requests wait for them. Try again later.")]
+    Busy,
     /// The engine has ended or could not be made.
     #[error("The script engine has ended")]
     Ended,
@@ -46,6 +49,7 @@ impl ScriptError {
             Self::Exhausted(_) => "script_exhausted",
             Self::Aborted => "script_aborted",
             Self::Closed => "script_closed",
+            Self::Busy => "script_busy",
             Self::Ended => "script_ended",
         }
     }

@@ -13,7 +13,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use rquickjs::AsyncRuntime;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::Generation;
@@ -50,12 +50,14 @@ pub(crate) struct Call {
     pub(crate) arguments: Vec<String>,
     pub(crate) cancel: CancellationToken,
     pub(crate) reply: oneshot::Sender<Result<String, ScriptError>>,
+    /// The place of the call among those that wait. A call that nobody waits for has none.
+    pub(crate) place: Option<OwnedSemaphorePermit>,
 }
 
 /// Starts the thread.
 pub(crate) fn start(
     options: ScriptOptions,
-    inbox: mpsc::UnboundedReceiver<Request>,
+    inbox: mpsc::Receiver<Request>,
     stop: Arc<Stop>,
 ) -> io::Result<()> {
     // Native functions called from deep inside a script need room of their own.
@@ -81,11 +83,7 @@ pub(crate) fn start(
 }
 
 /// Serves requests with one engine after the other: one that has no memory left is dropped with all it holds.
-async fn serve_all(
-    options: ScriptOptions,
-    mut inbox: mpsc::UnboundedReceiver<Request>,
-    stop: Arc<Stop>,
-) {
+async fn serve_all(options: ScriptOptions, mut inbox: mpsc::Receiver<Request>, stop: Arc<Stop>) {
     let Some(mut engine) = Engine::new(Rc::new(options), Arc::clone(&stop), None).await else {
         return;
     };
@@ -174,7 +172,7 @@ impl Engine {
         })
     }
 
-    async fn serve(&mut self, inbox: &mut mpsc::UnboundedReceiver<Request>) -> Served {
+    async fn serve(&mut self, inbox: &mut mpsc::Receiver<Request>) -> Served {
         loop {
             self.finish_jobs().await;
             self.look_at_memory().await;
@@ -284,16 +282,20 @@ impl Engine {
                 self.loading.keep_in(options.cache_dir.clone());
                 self.options = Rc::new(*options);
             }
-            Request::Call(call) => match self.realms.get(&call.generation) {
-                Some(realm) => realm.call(call).await,
-                None => {
-                    let lost = self.lost.as_ref();
-                    let error = lost
-                        .filter(|lost| call.generation <= lost.last)
-                        .map_or(ScriptError::Closed, |lost| lost.error.clone());
-                    let _ = call.reply.send(Err(error));
+            Request::Call(mut call) => {
+                // It waits no longer: the next one may.
+                drop(call.place.take());
+                match self.realms.get(&call.generation) {
+                    Some(realm) => realm.call(call).await,
+                    None => {
+                        let lost = self.lost.as_ref();
+                        let error = lost
+                            .filter(|lost| call.generation <= lost.last)
+                            .map_or(ScriptError::Closed, |lost| lost.error.clone());
+                        let _ = call.reply.send(Err(error));
+                    }
                 }
-            },
+            }
             Request::Forget(generation, call) => {
                 if let Some(realm) = self.realms.get(&generation) {
                     realm.forget(call);
