@@ -18,15 +18,26 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How many outputs may wait to be read before the run waits.
-const WAITING: usize = 256;
+/// Outputs that may wait to be read before the run waits.
+const WAITING_OUTPUTS: usize = 256;
+/// Bytes that may wait to be read before the run waits.
+const WAITING_BYTES: usize = 4 << 20;
+/// Outputs that may wait at all. A run cannot wait in the middle of a turn: it still reports the tools of one answer.
+/// The answer to a caller that lets more wait ends with `resource_exhausted`.
+const MOST_OUTPUTS: usize = 8 * 1024;
+/// Bytes that may wait at all.
+const MOST_BYTES: usize = 64 << 20;
 /// How long a run may be silent before it says that it goes on.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
 
 /// Takes what happens to the caller.
 pub(super) struct Feed {
-    outputs: mpsc::UnboundedSender<Output>,
+    outputs: mpsc::Sender<Output>,
+    /// The place of the last output, until it is sent.
+    last_place: Mutex<Option<mpsc::OwnedPermit<Output>>>,
+    /// Outputs that wait, and their bytes.
     waiting: AtomicUsize,
+    waiting_bytes: AtomicUsize,
     /// Told when something was read.
     read: Notify,
     /// Nobody reads any more.
@@ -53,10 +64,14 @@ impl Feed {
         abandoned: CancellationToken,
         detach: bool,
     ) -> (Arc<Self>, Answers) {
-        let (outputs, receiver) = mpsc::unbounded_channel();
+        let (outputs, receiver) = mpsc::channel(MOST_OUTPUTS + 1);
+        // Nothing waits yet, so there is a place.
+        let last_place = outputs.clone().try_reserve_owned().ok();
         let feed = Arc::new(Self {
             outputs,
+            last_place: Mutex::new(last_place),
             waiting: AtomicUsize::new(0),
+            waiting_bytes: AtomicUsize::new(0),
             read: Notify::new(),
             left: AtomicBool::new(false),
             seen: Mutex::default(),
@@ -84,16 +99,34 @@ impl Feed {
         if self.left.load(Ordering::Acquire) {
             return;
         }
+        let part = Bytes::from(event.to_string());
+        let bytes = part.len();
+        // Counted first: the reader may be faster.
         self.waiting.fetch_add(1, Ordering::AcqRel);
-        // Who has left does not want it.
-        let _ = self.outputs.send(Output::Part(event.to_string().into()));
+        let before = self.waiting_bytes.fetch_add(bytes, Ordering::AcqRel);
+        // A single output may be larger.
+        let fits = before == 0 || before + bytes <= MOST_BYTES;
+        let sent = fits && {
+            let sent = self.outputs.try_send(Output::Part(part));
+            !matches!(sent, Err(mpsc::error::TrySendError::Full(_)))
+        };
+        if !sent {
+            let message =
+                "too much of the answer waits to be read; read it faster, or detach the run";
+            self.end(Err(Failure::new(Code::ResourceExhausted, message)));
+            self.leave();
+        }
     }
 
     /// Says how it ended.
     pub fn end(&self, end: Result<Value, Failure>) {
         let end = end.map(|value| value.to_string().into());
-        // Who has left does not want it.
-        let _ = self.outputs.send(Output::Last(end));
+        let place = self.last_place.lock();
+        let place = place.unwrap_or_else(PoisonError::into_inner).take();
+        // The first end counts.
+        if let Some(place) = place {
+            place.send(Output::Last(end));
+        }
     }
 
     /// The last answer of the model.
@@ -103,7 +136,6 @@ impl Feed {
 
     fn leave(&self) {
         self.left.store(true, Ordering::Release);
-        self.waiting.store(0, Ordering::Release);
         self.read.notify_waiters();
     }
 }
@@ -162,7 +194,9 @@ impl Listener for Feed {
     }
 
     fn has_room(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) < WAITING
+        self.left.load(Ordering::Acquire)
+            || self.waiting.load(Ordering::Acquire) < WAITING_OUTPUTS
+                && self.waiting_bytes.load(Ordering::Acquire) < WAITING_BYTES
     }
 
     fn room(&self) -> BoxFuture<'_, ()> {
@@ -206,7 +240,7 @@ pub(super) fn fault(answer: &AssistantMessage) -> String {
 
 /// The caller's end.
 struct Reader {
-    receiver: mpsc::UnboundedReceiver<Output>,
+    receiver: mpsc::Receiver<Output>,
     feed: std::sync::Weak<Feed>,
     deadline: Option<Instant>,
     abandoned: Option<CancellationToken>,
@@ -232,6 +266,7 @@ impl Reader {
                 Some(Output::Part(part)) => {
                     if let Some(feed) = self.feed.upgrade() {
                         feed.waiting.fetch_sub(1, Ordering::AcqRel);
+                        feed.waiting_bytes.fetch_sub(part.len(), Ordering::AcqRel);
                         feed.read.notify_waiters();
                     }
                     (Ok(part), true)
@@ -260,5 +295,111 @@ impl Drop for Reader {
         if let Some(feed) = self.feed.upgrade() {
             feed.leave();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt;
+
+    use super::*;
+
+    /// A feed of an answer that grows, and what its caller reads.
+    fn growing() -> (Arc<Feed>, Answers) {
+        let (feed, answers) = Feed::new(None, CancellationToken::new(), false);
+        let block = Arc::new(Block::text(""));
+        feed.notice(1, &Event::BlockStart { index: 0, block });
+        (feed, answers)
+    }
+
+    /// The answer grows by a number, padded to so many bytes.
+    fn grow(feed: &Feed, number: usize, bytes: usize) {
+        let mut delta = number.to_string();
+        delta.push_str(&" ".repeat(bytes - delta.len()));
+        let delta = delta.into();
+        feed.notice(1, &Event::BlockDelta { index: 0, delta });
+    }
+
+    /// Reads an answer to its end: its numbers, and how it ended.
+    async fn read(mut answers: Answers) -> (Vec<usize>, Result<Value, Failure>) {
+        let mut numbers = Vec::new();
+        loop {
+            let next = tokio::time::timeout(Duration::from_secs(60), answers.next());
+            let end = match next.await.unwrap().unwrap() {
+                Ok(output) => {
+                    let output: Value = serde_json::from_slice(&output).unwrap();
+                    match output["content"].as_str() {
+                        Some(number) => {
+                            numbers.push(number.trim().parse().unwrap());
+                            continue;
+                        }
+                        None => Ok(output),
+                    }
+                }
+                Err(CallError::Answered(failure)) => Err(failure),
+                Err(other) => panic!("{other:?}"),
+            };
+            assert!(answers.next().await.is_none(), "an answer ends once");
+            return (numbers, end);
+        }
+    }
+
+    fn is_gapless(numbers: &[usize]) -> bool {
+        numbers.iter().copied().eq(0..numbers.len())
+    }
+
+    #[tokio::test]
+    async fn a_run_waits_for_a_caller_that_does_not_read_and_nothing_is_lost() {
+        const ALL: usize = 40;
+        let (feed, answers) = growing();
+        let run = tokio::spawn({
+            let feed = Arc::clone(&feed);
+            async move {
+                for number in 0..ALL {
+                    grow(&feed, number, 1 << 20);
+                    feed.room().await;
+                }
+                feed.end(Ok(json!({"status": "done"})));
+            }
+        });
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(!run.is_finished());
+        let waiting = feed.waiting_bytes.load(Ordering::Acquire);
+        assert!(waiting <= WAITING_BYTES + (2 << 20), "{waiting} bytes wait");
+        let (numbers, end) = read(answers).await;
+        assert_eq!((numbers.len(), is_gapless(&numbers)), (ALL, true));
+        assert_eq!(end.unwrap()["status"], "done");
+        run.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_run_that_cannot_wait_ends_the_answer_of_a_caller_that_does_not_read() {
+        // Many outputs, and large ones.
+        for (all, bytes) in [(3 * MOST_OUTPUTS, 8), (200, 1 << 20)] {
+            let (feed, answers) = growing();
+            for number in 0..all {
+                grow(&feed, number, bytes);
+            }
+            assert!(feed.has_room(), "the run does not wait for it any more");
+            feed.end(Ok(json!({"status": "done"})));
+            let (numbers, end) = read(answers).await;
+            assert_eq!(end.unwrap_err().code, Code::ResourceExhausted);
+            assert!(is_gapless(&numbers));
+            let most = MOST_OUTPUTS.min(MOST_BYTES / bytes);
+            let few = numbers.len() < most / 2;
+            assert!(!few && numbers.len() <= most, "{} outputs", numbers.len());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_leaves_a_full_answer_stops_the_run() {
+        let stop = CancellationToken::new();
+        let (feed, answers) = Feed::new(None, stop.clone(), false);
+        while feed.has_room() {
+            feed.say(&json!({"type": "text", "content": "1"}));
+        }
+        drop(answers);
+        assert!(stop.is_cancelled());
+        feed.room().await;
     }
 }
