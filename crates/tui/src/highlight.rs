@@ -9,14 +9,13 @@ mod worker;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::Theme;
-use worker::{Job, Ticket};
+use worker::{Job, Jobs, Ticket};
 
 /// Codes that [`Highlighter::lines`] remembers.
 const KEPT: usize = 32;
@@ -32,7 +31,7 @@ pub(crate) struct Highlighter {
 struct Inner {
     signal: Arc<Signal>,
     /// `None` when no thread could be started.
-    jobs: OnceLock<Option<Sender<Job>>>,
+    jobs: OnceLock<Option<Jobs>>,
     kept: Mutex<VecDeque<Code>>,
 }
 
@@ -104,7 +103,7 @@ impl Highlighter {
         lines
     }
 
-    fn jobs(&self) -> Option<Sender<Job>> {
+    fn jobs(&self) -> Option<Jobs> {
         let inner = self.inner.as_ref()?;
         let start = || worker::start(Arc::clone(&inner.signal));
         inner.jobs.get_or_init(start).clone()
@@ -129,7 +128,7 @@ pub(crate) struct Code {
     asked: usize,
     /// The line after them, handed over although it may not be whole.
     partial: String,
-    work: Option<(Arc<Ticket>, Sender<Job>)>,
+    work: Option<(Arc<Ticket>, Jobs)>,
 }
 
 impl fmt::Debug for Code {
@@ -193,9 +192,11 @@ impl Code {
         if let Some((ticket, jobs)) = &self.work
             && !fitting.is_empty()
         {
-            self.asked += fitting.lines().count();
-            // A thread that is gone leaves code plain.
-            let _ = jobs.send(Job::lines(ticket, fitting));
+            match jobs.send(Job::lines(ticket, fitting)) {
+                true => self.asked += fitting.lines().count(),
+                // The rest stays plain.
+                false => self.handed = MAX_CODE,
+            }
         }
     }
 
@@ -206,7 +207,8 @@ impl Code {
         }
         line.clone_into(&mut self.partial);
         if let Some((ticket, jobs)) = &self.work {
-            let _ = jobs.send(Job::partial(ticket, line));
+            // Where it is refused, the line stays plain until it is whole.
+            jobs.send(Job::partial(ticket, line));
         }
     }
 
@@ -278,7 +280,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::{Background, Colours};
-    use std::sync::mpsc::{Receiver, channel};
+    use std::sync::mpsc::{Receiver, sync_channel};
     use std::time::Duration;
 
     fn theme() -> Theme {
@@ -286,9 +288,10 @@ mod tests {
     }
 
     fn started() -> (Highlighter, Receiver<()>) {
-        let (sender, ready) = channel();
+        let (sender, ready) = sync_channel(1);
         let highlighter = Highlighter::start(move || {
-            let _ = sender.send(());
+            // One that waits is enough.
+            let _ = sender.try_send(());
         });
         (highlighter, ready)
     }

@@ -24,12 +24,18 @@ use crate::{Abilities, Ending, FeedReader, Host, Incoming, SessionHint};
 /// What interrupts a run instead of ending the program: SIGINT.
 const INTERRUPTED: u8 = 130;
 
+/// Requests to the session that may be unanswered at a time. The chat reads no further lines while there are as many,
+/// less those of [`OWN_REQUESTS`].
+const OPEN_REQUESTS: usize = 64;
+/// Requests that typed lines leave free for what the chat asks by itself, an abort above all.
+const OWN_REQUESTS: usize = 16;
+
 /// How a plain chat begins.
 pub struct PlainOptions {
     /// Where it is printed.
     pub output: Box<dyn Write + Send>,
     /// What is typed, line by line.
-    pub input: mpsc::UnboundedReceiver<String>,
+    pub input: mpsc::Receiver<String>,
     /// What is said first, one after the other.
     pub texts: Vec<String>,
     /// Goes with the first of them.
@@ -49,7 +55,8 @@ struct PlainChat {
     output: Box<dyn Write + Send>,
     printer: PlainPrinter,
     host: Arc<dyn Host>,
-    turns: mpsc::UnboundedSender<Turn>,
+    /// Answers of the session. Each request has a place for its answer.
+    turns: mpsc::Sender<Turn>,
     questions: Questions,
     /// What is said when nothing goes on, the next one last.
     waiting: Vec<(String, Vec<Block>)>,
@@ -74,7 +81,7 @@ pub async fn plain_chat(
     host: Arc<dyn Host>,
     feed: FeedReader,
 ) -> io::Result<Ending> {
-    let (turns, mut answers) = mpsc::unbounded_channel::<Turn>();
+    let (turns, mut answers) = mpsc::channel::<Turn>(OPEN_REQUESTS);
     let mut input = options.input;
     let mut waiting: Vec<(String, Vec<Block>)> = options
         .texts
@@ -113,7 +120,7 @@ pub async fn plain_chat(
         tokio::select! {
             biased;
             Some(turn) = answers.recv() => turn(&mut chat),
-            line = input.recv() => match line {
+            line = input.recv(), if chat.turns.capacity() > OWN_REQUESTS => match line {
                 Some(line) => chat.line(&line),
                 None => chat.ending = Some(0),
             },
@@ -150,19 +157,22 @@ impl PlainChat {
     }
 
     fn ask(
-        &self,
+        &mut self,
         command: Command,
         then: impl FnOnce(&mut Self, Result<Answer, EngineError>) + Send + 'static,
     ) {
-        let turns = self.turns.clone();
+        let Ok(place) = self.turns.clone().try_reserve_owned() else {
+            let busy =
+                format!("The session is busy: {OPEN_REQUESTS} requests wait for it already.");
+            return then(self, Err(EngineError::Unsupported(busy)));
+        };
         let reply = Reply::new(move |result| {
-            // A chat that has ended needs no answer.
-            let _ = turns.send(Box::new(move |chat| then(chat, result)));
+            place.send(Box::new(move |chat| then(chat, result)));
         });
         self.host.send(command, reply);
     }
 
-    fn ask_state(&self) {
+    fn ask_state(&mut self) {
         self.ask(Command::GetState, |chat, result| {
             if let Ok(Answer::State(view)) = result {
                 let id = view.session_id;
@@ -344,7 +354,7 @@ impl PlainChat {
         });
     }
 
-    fn tell(&self, command: Command) {
+    fn tell(&mut self, command: Command) {
         self.ask(command, |chat, result| {
             if let Err(error) = result {
                 chat.failed(&error);

@@ -146,12 +146,15 @@ fn modern_basis(flags: &Flags) -> Result<Basis, Failure> {
     Ok(basis)
 }
 
+/// Lines that are read ahead of the chat. The rest waits in the terminal or pipe.
+const TYPED_AHEAD: usize = 16;
+
 /// What is typed, line by line, until the end of the input.
-pub(crate) fn typed_lines() -> io::Result<mpsc::UnboundedReceiver<String>> {
-    let (lines, typed) = mpsc::unbounded_channel();
+pub(crate) fn typed_lines() -> io::Result<mpsc::Receiver<String>> {
+    let (lines, typed) = mpsc::channel(TYPED_AHEAD);
     let read = move || {
         for line in readable(io::stdin().lock()) {
-            if lines.send(line).is_err() {
+            if lines.blocking_send(line).is_err() {
                 return;
             }
         }

@@ -8,7 +8,7 @@ use pinion_agent::{Answer, BranchSummary, Command, EngineError, ForkPosition, Na
 use pinion_message::{Model, ThinkingLevel};
 
 use super::commands::{help, own_commands};
-use super::state::{Session, State};
+use super::state::{REMINDERS, Session, State};
 use crate::Scope;
 use crate::keys::{self, Action};
 use crate::overlay::{
@@ -184,16 +184,23 @@ impl State {
         self.ask_sessions(Scope::Project);
     }
 
-    fn ask_sessions(&self, scope: Scope) {
+    fn ask_sessions(&mut self, scope: Scope) {
         let Some(host) = &self.host else {
             return;
         };
+        let has_room = self.turns.capacity() > REMINDERS;
+        let place = self.turns.clone().try_reserve_owned();
+        let (true, Ok(place)) = (has_room, place) else {
+            let busy = "Too many lists of sessions are being made. Try again later.";
+            if let Some(overlay) = &mut self.overlay {
+                overlay.set_sessions(scope, Err(busy.to_owned()));
+            }
+            return;
+        };
         let found = host.sessions(scope);
-        let turns = self.turns.clone();
         tokio::spawn(async move {
             let found = found.await;
-            // A chat that has ended needs no sessions.
-            let _ = turns.send(Box::new(move |state| {
+            place.send(Box::new(move |state| {
                 if let Some(overlay) = &mut state.overlay {
                     overlay.set_sessions(scope, found);
                 }

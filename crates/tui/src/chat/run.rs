@@ -19,7 +19,7 @@ const FRAME: Duration = Duration::from_millis(16);
 /// What the loop keeps.
 #[derive(Debug)]
 pub(super) struct Clockwork {
-    turns: mpsc::UnboundedReceiver<Turn>,
+    turns: mpsc::Receiver<Turn>,
     query: BackgroundQuery,
     keys: Option<Keys>,
     drawn: Instant,
@@ -39,7 +39,7 @@ enum Due {
 }
 
 impl Clockwork {
-    pub fn new(turns: mpsc::UnboundedReceiver<Turn>) -> Self {
+    pub fn new(turns: mpsc::Receiver<Turn>) -> Self {
         Self {
             turns,
             query: BackgroundQuery::default(),

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pinion_agent::{Answer, Command, EngineError, Reply};
@@ -25,6 +26,12 @@ use crate::{Abilities, Background, Colours, Host, Theme};
 
 /// Something that is done to the chat when an answer is there.
 pub(crate) type Turn = Box<dyn FnOnce(&mut State) + Send>;
+
+/// Things that may wait to be done to the chat: a listing for each one that was asked for, and one reminder for each
+/// thread that finds files or colours.
+const WAITING_TURNS: usize = 64;
+/// Places that listings leave free for reminders.
+pub(super) const REMINDERS: usize = 32;
 
 /// How long a short word in the status line stays.
 const HINT: Duration = Duration::from_secs(4);
@@ -115,7 +122,7 @@ pub(crate) struct State {
     /// Where answers come in.
     pub(super) answers: Option<Answers>,
     /// Where what needs no order comes in.
-    pub(super) turns: mpsc::UnboundedSender<Turn>,
+    pub(super) turns: mpsc::Sender<Turn>,
 }
 
 /// Keys that mean something when pressed twice.
@@ -127,7 +134,7 @@ pub(super) enum Twice {
 
 /// What the chat knows at first.
 pub(super) fn begin(options: Options) -> (State, Clockwork) {
-    let (turns, receiver) = mpsc::unbounded_channel::<Turn>();
+    let (turns, receiver) = mpsc::channel::<Turn>(WAITING_TURNS);
     let mut opening: VecDeque<Saying> = options
         .texts
         .into_iter()
@@ -139,11 +146,7 @@ pub(super) fn begin(options: Options) -> (State, Clockwork) {
     if let Some(first) = opening.front_mut() {
         first.images = options.images;
     }
-    let found = turns.clone();
-    let on_found = move || {
-        // A chat that has ended completes nothing.
-        let _ = found.send(Box::new(|state| state.completion.update(&state.editor)));
-    };
+    let on_found = reminder(&turns, |state| state.completion.update(&state.editor));
     let background = options.background.unwrap_or(Background::Dark);
     let state = State {
         born: Instant::now(),
@@ -190,6 +193,27 @@ pub(super) fn begin(options: Options) -> (State, Clockwork) {
     (state, Clockwork::new(receiver))
 }
 
+/// Has something done to the chat soon after each call. Calls that come before it is done are one.
+fn reminder(turns: &mpsc::Sender<Turn>, turn: fn(&mut State)) -> impl Fn() + Send + Sync + 'static {
+    let turns = turns.clone();
+    let waits = Arc::new(AtomicBool::new(false));
+    move || {
+        if waits.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let begun = Arc::clone(&waits);
+        let sent = turns.try_send(Box::new(move |state| {
+            // First: a call from now on is about something newer.
+            begun.store(false, Ordering::Release);
+            turn(state);
+        }));
+        if sent.is_err() {
+            // The chat has ended and needs no reminder.
+            waits.store(false, Ordering::Release);
+        }
+    }
+}
+
 impl State {
     pub fn set_host(&mut self, host: Arc<dyn Host>) {
         if host.abilities() == Abilities::Turns {
@@ -231,11 +255,7 @@ impl State {
 
     /// A session begins to be shown: everything about it is asked for, and what is to be said first is said.
     pub fn begin_session(&mut self) {
-        let turns = self.turns.clone();
-        self.highlighter = Highlighter::start(move || {
-            // A chat that has ended needs no colours.
-            let _ = turns.send(Box::new(|_| ()));
-        });
+        self.highlighter = Highlighter::start(reminder(&self.turns, |_| ()));
         self.reload();
         self.ask_commands();
     }

@@ -5,8 +5,8 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::listing::{self, Below};
@@ -24,13 +24,16 @@ const FRESH: Duration = Duration::from_secs(1);
 /// Answers questions about files.
 pub(super) struct Finder {
     shared: Arc<Shared>,
-    questions: Sender<Question>,
+    /// Rings when there is a new question. One ring is enough for any number of them.
+    bell: SyncSender<()>,
     asked: u64,
 }
 
 struct Shared {
     /// The number of the last question.
     asked: AtomicU64,
+    /// The last question, until the thread takes it.
+    question: Mutex<Option<Question>>,
     found: Mutex<Option<Found>>,
     on_ready: Arc<dyn Fn() + Send + Sync>,
 }
@@ -40,6 +43,12 @@ struct Question {
     query: String,
     /// Whether a reference begins, so that what is known may be too old.
     begins: bool,
+}
+
+impl Shared {
+    fn question(&self) -> MutexGuard<'_, Option<Question>> {
+        self.question.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What was found for the last question.
@@ -60,14 +69,15 @@ impl Finder {
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             asked: AtomicU64::new(0),
+            question: Mutex::new(None),
             found: Mutex::new(None),
             on_ready,
         });
-        let (questions, asked) = channel();
+        let (bell, rung) = sync_channel(1);
         let worker = Worker {
             root,
             shared: shared.clone(),
-            questions: asked,
+            rung,
             known: Vec::new(),
             seen: None,
         };
@@ -76,7 +86,7 @@ impl Finder {
             .spawn(move || worker.work())?;
         Ok(Self {
             shared,
-            questions,
+            bell,
             asked: 0,
         })
     }
@@ -85,13 +95,16 @@ impl Finder {
     pub(super) fn ask(&mut self, query: &str, begins: bool) {
         self.asked += 1;
         self.shared.asked.store(self.asked, Ordering::Release);
-        let question = Question {
+        let mut question = self.shared.question();
+        let begins = begins || question.as_ref().is_some_and(|earlier| earlier.begins);
+        *question = Some(Question {
             number: self.asked,
             query: query.to_owned(),
             begins,
-        };
-        // Without its thread nothing is ever found; there is nothing better to do about it.
-        let _ = self.questions.send(question);
+        });
+        drop(question);
+        // It may have rung already. Without its thread nothing is ever found; there is nothing better to do about it.
+        let _ = self.bell.try_send(());
     }
 
     /// What was found since the last time, if it answers the last question.
@@ -116,7 +129,7 @@ impl Drop for Finder {
 struct Worker {
     root: PathBuf,
     shared: Arc<Shared>,
-    questions: Receiver<Question>,
+    rung: Receiver<()>,
     /// Everything below the root when it was last seen.
     known: Vec<String>,
     seen: Option<Instant>,
@@ -124,15 +137,12 @@ struct Worker {
 
 impl Worker {
     fn work(mut self) {
-        while let Ok(question) = self.questions.recv() {
-            let mut question = question;
-            while let Ok(newer) = self.questions.try_recv() {
-                question = Question {
-                    begins: question.begins || newer.begins,
-                    ..newer
-                };
+        while self.rung.recv().is_ok() {
+            // A question may have been taken before its ring.
+            let question = self.shared.question().take();
+            if let Some(question) = question {
+                self.answer(question);
             }
-            self.answer(question);
         }
     }
 
@@ -169,9 +179,10 @@ impl Worker {
             } else {
                 &self.known
             };
-            match self.questions.try_recv() {
-                Ok(newer) => {
-                    question = newer;
+            match self.rung.try_recv() {
+                Ok(()) => {
+                    let newer = self.shared.question().take();
+                    question = newer.unwrap_or(question);
                     self.tell(&question, known, Say::Something);
                 }
                 Err(TryRecvError::Disconnected) => return,
@@ -275,10 +286,10 @@ mod tests {
         for number in 0..files {
             std::fs::write(directory.path().join(format!("file{number:05}")), "").expect("a file");
         }
-        let (sender, ready) = channel();
+        let (sender, ready) = sync_channel(10_000);
         let on_ready = Arc::new(move || {
             // The test may be over.
-            let _ = sender.send(());
+            let _ = sender.try_send(());
         });
         let finder = Finder::start(directory.path().to_owned(), on_ready).expect("a thread");
         (directory, finder, ready)

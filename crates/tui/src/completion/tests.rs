@@ -1,6 +1,6 @@
 //! Keys in, text, cursor and list out.
 
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use super::*;
@@ -35,10 +35,10 @@ impl Desk {
             std::fs::write(path, "").expect("a file");
         }
         std::fs::write(directory.path().join(".gitignore"), "build/\n").expect("a file");
-        let (sender, ready) = channel();
+        let (sender, ready) = sync_channel(1024);
         let mut completion = Completion::new(directory.path().to_owned(), move || {
             // The test may be over.
-            let _ = sender.send(());
+            let _ = sender.try_send(());
         });
         let command = |name: &str, arguments: &str, description: &str, source: &str| CommandEntry {
             name: name.into(),

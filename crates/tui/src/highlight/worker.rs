@@ -2,17 +2,23 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use syntect::parsing::{ParseState, ScopeStack, SyntaxSet};
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::classes::{Class, Classes};
 use super::{Signal, locked};
 
 /// A line longer than this is left plain: it was made by a program, and it would take long.
 const MAX_LINE: usize = 2 * 1024;
+/// Bytes of code that may wait for the thread; more is left plain. A screen shows much less, and the codes of a whole
+/// session fit.
+const WAITING_BYTES: u32 = 16 << 20;
+/// Bytes that a job counts in addition to its text. This also limits the number of waiting jobs, to 16,384.
+const JOB_BYTES: u32 = 1 << 10;
 /// How often progress is told of while there is more to do.
 const PROGRESS: Duration = Duration::from_millis(30);
 
@@ -64,6 +70,37 @@ pub(super) struct Job {
     ticket: Weak<Ticket>,
     text: String,
     is_partial: bool,
+    /// The part of [`WAITING_BYTES`] that it takes.
+    _share: Option<OwnedSemaphorePermit>,
+}
+
+/// The way to the thread.
+#[derive(Clone)]
+pub(super) struct Jobs {
+    sender: mpsc::Sender<Job>,
+    room: Arc<Semaphore>,
+}
+
+impl Jobs {
+    fn new() -> (Self, mpsc::Receiver<Job>) {
+        let (sender, jobs) = mpsc::channel((WAITING_BYTES / JOB_BYTES) as usize);
+        let room = Arc::new(Semaphore::new(WAITING_BYTES as usize));
+        (Self { sender, room }, jobs)
+    }
+
+    /// Hands over a job; reports whether there was room for it.
+    pub fn send(&self, job: Job) -> bool {
+        let bytes = u32::try_from(job.text.len()).unwrap_or(WAITING_BYTES);
+        let share = bytes.saturating_add(JOB_BYTES);
+        let Ok(share) = Arc::clone(&self.room).try_acquire_many_owned(share) else {
+            return false;
+        };
+        let job = Job {
+            _share: Some(share),
+            ..job
+        };
+        self.sender.try_send(job).is_ok()
+    }
 }
 
 impl Job {
@@ -72,6 +109,7 @@ impl Job {
             ticket: Arc::downgrade(ticket),
             text: text.to_owned(),
             is_partial: false,
+            _share: None,
         }
     }
 
@@ -84,17 +122,17 @@ impl Job {
 }
 
 /// Starts the thread, which ends when nobody can ask it any more.
-pub(super) fn start(signal: Arc<Signal>) -> Option<Sender<Job>> {
-    let (sender, jobs) = channel();
+pub(super) fn start(signal: Arc<Signal>) -> Option<Jobs> {
+    let (sender, jobs) = Jobs::new();
     std::thread::Builder::new()
         .name("highlight".to_owned())
-        .spawn(move || work(&jobs, &signal))
+        .spawn(move || work(jobs, &signal))
         .ok()?;
     Some(sender)
 }
 
-fn work(jobs: &Receiver<Job>, signal: &Signal) {
-    let Ok(first) = jobs.recv() else {
+fn work(mut jobs: mpsc::Receiver<Job>, signal: &Signal) {
+    let Some(first) = jobs.blocking_recv() else {
         return;
     };
     let mut reader = Reader {
@@ -117,9 +155,9 @@ fn work(jobs: &Receiver<Job>, signal: &Signal) {
             continue;
         }
         reader.tell();
-        match jobs.recv() {
-            Ok(job) => queue.push_back(job),
-            Err(_) => return,
+        match jobs.blocking_recv() {
+            Some(job) => queue.push_back(job),
+            None => return,
         }
     }
 }

@@ -96,7 +96,7 @@ impl PlainChat {
     }
 
     /// Asks what else can be called with `/`.
-    pub(super) fn ask_commands(&self) {
+    pub(super) fn ask_commands(&mut self) {
         self.ask(Command::GetCommands, |chat, result| {
             if let Ok(Answer::Commands(Value::Array(commands))) = result {
                 let names = commands
@@ -122,7 +122,7 @@ impl PlainChat {
         true
     }
 
-    fn done(&self, command: Command, words: &'static str) {
+    fn done(&mut self, command: Command, words: &'static str) {
         self.ask(command, move |chat, result| {
             match result {
                 Ok(_) => chat.notice(NoticeKind::Information, words),

@@ -15,7 +15,12 @@ struct Quiet {
     asked: Mutex<Vec<String>>,
     /// A shell command that runs.
     shell: Mutex<Option<Reply>>,
+    /// Prompts that are not answered yet, where they are to wait.
+    held: Mutex<Option<Vec<Reply>>>,
 }
+
+/// Lines that may be typed ahead.
+const TYPED: usize = 16;
 
 impl Quiet {
     fn new(abilities: Abilities) -> Self {
@@ -24,6 +29,7 @@ impl Quiet {
             answered: Mutex::default(),
             asked: Mutex::default(),
             shell: Mutex::default(),
+            held: Mutex::default(),
         }
     }
 }
@@ -35,6 +41,11 @@ impl Host for Quiet {
             Command::GetState => return reply.send(Ok(Answer::Done)),
             Command::GetCommands => return reply.send(Ok(Answer::Commands(json!([])))),
             _ => self.asked.lock().unwrap().push(format!("{command:?}")),
+        }
+        if matches!(command, Command::Prompt(_))
+            && let Some(held) = &mut *self.held.lock().unwrap()
+        {
+            return held.push(reply);
         }
         match command {
             Command::Bash { .. } => *self.shell.lock().unwrap() = Some(reply),
@@ -96,7 +107,7 @@ struct Talk {
     host: Arc<Quiet>,
     feed: Feed,
     paper: Paper,
-    keyboard: mpsc::UnboundedSender<String>,
+    keyboard: mpsc::Sender<String>,
 }
 
 /// Runs a plain chat beside `talk`, which sees the paper and has the keyboard; what was printed, and what was
@@ -112,7 +123,7 @@ async fn talked_with(
     talk: impl AsyncFnOnce(&Talk),
 ) -> (String, Vec<(String, Value)>) {
     let (feed, reader) = feed();
-    let (keyboard, input) = mpsc::unbounded_channel();
+    let (keyboard, input) = mpsc::channel(TYPED);
     let host = Arc::new(Quiet::new(abilities));
     let paper = Paper::default();
     let options = PlainOptions {
@@ -130,7 +141,7 @@ async fn talked_with(
     };
     let both = async {
         talk(&other).await;
-        other.keyboard.send("/quit".to_owned()).unwrap();
+        other.keyboard.try_send("/quit".to_owned()).unwrap();
     };
     let (ended, ()) = tokio::join!(chat, both);
     assert_eq!(ended.unwrap().exit_code, 0);
@@ -161,11 +172,11 @@ async fn questions_are_answered_with_lines_in_their_turn() {
         );
         talk.paper.shows("1. One").await;
         for line in ["7", "2"] {
-            talk.keyboard.send(line.to_owned()).unwrap();
+            talk.keyboard.try_send(line.to_owned()).unwrap();
         }
         talk.paper.shows("All of it").await;
         for line in ["perhaps", "no"] {
-            talk.keyboard.send(line.to_owned()).unwrap();
+            talk.keyboard.try_send(line.to_owned()).unwrap();
         }
     })
     .await;
@@ -190,7 +201,7 @@ async fn what_extensions_say_is_printed_harmless_and_answered_as_it_was() {
         let question = json!({"method": "select", "title": evil, "options": [evil, "b"]});
         asks(talk, "a", question);
         talk.paper.shows("2. b").await;
-        talk.keyboard.send("1".to_owned()).unwrap();
+        talk.keyboard.try_send("1".to_owned()).unwrap();
     })
     .await;
     assert!(!printed.contains(['\u{1b}', '\u{7}']), "{printed:?}");
@@ -214,7 +225,7 @@ async fn a_question_begins_on_its_own_line() {
             json!({"method": "confirm", "title": "Allow bash?", "message": ""}),
         );
         talk.paper.shows("Allow bash?").await;
-        talk.keyboard.send("no".to_owned()).unwrap();
+        talk.keyboard.try_send("no".to_owned()).unwrap();
     })
     .await;
     let line = printed.lines().find(|line| line.contains("Allow bash?"));
@@ -226,7 +237,7 @@ async fn a_question_begins_on_its_own_line() {
 
 impl Talk {
     fn say(&self, line: &str) {
-        self.keyboard.send(line.to_owned()).unwrap();
+        self.keyboard.try_send(line.to_owned()).unwrap();
     }
 
     /// Waits until the host is asked this.
@@ -346,4 +357,44 @@ async fn a_mistyped_command_is_sent_when_it_is_typed_again() {
     })
     .await;
     assert!(printed.contains("again is sent"), "{printed}");
+}
+
+#[tokio::test]
+async fn a_session_that_does_not_answer_holds_back_the_lines_and_can_still_be_aborted() {
+    const LINES: usize = 200;
+    talked(async |talk| {
+        let asked = |of: &str| {
+            let asked = talk.host.asked.lock().unwrap();
+            asked.iter().filter(|one| one.contains(of)).count()
+        };
+        *talk.host.held.lock().unwrap() = Some(Vec::new());
+        talk.paper.shows("> ").await;
+        talk.feed.tell(Incoming::Event(Event::AgentStart));
+        let typed = async {
+            for number in 0..LINES {
+                let line = format!("line {number}.");
+                talk.keyboard.send(line).await.unwrap();
+            }
+        };
+        let mut typed = std::pin::pin!(typed);
+        let pause = std::time::Duration::from_millis(200);
+        let waited = tokio::time::timeout(pause, &mut typed).await;
+        assert!(waited.is_err(), "the lines wait outside");
+        assert_eq!(asked("line"), OPEN_REQUESTS - OWN_REQUESTS);
+
+        talk.feed.tell(Incoming::End(INTERRUPTED));
+        while asked("Abort") == 0 {
+            tokio::task::yield_now().await;
+        }
+        let held = talk.host.held.lock().unwrap().take().unwrap();
+        held.into_iter().for_each(Reply::done);
+        typed.await;
+        while asked("line") < LINES {
+            tokio::task::yield_now().await;
+        }
+        for number in 0..LINES {
+            assert_eq!(asked(&format!("line {number}.")), 1);
+        }
+    })
+    .await;
 }

@@ -22,10 +22,13 @@ const LOOK: u16 = 200;
 /// How long the library looks for one more key. It looks at nothing, not even at what it has read, once this is over.
 const GLANCE: Duration = Duration::from_millis(10);
 
+/// Keys that may wait for the chat. The thread reads no more of them meanwhile, so that the terminal holds the rest.
+const WAITING_KEYS: usize = 1024;
+
 /// What the user does at the terminal.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    events: mpsc::UnboundedReceiver<Event>,
+    events: mpsc::Receiver<Event>,
     resized: Signal,
     wanted: Arc<AtomicBool>,
 }
@@ -37,7 +40,7 @@ impl Keys {
             true => io::stdin().as_fd().try_clone_to_owned()?,
             false => File::open("/dev/tty")?.into(),
         };
-        let (sender, events) = mpsc::unbounded_channel();
+        let (sender, events) = mpsc::channel(WAITING_KEYS);
         let wanted = Arc::new(AtomicBool::new(true));
         let asked = Arc::clone(&wanted);
         std::thread::Builder::new()
@@ -69,7 +72,7 @@ impl Drop for Keys {
     }
 }
 
-fn read_until_gone(terminal: &OwnedFd, sender: &mpsc::UnboundedSender<Event>, wanted: &AtomicBool) {
+fn read_until_gone(terminal: &OwnedFd, sender: &mpsc::Sender<Event>, wanted: &AtomicBool) {
     while wanted.load(Ordering::Relaxed) {
         let mut looked = [PollFd::new(terminal.as_fd(), PollFlags::POLLIN)];
         match poll(&mut looked, PollTimeout::from(LOOK)) {
@@ -90,7 +93,7 @@ fn read_until_gone(terminal: &OwnedFd, sender: &mpsc::UnboundedSender<Event>, wa
 }
 
 /// Hands on what can be read now; an error when there is no more to come, or nobody to take it.
-fn take_all(sender: &mpsc::UnboundedSender<Event>) -> Result<(), ()> {
+fn take_all(sender: &mpsc::Sender<Event>) -> Result<(), ()> {
     loop {
         let event = match crossterm::event::poll(GLANCE) {
             Ok(false) => return Ok(()),
@@ -100,7 +103,8 @@ fn take_all(sender: &mpsc::UnboundedSender<Event>) -> Result<(), ()> {
         match event {
             // Changes of size are heard of by their signal, also when no key is pressed.
             Ok(Event::Resize(..)) => {}
-            Ok(event) => sender.send(event).map_err(drop)?,
+            // Ends when the keys are dropped, too.
+            Ok(event) => sender.blocking_send(event).map_err(drop)?,
             // What cannot be read as a key is no key; the system's errors last.
             Err(error) if error.raw_os_error().is_some() => return Err(()),
             Err(_) => return Ok(()),

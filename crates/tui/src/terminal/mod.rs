@@ -69,8 +69,11 @@ impl Terminal {
         self.page.push(BEGIN_UPDATE);
         self.canvas.draw(draw)?;
         self.page.push(END_UPDATE);
-        self.output.send(self.page.take());
-        Ok(())
+        match self.output.send(self.page.take()) {
+            true => Ok(()),
+            // What was not taken is part of the next frame.
+            false => self.redraw(),
+        }
     }
 
     /// Everything is drawn anew with the next frame.
@@ -105,8 +108,7 @@ impl Terminal {
         }
         let encoded = base64::engine::general_purpose::STANDARD.encode(text);
         self.output
-            .send(format!("\x1b]52;c;{encoded}\x07").into_bytes());
-        true
+            .send(format!("\x1b]52;c;{encoded}\x07").into_bytes())
     }
 
     /// Asks what the background is like; the answer comes among the keys.

@@ -11,6 +11,10 @@ use tokio::sync::Notify;
 /// How long a terminal may take to read the last frame.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// Pages that may wait to be written. A frame is drawn only when none waits, so that this leaves room for what the user
+/// copies; more than that is refused.
+const WAITING_PAGES: usize = 16;
+
 /// Bytes that become one write.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Page(Arc<Mutex<Vec<u8>>>);
@@ -52,14 +56,14 @@ struct State {
 /// Takes pages to the terminal.
 #[derive(Debug)]
 pub(super) struct Output {
-    pages: mpsc::Sender<Vec<u8>>,
+    pages: mpsc::SyncSender<Vec<u8>>,
     state: Arc<State>,
 }
 
 impl Output {
     /// Starts the thread.
     pub fn start(mut file: File) -> io::Result<Self> {
-        let (pages, receiver) = mpsc::channel::<Vec<u8>>();
+        let (pages, receiver) = mpsc::sync_channel::<Vec<u8>>(WAITING_PAGES);
         let state = Arc::new(State::default());
         let told = Arc::clone(&state);
         let write = move || {
@@ -77,12 +81,17 @@ impl Output {
         Ok(Self { pages, state })
     }
 
-    pub fn send(&self, page: Vec<u8>) {
+    /// Has a page written; reports whether there was room for it.
+    pub fn send(&self, page: Vec<u8>) -> bool {
         self.state.waiting.fetch_add(1, Ordering::AcqRel);
-        if self.pages.send(page).is_err() {
-            self.state.waiting.fetch_sub(1, Ordering::AcqRel);
+        let Err(error) = self.pages.try_send(page) else {
+            return true;
+        };
+        self.state.waiting.fetch_sub(1, Ordering::AcqRel);
+        if matches!(error, mpsc::TrySendError::Disconnected(_)) {
             self.state.broken.store(true, Ordering::Release);
         }
+        false
     }
 
     pub fn is_idle(&self) -> bool {

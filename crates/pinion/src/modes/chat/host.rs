@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
-use pinion_agent::{Command, Event, Listener, Reply};
+use pinion_agent::{Command, EngineError, Event, Listener, Reply};
 use pinion_pi::Participant;
 use pinion_session::SessionInfo;
 use pinion_tui::{Abilities, Feed, Host, Incoming, Scope};
@@ -14,13 +14,18 @@ use tokio::sync::mpsc;
 use crate::cli::Flags;
 use crate::engine::{Basis, session_directory};
 
+/// Commands that may wait for the session. One more is refused: the user sees that nothing happens, and tries again.
+pub(super) const WAITING_ORDERS: usize = 256;
+/// Places among them that are left free for aborts.
+const ABORT_ORDERS: usize = 16;
+
 /// A command and the duty to answer it.
 pub(super) type Order = (Command, Reply);
 
 /// Takes what the chat asks to the session, which may still be being put together.
 pub(crate) struct SessionHost {
-    orders: mpsc::UnboundedSender<Order>,
-    inbox: std::sync::Mutex<Option<mpsc::UnboundedReceiver<Order>>>,
+    orders: mpsc::Sender<Order>,
+    inbox: std::sync::Mutex<Option<mpsc::Receiver<Order>>>,
     participants: Arc<OnceLock<Vec<Arc<dyn Participant>>>>,
     feed: Feed,
     /// The sessions of this directory.
@@ -31,7 +36,7 @@ pub(crate) struct SessionHost {
 
 impl SessionHost {
     pub fn new(basis: &Basis, flags: &Flags, feed: Feed) -> Self {
-        let (orders, inbox) = mpsc::unbounded_channel();
+        let (orders, inbox) = mpsc::channel(WAITING_ORDERS);
         Self {
             orders,
             inbox: std::sync::Mutex::new(Some(inbox)),
@@ -43,7 +48,7 @@ impl SessionHost {
     }
 
     /// What the chat asks; for the one who serves it.
-    pub fn take_inbox(&self) -> Option<mpsc::UnboundedReceiver<Order>> {
+    pub fn take_inbox(&self) -> Option<mpsc::Receiver<Order>> {
         let mut inbox = self
             .inbox
             .lock()
@@ -84,8 +89,7 @@ impl Host for SessionHost {
             reply.send(result);
             end_if_wanted(&participants, &feed);
         });
-        // A session that is gone drops the reply, which answers it.
-        let _ = self.orders.send((command, reply));
+        put(&self.orders, command, reply);
     }
 
     fn answer(&self, id: &str, response: Map<String, Value>) {
@@ -113,6 +117,25 @@ impl Host for SessionHost {
     }
 }
 
+/// Has a command wait for the session, or refuses it.
+fn put(orders: &mpsc::Sender<Order>, command: Command, reply: Reply) {
+    let refuse = |reply: Reply| {
+        let busy = "The session is busy and too many commands wait for it. Try again later.";
+        reply.send(Err(EngineError::Unsupported(busy.to_owned())));
+    };
+    let is_abort = matches!(
+        command,
+        Command::Abort | Command::AbortBash | Command::AbortRetry
+    );
+    if !is_abort && orders.capacity() <= ABORT_ORDERS && !orders.is_closed() {
+        return refuse(reply);
+    }
+    if let Err(mpsc::error::TrySendError::Full((_, reply))) = orders.try_send((command, reply)) {
+        refuse(reply);
+    }
+    // A session that is gone drops the reply, which answers it.
+}
+
 /// Ends the chat when somebody who takes part wants it and nothing goes on any more.
 pub(super) struct EndWatch(pub Arc<SessionHost>);
 
@@ -121,5 +144,53 @@ impl Listener for EndWatch {
         if matches!(event, Event::Settled { .. }) {
             self.0.end_if_wanted();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Puts a command; the answer, as far as there is one.
+    fn putting(orders: &mpsc::Sender<Order>, command: Command) -> Arc<OnceLock<String>> {
+        let answer = Arc::new(OnceLock::new());
+        let told = Arc::clone(&answer);
+        let reply = Reply::new(move |result| {
+            let words = result.map_or_else(|error| error.to_string(), |_| "done".to_owned());
+            told.set(words).expect("one answer");
+        });
+        put(orders, command, reply);
+        answer
+    }
+
+    #[test]
+    fn a_session_that_takes_nothing_refuses_the_rest_and_can_still_be_aborted() {
+        let (orders, mut inbox) = mpsc::channel(WAITING_ORDERS);
+        let all: Vec<_> = (0..2 * WAITING_ORDERS)
+            .map(|_| putting(&orders, Command::GetState))
+            .collect();
+        assert_eq!(inbox.len(), WAITING_ORDERS - ABORT_ORDERS);
+        let abort = putting(&orders, Command::Abort);
+        assert_eq!(abort.get(), None, "it waits");
+        let mut taken = Vec::new();
+        while let Ok((command, reply)) = inbox.try_recv() {
+            taken.push(command);
+            reply.done();
+        }
+        assert!(matches!(taken.last(), Some(Command::Abort)));
+        assert_eq!(abort.get().unwrap(), "done");
+        let answers: Vec<&str> = all
+            .iter()
+            .map(|answer| answer.get().unwrap().as_str())
+            .collect();
+        let done = answers.iter().filter(|answer| **answer == "done").count();
+        let busy = answers
+            .iter()
+            .filter(|answer| answer.contains("busy"))
+            .count();
+        assert_eq!((done, busy), (taken.len() - 1, all.len() + 1 - taken.len()));
+        drop(inbox);
+        let gone = putting(&orders, Command::GetState);
+        assert_eq!(gone.get().unwrap(), &EngineError::Dropped.to_string());
     }
 }

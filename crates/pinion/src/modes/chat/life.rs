@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::capture::Printed;
-use super::host::{EndWatch, Order, SessionHost};
+use super::host::{EndWatch, Order, SessionHost, WAITING_ORDERS};
 use crate::cli::Flags;
 use crate::engine::{self, Basis, Company, Conversation, Engine, Shared};
 use crate::extensions::Audience;
@@ -148,7 +148,7 @@ impl Living {
 /// Takes commands to the session. What does more than look waits until extensions know that it begins.
 async fn serve(
     session: Handle,
-    mut inbox: mpsc::UnboundedReceiver<Order>,
+    mut inbox: mpsc::Receiver<Order>,
     mut beginning: Option<BoxFuture<'static, ()>>,
 ) {
     let mut held: VecDeque<Order> = VecDeque::new();
@@ -161,7 +161,7 @@ async fn serve(
                     session.send(command, reply).await;
                 }
             }
-            order = inbox.recv() => match order {
+            order = inbox.recv(), if held.len() < WAITING_ORDERS => match order {
                 Some((command, reply)) if beginning.is_some() && !only_looks(&command) => {
                     held.push_back((command, reply));
                 }

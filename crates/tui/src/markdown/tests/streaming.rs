@@ -140,9 +140,10 @@ fn nothing_is_laid_out_twice_without_need() {
 
 #[test]
 fn colours_come_later_and_move_nothing() {
-    let (sender, ready) = std::sync::mpsc::channel();
+    let (sender, ready) = std::sync::mpsc::sync_channel(1);
     let highlighter = Highlighter::start(move || {
-        let _ = sender.send(());
+        // One that waits is enough.
+        let _ = sender.try_send(());
     });
     let source = "text\n\n```rust\nfn main() {}\nlet x = 1;\n```\nafter\n\n- item\n\n  ```py\n  def f(): pass\n  ```\n\nend `";
     let mut markdown = Markdown::new();
