@@ -16,10 +16,9 @@ mod program;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::mpsc;
 use std::thread;
 
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 pub use self::form::{Form, Layout, Texts};
 use self::process::Remote;
@@ -29,6 +28,9 @@ use self::program::Program;
 /// The stack of the thread, for filters that recurse and for deep JSON; pages that are not used
 /// take no memory.
 const STACK: usize = 64 << 20;
+
+/// Texts that may wait for the thread while it filters another one. The caller of [`Filter::apply`] waits with the next.
+const WAITING_TEXTS: usize = 1;
 
 /// A compiled filter. Its thread ends when it is dropped, unless it is running.
 pub struct Filter {
@@ -99,15 +101,15 @@ impl Filter {
         start: impl FnOnce() -> Result<T, String> + Send + 'static,
         mut apply: impl FnMut(&mut T, &[u8]) -> Result<Flow, Problem> + Send + 'static,
     ) -> Result<Self, String> {
-        let (work, waiting) = mpsc::channel();
-        let (outcome, compiled) = mpsc::channel();
+        let (work, mut waiting) = mpsc::channel(WAITING_TEXTS);
+        let (outcome, compiled) = std::sync::mpsc::sync_channel(1);
         let body = move || {
             let mut started = match start() {
                 Ok(started) => started,
                 Err(problem) => return drop(outcome.send(Err(problem))),
             };
             let _ = outcome.send(Ok(()));
-            while let Ok(Work { json, done }) = waiting.recv() {
+            while let Some(Work { json, done }) = waiting.blocking_recv() {
                 // The caller may have stopped waiting.
                 let _ = done.send(apply(&mut started, &json));
             }
@@ -127,7 +129,7 @@ impl Filter {
     pub async fn apply(&self, json: Vec<u8>) -> Result<Flow, Problem> {
         let (done, wait) = oneshot::channel();
         let gone = |_| Problem::Failed("the filter stopped unexpectedly".to_owned());
-        let sent = self.work.send(Work { json, done });
+        let sent = self.work.send(Work { json, done }).await;
         sent.map_err(|_| Problem::Failed("the filter stopped unexpectedly".to_owned()))?;
         wait.await.map_err(gone)?
     }

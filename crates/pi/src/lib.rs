@@ -32,7 +32,7 @@ pub use classic::Additions;
 pub use dialect::{Dialect, UnknownDialect};
 pub use lane::{Addressed, Outbox, Switchboard};
 pub use listener::PiListener;
-pub use once::{PrintListener, Prompts, ask_all};
+pub use once::{PrintListener, Prompts, Settled, ask_all};
 pub use outgoing::{AskedId, Out, Sink};
 pub use projection::Projection;
 pub use rpc::{Participant, Rpc, RpcEnd};

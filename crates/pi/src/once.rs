@@ -6,7 +6,7 @@ use pinion_agent::{
     Answer, Command, Disposition, EngineError, Event, Handle, Listener, Prompt, Reply,
 };
 use pinion_message::{Block, Message};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{oneshot, watch};
 
 /// What is said to the agent, in order.
 #[derive(Debug, Default)]
@@ -21,19 +21,43 @@ pub struct Prompts {
 #[derive(Debug)]
 pub struct PrintListener {
     last: Mutex<Option<Arc<Message>>>,
-    settled: mpsc::UnboundedSender<()>,
+    /// How often it has settled.
+    settled: watch::Sender<usize>,
+}
+
+/// Reports each time that a session has settled. A count, so that it takes no memory while nobody looks.
+#[derive(Debug)]
+pub struct Settled {
+    count: watch::Receiver<usize>,
+    seen: usize,
+}
+
+impl Settled {
+    /// Waits until the session has settled once more; `None` when the session is gone.
+    async fn next(&mut self) -> Option<()> {
+        let seen = self.seen;
+        self.count.wait_for(|&count| count > seen).await.ok()?;
+        self.seen += 1;
+        Some(())
+    }
+
+    /// Returns how often the session has settled since the last look.
+    fn take(&mut self) -> usize {
+        let count = *self.count.borrow();
+        count - std::mem::replace(&mut self.seen, count)
+    }
 }
 
 impl PrintListener {
-    /// A listener, and where it tells that a prompt has settled.
-    pub fn new() -> (Arc<Self>, mpsc::UnboundedReceiver<()>) {
-        let (settled, receiver) = mpsc::unbounded_channel();
+    /// A listener, and the side that learns when the session has settled.
+    pub fn new() -> (Arc<Self>, Settled) {
+        let (settled, count) = watch::channel(0);
         (
             Arc::new(Self {
                 last: Mutex::new(None),
                 settled,
             }),
-            receiver,
+            Settled { count, seen: 0 },
         )
     }
 
@@ -54,8 +78,7 @@ impl Listener for PrintListener {
                 *last = Some(Arc::clone(message));
             }
             Event::Settled { .. } => {
-                // Nobody waits any more once the prompts are through.
-                let _ = self.settled.send(());
+                self.settled.send_modify(|count| *count += 1);
             }
             _ => {}
         }
@@ -66,7 +89,7 @@ impl Listener for PrintListener {
 pub async fn ask_all(
     session: &Handle,
     prompts: Prompts,
-    settled: &mut mpsc::UnboundedReceiver<()>,
+    settled: &mut Settled,
 ) -> Result<usize, EngineError> {
     let mut asked = 0;
     let mut images = prompts.images;
@@ -79,13 +102,11 @@ pub async fn ask_all(
         if matches!(answer, Answer::Taken(Disposition::Handled)) {
             // Whoever dealt with it may have started something.
             ask(session, Command::WaitForIdle).await?;
-            while settled.try_recv().is_ok() {
-                asked += 1;
-            }
+            asked += settled.take();
             continue;
         }
         asked += 1;
-        if settled.recv().await.is_none() {
+        if settled.next().await.is_none() {
             return Err(EngineError::Dropped);
         }
     }

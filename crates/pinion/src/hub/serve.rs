@@ -221,7 +221,7 @@ async fn note_use(tokens: TokenStore) {
 
 /// Shows on stderr what happens, from a thread that may wait for its reader. Says when the log has ended.
 pub(super) fn copy_log(log: &Arc<ClipLog>, least: Level) -> mpsc::Receiver<()> {
-    let (ended, wait) = mpsc::channel();
+    let (ended, wait) = mpsc::sync_channel(1);
     let mut follower = log.follow(0);
     let handle = tokio::runtime::Handle::current();
     std::thread::spawn(move || {

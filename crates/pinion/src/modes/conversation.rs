@@ -7,7 +7,7 @@ use pinion_agent::Session;
 use pinion_config::FileArguments;
 use pinion_jsonl::{Queue, Writer, WriterEnd};
 use pinion_message::StopReason;
-use pinion_pi::{Out, PrintListener, Projection, Prompts, ask_all};
+use pinion_pi::{Out, PrintListener, Projection, Prompts, Settled, ask_all};
 use tokio::runtime::Runtime;
 
 use super::{LAST_WORDS, farewell, last_words, stop_session};
@@ -61,7 +61,7 @@ pub(super) fn tell(
     engine: Engine,
     shared: &Shared,
     prompts: Prompts,
-    settled: tokio::sync::mpsc::UnboundedReceiver<()>,
+    settled: Settled,
     lines: Lines,
 ) -> Result<Outcome, Failure> {
     let Lines {
@@ -112,7 +112,7 @@ pub(super) fn converse(
     engine: Engine,
     shared: &Shared,
     prompts: Prompts,
-    mut settled: tokio::sync::mpsc::UnboundedReceiver<()>,
+    mut settled: Settled,
     unread: impl Future<Output = ()>,
 ) -> Result<Outcome, Failure> {
     let Engine {

@@ -1,7 +1,7 @@
 //! The other end of a pipe, behaving badly.
 
 use std::io::{Read, Write};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub enum Reading {
 #[derive(Debug)]
 pub struct Reader {
     bytes: Arc<Mutex<Vec<u8>>>,
-    go_on: Option<Sender<()>>,
+    go_on: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -33,7 +33,7 @@ impl Reader {
     /// Begins to read.
     pub fn start(mut from: impl Read + Send + 'static, manner: Reading) -> Self {
         let bytes = Arc::new(Mutex::new(Vec::new()));
-        let (go_on, held) = mpsc::channel();
+        let (go_on, held) = mpsc::sync_channel(1);
         let kept = Arc::clone(&bytes);
         let thread = thread::spawn(move || {
             let mut buffer = vec![0; 64 * 1024];
@@ -86,7 +86,8 @@ impl Reader {
     /// Lets a reader that stopped, or was slow at first, read the rest.
     pub fn go_on(&self) {
         if let Some(go_on) = &self.go_on {
-            let _ = go_on.send(());
+            // A reader that was told already needs no second word.
+            let _ = go_on.try_send(());
         }
     }
 

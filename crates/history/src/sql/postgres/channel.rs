@@ -7,7 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_postgres::{Client, Config, Error, NoTls, Statement};
 
 use super::errors::{convert, describe};
@@ -46,7 +47,7 @@ pub(super) type Reply<T> = SyncSender<Result<T, HistoryError>>;
 #[derive(Debug)]
 pub(super) struct Channel {
     /// Dropped when the channel closes, which ends the thread.
-    requests: Option<UnboundedSender<Request>>,
+    requests: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
     place: String,
 }
@@ -59,8 +60,8 @@ impl Channel {
         access: Access,
         place: String,
     ) -> Result<Self, HistoryError> {
-        // A caller sends one request at a time, so the channel never holds more than one.
-        let (requests, asked) = unbounded_channel();
+        // A caller waits for the answer before it sends the next request, so the channel never holds more than one.
+        let (requests, asked) = channel(1);
         let (ready, connected) = sync_channel(1);
         let thread_side = ServerThread {
             config,
@@ -93,7 +94,12 @@ impl Channel {
     ) -> Result<T, HistoryError> {
         let (reply, answer) = sync_channel(1);
         let requests = self.requests.as_ref().ok_or_else(|| self.ended())?;
-        requests.send(request(reply)).map_err(|_| self.ended())?;
+        requests
+            .try_send(request(reply))
+            .map_err(|error| match error {
+                TrySendError::Full(_) => self.failed("another request is waiting for it"),
+                TrySendError::Closed(_) => self.ended(),
+            })?;
         answer.recv().unwrap_or_else(|_| Err(self.ended()))
     }
 
@@ -103,10 +109,14 @@ impl Channel {
     }
 
     fn ended(&self) -> HistoryError {
+        self.failed("the thread that speaks to it has ended")
+    }
+
+    fn failed(&self, detail: &str) -> HistoryError {
         HistoryError::Database {
             action: "use",
             place: self.place.clone(),
-            detail: "the thread that speaks to it has ended".to_owned(),
+            detail: detail.to_owned(),
         }
     }
 }
@@ -136,7 +146,7 @@ struct Connected {
 }
 
 impl ServerThread {
-    fn serve(self, asked: UnboundedReceiver<Request>, ready: &Reply<()>) {
+    fn serve(self, asked: Receiver<Request>, ready: &Reply<()>) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
@@ -154,7 +164,7 @@ impl ServerThread {
         }
     }
 
-    async fn answer(self, mut asked: UnboundedReceiver<Request>, ready: &Reply<()>) {
+    async fn answer(self, mut asked: Receiver<Request>, ready: &Reply<()>) {
         let mut connected = match self.connect().await {
             Ok(connected) => connected,
             Err(error) => {
