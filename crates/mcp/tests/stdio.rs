@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 /// A client that talks to a gateway through pipes.
 struct Client {
     input: Option<PipeWriter>,
-    output: mpsc::UnboundedReceiver<Value>,
+    output: mpsc::Receiver<Value>,
     served: JoinHandle<std::io::Result<()>>,
 }
 
@@ -30,12 +30,12 @@ impl Client {
     fn of(gateway: Gateway) -> Self {
         let (theirs, input) = std::io::pipe().unwrap();
         let (ours, output) = std::io::pipe().unwrap();
-        let (sender, lines) = mpsc::unbounded_channel();
+        let (sender, lines) = mpsc::channel(4096);
         std::thread::spawn(move || {
             for line in BufReader::new(ours).lines() {
                 let line = line.unwrap();
                 let value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
-                if sender.send(value).is_err() {
+                if sender.blocking_send(value).is_err() {
                     return;
                 }
             }

@@ -65,16 +65,19 @@ enum Ears {
     Shut,
 }
 
+/// More messages than any test leaves unread or unsent.
+const MOST_MESSAGES: usize = 4096;
+
 /// A stream that a test holds the far end of.
 pub struct Stream {
     wire: Wire,
     method: String,
-    sending: Option<channel::UnboundedSender<Bytes>>,
+    sending: Option<channel::Sender<Bytes>>,
     receiving: mpsc::Receiver<Came>,
     socket: std::net::TcpStream,
 }
 
-struct Sending(channel::UnboundedReceiver<Bytes>);
+struct Sending(channel::Receiver<Bytes>);
 
 impl Body for Sending {
     type Data = Bytes;
@@ -124,8 +127,8 @@ impl Stream {
     }
 
     fn begin(hub: &Running, method: &str, wire: Wire, token: Option<&str>, ears: Ears) -> Self {
-        let (sending, outgoing) = channel::unbounded_channel();
-        let (came, receiving) = mpsc::channel();
+        let (sending, outgoing) = channel::channel(MOST_MESSAGES);
+        let (came, receiving) = mpsc::sync_channel(MOST_MESSAGES);
         let address = hub.address;
         let mut request = Request::post(format!("http://{address}/pinix.v2.HubService/{method}"))
             .header("content-type", wire.content_type());
@@ -154,7 +157,7 @@ impl Stream {
                 Ok(response) => receive(response, wire, &name, &came).await,
                 Err(_) => Came::Broken,
             };
-            let _ = came.send(end);
+            let _ = came.try_send(end);
         });
         Self {
             wire,
@@ -184,7 +187,9 @@ impl Stream {
     /// Sends these bytes as one message.
     pub fn send_raw(&self, payload: &[u8]) {
         if let Some(sending) = &self.sending {
-            let _ = sending.send(envelope(payload));
+            let sent = sending.try_send(envelope(payload));
+            let is_full = matches!(sent, Err(channel::error::TrySendError::Full(_)));
+            assert!(!is_full, "the hub does not read");
         }
     }
 
@@ -270,7 +275,7 @@ async fn receive(
     response: http::Response<Incoming>,
     wire: Wire,
     method: &str,
-    came: &mpsc::Sender<Came>,
+    came: &mpsc::SyncSender<Came>,
 ) -> Came {
     let (parts, mut body) = response.into_parts();
     if let Some(end) = grpc_end(&parts.headers) {
@@ -296,7 +301,7 @@ async fn receive(
                 (_, "RuntimeStream") => json::<HubRuntimeMessage>(payload),
                 _ => json::<InvokeResponse>(payload),
             };
-            let _ = came.send(Came::Message(message));
+            let _ = came.try_send(Came::Message(message));
         }
         let frame = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
         match frame {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// What the server does with one request.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +68,7 @@ pub struct Server {
     pub base: String,
     requests: Arc<Mutex<Vec<String>>>,
     connections: Arc<AtomicUsize>,
-    hung_up: UnboundedReceiver<()>,
+    hung_up: Receiver<()>,
 }
 
 impl Server {
@@ -77,7 +77,7 @@ impl Server {
         let base = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let connections = Arc::new(AtomicUsize::new(0));
-        let (sender, hung_up) = unbounded_channel();
+        let (sender, hung_up) = channel(1024);
         let (seen, counted) = (requests.clone(), connections.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -111,12 +111,7 @@ impl Server {
     }
 }
 
-fn serve(
-    stream: TcpStream,
-    replies: &[Reply],
-    seen: &Mutex<Vec<String>>,
-    hung_up: &UnboundedSender<()>,
-) {
+fn serve(stream: TcpStream, replies: &[Reply], seen: &Mutex<Vec<String>>, hung_up: &Sender<()>) {
     stream.set_nodelay(true).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     while let Some(request) = read_request(&mut reader) {
@@ -162,12 +157,12 @@ fn answer(
     mut stream: &TcpStream,
     reader: &mut BufReader<TcpStream>,
     reply: &Reply,
-    hung_up: &UnboundedSender<()>,
+    hung_up: &Sender<()>,
 ) -> Option<()> {
     let mut wait_for_hang_up = || {
         let mut rest = Vec::new();
         let _ = reader.read_to_end(&mut rest);
-        let _ = hung_up.send(());
+        let _ = hung_up.try_send(());
     };
     match reply.ending {
         Ending::CloseBeforeHeaders => return None,

@@ -206,7 +206,7 @@ fn whoever_uses_the_commands_of_a_clip_is_told_that_they_have_changed() {
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     std::io::Write::write_all(&mut stdin, format!("{begin}\n{ready}\n").as_bytes()).unwrap();
     let reader = std::io::BufReader::new(child.stdout.take().unwrap());
-    let (sender, lines) = std::sync::mpsc::channel();
+    let (sender, lines) = std::sync::mpsc::sync_channel(64);
     std::thread::spawn(move || {
         for line in std::io::BufRead::lines(reader).map_while(Result::ok) {
             let _ = sender.send(serde_json::from_str::<Value>(&line).unwrap());
