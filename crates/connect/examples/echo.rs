@@ -1,4 +1,4 @@
-//! A server that says back what it is told, to be tried with `curl`:
+//! A server that sends back each message it receives. Try it with `curl`:
 //!
 //! ```sh
 //! cargo run -p pinion-connect --example echo &
@@ -9,21 +9,21 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pinion_connect::{Call, Failure, Kind, Server, ServerOptions, Service};
+use pinion_connect::{Failure, IncomingCall, MethodKind, Server, ServerOptions, Service};
 use pinion_proto::hub::InvokeRequest;
 
 struct Echo;
 
 impl Service for Echo {
-    fn method(&self, name: &str) -> Option<Kind> {
+    fn method(&self, name: &str) -> Option<MethodKind> {
         match name {
-            "Say" => Some(Kind::Unary),
-            "Talk" => Some(Kind::BidiOrSingle),
+            "Say" => Some(MethodKind::Unary),
+            "Talk" => Some(MethodKind::BidiOrSingle),
             _ => None,
         }
     }
 
-    async fn serve(self: Arc<Self>, mut call: Call) -> Result<(), Failure> {
+    async fn serve(self: Arc<Self>, mut call: IncomingCall) -> Result<(), Failure> {
         while let Some(said) = call.requests.next::<InvokeRequest>().await? {
             call.answers.send(&said).await?;
         }

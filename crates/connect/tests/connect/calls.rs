@@ -11,7 +11,7 @@ use pinion_proto::hub::{
 
 use crate::hub::{self, SERVICE, Serving};
 
-/// Every way to speak that exists.
+/// Returns every combination of protocol, codec and HTTP version.
 pub fn ways() -> impl Iterator<Item = ClientOptions> {
     let protocols = [Protocol::Connect, Protocol::Grpc, Protocol::GrpcWeb];
     let codecs = [Codec::Json, Codec::Proto];
@@ -115,7 +115,7 @@ async fn every_failure_comes_back_as_it_was_in_every_way() {
             .await;
         let expected = match protocol {
             Protocol::Connect => Code::Internal,
-            // Here the method is a stream, which may end without an answer; a unary call may not.
+            // Here the method is a stream, which may end without an answer. A unary call may not.
             Protocol::Grpc | Protocol::GrpcWeb => Code::Unimplemented,
         };
         assert_eq!(quiet.unwrap_err().code, expected, "{way}");
@@ -281,12 +281,9 @@ async fn answers_of_other_servers_are_told_from_ours() {
         let failure = answer.unwrap_err();
         if protocol == Protocol::Connect {
             assert_eq!(failure.code, Code::Unknown);
-            assert!(
-                failure.message.contains("is this the right address"),
-                "{failure}"
-            );
+            assert!(failure.message.contains("check the address"), "{failure}");
         } else {
-            // The page at that address would say nothing to a program that speaks gRPC.
+            // The page at that address would be useless to a program that uses gRPC.
             assert_eq!(failure.code, Code::Unimplemented);
         }
     }

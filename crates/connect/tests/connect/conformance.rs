@@ -1,5 +1,5 @@
-//! What other implementations of Connect, gRPC and gRPC-Web expect: when the head of an answer leaves, how many messages there
-//! may be, what a failure carries, and calls made with GET.
+//! Expectations of other implementations of Connect, gRPC and gRPC-Web: when the head of an answer is sent, the number
+//! of messages, the contents of a failure, and calls made with GET.
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -11,8 +11,8 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use pinion_connect::{
-    Call, CallOptions, Client, ClientOptions, Code, Codec, Failure, HttpVersion, Kind, Protocol,
-    Server, ServerOptions, Service,
+    CallOptions, Client, ClientOptions, Code, Codec, Failure, HttpVersion, IncomingCall,
+    MethodKind, Protocol, Server, ServerOptions, Service,
 };
 use pinion_proto::Binary;
 use pinion_proto::hub::{InvokeRequest, InvokeResponse};
@@ -24,19 +24,19 @@ use crate::hub::json;
 use crate::raw;
 
 const PATH: &str = "/lab.v1.LabService/";
-/// The longest message the server takes.
+/// The longest message the server accepts, in bytes.
 const LIMIT: usize = 10_000;
 
-/// A service with a method of every kind. What it answers with is decided by the command of the first request.
+/// A service with a method of every kind. The command of the first request decides the answer.
 struct Lab;
 
 impl Service for Lab {
-    fn method(&self, name: &str) -> Option<Kind> {
+    fn method(&self, name: &str) -> Option<MethodKind> {
         match name {
-            "Unary" | "Get" => Some(Kind::Unary),
-            "Server" => Some(Kind::ServerStream),
-            "Client" => Some(Kind::ClientStream),
-            "Both" => Some(Kind::BidiOrSingle),
+            "Unary" | "Get" => Some(MethodKind::Unary),
+            "Server" => Some(MethodKind::ServerStream),
+            "Client" => Some(MethodKind::ClientStream),
+            "Both" => Some(MethodKind::BidiOrSingle),
             _ => None,
         }
     }
@@ -45,7 +45,7 @@ impl Service for Lab {
         name == "Get"
     }
 
-    async fn serve(self: Arc<Self>, mut call: Call) -> Result<(), Failure> {
+    async fn serve(self: Arc<Self>, mut call: IncomingCall) -> Result<(), Failure> {
         let first: InvokeRequest = call.requests.message().await?;
         let mut all = first.input.to_vec();
         if call.context.method() == "Client" {
@@ -73,7 +73,7 @@ impl Service for Lab {
     }
 }
 
-/// A failure that programs can read too.
+/// A failure with details for programs.
 fn detailed() -> Failure {
     Failure::new(Code::Aborted, "try again")
         .with_detail("google.rpc.RetryInfo", *b"\x0a\x02\x08\x01")
@@ -120,7 +120,7 @@ async fn the_head_of_a_stream_waits_for_the_first_message() {
         let answer = raw::read(&mut socket).await;
         assert_eq!(raw::envelopes(&answer.body).len(), 2, "{method}");
     }
-    // Over HTTP/2 the first message is enough: the request may go on.
+    // Over HTTP/2 the first message is enough: more of the request may follow.
     let client = client(address, ClientOptions::default());
     let opened = client.bidi::<InvokeRequest, InvokeResponse>(
         "lab.v1.LabService/Both",
@@ -305,7 +305,7 @@ async fn grpc_to_a_service_that_is_not_there_is_unimplemented() {
         .unary::<_, InvokeResponse>("other.v1.Other/Say", &invoke("", "", ""), None)
         .await;
     assert_eq!(called.unwrap_err().code, Code::Unimplemented);
-    // Connect has a status of HTTP for it, and pages may be there.
+    // Connect has an HTTP status for it, and pages may be there.
     let other = [("content-type", "application/json")];
     let answer = raw::post(address, "/other.v1.OtherService/Say", &other, b"{}").await;
     assert_eq!(answer.status, 404);
@@ -354,9 +354,10 @@ async fn methods_without_side_effects_are_called_with_get() {
     ] {
         let answer = get(address, "Get", &query).await;
         assert_eq!(answer.status, 200, "{query}: {}", answer.text());
-        let kind = match query.contains("encoding=json") {
-            true => "application/json",
-            false => "application/proto",
+        let kind = if query.contains("encoding=json") {
+            "application/json"
+        } else {
+            "application/proto"
         };
         assert_eq!(answer.header("content-type"), Some(kind));
         assert!(!answer.body.is_empty());

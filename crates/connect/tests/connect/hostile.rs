@@ -1,4 +1,4 @@
-//! Clients that mean no good, or were badly made: each costs itself, and nobody else.
+//! Malicious and broken clients: each harms only itself.
 
 use std::io::Write;
 use std::sync::atomic::Ordering::SeqCst;
@@ -19,18 +19,18 @@ const INVOKE: &str = "/pinix.v2.HubService/Invoke";
 const STREAM: (&str, &str) = ("content-type", "application/connect+json");
 const UNARY: (&str, &str) = ("content-type", "application/json");
 
-/// A server without patience and with little room.
+/// Settings with short time limits and little room.
 fn strict() -> ServerOptions {
     let mut options = hub::options();
-    options.limits.head_time = Duration::from_millis(150);
-    options.limits.body_time = Duration::from_millis(150);
-    options.limits.farewell_time = Duration::from_millis(50);
+    options.limits.head_timeout = Duration::from_millis(150);
+    options.limits.body_timeout = Duration::from_millis(150);
+    options.limits.half_close_timeout = Duration::from_millis(50);
     options.limits.message = 100_000;
     options.limits.head = 16 * 1024;
     options
 }
 
-/// Sends bytes, leaves the connection open, and reads whatever comes back until the server closes it.
+/// Sends bytes, leaves the connection open, and reads until the server closes it.
 async fn send(server: &Serving, bytes: &[u8]) -> Vec<u8> {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let _ = socket.write_all(bytes).await;
@@ -45,7 +45,7 @@ async fn send(server: &Serving, bytes: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// The server still works.
+/// Checks that the server still works.
 async fn alive(server: &Serving) {
     let request = hub::json(&invoke("todo", "list", ""));
     let answer = raw::post(server.address, INVOKE, &[UNARY], &request).await;
@@ -53,7 +53,7 @@ async fn alive(server: &Serving) {
     server.hub.until(|hub| hub.running() == 0).await;
 }
 
-/// The failure in the last envelope of a stream.
+/// Returns the failure in the last envelope of a stream.
 fn failure(answer: &Answer) -> (String, String) {
     assert_eq!(answer.status, 200);
     let envelopes = raw::envelopes(&answer.body);
@@ -78,7 +78,7 @@ async fn those_who_say_nothing_or_never_finish_are_shown_out() {
         let answer = send(&server, words.as_bytes()).await;
         assert!(!answer.starts_with(b"HTTP/1.1 200"), "{words}");
     }
-    // Nor may one that asked for something before take its time.
+    // A client that has sent a complete request before is not exempt from the time limit.
     let asked = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\nGET / HTTP/1.1\r\nhost: loc";
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let (first, second) = asked.split_at(35);
@@ -194,7 +194,7 @@ async fn torn_and_misshapen_streams_get_their_own_words() {
             raw::envelope(1, &whole),
             &[STREAM],
             "internal",
-            "no header says how",
+            "no header names the compression",
         ),
         (
             "bomb",
@@ -230,12 +230,13 @@ async fn bodies_that_are_too_large_are_refused_before_they_are_read() {
             b""
         };
         let answer = raw::parse(&send(&server, &[&head, body].concat()).await);
-        match kind == STREAM {
-            true => assert_eq!(failure(&answer).0, "resource_exhausted"),
-            false => assert_eq!(answer.status, 429),
+        if kind == STREAM {
+            assert_eq!(failure(&answer).0, "resource_exhausted")
+        } else {
+            assert_eq!(answer.status, 429)
         }
     }
-    // Not announced: it is over when the limit is.
+    // Not announced: the server stops at the limit.
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let head = format!(
         "POST {INVOKE} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -298,13 +299,13 @@ async fn a_request_that_is_not_complete_is_not_answered_and_not_needed_to_be_ref
     socket.write_all(&raw::envelope(0, b"{ }")).await.unwrap();
     let answer = raw::read(&mut socket).await;
     assert_eq!(raw::envelopes(&answer.body).len(), 3);
-    // A handler that does not want to know the request need not wait for it.
+    // A handler that does not read the request need not wait for it.
     let head = raw::head("POST", "/pinix.v2.HubService/Refuse", &[STREAM], 1_000_000);
     let answer = raw::parse(&send(&server, &head).await);
     assert_eq!(failure(&answer).0, "permission_denied");
 }
 
-/// Whether the server closes a connection within a second.
+/// Reports whether the server closes a connection within a second.
 async fn is_closed(socket: &mut TcpStream) -> bool {
     let mut byte = [0];
     let read = tokio::time::timeout(Duration::from_secs(1), socket.read(&mut byte)).await;
@@ -326,7 +327,7 @@ async fn connections_without_a_known_caller_give_way_to_others() {
     let mut buffer = [0; 4096];
     known.write_all(&call).await.unwrap();
     assert_ne!(known.read(&mut buffer).await.unwrap(), 0);
-    // Strangers that speak HTTP/2, as far as one can tell, and would hold all the room for as long as they are let.
+    // Unauthenticated connections that look like HTTP/2 and would hold all slots as long as they are allowed to.
     let mut strangers = Vec::new();
     for _ in 0..6 {
         let mut stranger = TcpStream::connect(server.address).await.unwrap();
@@ -418,7 +419,7 @@ async fn calls_that_are_reset_as_soon_as_they_are_made_leave_nothing_behind() {
     alive(&server).await;
 }
 
-/// Says to the test below that it runs in a process that may open few files.
+/// Marks the process of the test below that may open few files.
 const FEW: &str = "PINION_TEST_FEW_DESCRIPTORS";
 
 #[test]
@@ -455,7 +456,8 @@ async fn run_out_of_descriptors() {
         assert!(sockets.len() < 100, "there is no limit");
         tokio::task::yield_now().await;
     }
-    // One end of each connection is ours, so some must be waiting to be accepted, without a descriptor for them.
+    // One end of each connection belongs to this process, so some must be waiting to be accepted, without a descriptor
+    // for them.
     tokio::time::sleep(Duration::from_millis(120)).await;
     assert!(sockets.len() > 20);
     drop(sockets);

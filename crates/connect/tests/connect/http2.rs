@@ -1,4 +1,4 @@
-//! HTTP/2 by hand: what a client sees that looks at frames, or sends some of its own.
+//! HTTP/2 by hand: a client that looks at frames, or sends some of its own.
 
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ fn get(server: &Serving, path: &str) -> http::request::Builder {
 #[tokio::test]
 async fn a_connection_without_a_call_is_closed_although_it_answers_pings() {
     let mut options = hub::options();
-    options.limits.idle_time = Duration::from_millis(400);
-    options.limits.ping_every = Duration::from_millis(50);
+    options.limits.idle_timeout = Duration::from_millis(400);
+    options.limits.ping_interval = Duration::from_millis(50);
     let server = hub::start(options).await;
     let (mut idle, connection) = connect(&server).await;
     let connection = tokio::spawn(connection);
@@ -101,7 +101,7 @@ async fn who_is_refused_early_and_goes_on_sending_is_told_to_stop() {
     assert_eq!(reset.unwrap().unwrap(), h2::Reason::NO_ERROR);
 }
 
-/// What `curl` says of an answer: the status, and how it ended itself.
+/// Returns curl's report of an answer: the status, and curl's exit code.
 async fn curl(server: &Serving, path: &str) -> Option<(String, Option<i32>)> {
     let asked = Command::new("curl")
         .args(["--http2-prior-knowledge", "-s", "-o", "/dev/null"])

@@ -1,4 +1,4 @@
-//! A service like the hub's, small enough to know every answer, and a server of it.
+//! A service like the hub's, small enough that every answer is known, and a server of it.
 
 use std::future::pending;
 use std::io::{Seek, Write};
@@ -10,7 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response};
 use pinion_connect::{
-    Arriving, Body, Call, Code, Failure, Kind, Peer, Requests, Server, ServerOptions, Service,
+    Body, Code, Failure, IncomingBody, IncomingCall, MethodKind, Peer, Requests, Server,
+    ServerOptions, Service,
 };
 use pinion_proto::hub::{
     AddClipRequest, HubError, InvokeRequest, InvokeResponse, ListClipsRequest, ListClipsResponse,
@@ -21,18 +22,18 @@ use tokio::task::JoinHandle;
 
 pub const SERVICE: &str = "pinix.v2.HubService";
 
-/// What tests see of the inside.
+/// The state that tests look at.
 #[derive(Debug, Default)]
 pub struct Hub {
-    /// Calls that are going on.
+    /// Calls in flight.
     pub running: AtomicUsize,
     /// Calls that have begun.
     pub begun: AtomicUsize,
-    /// Messages sent by the calls that never stop.
+    /// Messages sent by the endless calls.
     pub sent: AtomicUsize,
-    /// Wakes those who look at the numbers.
+    /// Notifies waiting tests of changed counts.
     pub changed: Notify,
-    /// The last failure a handler saw on its way.
+    /// The last failure that a handler received.
     pub seen: Mutex<Option<Failure>>,
 }
 
@@ -54,7 +55,7 @@ impl Hub {
     }
 }
 
-/// Counts a call while it goes on.
+/// Counts a call while it runs.
 struct Running(Arc<Hub>);
 
 impl Running {
@@ -74,21 +75,21 @@ impl Drop for Running {
 }
 
 impl Service for Hub {
-    fn method(&self, name: &str) -> Option<Kind> {
+    fn method(&self, name: &str) -> Option<MethodKind> {
         match name {
-            "ListClips" | "AddClip" | "Panic" => Some(Kind::Unary),
-            "Invoke" => Some(Kind::Either),
-            "InvokeStream" | "Refuse" => Some(Kind::BidiOrSingle),
-            "GetLogs" => Some(Kind::ServerStream),
-            "ProviderStream" | "RuntimeStream" => Some(Kind::Bidi),
+            "ListClips" | "AddClip" | "Panic" => Some(MethodKind::Unary),
+            "Invoke" => Some(MethodKind::Either),
+            "InvokeStream" | "Refuse" => Some(MethodKind::BidiOrSingle),
+            "GetLogs" => Some(MethodKind::ServerStream),
+            "ProviderStream" | "RuntimeStream" => Some(MethodKind::Bidi),
             _ => None,
         }
     }
 
-    async fn serve(self: Arc<Self>, mut call: Call) -> Result<(), Failure> {
+    async fn serve(self: Arc<Self>, mut call: IncomingCall) -> Result<(), Failure> {
         let _running = Running::new(&self);
         if call.context.bearer().is_some() {
-            call.context.peer.vouch();
+            call.context.peer.mark_authenticated();
         }
         let method = call.context.method().to_owned();
         let served = match method.as_str() {
@@ -109,7 +110,7 @@ impl Service for Hub {
         served
     }
 
-    async fn plain(self: Arc<Self>, request: Request<Arriving>, peer: Peer) -> Response<Body> {
+    async fn plain(self: Arc<Self>, request: Request<IncomingBody>, peer: Peer) -> Response<Body> {
         match request.uri().path() {
             "/file" => {
                 let mut file = tempfile::tempfile().unwrap();
@@ -130,7 +131,7 @@ impl Service for Hub {
 }
 
 impl Hub {
-    async fn invoke(&self, call: &mut Call, request: InvokeRequest) -> Result<(), Failure> {
+    async fn invoke(&self, call: &mut IncomingCall, request: InvokeRequest) -> Result<(), Failure> {
         let output = |text: &str| InvokeResponse {
             output: Bytes::copy_from_slice(text.as_bytes()),
             ..InvokeResponse::default()
@@ -218,7 +219,7 @@ impl Hub {
         }
     }
 
-    async fn invoke_stream(&self, call: &mut Call) -> Result<(), Failure> {
+    async fn invoke_stream(&self, call: &mut IncomingCall) -> Result<(), Failure> {
         let first = call.requests.next_raw().await?.unwrap_or_default();
         let read = match call.context.codec {
             pinion_connect::Codec::Json => FirstInvoke::decode_json(&first),
@@ -231,8 +232,8 @@ impl Hub {
         self.invoke(call, request).await
     }
 
-    /// Sends for as long as somebody reads.
-    async fn flood(&self, call: &mut Call) -> Result<(), Failure> {
+    /// Sends as long as the caller reads.
+    async fn flood(&self, call: &mut IncomingCall) -> Result<(), Failure> {
         let _: InvokeRequest = call.requests.message().await?;
         let answer = InvokeResponse {
             output: Bytes::from(vec![b'x'; 8 * 1024]),
@@ -246,7 +247,7 @@ impl Hub {
     }
 }
 
-async fn list(call: &mut Call) -> Result<(), Failure> {
+async fn list(call: &mut IncomingCall) -> Result<(), Failure> {
     let _: ListClipsRequest = call.requests.message().await?;
     if call.context.bearer().is_none() {
         return Err(Failure::new(Code::Unauthenticated, "token required"));
@@ -254,7 +255,7 @@ async fn list(call: &mut Call) -> Result<(), Failure> {
     call.answers.send(&ListClipsResponse::default()).await
 }
 
-async fn add(call: &mut Call) -> Result<(), Failure> {
+async fn add(call: &mut IncomingCall) -> Result<(), Failure> {
     let request: AddClipRequest = call.requests.message().await?;
     match call.context.bearer() {
         Some("pnc_example") => {
@@ -265,8 +266,8 @@ async fn add(call: &mut Call) -> Result<(), Failure> {
     }
 }
 
-/// Answers from a task of its own, for as long as anybody listens.
-async fn detached(hub: Arc<Hub>, mut call: Call) -> Result<(), Failure> {
+/// Answers from a task of its own, as long as the caller reads.
+async fn detached(hub: Arc<Hub>, mut call: IncomingCall) -> Result<(), Failure> {
     let mut answers = call.answers;
     tokio::spawn(async move {
         let answer = InvokeResponse::default();
@@ -280,8 +281,8 @@ async fn detached(hub: Arc<Hub>, mut call: Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sends back what comes, one by one.
-async fn echo(call: &mut Call) -> Result<(), Failure> {
+/// Sends each message back.
+async fn echo(call: &mut IncomingCall) -> Result<(), Failure> {
     while let Some(message) = Requests::next::<InvokeRequest>(&mut call.requests).await? {
         let answer = InvokeResponse {
             output: message.input,
@@ -292,7 +293,7 @@ async fn echo(call: &mut Call) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A server that runs as long as this lives.
+/// A server that runs until this is dropped.
 pub struct Serving {
     pub hub: Arc<Hub>,
     pub address: SocketAddr,
@@ -300,7 +301,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Ends it and all of its connections.
+    /// Stops the server and all of its connections.
     pub async fn end(mut self) {
         self.task.abort();
         let _ = (&mut self.task).await;
@@ -313,17 +314,16 @@ impl Drop for Serving {
     }
 }
 
-/// Both paths of the service.
+/// Settings with both paths of the service.
 pub fn options() -> ServerOptions {
     ServerOptions::at(["/pinix.v2.HubService/", "/pinix.hub.v1.HubService/"])
 }
 
-/// Starts a server.
 pub async fn start(options: ServerOptions) -> Serving {
     start_at(([127, 0, 0, 1], 0).into(), options).await
 }
 
-/// Starts a server at an address that may just have been left.
+/// Starts a server at an address that may have been released a moment ago.
 pub async fn start_at(address: SocketAddr, options: ServerOptions) -> Serving {
     let hub = Arc::new(Hub::default());
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
@@ -336,7 +336,7 @@ pub async fn start_at(address: SocketAddr, options: ServerOptions) -> Serving {
     Serving { hub, address, task }
 }
 
-/// JSON of a message, for those who write requests by hand.
+/// Returns the JSON of a message, for requests written by hand.
 pub fn json<T: Message>(message: &T) -> Vec<u8> {
     message.to_json().into_bytes()
 }

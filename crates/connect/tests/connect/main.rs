@@ -1,4 +1,4 @@
-//! The server and the client, through real sockets.
+//! Tests of the server and the client over real sockets.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,16 +7,16 @@
     reason = "tests, and what they stand on, fail loudly"
 )]
 
+mod answer_ends;
+mod call_ends;
 mod calls;
-mod client_ends;
 mod conformance;
-mod doors;
-mod farewells;
+mod half_close;
 mod hostile;
 mod http2;
 mod hub;
-mod lives;
 mod raw;
+mod request_checks;
 mod secure;
 mod stalled;
 mod stopping;

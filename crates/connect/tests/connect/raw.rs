@@ -1,4 +1,4 @@
-//! HTTP/1.1 by hand, so that nothing stands between a test and the bytes.
+//! HTTP/1.1 by hand, so that tests see the exact bytes.
 
 use std::net::SocketAddr;
 
@@ -103,7 +103,7 @@ pub fn parse(bytes: &[u8]) -> Answer {
     }
 }
 
-/// Takes the chunks apart; the last must be there and nothing behind it.
+/// Decodes chunked encoding. The last chunk must be present and nothing may follow it.
 fn unchunk(mut bytes: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     loop {

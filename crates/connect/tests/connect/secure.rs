@@ -1,4 +1,4 @@
-//! TLS: the version of HTTP is agreed on in the handshake, and strangers are not believed.
+//! TLS: the handshake selects the version of HTTP, and unknown certificates are rejected.
 
 use pinion_connect::{Client, ClientOptions, Code, HttpVersion, Protocol, Roots, Tls};
 use pinion_proto::hub::InvokeResponse;
@@ -15,7 +15,7 @@ const AUTHORITY: &[u8] = include_bytes!("tls/ca.pem");
 async fn server() -> Serving {
     let mut options = hub::options();
     options.tls = Some(Tls::from_pem(CERTIFICATE, KEY).unwrap());
-    options.limits.head_time = std::time::Duration::from_millis(200);
+    options.limits.head_timeout = std::time::Duration::from_millis(200);
     hub::start(options).await
 }
 

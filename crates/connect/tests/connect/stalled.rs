@@ -1,4 +1,4 @@
-//! Callers that do not read: their calls end all the same when they should.
+//! Callers that do not read: their calls still end when they should.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::raw;
 
 const LOGS: &str = "/pinix.v2.HubService/GetLogs";
 
-/// Waits until a call that sends for as long as somebody reads is stopped by nobody reading, and is still there.
+/// Waits until a call that sends as long as its caller reads is blocked by a caller that does not read.
 async fn stands_still(server: &Serving) {
     server.hub.until(|hub| hub.running() == 1).await;
     let mut sent = 0;
@@ -29,7 +29,7 @@ async fn stands_still(server: &Serving) {
     assert_eq!(server.hub.running(), 1);
 }
 
-/// Waits until the call is over, which may not take long.
+/// Waits until the call is over, which must not take long.
 async fn is_over(server: &Serving) {
     let begun = Instant::now();
     server.hub.until(|hub| hub.running() == 0).await;
@@ -56,7 +56,7 @@ async fn the_clock_ends_a_stream_that_nobody_reads_over_http_2() {
     let mut answer = answer.await.unwrap().into_body();
     stands_still(&server).await;
     is_over(&server).await;
-    // Whoever reads after all finds the end.
+    // A caller that reads later finds the end.
     let mut bytes = Vec::new();
     while let Some(piece) = answer.data().await {
         let piece = piece.unwrap();

@@ -1,4 +1,4 @@
-//! How a server stops: what ends by itself may, all else is told why it ends.
+//! The shutdown of a server: calls may end by themselves, and the others fail with a reason.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn options(http: HttpVersion) -> ClientOptions {
     }
 }
 
-/// A server that can be told to stop.
+/// Starts a server that can be stopped.
 async fn stoppable(
     grace: Duration,
 ) -> (
@@ -52,7 +52,7 @@ async fn a_server_that_stops_lets_calls_end_and_takes_no_more() {
         let limit = http::HeaderValue::from_static("300");
         patient.headers.insert("connect-timeout-ms", limit);
         let patient = Client::new(&url, patient).unwrap();
-        let going = tokio::spawn(async move {
+        let in_flight = tokio::spawn(async move {
             let request = invoke("feed", "slow", "");
             patient
                 .unary::<_, InvokeResponse>(&method("Invoke"), &request, None)
@@ -60,9 +60,9 @@ async fn a_server_that_stops_lets_calls_end_and_takes_no_more() {
         });
         hub.until(|hub| hub.running() == 1).await;
         stop.cancel();
-        // The call goes on to its own end, here the one its caller asked for.
+        // The call continues to its own end, here the time limit of its caller.
         assert_eq!(
-            going.await.unwrap().unwrap_err().code,
+            in_flight.await.unwrap().unwrap_err().code,
             Code::DeadlineExceeded
         );
         task.await.unwrap();
@@ -102,7 +102,7 @@ async fn a_server_that_stops_fails_calls_that_do_not_end() {
     }
 }
 
-/// What a caller reads to the end of its connection after the server was stopped.
+/// Returns what a caller reads to the end of its connection after the server was stopped.
 async fn last_words(headers: &[(&str, &str)], body: &[u8]) -> raw::Answer {
     let (hub, url, stop, task) = stoppable(Duration::ZERO).await;
     let mut socket = TcpStream::connect(url.trim_start_matches("http://"))
@@ -185,7 +185,7 @@ async fn who_is_in_a_hurry_need_not_wait_for_calls() {
         server.run_until(listener, stop, cut).await;
     });
     let client = Client::new(&url, ClientOptions::default()).unwrap();
-    let going = tokio::spawn(async move {
+    let in_flight = tokio::spawn(async move {
         let request = invoke("feed", "slow", "");
         client
             .unary::<_, InvokeResponse>(&method("Invoke"), &request, None)
@@ -197,7 +197,7 @@ async fn who_is_in_a_hurry_need_not_wait_for_calls() {
     assert!(early.is_err(), "it did not wait");
     assert_eq!(hub.running(), 1);
     cut.cancel();
-    let failure = going.await.unwrap().unwrap_err();
+    let failure = in_flight.await.unwrap().unwrap_err();
     assert_eq!(failure, Failure::new(Code::Unavailable, WHY));
     task.await.unwrap();
 }

@@ -23,7 +23,7 @@ fn unhex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|two| two[0] << 4 | two[1]).collect()
 }
 
-/// The bytes an exchange holds: as text, as digits or as frames.
+/// Returns the bytes of an exchange, which are stored as text, as hexadecimal digits or as frames.
 fn body(side: &Value) -> Vec<u8> {
     if let Some(digits) = side["body_hex"].as_str() {
         return unhex(digits);
@@ -41,7 +41,7 @@ fn body(side: &Value) -> Vec<u8> {
 async fn ask(server: &hub::Serving, request: &Value) -> Answer {
     let mut headers: Vec<(String, String)> = Vec::new();
     for (name, value) in request["headers"].as_object().unwrap() {
-        // Nobody wants to wait that long.
+        // Waiting two seconds would slow the test down.
         let value = value.as_str().unwrap().replace("2000", "20");
         headers.push((name.clone(), value));
     }
@@ -64,7 +64,7 @@ fn compare(answer: &Answer, expected: &Value, case: &str) {
     }
     let text = answer.text().replace("after 20 ms", "after 2000 ms");
     let expected = String::from_utf8_lossy(&body(expected)).into_owned();
-    // The recorded hub adds a form of its own to failures of unary calls; the tests of the hub look at that.
+    // The recorded hub adds a form of its own to failures of unary calls; the hub's own tests cover that.
     let expected = match expected.split_once(r#","error":{"code":"#) {
         Some((own, _)) => format!("{own}}}"),
         None => expected,
@@ -84,9 +84,10 @@ async fn unary_calls_and_streams_answer_as_written_down() {
         for exchange in &exchanges {
             let answer = ask(&server, &exchange["request"]).await;
             let case = format!("{file} {}", exchange["case"]);
-            let expected = match exchange["response"]["same_as"].is_string() {
-                true => &exchanges[0]["response"],
-                false => &exchange["response"],
+            let expected = if exchange["response"]["same_as"].is_string() {
+                &exchanges[0]["response"]
+            } else {
+                &exchange["response"]
             };
             compare(&answer, expected, &case);
         }

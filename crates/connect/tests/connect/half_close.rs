@@ -1,4 +1,4 @@
-//! Clients over HTTP/1.1 that close their side: some wait for an answer, some have left.
+//! HTTP/1.1 clients that close their sending side: some wait for an answer, some have left.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::calls::invoke;
 use crate::hub::{self, Serving};
 use crate::raw;
 
-/// Asks, closes the sending side, and leaves the other open.
+/// Sends a request, closes the sending side, and leaves the other open.
 async fn ask(server: &Serving, method: &str, kind: &str, body: &[u8]) -> TcpStream {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let path = format!("/pinix.v2.HubService/{method}");
@@ -48,7 +48,7 @@ async fn who_has_said_everything_is_answered() {
 #[tokio::test]
 async fn who_has_left_ends_calls_that_say_nothing() {
     let mut options = hub::options();
-    options.limits.farewell_time = Duration::from_millis(300);
+    options.limits.half_close_timeout = Duration::from_millis(300);
     let server = hub::start(options).await;
     let question = hub::json(&invoke("feed", "slow", ""));
     let in_envelope = raw::envelope(0, &question);
@@ -68,7 +68,7 @@ async fn who_has_left_ends_calls_that_say_nothing() {
 #[tokio::test]
 async fn who_has_left_ends_calls_that_speak() {
     let mut options = hub::options();
-    options.limits.farewell_time = Duration::from_secs(60);
+    options.limits.half_close_timeout = Duration::from_secs(60);
     let server = hub::start(options).await;
     let question = raw::envelope(0, &hub::json(&invoke("", "", "")));
     let socket = ask(&server, "GetLogs", "application/connect+json", &question).await;
@@ -80,7 +80,7 @@ async fn who_has_left_ends_calls_that_speak() {
 #[tokio::test]
 async fn who_waits_hears_a_call_out_that_keeps_speaking() {
     let mut options = hub::options();
-    options.limits.farewell_time = Duration::from_millis(200);
+    options.limits.half_close_timeout = Duration::from_millis(200);
     let server = hub::start(options).await;
     let question = raw::envelope(0, &hub::json(&invoke("feed", "ticks", "")));
     let mut socket = ask(&server, "Invoke", "application/connect+json", &question).await;

@@ -1,4 +1,4 @@
-//! What is asked before a call begins: the path, the method, the words, the page, the name.
+//! Checks before a call begins: path, HTTP method, content type, origin and host name.
 
 use std::io::Write;
 
@@ -192,7 +192,7 @@ async fn gzip_is_unpacked_in_every_protocol() {
     }
 }
 
-/// One gRPC call over HTTP/2 by hand.
+/// Makes one gRPC call over HTTP/2 by hand.
 async fn grpc(
     server: &Serving,
     method: &str,
@@ -225,7 +225,7 @@ async fn grpc_says_how_a_call_ended_in_its_trailers() {
     assert_eq!(headers["content-type"], "application/grpc");
     assert_eq!(body, b"\x00\x00\x00\x00\x0e\x0a\x0c{\"items\":[]}");
     assert_eq!(trailers.unwrap()["grpc-status"], "0");
-    // A failure may come before the headers are sent, and is among them then.
+    // A failure may come before the headers are sent; then it is in the headers.
     let unknown = raw::envelope(0, b"\x0a\x05ghost\x12\x01x");
     let (headers, body, trailers) = grpc(&server, "Invoke", &unknown).await;
     assert_eq!(headers["content-type"], "application/grpc");
@@ -242,7 +242,7 @@ async fn grpc_says_how_a_call_ended_in_its_trailers() {
 #[tokio::test]
 async fn pages_of_others_are_refused_before_anything_runs() {
     let mut options = hub::options();
-    options.origins = Origins::Listed(vec!["https://app.example".into()]);
+    options.origins = Origins::InFlightEntry(vec!["https://app.example".into()]);
     let server = hub::start(options).await;
     let body = hub::json(&invoke("todo", "list", ""));
     let own = format!("http://{}", server.address);

@@ -1,4 +1,4 @@
-//! How calls end: by themselves, by the caller, by the clock, by the server.
+//! The end of calls: by themselves, by the caller, by a deadline, by the server.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
@@ -117,7 +117,7 @@ async fn a_socket_that_is_closed_ends_the_call() {
 #[tokio::test]
 async fn the_clock_ends_calls_that_take_too_long() {
     let mut serving = hub::options();
-    serving.limits.unary_time = Some(Duration::from_millis(30));
+    serving.limits.unary_timeout = Some(Duration::from_millis(30));
     let server = hub::start(serving).await;
     let slow = invoke("feed", "slow", "");
     let post = |kind: &'static str,
@@ -221,7 +221,7 @@ async fn a_reader_that_stops_stops_the_handler() {
             "{seen} messages are waiting somewhere"
         );
         assert_eq!(server.hub.running(), 1);
-        // Whoever reads on gets on.
+        // A caller that starts to read receives more.
         for _ in 0..seen {
             receiver.next().await.unwrap().unwrap();
         }
@@ -241,7 +241,7 @@ async fn answers_may_come_from_another_task_until_the_call_is_over() {
         seen.as_ref()
             .is_some_and(|failure| failure.code == Code::Canceled)
     };
-    // The caller says its last word, and the handler ends.
+    // The caller sends its last message, and the handler ends.
     let (sender, mut receiver) = client
         .bidi::<InvokeResponse, InvokeResponse>(&method("RuntimeStream"), None)
         .await
@@ -310,8 +310,8 @@ async fn a_thousand_calls_at_a_time_are_answered() {
 #[tokio::test]
 async fn idle_connections_are_closed_and_busy_ones_kept() {
     let mut serving = hub::options();
-    serving.limits.idle_time = Duration::from_millis(100);
-    serving.limits.head_time = Duration::from_millis(100);
+    serving.limits.idle_timeout = Duration::from_millis(100);
+    serving.limits.head_timeout = Duration::from_millis(100);
     let server = hub::start(serving).await;
     let mut idle = TcpStream::connect(server.address).await.unwrap();
     let head = raw::head("GET", "/", &[], 0);
@@ -339,7 +339,7 @@ async fn idle_connections_are_closed_and_busy_ones_kept() {
     assert_eq!(answer.output, "1");
 }
 
-/// Reads one answer from a connection that stays open; its status.
+/// Reads one answer from a connection that stays open and returns its status.
 async fn read_one(stream: &mut TcpStream) -> u16 {
     let mut bytes = Vec::new();
     let reading = async {
@@ -356,7 +356,7 @@ async fn read_one(stream: &mut TcpStream) -> u16 {
     read.expect("no answer")
 }
 
-/// The status of an answer that is all there.
+/// Returns the status of an answer that is complete.
 fn whole(bytes: &[u8]) -> Option<u16> {
     let text = String::from_utf8_lossy(bytes);
     let (head, body) = text.split_once("\r\n\r\n")?;
@@ -445,7 +445,7 @@ async fn who_is_answered_early_may_send_the_rest_and_ask_again() {
                 status,
                 "{method} {path} {kind}"
             );
-            // Long enough for a server that hangs up to have done so.
+            // Long enough for a server that closes the connection to have done so.
             tokio::time::sleep(Duration::from_millis(20)).await;
             stream.write_all(&body).await.unwrap();
         }

@@ -1,4 +1,4 @@
-//! Ends of answers as servers of others send them: resets at the deadline, streams without an end, bodies after a status.
+//! Ends of answers as other servers send them: resets at the deadline, streams without an end, bodies after a status.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -70,14 +70,14 @@ async fn open(client: &Client, timeout: Duration) -> Receiver<InvokeResponse> {
     receiver
 }
 
-/// A call that is answered after everything before it on the connection was read.
+/// Makes a call that is answered after everything before it on the connection was read.
 async fn catch_up(client: &Client) {
     let request = invoke("", "", "");
     let called = client.unary::<_, InvokeResponse>("lab.v1.LabService/Now", &request, None);
     assert_eq!(called.await.unwrap_err().code, Code::Unimplemented);
 }
 
-/// A server that resets each stream at once, after its head if `begins`, and refuses calls to `Now`.
+/// Starts a server that resets each stream at once, after its head if `begins`, and refuses calls to `Now`.
 async fn resets(begins: bool) -> SocketAddr {
     serve(move |request, mut response| {
         if request.uri().path().ends_with("/Now") {
@@ -108,7 +108,7 @@ async fn a_reset_read_after_the_deadline_is_the_deadline() {
         let failure = receiver.headers().await.err();
         let failure = failure.unwrap_or_else(|| Failure::new(Code::DeadlineExceeded, ""));
         assert_eq!(failure.code, Code::DeadlineExceeded, "{begins} {failure:?}");
-        // Before the deadline it is what it looks like.
+        // Before the deadline, the failure stays as it is.
         let mut receiver = open(&client, Duration::from_secs(600)).await;
         let failure = receiver.next().await.unwrap_err();
         assert_eq!(failure.code, Code::Unavailable, "{begins} {failure:?}");
@@ -157,7 +157,7 @@ async fn a_server_that_resets_at_the_deadline_never_makes_a_call_unavailable() {
     }
 }
 
-/// Everything a stream delivers before it ends, and how it ends.
+/// Returns the number of messages a stream delivers, and its result.
 async fn drain(receiver: &mut Receiver<InvokeResponse>) -> (usize, Result<(), Failure>) {
     let mut count = 0;
     loop {
