@@ -1,4 +1,4 @@
-//! What answers and requests are made of: nothing, bytes, a file, a stream, or a running call.
+//! Bodies of requests and answers: empty, bytes, a file, a stream, or a running call.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,35 +12,35 @@ use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::outbox::Outbox;
-use crate::server::{Guard, Streaming};
+use crate::server::{CallGuard, Streaming};
 
-/// How much of a file is read at a time.
-const FILE_PIECE: usize = 64 * 1024;
+/// Bytes read from a file at a time.
+const FILE_CHUNK_SIZE: usize = 64 * 1024;
 
 /// The body of an HTTP message.
 #[derive(Default)]
 pub struct Body {
-    kind: Kind,
-    /// Tells the connection that something is still going on.
-    guard: Option<Guard>,
+    kind: BodyKind,
+    /// Marks the connection as busy while the body exists.
+    guard: Option<CallGuard>,
 }
 
 #[derive(Default)]
-enum Kind {
+enum BodyKind {
     #[default]
     Empty,
     Full(Piece),
     /// The answer of a streaming call: polling it runs the call.
     Call(Streaming),
-    /// What a client sends into a stream.
+    /// The messages that a client sends into a stream.
     Outbox(OutboxBody),
     File(Box<FileBody>),
     Stream(Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>),
-    /// A message and the trailers behind it.
+    /// A message followed by trailers.
     Trailed(Piece, Option<Box<http::HeaderMap>>),
 }
 
-/// Tells the producer when the connection lets go.
+/// Informs the producer when the connection drops the body.
 struct OutboxBody(Outbox);
 
 impl Drop for OutboxBody {
@@ -56,50 +56,51 @@ struct FileBody {
 }
 
 impl Body {
-    /// No bytes at all.
+    /// Creates a body without bytes.
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// The next `length` bytes of a file. A file that turns out shorter breaks the answer off.
+    /// Creates a body of the next `length` bytes of a file. If the file turns out to be shorter, the answer is aborted.
     pub fn file(file: tokio::fs::File, length: u64) -> Self {
         if length == 0 {
             return Self::empty();
         }
-        let room = vec![0; FILE_PIECE.min(usize::try_from(length).unwrap_or(FILE_PIECE))];
+        let room = vec![0; FILE_CHUNK_SIZE.min(usize::try_from(length).unwrap_or(FILE_CHUNK_SIZE))];
         let left = length;
-        Self::of(Kind::File(Box::new(FileBody { file, left, room })))
+        Self::of(BodyKind::File(Box::new(FileBody { file, left, room })))
     }
 
-    /// Pieces as they come; an error breaks the answer off.
+    /// Creates a body from a stream of chunks. An error aborts the answer.
     pub fn stream(pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Self {
-        Self::of(Kind::Stream(Box::pin(pieces)))
+        Self::of(BodyKind::Stream(Box::pin(pieces)))
     }
 
     pub(crate) fn call(call: Streaming) -> Self {
-        Self::of(Kind::Call(call))
+        Self::of(BodyKind::Call(call))
     }
 
     pub(crate) fn outbox(outbox: Outbox) -> Self {
-        Self::of(Kind::Outbox(OutboxBody(outbox)))
+        Self::of(BodyKind::Outbox(OutboxBody(outbox)))
     }
 
     pub(crate) fn piece(piece: Piece) -> Self {
-        match piece.has_remaining() {
-            true => Self::of(Kind::Full(piece)),
-            false => Self::empty(),
+        if piece.has_remaining() {
+            Self::of(BodyKind::Full(piece))
+        } else {
+            Self::empty()
         }
     }
 
     pub(crate) fn trailed(piece: Piece, trailers: http::HeaderMap) -> Self {
-        Self::of(Kind::Trailed(piece, Some(Box::new(trailers))))
+        Self::of(BodyKind::Trailed(piece, Some(Box::new(trailers))))
     }
 
-    fn of(kind: Kind) -> Self {
+    fn of(kind: BodyKind) -> Self {
         Self { kind, guard: None }
     }
 
-    pub(crate) fn guarded(mut self, guard: Guard) -> Self {
+    pub(crate) fn guarded(mut self, guard: CallGuard) -> Self {
         self.guard = Some(guard);
         self
     }
@@ -114,13 +115,13 @@ impl<T: Into<Bytes>> From<T> for Body {
 impl fmt::Debug for Body {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match &self.kind {
-            Kind::Empty => "empty",
-            Kind::Full(_) => "full",
-            Kind::Call(_) => "call",
-            Kind::Outbox(_) => "outbox",
-            Kind::File(_) => "file",
-            Kind::Stream(_) => "stream",
-            Kind::Trailed(..) => "trailed",
+            BodyKind::Empty => "empty",
+            BodyKind::Full(_) => "full",
+            BodyKind::Call(_) => "call",
+            BodyKind::Outbox(_) => "outbox",
+            BodyKind::File(_) => "file",
+            BodyKind::Stream(_) => "stream",
+            BodyKind::Trailed(..) => "trailed",
         };
         formatter.debug_tuple("Body").field(&kind).finish()
     }
@@ -136,31 +137,31 @@ impl http_body::Body for Body {
     ) -> Poll<Option<io::Result<Frame<Piece>>>> {
         let data = |piece: Piece| Poll::Ready(Some(Ok(Frame::data(piece))));
         match &mut self.kind {
-            Kind::Empty => Poll::Ready(None),
-            Kind::Full(piece) => {
+            BodyKind::Empty => Poll::Ready(None),
+            BodyKind::Full(piece) => {
                 let piece = std::mem::take(piece);
-                self.kind = Kind::Empty;
+                self.kind = BodyKind::Empty;
                 data(piece)
             }
-            Kind::Trailed(piece, _) if piece.has_remaining() => data(std::mem::take(piece)),
-            Kind::Trailed(_, trailers) => {
+            BodyKind::Trailed(piece, _) if piece.has_remaining() => data(std::mem::take(piece)),
+            BodyKind::Trailed(_, trailers) => {
                 let trailers = trailers.take();
-                self.kind = Kind::Empty;
+                self.kind = BodyKind::Empty;
                 Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(*trailers))))
             }
-            Kind::Call(call) => call.poll_frame(context).map(|frame| frame.map(Ok)),
-            Kind::Outbox(outbox) => {
+            BodyKind::Call(call) => call.poll_frame(context).map(|frame| frame.map(Ok)),
+            BodyKind::Outbox(outbox) => {
                 let piece = ready!(outbox.0.poll_take(context));
                 Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
             }
-            Kind::File(file) => {
+            BodyKind::File(file) => {
                 let piece = ready!(file.poll_piece(context))?;
                 if file.left == 0 {
-                    self.kind = Kind::Empty;
+                    self.kind = BodyKind::Empty;
                 }
                 data(piece.into())
             }
-            Kind::Stream(stream) => {
+            BodyKind::Stream(stream) => {
                 let piece = ready!(stream.as_mut().poll_next(context));
                 Poll::Ready(piece.map(|piece| piece.map(|bytes| Frame::data(bytes.into()))))
             }
@@ -169,9 +170,9 @@ impl http_body::Body for Body {
 
     fn is_end_stream(&self) -> bool {
         match &self.kind {
-            Kind::Empty => true,
-            Kind::Call(call) => call.is_over(),
-            Kind::Outbox(outbox) => outbox.0.is_over(),
+            BodyKind::Empty => true,
+            BodyKind::Call(call) => call.is_over(),
+            BodyKind::Outbox(outbox) => outbox.0.is_over(),
             _ => false,
         }
     }
@@ -179,9 +180,9 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         let exact = |length: usize| SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX));
         match &self.kind {
-            Kind::Empty => exact(0),
-            Kind::Full(piece) => exact(piece.remaining()),
-            Kind::File(file) => SizeHint::with_exact(file.left),
+            BodyKind::Empty => exact(0),
+            BodyKind::Full(piece) => exact(piece.remaining()),
+            BodyKind::File(file) => SizeHint::with_exact(file.left),
             _ => SizeHint::default(),
         }
     }
@@ -204,7 +205,7 @@ impl FileBody {
     }
 }
 
-/// Bytes on their way out, in parts, so that large payloads need not be copied behind what stands before them.
+/// Bytes to be sent, in several parts, so that large payloads are not copied behind their prefixes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Piece {
     head: Bytes,

@@ -1,4 +1,4 @@
-//! One call as its handler sees it: who asks for what, what comes in, what goes out.
+//! One call as its handler sees it: the caller, the request messages and the answer messages.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -9,85 +9,85 @@ use pinion_proto::Binary;
 use pinion_status::{Code, Failure};
 
 use crate::inbound::{Inbound, Side};
-use crate::outbox::{Held, Outbox};
+use crate::outbox::{HoldGuard, Outbox};
 use crate::protocol::{Codec, Protocol};
-use crate::server::Standing;
+use crate::server::AuthenticationMark;
 
-/// A call to be served. Dropping the future that serves it is how a call is cancelled.
+/// A call to be served. The server cancels a call by dropping the future that serves it.
 #[derive(Debug)]
-pub struct Call {
-    /// Who asks for what, and how.
-    pub context: Context,
-    /// What the caller sends.
+pub struct IncomingCall {
+    /// The caller, the method and the protocol of the call.
+    pub context: CallContext,
+    /// The messages from the caller.
     pub requests: Requests,
-    /// What the caller gets.
+    /// The messages to the caller.
     pub answers: Answers,
 }
 
 /// The other end of a connection.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// Its address.
+    /// The peer's IP address and port.
     pub address: SocketAddr,
-    /// Whether it came over TLS.
+    /// The connection uses TLS.
     pub secure: bool,
-    pub(crate) standing: Standing,
+    pub(crate) authentication: AuthenticationMark,
 }
 
 impl Peer {
-    /// The service knows who this is: from now on its connection does not have to make room for others.
-    pub fn vouch(&self) {
-        self.standing.vouch();
+    /// Marks the caller as authenticated. From then on the server does not close this connection to admit others.
+    pub fn mark_authenticated(&self) {
+        self.authentication.mark_authenticated();
     }
 }
 
-/// Who asks for what, and how.
+/// The caller, the method and the protocol of a call.
 #[derive(Debug)]
-pub struct Context {
+pub struct CallContext {
     /// The protocol of the call.
     pub protocol: Protocol,
-    /// How messages are written, both ways.
+    /// The encoding of the messages, in both directions.
     pub codec: Codec,
-    /// One request, one answer.
+    /// The call has one request and one answer.
     pub unary: bool,
     /// The headers of the request.
     pub headers: HeaderMap,
     /// The version of HTTP.
     pub version: Version,
-    /// Who is at the other end.
+    /// The other end of the connection.
     pub peer: Peer,
-    /// When the call is ended from here; the caller is told `deadline_exceeded`.
+    /// The time at which the server ends the call with `deadline_exceeded`.
     pub deadline: Option<Instant>,
-    /// The time limit the caller asked for.
+    /// The time limit that the caller asked for.
     pub timeout: Option<Duration>,
     pub(crate) uri: Uri,
-    /// Where in the path the name of the method begins.
+    /// The byte offset of the method's name in the path.
     pub(crate) method_at: usize,
 }
 
-impl Context {
-    /// The name of the method.
+impl CallContext {
+    /// Returns the name of the method, without the path before it.
     pub fn method(&self) -> &str {
         self.uri.path().get(self.method_at..).unwrap_or_default()
     }
 
-    /// The query of the address. A Connect call made with GET has its message there.
+    /// Returns the query of the URL. A Connect call made with GET has its message there.
     pub fn query(&self) -> Option<&str> {
         self.uri.query()
     }
 
-    /// The name and port under which the call came.
+    /// Returns the host name and port that the caller addressed.
     pub fn authority(&self) -> Option<&str> {
         crate::authority(&self.uri, &self.headers)
     }
 
-    /// The token of the `Authorization` header, if there is one.
+    /// Returns the token of the `Authorization` header.
     pub fn bearer(&self) -> Option<&str> {
         bearer(&self.headers)
     }
 }
 
-/// The token of an `Authorization: Bearer` header; the scheme is read in any case.
+/// Returns the token of an `Authorization: Bearer` header. The scheme matches in upper and lower case.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(http::header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.trim().split_once(' ')?;
@@ -95,21 +95,21 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// What the caller sends. Bytes are read from the connection only when asked for here.
+/// The messages from the caller. The server reads bytes from the connection only when a method of this type is called.
 #[derive(Debug)]
 pub struct Requests {
     pub(crate) inbound: Inbound,
     pub(crate) codec: Codec,
-    pub(crate) count: Count,
-    /// Keeps the answer from beginning before the first message was read.
-    pub(crate) held: Option<Held>,
-    /// The one message, while it is not yet known whether it is the only one.
+    pub(crate) count: RequestCount,
+    /// Delays the answer until the first message was read.
+    pub(crate) held: Option<HoldGuard>,
+    /// The first message, while the call waits to see whether a second one follows.
     pub(crate) first: Option<Bytes>,
 }
 
-/// How many messages the caller may send.
+/// The number of messages the caller may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Count {
+pub(crate) enum RequestCount {
     /// One, without an envelope.
     Bare,
     /// One, in an envelope.
@@ -121,7 +121,7 @@ pub(crate) enum Count {
 }
 
 impl Requests {
-    /// The next message; `None` when the caller has sent its last.
+    /// Reads the next message; `None` after the caller's last one.
     pub async fn next<T: Binary>(&mut self) -> Result<Option<T>, Failure> {
         let codec = self.codec;
         let message = self.next_raw().await?;
@@ -130,7 +130,7 @@ impl Requests {
             .transpose()
     }
 
-    /// The one message of a call that has one.
+    /// Reads the only message of a call that has one.
     pub async fn message<T: Binary>(&mut self) -> Result<T, Failure> {
         match self.next().await? {
             Some(message) => Ok(message),
@@ -138,12 +138,12 @@ impl Requests {
         }
     }
 
-    /// From now on no message may be longer than this.
-    pub fn shorten(&mut self, most: usize) {
-        self.inbound.shorten(most);
+    /// Lowers the limit on the length of the messages that follow, in bytes.
+    pub fn lower_limit(&mut self, most: usize) {
+        self.inbound.lower_limit(most);
     }
 
-    /// The next message as it stands on the wire, in the codec of the call.
+    /// Reads the next message without decoding it. It is in the codec of the call.
     pub async fn next_raw(&mut self) -> Result<Option<Bytes>, Failure> {
         let next = self.take_next().await;
         self.held = None;
@@ -152,14 +152,14 @@ impl Requests {
 
     async fn take_next(&mut self) -> Result<Option<Bytes>, Failure> {
         match self.count {
-            Count::Done => Ok(None),
-            Count::Many => self.enveloped().await,
-            Count::Bare => {
-                let message = self.inbound.bare().await?;
-                self.count = Count::Done;
+            RequestCount::Done => Ok(None),
+            RequestCount::Many => self.enveloped().await,
+            RequestCount::Bare => {
+                let message = self.inbound.whole_message().await?;
+                self.count = RequestCount::Done;
                 Ok(Some(message))
             }
-            Count::One => {
+            RequestCount::One => {
                 if self.first.is_none() {
                     self.first = self.enveloped().await?;
                 }
@@ -170,7 +170,7 @@ impl Requests {
                     let message = "the request holds a second message; this method takes one";
                     return Err(Failure::new(Code::Unimplemented, message));
                 }
-                self.count = Count::Done;
+                self.count = RequestCount::Done;
                 Ok(self.first.take())
             }
         }
@@ -190,12 +190,13 @@ impl Requests {
     }
 }
 
-/// The failure of a request that lacks the one message it must have. Connect and gRPC both call a wrong number unimplemented.
+/// The failure of a request without the message it must have. Connect and gRPC both report a wrong number of messages
+/// as unimplemented.
 fn no_message() -> Failure {
     Failure::new(Code::Unimplemented, "the request holds no message")
 }
 
-/// What the caller gets. Messages wait here for the connection: sending returns when there is room for more.
+/// The messages to the caller. They wait here for the connection; sending returns when there is room for more.
 #[derive(Debug)]
 pub struct Answers {
     pub(crate) outbox: Outbox,
@@ -203,7 +204,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Sends a message. A unary call takes exactly one.
+    /// Sends a message. A unary call accepts exactly one.
     pub async fn send<T: Binary>(&mut self, message: &T) -> Result<(), Failure> {
         let codec = self.codec;
         self.outbox
@@ -211,12 +212,12 @@ impl Answers {
             .await
     }
 
-    /// Sends a message that is already written in the codec of the call.
+    /// Sends a message that is already encoded in the codec of the call.
     pub async fn send_raw(&mut self, message: Bytes) -> Result<(), Failure> {
         self.outbox.put(0, |_| vec![message.clone()]).await
     }
 
-    /// Sends a message whose end is `payload`, which is not copied when it is large.
+    /// Sends `prefix` followed by `payload` as one message. A large payload is not copied.
     pub async fn send_split(&mut self, prefix: &[u8], payload: Bytes) -> Result<(), Failure> {
         let write = |buffer: &mut Vec<u8>| {
             buffer.extend_from_slice(prefix);
@@ -225,15 +226,15 @@ impl Answers {
         self.outbox.put(0, write).await
     }
 
-    /// Adds a header to the answer. The head of a stream leaves when its handler waits for the first time after it has read a
-    /// message of the request or sent one of the answer; headers added later are not sent.
+    /// Adds a header to the answer. A stream sends its headers when the handler first waits after it has read a message
+    /// of the request or sent one of the answer; headers added later are not sent.
     pub fn header(&mut self, name: HeaderName, value: HeaderValue) {
         self.outbox.headers(|headers| {
             headers.append(name, value);
         });
     }
 
-    /// Adds a trailer, sent behind the last message.
+    /// Adds a trailer, sent after the last message.
     pub fn trailer(&mut self, name: HeaderName, value: HeaderValue) {
         self.outbox.trailers(|trailers| {
             trailers.append(name, value);

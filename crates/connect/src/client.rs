@@ -1,9 +1,9 @@
-//! The client: calls to one server, over connections that are opened when needed and opened again when lost.
+//! The client: calls to one server. It opens connections when needed and reopens lost ones.
 
 mod address;
 mod answer;
 mod exchange;
-mod line;
+mod pool;
 mod secure;
 mod stream;
 
@@ -21,32 +21,32 @@ pub use stream::{Receiver, Sender};
 use crate::protocol::{Codec, Protocol};
 use address::Address;
 use exchange::Duplex;
-use line::Lines;
+use pool::ConnectionPool;
 
-/// How a client speaks.
+/// The settings of a client.
 #[derive(Clone)]
 pub struct ClientOptions {
-    /// Shown to the server with every call, as `Authorization: Bearer`. Never printed, never sent elsewhere.
+    /// The bearer token sent with every call. It is never printed and never sent elsewhere.
     pub token: Option<String>,
     /// The protocol of the calls.
     pub protocol: Protocol,
-    /// How messages are written.
+    /// The encoding of messages.
     pub codec: Codec,
     /// The version of HTTP.
     pub http: HttpVersion,
-    /// Whom to trust, when the server speaks TLS.
+    /// The certificates to trust if the server uses TLS.
     pub roots: Roots,
     /// Headers to send with every call.
     pub headers: HeaderMap,
-    /// How long a connection may take to open.
-    pub connect_time: Duration,
-    /// Bytes of one message of an answer.
+    /// The time limit for opening a connection.
+    pub connect_timeout: Duration,
+    /// The longest message of an answer, in bytes.
     pub message: usize,
     /// Compress requests with gzip and ask for answers compressed with gzip.
     pub gzip: bool,
 }
 
-/// What one call sends beside its messages.
+/// Settings of one call.
 #[derive(Debug, Clone, Default)]
 pub struct CallOptions {
     /// The time limit of the call; the server receives it too.
@@ -57,23 +57,25 @@ pub struct CallOptions {
     pub get: bool,
 }
 
-/// The answer of a unary call with everything that came around it.
+/// The answer of a unary call with its headers and trailers.
 #[derive(Debug)]
 pub struct Reply<Resp> {
     /// The headers of the answer; empty if the server did not answer.
     pub headers: HeaderMap,
     /// The trailers of the answer.
     pub trailers: HeaderMap,
-    /// The message, or why there is none.
+    /// The message, or the failure of the call.
     pub answer: Result<Resp, Failure>,
 }
 
-/// Which HTTP a client speaks.
+/// The version of HTTP that a client uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HttpVersion {
-    /// HTTP/1.1, a connection per call that goes on. No calls that send and receive at a time, no gRPC.
+    /// HTTP/1.1, with one connection per running call. It supports neither gRPC nor calls that send and receive at the
+    /// same time.
     One,
-    /// HTTP/2, one connection for all calls. A server that asks for HTTP/1.1 in the TLS handshake gets that.
+    /// HTTP/2, with one connection for all calls. If a server selects HTTP/1.1 in the TLS handshake, the client uses
+    /// HTTP/1.1.
     #[default]
     Two,
 }
@@ -87,7 +89,7 @@ impl Default for ClientOptions {
             http: HttpVersion::default(),
             roots: Roots::default(),
             headers: HeaderMap::new(),
-            connect_time: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(10),
             message: 44 * 1024 * 1024,
             gzip: false,
         }
@@ -108,7 +110,7 @@ impl fmt::Debug for ClientOptions {
 
 /// A client of one server. Clones share its connections.
 ///
-/// Methods are named with their service: `pinix.v2.HubService/ListClips`. Redirects are never followed.
+/// Methods are named with their service: `pinix.v2.HubService/ListClips`. The client never follows redirects.
 #[derive(Debug, Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -118,24 +120,24 @@ pub struct Client {
 struct Inner {
     address: Address,
     options: ClientOptions,
-    lines: Lines,
+    pool: ConnectionPool,
 }
 
 impl Client {
-    /// A client of the server at `url`, as in `http://127.0.0.1:9000`. Nothing is opened yet.
+    /// Creates a client of the server at `url`, such as `http://127.0.0.1:9000`. It opens no connection yet.
     pub fn new(url: &str, options: ClientOptions) -> Result<Self, Failure> {
         let address = Address::parse(url)?;
-        let lines = Lines::default();
+        let pool = ConnectionPool::default();
         let inner = Arc::new(Inner {
             address,
             options,
-            lines,
+            pool,
         });
         inner.base_headers(None)?;
         Ok(Self { inner })
     }
 
-    /// One request, one answer.
+    /// Sends one request and waits for its answer.
     pub async fn unary<Req: Binary, Resp: Binary>(
         &self,
         method: &str,
@@ -149,7 +151,7 @@ impl Client {
         self.call(method, request, &options).await.answer
     }
 
-    /// One request, one answer, with the headers and trailers of both.
+    /// Sends one request and waits for its answer. Sends and returns headers, and returns trailers.
     pub async fn call<Req: Binary, Resp: Binary>(
         &self,
         method: &str,
@@ -159,7 +161,7 @@ impl Client {
         self.inner.call(method, request, options).await
     }
 
-    /// One request, any number of answers. Done when the server begins to answer.
+    /// Sends one request and returns a stream of answers. Returns when the server begins to answer.
     pub async fn server_stream<Req: Binary, Resp: Binary>(
         &self,
         method: &str,
@@ -169,7 +171,8 @@ impl Client {
         self.inner.server_stream(method, request, timeout).await
     }
 
-    /// Any number of both, at a time. Done when the connection is open; the server may answer later.
+    /// Opens a stream that sends and receives at the same time. Returns when the connection is open; the server may
+    /// answer later.
     pub async fn bidi<Req: Binary, Resp: Binary>(
         &self,
         method: &str,
@@ -182,7 +185,8 @@ impl Client {
         self.inner.open(method, &options, Duplex::Required).await
     }
 
-    /// Any number of messages both ways, with headers. Over HTTP/1.1 servers answer once the [`Sender`] is finished.
+    /// Opens a stream that sends and receives, with headers. Over HTTP/1.1, servers answer once the [`Sender`] is
+    /// finished.
     pub async fn open<Req: Binary, Resp: Binary>(
         &self,
         method: &str,

@@ -1,7 +1,7 @@
-//! Envelopes: the frames in which streams carry messages.
+//! Envelopes: the frames that carry the messages of a stream.
 //!
-//! `flags: u8 | length: u32, big-endian | payload`. Flag 1 says the payload is compressed, flag 2 (Connect) or 128 (gRPC-Web)
-//! that it is the end of the stream and no message.
+//! `flags: u8 | length: u32, big-endian | payload`. Flag 1 marks a compressed payload. Flag 2 (Connect) or 128
+//! (gRPC-Web) marks the end of the stream, which is not a message.
 
 use std::io::{Read, Write};
 
@@ -11,26 +11,25 @@ use pinion_status::{Code, Failure};
 pub(crate) const COMPRESSED: u8 = 1;
 pub(crate) const END: u8 = 2;
 pub(crate) const TRAILERS: u8 = 128;
-pub(crate) const HEAD: usize = 5;
+pub(crate) const HEAD_LENGTH: usize = 5;
 
-/// Memory given to a message before its bytes have come, at most.
-const FIRST_ROOM: usize = 64 * 1024;
+/// The most memory to reserve for a message before its bytes have arrived, in bytes.
+const INITIAL_CAPACITY: usize = 64 * 1024;
 
-/// One frame of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Envelope {
     pub(crate) flags: u8,
     pub(crate) payload: Bytes,
 }
 
-/// Cuts envelopes out of bytes that come in pieces of any size. Payloads that lie in one piece are not copied.
+/// Splits bytes that arrive in chunks of any size into envelopes. A payload inside one chunk is not copied.
 #[derive(Debug)]
 pub(crate) struct Deframer {
-    /// What has come and was not looked at.
+    /// Bytes received and not yet parsed.
     pending: Bytes,
-    head: [u8; HEAD],
+    head: [u8; HEAD_LENGTH],
     head_filled: usize,
-    /// A payload that lies in several pieces.
+    /// A payload spread over several chunks.
     partial: Option<Partial>,
     limit: usize,
 }
@@ -43,34 +42,34 @@ struct Partial {
 }
 
 impl Deframer {
-    /// A reader that refuses payloads longer than `limit` before it makes room for them.
+    /// Creates a parser that rejects payloads longer than `limit` before it reserves memory for them.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             pending: Bytes::new(),
-            head: [0; HEAD],
+            head: [0; HEAD_LENGTH],
             head_filled: 0,
             partial: None,
             limit,
         }
     }
 
-    /// From now on takes no payload longer than this.
-    pub(crate) fn shorten(&mut self, most: usize) {
+    /// Lowers the limit on the length of the payloads that follow.
+    pub(crate) fn lower_limit(&mut self, most: usize) {
         self.limit = self.limit.min(most);
     }
 
-    /// Takes the next piece; the one before must have been used up.
+    /// Takes the next chunk. The one before must have been consumed.
     pub(crate) fn feed(&mut self, piece: Bytes) {
         debug_assert!(self.pending.is_empty());
         self.pending = piece;
     }
 
-    /// Whether the bytes so far end between two envelopes.
+    /// Reports whether the bytes so far end between two envelopes.
     pub(crate) fn is_between(&self) -> bool {
         self.pending.is_empty() && self.head_filled == 0 && self.partial.is_none()
     }
 
-    /// The next envelope, or `None` if more bytes are needed.
+    /// Returns the next envelope, or `None` if more bytes are needed.
     pub(crate) fn next(&mut self) -> Result<Option<Envelope>, Failure> {
         if let Some(partial) = &mut self.partial {
             let missing = partial.length - partial.gathered.len();
@@ -94,7 +93,7 @@ impl Deframer {
         }
         let mut partial = Partial {
             flags,
-            gathered: Vec::with_capacity(length.min(FIRST_ROOM.max(self.pending.len()))),
+            gathered: Vec::with_capacity(length.min(INITIAL_CAPACITY.max(self.pending.len()))),
             length,
         };
         partial.take(&std::mem::take(&mut self.pending));
@@ -102,13 +101,13 @@ impl Deframer {
         Ok(None)
     }
 
-    /// Fills the head from what is pending; whether it is whole.
+    /// Fills the head from the pending bytes and reports whether it is complete.
     fn read_head(&mut self) -> bool {
-        let taken = (HEAD - self.head_filled).min(self.pending.len());
+        let taken = (HEAD_LENGTH - self.head_filled).min(self.pending.len());
         let target = &mut self.head[self.head_filled..self.head_filled + taken];
         self.pending.copy_to_slice(target);
         self.head_filled += taken;
-        self.head_filled == HEAD
+        self.head_filled == HEAD_LENGTH
     }
 
     fn finished(&mut self) -> Option<Envelope> {
@@ -122,7 +121,7 @@ impl Deframer {
 }
 
 impl Partial {
-    /// Appends bytes; room grows with what has really come, never beyond the length that was announced.
+    /// Appends bytes. The buffer grows with the received bytes, never beyond the announced length.
     fn take(&mut self, piece: &[u8]) {
         let needed = self.gathered.len() + piece.len();
         if needed > self.gathered.capacity() {
@@ -133,30 +132,32 @@ impl Partial {
     }
 }
 
-/// The head of an envelope with this payload.
-pub(crate) fn head(flags: u8, length: usize) -> Result<[u8; HEAD], Failure> {
+/// Returns the head of an envelope with a payload of this length.
+pub(crate) fn head(flags: u8, length: usize) -> Result<[u8; HEAD_LENGTH], Failure> {
     let Ok(length) = u32::try_from(length) else {
-        let message = format!("a message of {length} bytes is longer than an envelope can say");
+        let message = format!("a message of {length} bytes is too long for an envelope");
         return Err(Failure::new(Code::ResourceExhausted, message));
     };
     let [a, b, c, d] = length.to_be_bytes();
     Ok([flags, a, b, c, d])
 }
 
-/// Packs a message with gzip.
+/// Compresses a message with gzip.
 pub(crate) fn deflate(message: &[u8]) -> Result<Vec<u8>, Failure> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     let packed = packer.write_all(message).and_then(|()| packer.finish());
     packed.map_err(|error| Failure::io("a message could not be compressed", &error))
 }
 
-/// Unpacks a gzip stream into at most `limit` bytes.
+/// Decompresses a gzip stream to at most `limit` bytes.
 pub(crate) fn inflate(packed: &[u8], limit: usize) -> Result<Bytes, Failure> {
     let mut unpacked = Vec::new();
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     let reader = flate2::read::MultiGzDecoder::new(packed);
     if let Err(error) = reader.take(most).read_to_end(&mut unpacked) {
-        return Err(Failure::invalid(format!("the message is no gzip: {error}")));
+        return Err(Failure::invalid(format!(
+            "the message is not gzip: {error}"
+        )));
     }
     if unpacked.len() > limit {
         return Err(too_large("more than that", limit));
@@ -164,7 +165,7 @@ pub(crate) fn inflate(packed: &[u8], limit: usize) -> Result<Bytes, Failure> {
     Ok(unpacked.into())
 }
 
-/// The failure of a message that passes the limit.
+/// The failure of a message over the limit.
 pub(crate) fn too_large(length: impl std::fmt::Display, limit: usize) -> Failure {
     let message = format!("a message may have {limit} bytes, this one has {length}");
     Failure::new(Code::ResourceExhausted, message)
@@ -176,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// Everything the reader finds in these pieces.
+    /// Returns all envelopes in these chunks.
     fn read(limit: usize, pieces: &[Bytes]) -> (Result<Vec<Envelope>, Failure>, Deframer) {
         let mut deframer = Deframer::new(limit);
         let mut found = Vec::new();
@@ -234,7 +235,7 @@ mod tests {
             let pieces: Vec<Bytes> = pieces.into_iter().map(Bytes::from).collect();
             let (_, deframer) = read(usize::MAX, &pieces);
             let room = deframer.partial.map_or(0, |partial| partial.gathered.capacity());
-            prop_assert!(room <= FIRST_ROOM * 2);
+            prop_assert!(room <= INITIAL_CAPACITY * 2);
         }
     }
 
@@ -251,7 +252,10 @@ mod tests {
     fn a_payload_in_one_piece_is_not_copied() {
         let piece = Bytes::from(b"\0\0\0\0\x05hello".to_vec());
         let (found, _) = read(5, std::slice::from_ref(&piece));
-        assert_eq!(found.unwrap()[0].payload.as_ptr(), piece[HEAD..].as_ptr());
+        assert_eq!(
+            found.unwrap()[0].payload.as_ptr(),
+            piece[HEAD_LENGTH..].as_ptr()
+        );
     }
 
     #[test]

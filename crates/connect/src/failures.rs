@@ -1,4 +1,4 @@
-//! How failures look on the wire, in each of the protocols, and how they are read back.
+//! Encodes failures in the form of each protocol and reads them back.
 
 mod read;
 mod status;
@@ -15,16 +15,16 @@ static GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 static GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 static GRPC_DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 
-/// Reads base64 with or without padding.
+/// Decodes base64 with or without padding.
 const ANY_PADDING: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-/// The alphabet of headers and JSON.
+/// The base64 alphabet of headers and JSON.
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&base64::alphabet::STANDARD, ANY_PADDING);
-/// The alphabet of addresses.
+/// The base64 alphabet of URLs.
 pub(crate) const URL_SAFE: GeneralPurpose =
     GeneralPurpose::new(&base64::alphabet::URL_SAFE, ANY_PADDING);
 
-/// The body of a unary Connect answer that failed, in Connect's own form.
+/// Returns the body of a unary Connect answer that failed, in Connect's own form.
 ///
 /// ```
 /// use pinion_connect::{Code, Failure, error_body};
@@ -38,7 +38,7 @@ pub fn error_body(failure: &Failure) -> Vec<u8> {
     out
 }
 
-/// The payload of the envelope that ends a Connect stream.
+/// Returns the payload of the envelope that ends a Connect stream.
 pub(crate) fn end_of_stream(failure: Option<&Failure>, trailers: &HeaderMap) -> Vec<u8> {
     let mut out = vec![b'{'];
     if let Some(failure) = failure {
@@ -63,7 +63,7 @@ pub(crate) fn end_of_stream(failure: Option<&Failure>, trailers: &HeaderMap) -> 
     out
 }
 
-/// The status of a gRPC call, to be sent as trailers.
+/// Adds the status of a gRPC call to its trailers.
 pub(crate) fn grpc(failure: Option<&Failure>, trailers: &mut HeaderMap) {
     let number = failure.map_or(0, |failure| u16::from(failure.code.number()));
     trailers.insert(&GRPC_STATUS, HeaderValue::from(number));
@@ -79,7 +79,7 @@ pub(crate) fn grpc(failure: Option<&Failure>, trailers: &mut HeaderMap) {
     }
 }
 
-/// Trailers as the payload of the last envelope of gRPC-Web.
+/// Encodes trailers as the payload of the last envelope of gRPC-Web.
 pub(crate) fn grpc_web(trailers: &HeaderMap) -> Vec<u8> {
     let mut out = Vec::with_capacity(64);
     for (name, value) in trailers {
@@ -91,7 +91,7 @@ pub(crate) fn grpc_web(trailers: &HeaderMap) -> Vec<u8> {
     out
 }
 
-/// A failure as the object that Connect has for it.
+/// Writes a failure as Connect's JSON object.
 fn object(out: &mut Vec<u8>, failure: &Failure) {
     out.extend_from_slice(b"{\"code\":\"");
     out.extend_from_slice(failure.code().as_bytes());
@@ -116,7 +116,7 @@ fn quote(out: &mut Vec<u8>, text: &str) {
     let _ = serde_json::to_writer(out, text);
 }
 
-/// Ends a list or an object: takes the last comma away, if there is one.
+/// Ends a list or an object: removes the trailing comma, if there is one.
 fn close(out: &mut Vec<u8>, end: &[u8]) {
     out.pop_if(|last| *last == b',');
     out.extend_from_slice(end);
@@ -133,7 +133,7 @@ fn percent_encode(text: &str) -> String {
     out
 }
 
-/// Undoes percent encoding; a percent sign without two hexadecimal digits stands for itself.
+/// Decodes percent encoding. A percent sign without two hexadecimal digits stays as it is.
 pub(crate) fn percent_decode(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;

@@ -1,4 +1,4 @@
-//! What comes in: a body as one message or as envelopes, unpacked and within limits.
+//! Reads a body as one message or as envelopes, decompressed and within limits.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -9,42 +9,42 @@ use http::HeaderMap;
 use http_body::Body as _;
 use pinion_status::{Code, Failure};
 
-use crate::arriving::Arriving;
 use crate::envelope::{self, COMPRESSED, Deframer, Envelope};
-use crate::outbox::Held;
+use crate::incoming_body::IncomingBody;
+use crate::outbox::HoldGuard;
 
-/// What is read, which decides whose fault it is when it cannot be.
+/// The direction of a message, which decides the code of the failure if it is malformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Request,
     Answer,
 }
 
-/// A body being read. Every method may be dropped while it waits: nothing is lost.
+/// A body being read. Dropping the future of any method loses nothing.
 #[derive(Debug)]
 pub(crate) struct Inbound {
-    /// `None` once it has ended.
-    body: Option<Arriving>,
+    /// `None` once the body has ended.
+    body: Option<IncomingBody>,
     deframer: Deframer,
-    /// The first piece of a body that is read as a whole; most have no other.
+    /// The first chunk of a body that is read as a whole; most bodies have no other.
     first: Bytes,
-    /// All pieces, once there are two.
+    /// All chunks, once there are two.
     gathered: Vec<u8>,
     trailers: Option<HeaderMap>,
-    /// Compressed messages are gzip; otherwise there must be none.
+    /// Compressed messages use gzip. If false, compressed messages are rejected.
     gzip: bool,
     limit: usize,
-    /// How long to wait for the next bytes.
-    patience: Option<Duration>,
+    /// The longest wait for the next bytes.
+    read_timeout: Option<Duration>,
     side: Side,
 }
 
 impl Inbound {
     pub(crate) fn new(
-        body: Arriving,
+        body: IncomingBody,
         gzip: bool,
         limit: usize,
-        patience: Option<Duration>,
+        read_timeout: Option<Duration>,
         side: Side,
     ) -> Self {
         Self {
@@ -55,12 +55,12 @@ impl Inbound {
             trailers: None,
             gzip,
             limit,
-            patience,
+            read_timeout,
             side,
         }
     }
 
-    /// A message that came without a body.
+    /// Creates a reader of a message that came without a body, such as one in a URL.
     pub(crate) fn of(message: Bytes, gzip: bool, limit: usize) -> Self {
         Self {
             body: None,
@@ -70,27 +70,28 @@ impl Inbound {
             trailers: None,
             gzip,
             limit,
-            patience: None,
+            read_timeout: None,
             side: Side::Request,
         }
     }
 
-    /// From now on takes no message longer than this.
-    pub(crate) fn shorten(&mut self, most: usize) {
+    /// Lowers the limit on the length of the messages that follow.
+    pub(crate) fn lower_limit(&mut self, most: usize) {
         self.limit = self.limit.min(most);
-        self.deframer.shorten(most);
+        self.deframer.lower_limit(most);
     }
 
-    /// The whole body as one message.
-    pub(crate) async fn bare(&mut self) -> Result<Bytes, Failure> {
+    /// Reads the whole body as one message.
+    pub(crate) async fn whole_message(&mut self) -> Result<Bytes, Failure> {
         let packed = self.gather().await?;
-        match self.gzip {
-            true => envelope::inflate(&packed, self.limit),
-            false => Ok(packed),
+        if self.gzip {
+            envelope::inflate(&packed, self.limit)
+        } else {
+            Ok(packed)
         }
     }
 
-    /// The next envelope, unpacked; `None` is the end of the body.
+    /// Reads the next envelope and decompresses it; `None` at the end of the body.
     pub(crate) async fn envelope(&mut self) -> Result<Option<Envelope>, Failure> {
         loop {
             if let Some(mut envelope) = self.deframer.next()? {
@@ -102,32 +103,32 @@ impl Inbound {
             match self.piece().await? {
                 Some(piece) => self.deframer.feed(piece),
                 None if self.deframer.is_between() => return Ok(None),
-                None => return Err(self.torn()),
+                None => return Err(self.truncated()),
             }
         }
     }
 
-    /// Keeps the answer from beginning before the body has ended.
-    pub(crate) fn hold(&mut self, held: Held) {
+    /// Delays the answer until the body has ended.
+    pub(crate) fn hold(&mut self, held: HoldGuard) {
         if let Some(body) = &mut self.body {
             body.hold(held);
         }
     }
 
-    /// Trailers that came behind the last byte.
+    /// Returns the trailers that followed the last byte.
     pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
         self.trailers.as_ref()
     }
 
     fn unpack(&self, packed: &[u8]) -> Result<Bytes, Failure> {
         if !self.gzip {
-            let message = "a message is compressed, but no header says how";
+            let message = "a message is compressed, but no header names the compression";
             return Err(Failure::new(Code::Internal, message));
         }
         envelope::inflate(packed, self.limit)
     }
 
-    /// All bytes of the body. One that lies in a single piece is not copied.
+    /// Reads all bytes of the body. A body in a single chunk is not copied.
     async fn gather(&mut self) -> Result<Bytes, Failure> {
         let announced = self
             .body
@@ -156,22 +157,23 @@ impl Inbound {
             self.gathered.extend_from_slice(&first);
             self.gathered.extend_from_slice(&piece);
         }
-        match self.gathered.is_empty() {
-            true => Ok(std::mem::take(&mut self.first)),
-            false => Ok(std::mem::take(&mut self.gathered).into()),
+        if self.gathered.is_empty() {
+            Ok(std::mem::take(&mut self.first))
+        } else {
+            Ok(std::mem::take(&mut self.gathered).into())
         }
     }
 
-    /// The next bytes that come, `None` at the end.
+    /// Reads the next bytes; `None` at the end.
     async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
-        let Some(patience) = self.patience else {
+        let Some(read_timeout) = self.read_timeout else {
             return self.frame().await;
         };
-        match tokio::time::timeout(patience, self.frame()).await {
+        match tokio::time::timeout(read_timeout, self.frame()).await {
             Ok(piece) => piece,
             Err(_) => {
                 self.body = None;
-                let seconds = patience.as_secs();
+                let seconds = read_timeout.as_secs();
                 let message = format!("no bytes of the request came for {seconds} s");
                 Err(Failure::new(Code::DeadlineExceeded, message))
             }
@@ -188,7 +190,7 @@ impl Inbound {
                 Some(Ok(frame)) => frame,
                 Some(Err(error)) => {
                     self.body = None;
-                    return Err(self.broken(&error));
+                    return Err(self.connection_lost(&error));
                 }
                 None => {
                     self.body = None;
@@ -203,8 +205,8 @@ impl Inbound {
         }
     }
 
-    /// The failure of a body that ends where it must not.
-    fn torn(&self) -> Failure {
+    /// The failure of a body that ends inside a message.
+    fn truncated(&self) -> Failure {
         let code = match self.side {
             Side::Request => Code::InvalidArgument,
             Side::Answer => Code::Unavailable,
@@ -212,8 +214,8 @@ impl Inbound {
         Failure::new(code, "the stream ended inside a message")
     }
 
-    /// The failure of a body that broke off.
-    fn broken(&self, error: &hyper::Error) -> Failure {
+    /// The failure of a body whose connection was lost.
+    fn connection_lost(&self, error: &hyper::Error) -> Failure {
         let code = match self.side {
             Side::Request => Code::Canceled,
             Side::Answer => Code::Unavailable,

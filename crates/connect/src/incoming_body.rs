@@ -1,8 +1,9 @@
-//! The body of a message while it arrives, and what becomes of the part nobody reads.
+//! The body of a message while it is being received, and the treatment of the part that is never read.
 //!
-//! A server that answers before it has read the whole request may not simply close: a client that still sends over HTTP/1 would
-//! find its connection broken and never see the answer, and some take it for a failure if HTTP/2 tells them to stop. So the rest
-//! is read and forgotten, within limits, while the answer is on its way.
+//! A server that answers before it has read the whole request must not simply close the connection. A client that is
+//! still sending over HTTP/1 would see a broken connection instead of the answer, and some HTTP/2 clients treat a
+//! request to stop sending as a failure. So the server reads and discards the rest, within limits, while it sends the
+//! answer.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -15,47 +16,46 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
-use crate::outbox::Held;
+use crate::outbox::HoldGuard;
 
-/// How long the next bytes of what nobody wants may take.
-const QUIET: Duration = Duration::from_secs(1);
-/// How long all of it may take.
-const LONGEST: Duration = Duration::from_secs(10);
+/// Longest wait for the next bytes of a body that is being discarded.
+const DISCARD_READ_TIMEOUT: Duration = Duration::from_secs(1);
+/// Longest time to spend on discarding one body.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The body of a message while it arrives.
-pub struct Arriving {
+/// The body of an HTTP message while it is being received.
+pub struct IncomingBody {
     body: Option<Incoming>,
     unread: Unread,
-    /// Keeps the answer from beginning before the body has ended, or is given up.
-    held: Option<Held>,
+    /// Delays the answer until the body has ended or is dropped.
+    held: Option<HoldGuard>,
 }
 
-/// What becomes of the part of a body that nobody reads.
+/// The treatment of the part of a body that is never read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// The other side is told that it may stop, as HTTP/2 can, or the connection ends.
+    /// Ask the sender to stop, as HTTP/2 permits, or close the connection.
     Refuse,
-    /// Up to this many bytes are read and forgotten.
-    Forget(usize),
+    /// Read and discard up to this many bytes.
+    Discard(usize),
 }
 
-impl Arriving {
-    /// The body of a request.
+impl IncomingBody {
     pub(crate) fn request(body: Incoming, most: usize) -> Self {
         Self {
             body: Some(body),
-            // What passes the limit is often one message that is a little too long, and must not hide why it was refused.
-            unread: Unread::Forget(most.saturating_mul(2)),
+            // A request over the limit is often one message that is a little too long. Reading twice the limit lets its
+            // sender receive the reason for the refusal.
+            unread: Unread::Discard(most.saturating_mul(2)),
             held: None,
         }
     }
 
-    /// Keeps the answer from beginning before the body has ended.
-    pub(crate) fn hold(&mut self, held: Held) {
+    /// Delays the answer until the body has ended.
+    pub(crate) fn hold(&mut self, held: HoldGuard) {
         self.held = self.body.is_some().then_some(held);
     }
 
-    /// The body of an answer.
     pub(crate) fn answer(body: Incoming) -> Self {
         Self {
             body: Some(body),
@@ -65,26 +65,26 @@ impl Arriving {
     }
 }
 
-impl Drop for Arriving {
+impl Drop for IncomingBody {
     fn drop(&mut self) {
         let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else {
             return;
         };
-        if let (Unread::Forget(most), Ok(runtime)) =
+        if let (Unread::Discard(most), Ok(runtime)) =
             (self.unread, tokio::runtime::Handle::try_current())
         {
-            runtime.spawn(forget(body, most, self.held.take()));
+            runtime.spawn(discard(body, most, self.held.take()));
         }
     }
 }
 
-/// Reads what nobody wants. Where it is too much or too slow, `body` is refused.
-async fn forget(mut body: Incoming, most: usize, _held: Option<Held>) {
+/// Reads and discards the rest of a body. Dropping `body` refuses the rest if it is too long or too slow.
+async fn discard(mut body: Incoming, most: usize, _held: Option<HoldGuard>) {
     let mut read = 0;
-    let end = Instant::now() + LONGEST;
+    let end = Instant::now() + DISCARD_TIMEOUT;
     while read <= most {
         let next = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
-        let until = end.min(Instant::now() + QUIET);
+        let until = end.min(Instant::now() + DISCARD_READ_TIMEOUT);
         match tokio::time::timeout_at(until, next).await {
             Ok(Some(Ok(frame))) => read += frame.data_ref().map_or(0, Bytes::len),
             _ => return,
@@ -92,7 +92,7 @@ async fn forget(mut body: Incoming, most: usize, _held: Option<Held>) {
     }
 }
 
-impl Body for Arriving {
+impl Body for IncomingBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -123,7 +123,7 @@ impl Body for Arriving {
     }
 }
 
-impl fmt::Debug for Arriving {
+impl fmt::Debug for IncomingBody {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Arriving")

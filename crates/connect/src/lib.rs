@@ -1,24 +1,24 @@
-//! Remote calls: the Connect protocol and gRPC (and gRPC-Web) on one port, over HTTP/1.1 and HTTP/2, server and client.
+//! Remote calls: Connect, gRPC and gRPC-Web on one port, over HTTP/1.1 and HTTP/2, server and client.
 //!
-//! Messages are anything that implements [`pinion_proto::Message`], as JSON or as protobuf. The crate knows no service and no
-//! user: which methods there are, who may call them and what they answer is the owner's [`Service`]; tokens are handed over as
-//! they came. It never logs and never follows a redirect.
+//! A message is any type that implements [`pinion_proto::Message`], as JSON or as protobuf. The crate has no methods
+//! and no users of its own: the owner's [`Service`] defines the methods, who may call them and the answers, and
+//! receives tokens unchanged. The crate never logs and never follows a redirect.
 //!
-//! A whole service, and a call to it:
+//! A complete service, and a call to it:
 //!
 //! ```
 //! use std::{future::pending, sync::Arc, time::Duration};
-//! use pinion_connect::{Call, Client, ClientOptions, Failure, Kind, Server, ServerOptions, Service};
+//! use pinion_connect::{Client, ClientOptions, Failure, IncomingCall, MethodKind, Server, ServerOptions, Service};
 //! use pinion_proto::hub::ListClipsRequest;
 //!
 //! struct Echo;
 //!
 //! impl Service for Echo {
-//!     fn method(&self, name: &str) -> Option<Kind> {
-//!         (name == "Say").then_some(Kind::Unary)
+//!     fn method(&self, name: &str) -> Option<MethodKind> {
+//!         (name == "Say").then_some(MethodKind::Unary)
 //!     }
 //!
-//!     async fn serve(self: Arc<Self>, mut call: Call) -> Result<(), Failure> {
+//!     async fn serve(self: Arc<Self>, mut call: IncomingCall) -> Result<(), Failure> {
 //!         let said: ListClipsRequest = call.requests.message().await?;
 //!         call.answers.send(&said).await
 //!     }
@@ -39,26 +39,26 @@
 
 #![warn(missing_docs)]
 
-mod arriving;
 mod body;
 mod call;
 mod client;
 mod envelope;
 mod failures;
 mod inbound;
+mod incoming_body;
 mod outbox;
 mod protocol;
 mod server;
 mod timeout;
 
-pub use arriving::Arriving;
 pub use body::{Body, Piece};
-pub use call::{Answers, Call, Context, Peer, Requests};
+pub use call::{Answers, CallContext, IncomingCall, Peer, Requests};
 pub use client::{CallOptions, Client, ClientOptions, HttpVersion, Receiver, Reply, Roots, Sender};
 pub use failures::error_body;
+pub use incoming_body::IncomingBody;
 pub use pinion_status::{Code, Detail, Failure};
 pub use protocol::{Codec, Protocol};
 pub use server::{
-    Kind, Limits, Origins, Server, ServerOptions, Service, Tls, authority, is_own_origin,
+    Limits, MethodKind, Origins, Server, ServerOptions, Service, Tls, authority, is_own_origin,
 };
 pub use timeout::timed_out;

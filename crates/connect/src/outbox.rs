@@ -1,7 +1,8 @@
-//! The one place between a producer of messages and the body that carries them.
+//! The buffer between a producer of messages and the body that sends them.
 //!
-//! It holds what fits into one write and no more: a producer that is ahead waits, so back-pressure reaches it, and small
-//! messages produced in one go leave together. Producer and body usually live in one task; then nobody wakes anybody.
+//! It holds what fits into one write and no more. A producer that is ahead waits, so back-pressure reaches it, and
+//! small messages produced together leave together. Producer and body usually run in one task; then neither wakes the
+//! other.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,96 +15,98 @@ use pinion_status::{Code, Failure};
 use crate::body::Piece;
 use crate::envelope;
 
-/// Waiting bytes that were copied, from which a producer waits.
-const FULL: usize = 16 * 1024;
-/// The same for all that is waiting: large payloads cost a producer nothing, and a connection each time it writes.
-const FULL_OF_LARGE: usize = 256 * 1024;
-/// Payloads up to this length are copied behind their prefix.
-const COPIED: usize = 4 * 1024;
+/// Copied bytes in the buffer from which a producer waits.
+const MAX_COPIED: usize = 16 * 1024;
+/// Bytes in the buffer, copied or not, from which a producer waits. Large payloads are not copied, so they may fill
+/// more of it, and each write of a connection is expensive.
+const MAX_BUFFERED: usize = 256 * 1024;
+/// Payloads up to this length, in bytes, are copied behind their prefix.
+const COPY_THRESHOLD: usize = 4 * 1024;
 
-/// Clones are the same place.
+/// Clones share one buffer.
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<OutboxState>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct OutboxState {
     framing: Framing,
-    /// Large payloads and what stands before each.
+    /// Large payloads, each after the bytes before it.
     parts: Vec<Bytes>,
-    /// Bytes in the parts.
-    weight: usize,
-    /// What was copied since the last of them.
+    /// Bytes in `parts`.
+    parts_length: usize,
+    /// Bytes copied after the last of `parts`.
     buffer: Vec<u8>,
     messages: u64,
     headers: HeaderMap,
     trailers: HeaderMap,
-    /// No more messages will come.
+    /// The producer sends no more messages.
     finished: bool,
-    /// Nobody will take them.
+    /// The body is gone and sends no more messages.
     abandoned: bool,
-    /// The stream they belong to is to be torn down.
-    broken_off: bool,
-    /// When the answer may begin.
+    /// The stream is to be aborted.
+    aborted: bool,
+    /// The condition under which the answer may begin.
     hold: Hold,
-    /// Waits for something to take.
-    taker: Option<Waker>,
+    /// Waits for messages.
+    consumer: Option<Waker>,
     /// Waits for room.
     producer: Option<Waker>,
 }
 
-/// What the beginning of an answer waits for. Some clients stop sending their request as soon as an answer begins.
+/// The condition that delays the beginning of an answer. Some clients stop sending their request as soon as an answer
+/// begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// Nothing.
+    /// The answer may begin at once.
     No,
-    /// The first message of the request was read, or one of the answer was sent.
+    /// The answer waits until the first message of the request was read, or one of the answer was sent.
     FirstMessage,
-    /// The whole request was read, or the messages of the answer fill the outbox.
+    /// The answer waits until the whole request was read, or its own messages fill the buffer.
     WholeRequest,
 }
 
-/// Keeps an answer from beginning for as long as it lives.
+/// Delays the beginning of an answer until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held(Outbox);
+pub(crate) struct HoldGuard(Outbox);
 
-impl Drop for Held {
+impl Drop for HoldGuard {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.hold = Hold::No;
-        if let Some(waker) = state.taker.take() {
+        if let Some(waker) = state.consumer.take() {
             waker.wake();
         }
     }
 }
 
-/// How messages are put down.
+/// The number and framing of the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// One message, bare.
+    /// One message, without an envelope.
     Bare,
     /// One message, in an envelope.
     Single,
-    /// Any number, each in an envelope.
+    /// Any number of messages, each in an envelope.
     Stream,
 }
 
 impl Outbox {
     pub(crate) fn new(framing: Framing) -> Self {
-        let state = State {
+        let state = OutboxState {
             framing,
             parts: Vec::new(),
-            weight: 0,
+            parts_length: 0,
             buffer: Vec::new(),
             messages: 0,
             headers: HeaderMap::new(),
             trailers: HeaderMap::new(),
             finished: false,
             abandoned: false,
-            broken_off: false,
+            aborted: false,
             hold: Hold::No,
-            taker: None,
+            consumer: None,
             producer: None,
         };
         Self {
@@ -111,11 +114,12 @@ impl Outbox {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for room, then lets `write` put down a message in an envelope with these flags: all of it, or the part before what it gives back.
+    /// Waits for room, then lets `write` append a message in an envelope with these flags. `write` appends the message
+    /// to its buffer and may return a tail that is sent without a copy.
     pub(crate) async fn put(
         &self,
         flags: u8,
@@ -124,7 +128,7 @@ impl Outbox {
         std::future::poll_fn(|context| {
             let mut state = self.lock();
             if state.abandoned {
-                return Poll::Ready(Err(gone()));
+                return Poll::Ready(Err(body_gone()));
             }
             if state.framing != Framing::Stream && state.messages > 0 {
                 let message = "a unary call was given a second answer";
@@ -135,16 +139,16 @@ impl Outbox {
                 return Poll::Pending;
             }
             let put = state.put(flags, &mut write);
-            wake(state.taker.take(), context);
+            wake(state.consumer.take(), context);
             Poll::Ready(put)
         })
         .await
     }
 
-    /// Takes what is waiting, or waits for it; `None` is the end, an error one that came too early.
+    /// Takes the buffered bytes, or waits for some. `None` is the end of the stream, an error an aborted stream.
     pub(crate) fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<io::Result<Piece>>> {
         let mut state = self.lock();
-        if state.broken_off {
+        if state.aborted {
             return Poll::Ready(Some(Err(io::ErrorKind::ConnectionAborted.into())));
         }
         if !state.is_empty() {
@@ -155,17 +159,17 @@ impl Outbox {
         if state.finished {
             return Poll::Ready(None);
         }
-        match &mut state.taker {
-            Some(taker) => taker.clone_from(context.waker()),
+        match &mut state.consumer {
+            Some(consumer) => consumer.clone_from(context.waker()),
             none => *none = Some(context.waker().clone()),
         }
         Poll::Pending
     }
 
-    /// Holds the beginning of the answer back until what is returned is dropped.
-    pub(crate) fn hold(&self, hold: Hold) -> Held {
+    /// Delays the beginning of the answer until the returned guard is dropped.
+    pub(crate) fn hold(&self, hold: Hold) -> HoldGuard {
         self.lock().hold = hold;
-        Held(self.clone())
+        HoldGuard(self.clone())
     }
 
     /// Waits until the answer may begin.
@@ -174,26 +178,26 @@ impl Outbox {
         let open = match state.hold {
             Hold::No => true,
             Hold::FirstMessage => state.messages > 0,
-            // A handler that waits for room would never read the rest.
+            // A handler that waits for room would never read the rest of the request.
             Hold::WholeRequest => state.is_full(),
         };
         if open {
             return Poll::Ready(());
         }
-        state.taker = Some(context.waker().clone());
+        state.consumer = Some(context.waker().clone());
         Poll::Pending
     }
 
-    /// Says that no more messages will come.
+    /// Ends the messages of the producer.
     pub(crate) fn finish(&self) {
         let mut state = self.lock();
         state.finished = true;
-        if let Some(waker) = state.taker.take() {
+        if let Some(waker) = state.consumer.take() {
             waker.wake();
         }
     }
 
-    /// Says that nobody will take what comes.
+    /// Records that the body is gone; the producer's next message fails.
     pub(crate) fn abandon(&self) {
         let mut state = self.lock();
         state.abandoned = true;
@@ -202,12 +206,12 @@ impl Outbox {
         }
     }
 
-    /// Says that the stream is not wanted any more, on either side.
-    pub(crate) fn break_off(&self) {
+    /// Aborts the stream in both directions.
+    pub(crate) fn abort(&self) {
         let mut state = self.lock();
         state.abandoned = true;
-        state.broken_off = !(state.finished && state.is_empty());
-        for waker in [state.producer.take(), state.taker.take()]
+        state.aborted = !(state.finished && state.is_empty());
+        for waker in [state.producer.take(), state.consumer.take()]
             .into_iter()
             .flatten()
         {
@@ -215,18 +219,18 @@ impl Outbox {
         }
     }
 
-    /// Whether everything was taken and nothing will come.
+    /// Reports whether all messages were sent and none will follow.
     pub(crate) fn is_over(&self) -> bool {
         let state = self.lock();
-        state.finished && state.is_empty() && !state.broken_off
+        state.finished && state.is_empty() && !state.aborted
     }
 
-    /// Whether something waits to be taken.
+    /// Reports whether bytes wait to be sent.
     pub(crate) fn holds_any(&self) -> bool {
         !self.lock().is_empty()
     }
 
-    /// Whether there was a message.
+    /// Reports whether the producer has sent a message.
     pub(crate) fn has_sent(&self) -> bool {
         self.lock().messages > 0
     }
@@ -243,7 +247,7 @@ impl Outbox {
         std::mem::take(&mut self.lock().headers)
     }
 
-    /// Closes the place and returns what is left in it.
+    /// Closes the buffer and returns the bytes left in it.
     pub(crate) fn close(&self) -> Rest {
         let mut state = self.lock();
         state.abandoned = true;
@@ -260,10 +264,10 @@ impl Outbox {
     }
 }
 
-/// What was left when a call ended.
+/// The bytes left in the buffer when a call ended.
 #[derive(Debug, Default)]
 pub(crate) struct Rest {
-    /// The call takes exactly one message and was given none.
+    /// The call requires exactly one message and has none.
     pub(crate) lacks_message: bool,
     pub(crate) parts: Vec<Bytes>,
     pub(crate) buffer: Vec<u8>,
@@ -272,7 +276,7 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// Puts a last envelope behind what is left.
+    /// Appends a last envelope.
     pub(crate) fn end_with(mut self, flags: u8, payload: &[u8]) -> Piece {
         let head = envelope::head(flags, payload.len()).unwrap_or([flags, 0, 0, 0, 0]);
         self.buffer.extend_from_slice(&head);
@@ -280,7 +284,6 @@ impl Rest {
         self.into_piece()
     }
 
-    /// What is left, as it is.
     pub(crate) fn into_piece(self) -> Piece {
         piece(self.parts, self.buffer)
     }
@@ -296,9 +299,9 @@ fn piece(mut parts: Vec<Bytes>, buffer: Vec<u8>) -> Piece {
     Piece::new(parts)
 }
 
-impl State {
+impl OutboxState {
     fn is_full(&self) -> bool {
-        self.buffer.len() >= FULL || self.buffer.len() + self.weight >= FULL_OF_LARGE
+        self.buffer.len() >= MAX_COPIED || self.buffer.len() + self.parts_length >= MAX_BUFFERED
     }
 
     fn is_empty(&self) -> bool {
@@ -313,12 +316,12 @@ impl State {
         let start = self.buffer.len();
         let framed = self.framing != Framing::Bare;
         if framed {
-            self.buffer.extend_from_slice(&[0; envelope::HEAD]);
+            self.buffer.extend_from_slice(&[0; envelope::HEAD_LENGTH]);
         }
         let tail = write(&mut self.buffer);
         let behind: usize = tail.iter().map(Bytes::len).sum();
         if framed {
-            let length = self.buffer.len() - start - envelope::HEAD + behind;
+            let length = self.buffer.len() - start - envelope::HEAD_LENGTH + behind;
             let head = match envelope::head(flags, length) {
                 Ok(head) => head,
                 Err(failure) => {
@@ -326,14 +329,14 @@ impl State {
                     return Err(failure);
                 }
             };
-            self.buffer[start..start + envelope::HEAD].copy_from_slice(&head);
+            self.buffer[start..start + envelope::HEAD_LENGTH].copy_from_slice(&head);
         }
         match behind {
-            0..=COPIED => tail
+            0..=COPY_THRESHOLD => tail
                 .iter()
                 .for_each(|part| self.buffer.extend_from_slice(part)),
             _ => {
-                self.weight += self.buffer.len() + behind;
+                self.parts_length += self.buffer.len() + behind;
                 if !self.buffer.is_empty() {
                     self.parts.push(std::mem::take(&mut self.buffer).into());
                 }
@@ -345,7 +348,7 @@ impl State {
     }
 
     fn take(&mut self) -> Piece {
-        self.weight = 0;
+        self.parts_length = 0;
         piece(
             std::mem::take(&mut self.parts),
             std::mem::take(&mut self.buffer),
@@ -353,12 +356,12 @@ impl State {
     }
 }
 
-/// The failure of a producer whose messages nobody takes any more.
-fn gone() -> Failure {
-    Failure::new(Code::Canceled, "the other side has left")
+/// The failure of a producer whose body is gone.
+fn body_gone() -> Failure {
+    Failure::new(Code::Canceled, "the other side has closed the stream")
 }
 
-/// Wakes the other side, unless it is the task that runs now: that one looks by itself.
+/// Wakes the other side, unless it is the running task, which looks at the buffer by itself.
 fn wake(waker: Option<Waker>, context: &Context<'_>) {
     if let Some(waker) = waker
         && !waker.will_wake(context.waker())

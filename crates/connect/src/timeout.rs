@@ -1,4 +1,4 @@
-//! How long a caller is willing to wait, as headers say it.
+//! Time limits of calls and the headers that carry them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::protocol::Protocol;
 static CONNECT: HeaderName = HeaderName::from_static("connect-timeout-ms");
 static GRPC: HeaderName = HeaderName::from_static("grpc-timeout");
 
-/// The moment when a call must be over, with the limit it comes from.
+/// The time at which a call must end, and the limit it was computed from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     at: Instant,
@@ -19,8 +19,8 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Counts from now. To be made before the request is sent: the deadline of the server, which counts from the arrival of the
-    /// request, is never earlier then.
+    /// Counts from now. Create it before sending the request: the server counts from the arrival of the request, so its
+    /// deadline is never earlier.
     pub(crate) fn of(limit: Duration) -> Option<Self> {
         let at = Instant::now().checked_add(limit)?;
         Some(Self { at, limit })
@@ -60,7 +60,7 @@ impl Deadline {
 /// The message of a stream that ended without a status.
 pub(crate) const BROKEN_OFF: &str = "the stream broke off before its end";
 
-/// Reads the limit a request asks for.
+/// Reads the time limit of a request.
 pub(crate) fn read(headers: &HeaderMap, protocol: Protocol) -> Result<Option<Duration>, Failure> {
     let name = header(protocol);
     let Some(value) = headers.get(name) else {
@@ -75,7 +75,8 @@ pub(crate) fn read(headers: &HeaderMap, protocol: Protocol) -> Result<Option<Dur
     parsed.map(Some).ok_or_else(garbage)
 }
 
-/// The header that asks for this limit, in milliseconds rounded up: the server must not give up before the client.
+/// Returns the header with this limit, in milliseconds rounded up, so that the server does not give up before the
+/// client.
 pub(crate) fn write(limit: Duration, protocol: Protocol) -> (&'static HeaderName, HeaderValue) {
     let millis = limit.as_nanos().div_ceil(1_000_000);
     let millis = u64::try_from(millis).unwrap_or(u64::MAX);
@@ -87,7 +88,7 @@ pub(crate) fn write(limit: Duration, protocol: Protocol) -> (&'static HeaderName
     (header(protocol), value)
 }
 
-/// The failure of a call that took longer than asked for.
+/// The failure of a call that exceeded its time limit.
 pub fn timed_out(limit: Duration) -> Failure {
     let millis = limit.as_millis();
     Failure::new(

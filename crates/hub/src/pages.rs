@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use http_body_util::{BodyExt as _, Limited};
 use pinion_access as access;
 use pinion_clip::web::{ByteRange, WebAnswer, WebRequest, content_range, decode_path, parse_range};
-use pinion_connect::{Arriving, Body, Peer, authority};
+use pinion_connect::{Body, IncomingBody, Peer, authority};
 use pinion_status::{Code, Failure};
 
 use crate::table::{Owner, Route};
@@ -20,7 +20,11 @@ const SAME_TREE: &str = "web";
 const SANDBOX: HeaderValue =
     HeaderValue::from_static("sandbox allow-scripts allow-forms allow-popups allow-downloads");
 
-pub(crate) async fn answer(hub: &Hub, request: Request<Arriving>, peer: &Peer) -> Response<Body> {
+pub(crate) async fn answer(
+    hub: &Hub,
+    request: Request<IncomingBody>,
+    peer: &Peer,
+) -> Response<Body> {
     let path = request.uri().path();
     let is_read = request.method() == Method::GET || request.method() == Method::HEAD;
     if !is_read && !portal::is_access(path) {
@@ -54,7 +58,7 @@ pub(crate) async fn answer(hub: &Hub, request: Request<Arriving>, peer: &Peer) -
 /// Sessions and tokens. Their bodies are short.
 async fn access_route(
     hub: &Hub,
-    request: Request<Arriving>,
+    request: Request<IncomingBody>,
     peer: &Peer,
 ) -> Result<Response<Body>, Failure> {
     const LONGEST: usize = 16 * 1024;

@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Request, Response, header};
 use pinion_access::{Caller, Lease, Method, Origin, Principal, Via, bearer};
-use pinion_connect::{Arriving, Body, Call, Kind, Peer, Service, error_body, is_own_origin};
+use pinion_connect::{
+    Body, IncomingBody, IncomingCall, MethodKind, Peer, Service, error_body, is_own_origin,
+};
 use pinion_status::{Code, Failure};
 
 use crate::Hub;
@@ -38,13 +40,13 @@ fn with_older_form(failure: &Failure) -> Vec<u8> {
 }
 
 impl Service for Hub {
-    fn method(&self, name: &str) -> Option<Kind> {
+    fn method(&self, name: &str) -> Option<MethodKind> {
         Some(match Method::from_name(name)? {
-            Method::Invoke => Kind::Either,
-            Method::InvokeStream => Kind::BidiOrSingle,
-            Method::ProviderStream | Method::RuntimeStream => Kind::Bidi,
-            Method::GetLogs => Kind::ServerStream,
-            _ => Kind::Unary,
+            Method::Invoke => MethodKind::Either,
+            Method::InvokeStream => MethodKind::BidiOrSingle,
+            Method::ProviderStream | Method::RuntimeStream => MethodKind::Bidi,
+            Method::GetLogs => MethodKind::ServerStream,
+            _ => MethodKind::Unary,
         })
     }
 
@@ -52,7 +54,7 @@ impl Service for Hub {
         with_older_form(failure)
     }
 
-    async fn serve(self: Arc<Self>, mut call: Call) -> Result<(), Failure> {
+    async fn serve(self: Arc<Self>, mut call: IncomingCall) -> Result<(), Failure> {
         let method = Method::from_name(call.context.method())
             .ok_or_else(|| Failure::new(Code::Unimplemented, "there is no such method"))?;
         let context = &call.context;
@@ -85,13 +87,18 @@ impl Service for Hub {
         }
     }
 
-    async fn plain(self: Arc<Self>, request: Request<Arriving>, peer: Peer) -> Response<Body> {
+    async fn plain(self: Arc<Self>, request: Request<IncomingBody>, peer: Peer) -> Response<Body> {
         Box::pin(crate::pages::answer(&self, request, &peer)).await
     }
 }
 
 impl Hub {
-    async fn unary(&self, method: Method, caller: &Caller, call: &mut Call) -> Result<(), Failure> {
+    async fn unary(
+        &self,
+        method: Method,
+        caller: &Caller,
+        call: &mut IncomingCall,
+    ) -> Result<(), Failure> {
         macro_rules! answer {
             ($handler:ident) => {{
                 let request = call.requests.message().await?;
@@ -135,7 +142,7 @@ impl Hub {
         let visitor = self.visitor(headers, own, peer);
         let caller = self.gate().admit(authorization, cookie, visitor)?;
         if caller.principal != Principal::Anonymous {
-            peer.vouch();
+            peer.mark_authenticated();
         }
         Ok(caller)
     }
@@ -166,7 +173,7 @@ pub(crate) fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 }
 
 /// Why a call is not made. What is wrong with a call itself is said first, where that is one message.
-async fn refused(failure: Failure, method: Method, call: &mut Call) -> Failure {
+async fn refused(failure: Failure, method: Method, call: &mut IncomingCall) -> Failure {
     match method {
         Method::Invoke if call.context.unary => calls::mistake(call).await.unwrap_or(failure),
         _ => failure,

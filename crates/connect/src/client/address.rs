@@ -1,4 +1,4 @@
-//! Where a server is.
+//! The address of a server.
 
 use std::fmt;
 
@@ -8,14 +8,13 @@ use pinion_status::{Code, Failure};
 
 use super::HttpVersion;
 
-/// Where a server is.
 #[derive(Debug)]
 pub(super) struct Address {
     pub(super) secure: bool,
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) authority: Authority,
-    /// What stands before the service in a path, without a slash at its end.
+    /// The path before the service name, without a slash at its end.
     path: String,
 }
 
@@ -34,7 +33,7 @@ impl Address {
         };
         if !url.username().is_empty() || url.password().is_some() {
             let message =
-                "an address with a user name in it is not used: tokens have their own place";
+                "the address contains a user name; remove it and pass the token separately";
             return Err(Failure::invalid(message));
         }
         let host = url.host_str().ok_or_else(|| wrong(&"no host"))?.to_owned();
@@ -62,18 +61,19 @@ impl Address {
         Failure::new(Code::Unavailable, message)
     }
 
-    /// The same of a connection that was there.
+    /// The failure of a connection that was open and broke.
     pub(super) fn lost(&self, why: &dyn fmt::Display) -> Failure {
         let authority = &self.authority;
         let message = format!("the connection to {authority} was lost: {why}");
         Failure::new(Code::Unavailable, message)
     }
 
-    /// The address of a method, as a request of this version of HTTP says it.
+    /// Returns the URI of a method in the form that a request of this HTTP version has.
     pub(super) fn uri(&self, method: &str, http: HttpVersion) -> Result<Uri, Failure> {
         let path = format!("{}/{method}", self.path);
-        let path = PathAndQuery::try_from(path)
-            .map_err(|error| Failure::invalid(format!("there is no method {method:?}: {error}")))?;
+        let path = PathAndQuery::try_from(path).map_err(|error| {
+            Failure::invalid(format!("{method:?} is not the name of a method: {error}"))
+        })?;
         let mut parts = http::uri::Parts::default();
         parts.path_and_query = Some(path);
         if http == HttpVersion::Two {

@@ -1,4 +1,4 @@
-//! The head of an answer: whether it is one, and how a call ended that failed at once.
+//! Reads the head of an answer and detects calls that failed at once.
 
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -7,15 +7,14 @@ use hyper::body::Incoming;
 use pinion_status::{Code, Failure};
 
 use super::Inner;
-use crate::arriving::Arriving;
 use crate::failures;
 use crate::inbound::{Inbound, Side};
-use crate::protocol::{Protocol, Speech};
+use crate::incoming_body::IncomingBody;
+use crate::protocol::{Protocol, WireFormat};
 
-/// Bytes of an answer that is an error are read up to here.
-const WORDS: usize = 256 * 1024;
+/// Bytes to read of the body of an error answer.
+const ERROR_BODY_LIMIT: usize = 256 * 1024;
 
-/// An answer whose head was read.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) headers: HeaderMap,
@@ -26,23 +25,29 @@ pub(super) struct Answer {
 }
 
 impl Inner {
-    /// Reads the head of an answer; its messages follow, unless it is an error.
-    pub(super) async fn read_head(&self, response: Response<Incoming>, speech: Speech) -> Answer {
+    /// Reads the head of an answer. Its messages follow, unless it is an error.
+    pub(super) async fn read_head(
+        &self,
+        response: Response<Incoming>,
+        wire_format: WireFormat,
+    ) -> Answer {
         let (parts, body) = response.into_parts();
-        let body = Arriving::answer(body);
+        let body = IncomingBody::answer(body);
         let mut headers = parts.headers;
         let mut trailers = HeaderMap::new();
-        if !speech.enveloped {
+        if !wire_format.enveloped {
             trailers = take_trailers(&mut headers);
         }
         let is_all = body.is_end_stream();
         let messages = if parts.status == StatusCode::OK {
-            self.messages(&headers, body, speech)
+            self.messages(&headers, body, wire_format)
         } else {
-            Err(self.refused(parts.status, &headers, body, speech).await)
+            Err(self
+                .refused(parts.status, &headers, body, wire_format)
+                .await)
         };
-        // A gRPC call that failed at once says so in its headers, which are its trailers then.
-        if speech.protocol != Protocol::Connect
+        // A gRPC call that failed at once reports this in its headers, which are then its trailers.
+        if wire_format.protocol != Protocol::Connect
             && is_all
             && messages.is_ok()
             && let Some(Err(failure)) = failures::read_grpc(&headers)
@@ -65,10 +70,10 @@ impl Inner {
         &self,
         status: StatusCode,
         headers: &HeaderMap,
-        body: Arriving,
-        speech: Speech,
+        body: IncomingBody,
+        wire_format: WireFormat,
     ) -> Failure {
-        if speech.enveloped
+        if wire_format.enveloped
             && let Some(Err(failure)) = failures::read_grpc(headers)
         {
             return failure;
@@ -76,38 +81,39 @@ impl Inner {
         let gzip = headers
             .get(CONTENT_ENCODING)
             .is_some_and(|value| value == "gzip");
-        let mut words = Inbound::new(body, gzip, WORDS, None, Side::Answer);
-        let words = words.bare().await.unwrap_or_default();
-        failures::read_unary(status, &words)
+        let mut text = Inbound::new(body, gzip, ERROR_BODY_LIMIT, None, Side::Answer);
+        let text = text.whole_message().await.unwrap_or_default();
+        failures::read_unary(status, &text)
     }
 
-    /// The messages of an answer that is one.
+    /// Checks the content type and compression of an answer and returns a reader of its messages.
     fn messages(
         &self,
         headers: &HeaderMap,
-        body: Arriving,
-        speech: Speech,
+        body: IncomingBody,
+        wire_format: WireFormat,
     ) -> Result<Inbound, Failure> {
         let kind = headers.get(CONTENT_TYPE);
-        let spoken = kind.and_then(Speech::parse);
-        if spoken != Some(speech) {
-            let same = |spoken: Speech| {
-                spoken.protocol == speech.protocol && spoken.enveloped == speech.enveloped
+        let received = kind.and_then(WireFormat::parse);
+        if received != Some(wire_format) {
+            let same = |received: WireFormat| {
+                received.protocol == wire_format.protocol
+                    && received.enveloped == wire_format.enveloped
             };
-            let code = if spoken.is_some_and(same) {
+            let code = if received.is_some_and(same) {
                 Code::Internal
             } else {
                 Code::Unknown
             };
             let kind = String::from_utf8_lossy(kind.map_or(b"", HeaderValue::as_bytes));
             let message = format!(
-                "{} does not answer as {} is answered, but with {kind:?}; is this the right address?",
+                "{} answered with the content type {kind:?} instead of {:?}; check the address",
                 self.address.authority,
-                speech.content_type(),
+                wire_format.content_type(),
             );
             return Err(Failure::new(code, message));
         }
-        let name = speech.encoding_header();
+        let name = wire_format.encoding_header();
         let gzip = match headers.get(name).map(HeaderValue::as_bytes) {
             None | Some(b"" | b"identity") => false,
             Some(b"gzip") => true,
@@ -123,7 +129,7 @@ impl Inner {
     }
 }
 
-/// Takes the trailers out of the headers of a unary Connect answer.
+/// Moves the trailers out of the headers of a unary Connect answer.
 fn take_trailers(headers: &mut HeaderMap) -> HeaderMap {
     let mut trailers = HeaderMap::new();
     let prefixed = |name: &&HeaderName| name.as_str().starts_with("trailer-");

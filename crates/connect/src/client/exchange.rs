@@ -1,4 +1,4 @@
-//! Requests on their way out, and what their answers say.
+//! Sends requests and waits for the heads of their answers.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,23 +15,23 @@ use hyper::body::Incoming;
 use pinion_proto::Binary;
 use pinion_status::{Code, Failure};
 
-use super::line::{Answering, Line};
+use super::pool::{Connection, PendingResponse};
 use super::stream::{Receiver, Sender, Source};
 use super::{CallOptions, HttpVersion, Inner, Reply};
 use crate::body::{Body, Piece};
 use crate::envelope::{self, COMPRESSED};
 use crate::inbound::Side;
 use crate::outbox::{Framing, Outbox};
-use crate::protocol::{Codec, Protocol, Speech};
+use crate::protocol::{Codec, Protocol, WireFormat};
 use crate::timeout::{self, Deadline};
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("pinion/", env!("CARGO_PKG_VERSION")));
 static CONNECT_VERSION: HeaderName = HeaderName::from_static("connect-protocol-version");
 
-/// What is sent, kept until it is sure that it was.
-enum Outgoing {
+/// The content of a request, which can be sent again until it is certain that the request was sent.
+enum RequestPayload {
     Whole(Piece),
-    /// A message that goes into the address.
+    /// A message in the query of the URL.
     Address(Piece),
     Stream(Outbox),
 }
@@ -48,15 +48,18 @@ impl Inner {
             trailers: HeaderMap::new(),
             answer: Err(failure),
         };
-        let speech = self.speech(false);
+        let wire_format = self.wire_format(false);
         let asking = async {
-            let response = match self.ask(method, request, speech, options).await {
+            let response = match self
+                .send_message(method, request, wire_format, options)
+                .await
+            {
                 Ok(response) => response,
                 Err(failure) => return failed(failure),
             };
-            let answer = self.read_head(response, speech).await;
-            if speech.enveloped {
-                let mut receiver = Receiver::of(answer, speech, None);
+            let answer = self.read_head(response, wire_format).await;
+            if wire_format.enveloped {
+                let mut receiver = Receiver::of(answer, wire_format, None);
                 let answer = receiver.single().await;
                 let (headers, trailers) = receiver.into_metadata();
                 return Reply {
@@ -66,10 +69,10 @@ impl Inner {
                 };
             }
             let message = match answer.messages {
-                Ok(mut inbound) => inbound.bare().await,
+                Ok(mut inbound) => inbound.whole_message().await,
                 Err(failure) => Err(failure),
             };
-            let message = message.and_then(|bytes| speech.codec.decode(bytes, Side::Answer));
+            let message = message.and_then(|bytes| wire_format.codec.decode(bytes, Side::Answer));
             Reply {
                 headers: answer.headers,
                 trailers: answer.trailers,
@@ -91,15 +94,17 @@ impl Inner {
         request: &Req,
         limit: Option<Duration>,
     ) -> Result<Receiver<Resp>, Failure> {
-        let speech = self.speech(true);
+        let wire_format = self.wire_format(true);
         let options = CallOptions {
             timeout: limit,
             ..CallOptions::default()
         };
         let deadline = limit.and_then(Deadline::of);
         let asking = async {
-            let response = self.ask(method, request, speech, &options).await?;
-            let answer = self.read_head(response, speech).await;
+            let response = self
+                .send_message(method, request, wire_format, &options)
+                .await?;
+            let answer = self.read_head(response, wire_format).await;
             match answer.messages {
                 Ok(_) => Ok(answer),
                 Err(failure) => Err(failure),
@@ -109,7 +114,7 @@ impl Inner {
             None => asking.await?,
             Some(deadline) => deadline.limit(Box::pin(asking)).await?,
         };
-        Ok(Receiver::of(answer, speech, deadline))
+        Ok(Receiver::of(answer, wire_format, deadline))
     }
 
     pub(super) async fn open<Req: Binary, Resp: Binary>(
@@ -118,61 +123,66 @@ impl Inner {
         options: &CallOptions,
         duplex: Duplex,
     ) -> Result<(Sender<Req>, Receiver<Resp>), Failure> {
-        let speech = self.speech(true);
+        let wire_format = self.wire_format(true);
         let deadline = options.timeout.and_then(Deadline::of);
-        let connecting = self.lines.get(&self.address, &self.options, false);
-        let mut line = match deadline {
+        let connecting = self.pool.get(&self.address, &self.options, false);
+        let mut connection = match deadline {
             None => connecting.await?,
             Some(deadline) => deadline.limit(Box::pin(connecting)).await?,
         };
-        if duplex == Duplex::Required && !line.is_duplex() {
+        if duplex == Duplex::Required && !connection.is_duplex() {
             let message = format!("{method} needs HTTP/2");
             return Err(Failure::new(Code::FailedPrecondition, message));
         }
         let outbox = Outbox::new(Framing::Stream);
-        let outgoing = Outgoing::Stream(outbox.clone());
-        let answering = line.send(self.request(method, speech, outgoing, options, &line)?);
-        let source = Source::Waiting(answering, line, Arc::clone(self));
-        let sender = Sender::new(outbox.clone(), speech.codec, self.options.gzip);
-        let receiver = Receiver::new(source, speech, deadline, Some(outbox));
+        let payload = RequestPayload::Stream(outbox.clone());
+        let pending =
+            connection.send(self.request(method, wire_format, payload, options, &connection)?);
+        let source = Source::Waiting(pending, connection, Arc::clone(self));
+        let sender = Sender::new(outbox.clone(), wire_format.codec, self.options.gzip);
+        let receiver = Receiver::new(source, wire_format, deadline, Some(outbox));
         Ok((sender, receiver))
     }
 
-    /// Sends one message and waits for the beginning of the answer. A connection that was lost before is opened anew.
-    async fn ask<Req: Binary>(
+    /// Sends one message and waits for the head of the answer. If the connection was lost before the request was sent,
+    /// opens a new one and sends the request again.
+    async fn send_message<Req: Binary>(
         &self,
         method: &str,
         request: &Req,
-        speech: Speech,
+        wire_format: WireFormat,
         options: &CallOptions,
     ) -> Result<Response<Incoming>, Failure> {
-        let piece = self.message(request, speech)?;
-        let in_address = options.get && !speech.enveloped;
-        let outgoing = || match in_address {
-            true => Outgoing::Address(piece.clone()),
-            false => Outgoing::Whole(piece.clone()),
+        let piece = self.message(request, wire_format)?;
+        let in_address = options.get && !wire_format.enveloped;
+        let payload = || {
+            if in_address {
+                RequestPayload::Address(piece.clone())
+            } else {
+                RequestPayload::Whole(piece.clone())
+            }
         };
-        let mut line = self.lines.get(&self.address, &self.options, false).await?;
-        let request = self.request(method, speech, outgoing(), options, &line)?;
-        match self.answer(line.send(request), line).await {
+        let mut connection = self.pool.get(&self.address, &self.options, false).await?;
+        let request = self.request(method, wire_format, payload(), options, &connection)?;
+        match self.answer(connection.send(request), connection).await {
             Ok(response) => return Ok(response),
             Err((failure, Sent::Maybe)) => return Err(failure),
-            // The connection was lost while nobody used it.
+            // The connection was lost while it was idle.
             Err((_, Sent::No)) => {}
         }
-        let mut line = self.lines.get(&self.address, &self.options, true).await?;
-        let request = self.request(method, speech, outgoing(), options, &line)?;
-        let answer = self.answer(line.send(request), line).await;
+        let mut connection = self.pool.get(&self.address, &self.options, true).await?;
+        let request = self.request(method, wire_format, payload(), options, &connection)?;
+        let answer = self.answer(connection.send(request), connection).await;
         answer.map_err(|(failure, _)| failure)
     }
 
     async fn answer(
         &self,
-        answering: Answering,
-        line: Line,
+        pending: PendingResponse,
+        connection: Connection,
     ) -> Result<Response<Incoming>, (Failure, Sent)> {
-        let answered = answering.await;
-        self.lines.keep(line);
+        let answered = pending.await;
+        self.pool.put_back(connection);
         answered.map_err(|mut error| {
             let sent = match error.take_message() {
                 Some(_) => Sent::No,
@@ -187,10 +197,14 @@ impl Inner {
         })
     }
 
-    /// A message as the body of a request.
-    fn message<Req: Binary>(&self, request: &Req, speech: Speech) -> Result<Piece, Failure> {
+    /// Encodes a message as the body of a request.
+    fn message<Req: Binary>(
+        &self,
+        request: &Req,
+        wire_format: WireFormat,
+    ) -> Result<Piece, Failure> {
         let mut body = Vec::new();
-        let mut tail = speech.codec.put(request, &mut body);
+        let mut tail = wire_format.codec.put(request, &mut body);
         if self.options.gzip {
             tail.iter().for_each(|part| body.extend_from_slice(part));
             body = envelope::deflate(&body)?;
@@ -198,7 +212,7 @@ impl Inner {
         }
         let length = body.len() + tail.iter().map(Bytes::len).sum::<usize>();
         let mut parts = Vec::with_capacity(2 + tail.len());
-        if speech.enveloped {
+        if wire_format.enveloped {
             let flags = u8::from(self.options.gzip) * COMPRESSED;
             parts.push(Bytes::copy_from_slice(&envelope::head(flags, length)?));
         }
@@ -207,8 +221,8 @@ impl Inner {
         Ok(Piece::new(parts))
     }
 
-    fn speech(&self, stream: bool) -> Speech {
-        Speech {
+    fn wire_format(&self, stream: bool) -> WireFormat {
+        WireFormat {
             protocol: self.options.protocol,
             codec: self.options.codec,
             enveloped: stream || self.options.protocol != Protocol::Connect,
@@ -218,27 +232,27 @@ impl Inner {
     fn request(
         &self,
         method: &str,
-        speech: Speech,
-        outgoing: Outgoing,
+        wire_format: WireFormat,
+        payload: RequestPayload,
         options: &CallOptions,
-        line: &Line,
+        connection: &Connection,
     ) -> Result<Request<Body>, Failure> {
-        let http = if line.is_duplex() {
+        let http = if connection.is_duplex() {
             HttpVersion::Two
         } else {
             HttpVersion::One
         };
-        if http == HttpVersion::One && speech.protocol == Protocol::Grpc {
+        if http == HttpVersion::One && wire_format.protocol == Protocol::Grpc {
             return Err(Failure::new(Code::FailedPrecondition, "gRPC needs HTTP/2"));
         }
-        let mut headers = self.base_headers(Some(speech))?;
+        let mut headers = self.base_headers(Some(wire_format))?;
         let mut path = Cow::Borrowed(method);
         let mut verb = Method::POST;
-        let body = match outgoing {
-            Outgoing::Whole(piece) => Body::piece(piece),
-            Outgoing::Stream(outbox) => Body::outbox(outbox),
-            Outgoing::Address(piece) => {
-                path = Cow::Owned(self.with_query(method, speech, piece));
+        let body = match payload {
+            RequestPayload::Whole(piece) => Body::piece(piece),
+            RequestPayload::Stream(outbox) => Body::outbox(outbox),
+            RequestPayload::Address(piece) => {
+                path = Cow::Owned(self.with_query(method, wire_format, piece));
                 verb = Method::GET;
                 headers.remove(CONTENT_TYPE);
                 headers.remove(CONTENT_ENCODING);
@@ -262,16 +276,16 @@ impl Inner {
             *request.version_mut() = Version::HTTP_2;
         }
         if let Some(limit) = options.timeout {
-            let (name, value) = timeout::write(limit, speech.protocol);
+            let (name, value) = timeout::write(limit, wire_format.protocol);
             headers.insert(name, value);
         }
         *request.headers_mut() = headers;
         Ok(request)
     }
 
-    /// The address of a call whose message is in it.
-    fn with_query(&self, method: &str, speech: Speech, mut message: Piece) -> String {
-        let encoding = match speech.codec {
+    /// Returns the path and query of a call that has its message in the query.
+    fn with_query(&self, method: &str, wire_format: WireFormat, mut message: Piece) -> String {
+        let encoding = match wire_format.codec {
             Codec::Json => "json",
             Codec::Proto => "proto",
         };
@@ -285,25 +299,29 @@ impl Inner {
         format!("{method}?connect=v1&base64=1{compression}&encoding={encoding}&message={message}")
     }
 
-    /// Headers of every request. An address or a token that cannot be sent is found here.
-    pub(super) fn base_headers(&self, speech: Option<Speech>) -> Result<HeaderMap, Failure> {
+    /// Returns the headers of every request. Fails if the address or the token cannot be sent in a header.
+    pub(super) fn base_headers(
+        &self,
+        wire_format: Option<WireFormat>,
+    ) -> Result<HeaderMap, Failure> {
         let mut headers = self.options.headers.clone();
         headers.insert(USER_AGENT, AGENT);
         if let Some(token) = &self.options.token {
             let value = HeaderValue::try_from(format!("Bearer {token}"));
-            let mut value =
-                value.map_err(|_| Failure::invalid("the token holds characters no header can"))?;
+            let mut value = value.map_err(|_| {
+                Failure::invalid("the token contains characters that a header cannot carry")
+            })?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
-        let Some(speech) = speech else {
+        let Some(wire_format) = wire_format else {
             return Ok(headers);
         };
         headers.insert(
             CONTENT_TYPE,
-            HeaderValue::from_static(speech.content_type()),
+            HeaderValue::from_static(wire_format.content_type()),
         );
-        match speech.protocol {
+        match wire_format.protocol {
             Protocol::Connect => {
                 headers.insert(&CONNECT_VERSION, HeaderValue::from_static("1"));
             }
@@ -315,28 +333,31 @@ impl Inner {
             }
         }
         if self.options.gzip {
-            headers.insert(speech.encoding_header(), HeaderValue::from_static("gzip"));
-            let accepts = speech.accept_encoding_header();
+            headers.insert(
+                wire_format.encoding_header(),
+                HeaderValue::from_static("gzip"),
+            );
+            let accepts = wire_format.accept_encoding_header();
             headers.insert(accepts, HeaderValue::from_static("gzip"));
         }
         Ok(headers)
     }
 }
 
-/// Whether messages must be able to go both ways at a time.
+/// Required, if the call must send and receive at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Duplex {
     Required,
     IfPossible,
 }
 
-/// Whether a request may have reached the server.
+/// `Maybe`, if the request may have reached the server.
 enum Sent {
     No,
     Maybe,
 }
 
-/// The innermost cause, which says most.
+/// Returns the message of the innermost cause, which is the most specific one.
 pub(super) fn reason(error: &hyper::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

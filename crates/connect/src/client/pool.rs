@@ -1,4 +1,4 @@
-//! Connections: opened when needed, kept, and forgotten when they are lost.
+//! A client's connections: opened when needed, reused, and dropped when lost.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,84 +21,89 @@ use crate::body::Body;
 
 const STREAM_WINDOW: u32 = 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
-const FRAME: u32 = 64 * 1024;
-const PING_EVERY: Duration = Duration::from_secs(30);
-const PING_TIME: Duration = Duration::from_secs(20);
-/// Connections of HTTP/1.1 that are kept.
-const KEPT: usize = 16;
+const MAX_FRAME_SIZE: u32 = 64 * 1024;
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// Idle HTTP/1.1 connections that a client holds for reuse.
+const MAX_IDLE_CONNECTIONS: usize = 16;
 
-/// The connections of a client.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct ConnectionPool {
     shared: Mutex<Option<http2::SendRequest<Body>>>,
     single: Mutex<Vec<http1::SendRequest<Body>>>,
-    /// Held while the shared one is opened, so that many callers do not open many.
+    /// Held while the shared connection is being opened, so that concurrent callers open only one.
     opening: tokio::sync::Mutex<()>,
     tls: OnceCell<Arc<ClientConfig>>,
 }
 
-/// A connection that takes a request.
-pub(super) enum Line {
+pub(super) enum Connection {
     One(http1::SendRequest<Body>),
     Two(http2::SendRequest<Body>),
 }
 
-impl Lines {
-    /// A connection: one that is open, unless a `fresh` one is asked for.
+impl ConnectionPool {
+    /// Returns an open connection, or a new one if `fresh`.
     pub(super) async fn get(
         &self,
         address: &Address,
         options: &ClientOptions,
         fresh: bool,
-    ) -> Result<Line, Failure> {
-        if !fresh && let Some(line) = self.kept() {
-            return Ok(line);
+    ) -> Result<Connection, Failure> {
+        if !fresh && let Some(connection) = self.idle() {
+            return Ok(connection);
         }
         let _opening = match options.http {
             HttpVersion::One => None,
             HttpVersion::Two => Some(self.opening.lock().await),
         };
-        // Somebody else may have opened it meanwhile.
-        if !fresh && let Some(line) = self.kept() {
-            return Ok(line);
+        // Another caller may have opened it in the meantime.
+        if !fresh && let Some(connection) = self.idle() {
+            return Ok(connection);
         }
         let opening = self.open(address, options);
-        let opened = tokio::time::timeout(options.connect_time, opening).await;
-        let line = opened.unwrap_or_else(|_| {
-            let seconds = options.connect_time.as_secs();
+        let opened = tokio::time::timeout(options.connect_timeout, opening).await;
+        let connection = opened.unwrap_or_else(|_| {
+            let seconds = options.connect_timeout.as_secs();
             Err(address.unreachable(&format_args!("no answer within {seconds} s")))
         })?;
-        if let Line::Two(line) = &line {
-            *lock(&self.shared) = Some(line.clone());
+        if let Connection::Two(connection) = &connection {
+            *lock(&self.shared) = Some(connection.clone());
         }
-        Ok(line)
+        Ok(connection)
     }
 
-    /// Keeps a connection of HTTP/1.1 for later calls; it is used again once it is free.
-    pub(super) fn keep(&self, line: Line) {
-        if let Line::One(line) = line {
+    /// Stores an HTTP/1.1 connection for later calls. It is reused once it is free.
+    pub(super) fn put_back(&self, connection: Connection) {
+        if let Connection::One(connection) = connection {
             let mut single = lock(&self.single);
-            single.retain(|line| !line.is_closed());
-            if single.len() < KEPT {
-                single.push(line);
+            single.retain(|connection| !connection.is_closed());
+            if single.len() < MAX_IDLE_CONNECTIONS {
+                single.push(connection);
             }
         }
     }
 
-    fn kept(&self) -> Option<Line> {
+    fn idle(&self) -> Option<Connection> {
         let mut shared = lock(&self.shared);
-        if shared.as_ref().is_some_and(|line| line.is_closed()) {
+        if shared
+            .as_ref()
+            .is_some_and(|connection| connection.is_closed())
+        {
             *shared = None;
         }
-        if let Some(line) = &*shared {
-            return Some(Line::Two(line.clone()));
+        if let Some(connection) = &*shared {
+            return Some(Connection::Two(connection.clone()));
         }
         let mut single = lock(&self.single);
-        let free = single.iter().position(|line| line.is_ready())?;
-        Some(Line::One(single.swap_remove(free)))
+        let free = single.iter().position(|connection| connection.is_ready())?;
+        Some(Connection::One(single.swap_remove(free)))
     }
 
-    async fn open(&self, address: &Address, options: &ClientOptions) -> Result<Line, Failure> {
+    async fn open(
+        &self,
+        address: &Address,
+        options: &ClientOptions,
+    ) -> Result<Connection, Failure> {
         let unreachable = |error: &dyn std::fmt::Display| address.unreachable(error);
         let host = address.host.trim_matches(['[', ']']);
         let stream = TcpStream::connect((host, address.port)).await;
@@ -107,7 +112,7 @@ impl Lines {
             .set_nodelay(true)
             .map_err(|error| unreachable(&error))?;
         if !address.secure {
-            return shake(stream, options.http, address).await;
+            return handshake(stream, options.http, address).await;
         }
         let connector = self.connector(options).await?;
         let name = ServerName::try_from(host.to_owned()).map_err(|error| unreachable(&error))?;
@@ -117,7 +122,7 @@ impl Lines {
             Some(b"h2") => HttpVersion::Two,
             _ => HttpVersion::One,
         };
-        shake(stream, http, address).await
+        handshake(stream, http, address).await
     }
 
     async fn connector(&self, options: &ClientOptions) -> Result<TlsConnector, Failure> {
@@ -131,54 +136,53 @@ impl Lines {
     }
 }
 
-/// Begins to speak HTTP on a socket, with a task that does the speaking for as long as anybody wants it.
-async fn shake(
+/// Starts HTTP on a socket, and a task that drives the connection while it is in use.
+async fn handshake(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     http: HttpVersion,
     address: &Address,
-) -> Result<Line, Failure> {
+) -> Result<Connection, Failure> {
     let unreachable = |error: hyper::Error| address.unreachable(&error);
     let io = TokioIo::new(stream);
     match http {
         HttpVersion::One => {
-            let (line, speaking) = http1::handshake(io).await.map_err(unreachable)?;
-            tokio::spawn(speaking);
-            Ok(Line::One(line))
+            let (connection, driver) = http1::handshake(io).await.map_err(unreachable)?;
+            tokio::spawn(driver);
+            Ok(Connection::One(connection))
         }
         HttpVersion::Two => {
-            let (line, speaking) = http2::Builder::new(TokioExecutor::new())
+            let (connection, driver) = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .initial_stream_window_size(STREAM_WINDOW)
                 .initial_connection_window_size(CONNECTION_WINDOW)
-                .max_frame_size(FRAME)
-                .keep_alive_interval(PING_EVERY)
-                .keep_alive_timeout(PING_TIME)
+                .max_frame_size(MAX_FRAME_SIZE)
+                .keep_alive_interval(PING_INTERVAL)
+                .keep_alive_timeout(PING_TIMEOUT)
                 .handshake(io)
                 .await
                 .map_err(unreachable)?;
-            tokio::spawn(speaking);
-            Ok(Line::Two(line))
+            tokio::spawn(driver);
+            Ok(Connection::Two(connection))
         }
     }
 }
 
-impl Line {
-    /// Whether calls may send and receive at a time.
+impl Connection {
+    /// Reports whether a call may send and receive at the same time.
     pub(super) fn is_duplex(&self) -> bool {
         matches!(self, Self::Two(_))
     }
 
-    /// Sends a request, at once; what is given back waits for the answer. A request that was not sent comes back.
-    pub(super) fn send(&mut self, request: Request<Body>) -> Answering {
+    /// Sends a request at once and returns a future of the answer. If the request was not sent, the error contains it.
+    pub(super) fn send(&mut self, request: Request<Body>) -> PendingResponse {
         match self {
-            Self::One(line) => Box::pin(line.try_send_request(request)),
-            Self::Two(line) => Box::pin(line.try_send_request(request)),
+            Self::One(connection) => Box::pin(connection.try_send_request(request)),
+            Self::Two(connection) => Box::pin(connection.try_send_request(request)),
         }
     }
 }
 
-/// An answer that is awaited.
-pub(super) type Answering = std::pin::Pin<
+pub(super) type PendingResponse = std::pin::Pin<
     Box<dyn Future<Output = Result<Response<Incoming>, TrySendError<Request<Body>>>> + Send>,
 >;
 

@@ -1,4 +1,4 @@
-//! TLS for a client: whom to trust.
+//! TLS for a client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use rustls::{ClientConfig, RootCertStore};
 
 use super::HttpVersion;
 
-/// Whose certificates are believed.
+/// The certificates that a client trusts.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Roots {
-    /// Those the system believes.
+    /// The certificates that the operating system trusts.
     #[default]
     Platform,
-    /// Those signed by one of these certificates, in PEM, and no others.
+    /// Only certificates signed by one of these, in PEM form.
     Pem(Vec<u8>),
 }
 
@@ -29,7 +29,7 @@ impl fmt::Debug for Roots {
     }
 }
 
-/// Sets TLS up. Reading the system's certificates takes a while: not for async threads.
+/// Creates the TLS configuration. Reading the system's certificates blocks, so do not call this on an async thread.
 pub(super) fn set_up(roots: &Roots, http: HttpVersion) -> Result<Arc<ClientConfig>, Failure> {
     let broken = |error: &dyn fmt::Display| {
         let message = format!("TLS could not be set up: {error}");

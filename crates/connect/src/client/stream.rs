@@ -1,4 +1,4 @@
-//! The two ends of a stream, as a caller holds them.
+//! The sending and the receiving end of a stream.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,15 +12,15 @@ use pinion_status::{Code, Failure};
 use super::Inner;
 use super::answer::Answer;
 use super::exchange::reason;
-use super::line::{Answering, Line};
+use super::pool::{Connection, PendingResponse};
 use crate::envelope::{self, COMPRESSED, END, Envelope, TRAILERS};
 use crate::failures;
 use crate::inbound::{Inbound, Side};
 use crate::outbox::Outbox;
-use crate::protocol::{Codec, Protocol, Speech};
+use crate::protocol::{Codec, Protocol, WireFormat};
 use crate::timeout::{BROKEN_OFF, Deadline};
 
-/// What a caller sends into a stream. Dropping it ends what is sent, not what is received.
+/// The sending end of a stream. Dropping it ends the requests; answers can still be received.
 #[derive(Debug)]
 pub struct Sender<Req> {
     outbox: Outbox,
@@ -39,7 +39,7 @@ impl<Req: Binary> Sender<Req> {
         }
     }
 
-    /// Sends a message; returns when there is room for the next. Fails when the stream is over.
+    /// Sends a message and returns when there is room for the next. Fails after the end of the stream.
     pub async fn send(&mut self, message: &Req) -> Result<(), Failure> {
         let codec = self.codec;
         if !self.gzip {
@@ -55,7 +55,7 @@ impl<Req: Binary> Sender<Req> {
         self.outbox.put(COMPRESSED, put).await
     }
 
-    /// Says that no more messages will come.
+    /// Ends the requests.
     pub fn finish(self) {}
 }
 
@@ -65,12 +65,12 @@ impl<Req> Drop for Sender<Req> {
     }
 }
 
-/// What a caller gets from a stream. Dropping it cancels the call.
+/// The receiving end of a stream. Dropping it cancels the call.
 pub struct Receiver<Resp> {
     source: Source,
-    speech: Speech,
+    wire_format: WireFormat,
     deadline: Option<Deadline>,
-    /// What the caller still sends; ends with the call.
+    /// The queue of the requests; it ends with the call.
     outbox: Option<Outbox>,
     /// The headers of the answer, once it has begun.
     headers: Option<HeaderMap>,
@@ -81,7 +81,7 @@ pub struct Receiver<Resp> {
 
 pub(super) enum Source {
     /// The server has not answered yet.
-    Waiting(Answering, Line, Arc<Inner>),
+    Waiting(PendingResponse, Connection, Arc<Inner>),
     Open(Box<Inbound>),
     /// The server answered with a failure at once.
     Failed(Failure),
@@ -91,13 +91,13 @@ pub(super) enum Source {
 impl<Resp: Binary> Receiver<Resp> {
     pub(super) fn new(
         source: Source,
-        speech: Speech,
+        wire_format: WireFormat,
         deadline: Option<Deadline>,
         outbox: Option<Outbox>,
     ) -> Self {
         Self {
             source,
-            speech,
+            wire_format,
             deadline,
             outbox,
             headers: None,
@@ -107,9 +107,9 @@ impl<Resp: Binary> Receiver<Resp> {
         }
     }
 
-    /// A stream whose answer has begun.
-    pub(super) fn of(answer: Answer, speech: Speech, deadline: Option<Deadline>) -> Self {
-        let mut receiver = Self::new(Source::Over, speech, deadline, None);
+    /// Creates the receiver of an answer that has begun.
+    pub(super) fn of(answer: Answer, wire_format: WireFormat, deadline: Option<Deadline>) -> Self {
+        let mut receiver = Self::new(Source::Over, wire_format, deadline, None);
         receiver.begin(answer);
         receiver
     }
@@ -123,7 +123,7 @@ impl<Resp: Binary> Receiver<Resp> {
         };
     }
 
-    /// The next message; `None` when the server has ended the call well. May be dropped while it waits: nothing is lost.
+    /// Receives the next message; `None` when the call has succeeded. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Option<Resp>, Failure> {
         let next = self
             .in_time(async |receiver| receiver.receive().await)
@@ -134,7 +134,7 @@ impl<Resp: Binary> Receiver<Resp> {
         next
     }
 
-    /// The one message of a call that has one answer.
+    /// Receives the only message of a call that has one answer.
     pub async fn single(&mut self) -> Result<Resp, Failure> {
         let wrong = |message| Err(Failure::new(Code::Unimplemented, message));
         let Some(answer) = self.next().await? else {
@@ -146,7 +146,7 @@ impl<Resp: Binary> Receiver<Resp> {
         }
     }
 
-    /// The headers of the answer, once the server has begun it. `None` if the call was lost before.
+    /// Returns the headers of the answer once the server has begun it; `None` if the call was lost before.
     pub async fn headers(&mut self) -> Result<Option<&HeaderMap>, Failure> {
         let opened = self.in_time(async |receiver| receiver.open().await).await;
         if let Err(failure) = opened {
@@ -156,7 +156,7 @@ impl<Resp: Binary> Receiver<Resp> {
         Ok(self.headers.as_ref())
     }
 
-    /// The trailers of the answer; empty before the call has ended.
+    /// Returns the trailers of the answer; empty before the call has ended.
     pub fn trailers(&self) -> &HeaderMap {
         &self.trailers
     }
@@ -186,42 +186,46 @@ impl<Resp: Binary> Receiver<Resp> {
         if let Some(envelope) = inbound.envelope().await? {
             return self.read(envelope);
         }
-        // An answer without messages and trailers may have had them in its head.
+        // An answer without messages and trailers may contain the trailers in its head.
         self.trailers = match inbound.trailers() {
-            Some(trailers) if self.speech.protocol == Protocol::Grpc => trailers.clone(),
-            None if self.speech.protocol != Protocol::Connect && !self.has_message => {
+            Some(trailers) if self.wire_format.protocol == Protocol::Grpc => trailers.clone(),
+            None if self.wire_format.protocol != Protocol::Connect && !self.has_message => {
                 self.headers.clone().unwrap_or_default()
             }
             _ => HeaderMap::new(),
         };
         let status = failures::read_grpc(&self.trailers);
-        status.unwrap_or_else(|| Err(broken_off())).map(|()| None)
+        status.unwrap_or_else(|| Err(aborted())).map(|()| None)
     }
 
     fn read(&mut self, envelope: Envelope) -> Result<Option<Resp>, Failure> {
         let Envelope { flags, payload } = envelope;
-        if flags & END != 0 && self.speech.protocol == Protocol::Connect {
+        if flags & END != 0 && self.wire_format.protocol == Protocol::Connect {
             let (result, trailers) = failures::read_end(&payload);
             self.trailers = trailers;
             return result.map(|()| None);
         }
-        if flags & TRAILERS != 0 && self.speech.protocol == Protocol::GrpcWeb {
+        if flags & TRAILERS != 0 && self.wire_format.protocol == Protocol::GrpcWeb {
             self.trailers = failures::read_grpc_web(&payload);
             let status = failures::read_grpc(&self.trailers);
-            return status.unwrap_or_else(|| Err(broken_off())).map(|()| None);
+            return status.unwrap_or_else(|| Err(aborted())).map(|()| None);
         }
         self.has_message = true;
-        self.speech.codec.decode(payload, Side::Answer).map(Some)
+        self.wire_format
+            .codec
+            .decode(payload, Side::Answer)
+            .map(Some)
     }
 
-    /// Waits for the beginning of the answer.
+    /// Waits for the head of the answer.
     async fn open(&mut self) -> Result<(), Failure> {
-        let Source::Waiting(answering, ..) = &mut self.source else {
+        let Source::Waiting(pending, ..) = &mut self.source else {
             return Ok(());
         };
-        let answered = answering.await;
-        // Polled once more it would panic.
-        let Source::Waiting(_, line, inner) = std::mem::replace(&mut self.source, Source::Over)
+        let answered = pending.await;
+        // The future has completed, and polling it again would panic.
+        let Source::Waiting(_, connection, inner) =
+            std::mem::replace(&mut self.source, Source::Over)
         else {
             return Ok(());
         };
@@ -231,8 +235,8 @@ impl<Resp: Binary> Receiver<Resp> {
                 format!("the call was lost: {}", reason(error.error())),
             )
         })?;
-        inner.lines.keep(line);
-        let answer = inner.read_head(response, self.speech).await;
+        inner.pool.put_back(connection);
+        let answer = inner.read_head(response, self.wire_format).await;
         self.begin(answer);
         Ok(())
     }
@@ -242,7 +246,7 @@ impl<Resp> Receiver<Resp> {
     fn close(&mut self) {
         self.source = Source::Over;
         if let Some(outbox) = self.outbox.take() {
-            outbox.break_off();
+            outbox.abort();
         }
     }
 }
@@ -265,7 +269,8 @@ impl<Resp> fmt::Debug for Receiver<Resp> {
     }
 }
 
-/// The failure of a stream that ended without saying how. No server may do that: a connection that is lost ends otherwise.
-fn broken_off() -> Failure {
+/// The failure of a stream that ended without a status. A correct server never does that; a lost connection ends with
+/// an error.
+fn aborted() -> Failure {
     Failure::new(Code::Internal, BROKEN_OFF)
 }

@@ -1,4 +1,4 @@
-//! Reading failures, and what else the end of a call says.
+//! Reads failures, statuses and trailers from the end of a call.
 
 use base64::Engine;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{GRPC_DETAILS, GRPC_MESSAGE, GRPC_STATUS, STANDARD, percent_decode, status};
 
-/// A failure as Connect writes it.
+/// A failure in Connect's JSON form.
 #[derive(Deserialize)]
 struct WireFailure {
     #[serde(default)]
@@ -37,7 +37,7 @@ fn detail(detail: &Value) -> Option<Detail> {
     Some(Detail { type_name, value })
 }
 
-/// Reads the answer of a unary call that failed. One that is not Connect's is understood by its status.
+/// Reads the answer of a unary call that failed. If the body is not Connect's, the HTTP status decides the code.
 pub(crate) fn read_unary(status: StatusCode, body: &[u8]) -> Failure {
     let otherwise = by_status(status);
     match serde_json::from_slice::<WireFailure>(body) {
@@ -49,7 +49,7 @@ pub(crate) fn read_unary(status: StatusCode, body: &[u8]) -> Failure {
     }
 }
 
-/// Reads the envelope that ends a Connect stream: how the call ended, and its trailers.
+/// Reads the envelope that ends a Connect stream: the result of the call, and its trailers.
 pub(crate) fn read_end(payload: &[u8]) -> (Result<(), Failure>, HeaderMap) {
     #[derive(Deserialize)]
     struct End {
@@ -61,7 +61,7 @@ pub(crate) fn read_end(payload: &[u8]) -> (Result<(), Failure>, HeaderMap) {
     let end = match serde_json::from_slice::<End>(payload) {
         Ok(end) => end,
         Err(error) => {
-            let message = format!("the end of the stream is not understood: {error}");
+            let message = format!("the end of the stream is malformed: {error}");
             return (Err(Failure::new(Code::Unknown, message)), HeaderMap::new());
         }
     };
@@ -84,7 +84,7 @@ pub(crate) fn read_end(payload: &[u8]) -> (Result<(), Failure>, HeaderMap) {
     (result, trailers)
 }
 
-/// What the trailers of a gRPC call say; `None` if they say nothing.
+/// Reads the status in the trailers of a gRPC call; `None` if there is none.
 pub(crate) fn read_grpc(trailers: &HeaderMap) -> Option<Result<(), Failure>> {
     let number = trailers.get(&GRPC_STATUS)?.to_str().ok();
     let number = number.and_then(|text| text.trim().parse().ok());
@@ -118,7 +118,7 @@ pub(crate) fn read_grpc_web(payload: &Bytes) -> HeaderMap {
     trailers
 }
 
-/// The code of an HTTP status that is not the answer of a call.
+/// Returns the code for an HTTP status outside the protocols.
 fn by_status(status: StatusCode) -> Code {
     match status.as_u16() {
         400 => Code::Internal,

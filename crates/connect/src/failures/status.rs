@@ -3,7 +3,7 @@
 
 use pinion_status::{Detail, Failure};
 
-/// What stands before the name of a type in a `google.protobuf.Any`.
+/// The prefix of a type name in a `google.protobuf.Any`.
 const TYPE_URL: &str = "type.googleapis.com/";
 
 /// Writes a failure with its details.
@@ -46,7 +46,7 @@ pub(super) fn read(bytes: &[u8]) -> Vec<Detail> {
     details
 }
 
-/// Appends a field of bytes.
+/// Appends a length-delimited field.
 fn field(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     out.push(number << 3 | 2);
     let mut length = bytes.len();
@@ -58,7 +58,7 @@ fn field(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// The fields of a message that hold bytes, up to the first that cannot be read.
+/// Iterates over the length-delimited fields of a message, up to the first malformed one.
 fn fields(mut bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     std::iter::from_fn(move || {
         loop {

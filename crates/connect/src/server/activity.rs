@@ -1,6 +1,7 @@
-//! What is going on on a connection, so that one on which nothing does can be closed.
+//! Records the activity on a connection, so that an idle one can be closed.
 //!
-//! HTTP's own timers cost a timer per request; this costs two looks at the clock, and one timer per connection.
+//! HTTP's own timers need one timer per request. This needs two readings of the clock per request and one timer per
+//! connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -8,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use super::options::Limits;
 
-/// Shared by the socket, the calls and the watch over both.
+/// Shared by the socket, the calls and the idle timer of a connection.
 #[derive(Debug)]
 pub(crate) struct Activity {
     start: Instant,
     calls: AtomicUsize,
-    /// When a call last ended, in microseconds since the start; 0 if none has.
-    last: AtomicU64,
-    /// When bytes were last written without a call: the end of an answer, or of a ping.
+    /// The end of the last call, in microseconds since the start; 0 if no call has ended.
+    last_call_end: AtomicU64,
+    /// The last write outside a call: the end of an answer, or a ping.
     wrote: AtomicU64,
-    /// When bytes first came that belong to no call yet; 0 if there are none.
-    knock: AtomicU64,
+    /// The arrival of the first bytes that do not belong to a call yet; 0 if there are none.
+    unclaimed_since: AtomicU64,
 }
 
 impl Activity {
@@ -26,70 +27,70 @@ impl Activity {
         Self {
             start: Instant::now(),
             calls: AtomicUsize::new(0),
-            last: AtomicU64::new(0),
+            last_call_end: AtomicU64::new(0),
             wrote: AtomicU64::new(0),
-            knock: AtomicU64::new(0),
+            unclaimed_since: AtomicU64::new(0),
         }
     }
 
-    /// Bytes were read from the socket.
+    /// Records that bytes were read from the socket.
     pub(crate) fn read(&self) {
-        if self.calls.load(Relaxed) == 0 && self.knock.load(Relaxed) == 0 {
-            self.knock.store(self.now().max(1), Relaxed);
+        if self.calls.load(Relaxed) == 0 && self.unclaimed_since.load(Relaxed) == 0 {
+            self.unclaimed_since.store(self.now().max(1), Relaxed);
         }
     }
 
-    /// Bytes were written to the socket.
+    /// Records that bytes were written to the socket.
     pub(crate) fn wrote(&self) {
         if self.calls.load(Relaxed) == 0 {
             self.wrote.store(self.now(), Relaxed);
         }
     }
 
-    /// A call has begun; it lasts as long as the guard.
-    pub(crate) fn call(self: &Arc<Self>) -> Guard {
+    /// Records the start of a call, which lasts as long as the guard.
+    pub(crate) fn call(self: &Arc<Self>) -> CallGuard {
         self.calls.fetch_add(1, Relaxed);
-        self.knock.store(0, Relaxed);
-        Guard(Arc::clone(self))
+        self.unclaimed_since.store(0, Relaxed);
+        CallGuard(Arc::clone(self))
     }
 
-    /// Whether a call is going on.
+    /// Reports whether a call is in flight.
     pub(crate) fn has_call(&self) -> bool {
         self.calls.load(Relaxed) > 0
     }
 
-    /// Whether there was never a call.
+    /// Reports whether there was never a call.
     pub(crate) fn is_unused(&self) -> bool {
-        !self.has_call() && self.last.load(Relaxed) == 0
+        !self.has_call() && self.last_call_end.load(Relaxed) == 0
     }
 
-    /// How long the connection may go on as it is. Zero: it has been idle too long.
+    /// Returns the time until the connection counts as idle; zero if it does already.
     pub(crate) fn left(&self, limits: &Limits, pings: Pings) -> Duration {
         if self.calls.load(Relaxed) > 0 {
-            return limits.idle_time;
+            return limits.idle_timeout;
         }
-        let last = self.last.load(Relaxed);
-        match (pings, self.knock.load(Relaxed)) {
-            // Pings are written too, so that only calls count.
-            (Pings::Yes, _) if self.is_unused() => self.left_of(limits.head_time, 0),
-            (Pings::Yes, _) => self.left_of(limits.idle_time, last),
-            (Pings::No, knock) => {
-                let last = last.max(self.wrote.load(Relaxed));
-                let idle = self.left_of(limits.idle_time, last);
-                match knock {
+        let last_call_end = self.last_call_end.load(Relaxed);
+        match (pings, self.unclaimed_since.load(Relaxed)) {
+            // Writes include pings, so only calls count.
+            (Pings::Yes, _) if self.is_unused() => self.rest_of(limits.head_timeout, 0),
+            (Pings::Yes, _) => self.rest_of(limits.idle_timeout, last_call_end),
+            (Pings::No, unclaimed_since) => {
+                let last_call_end = last_call_end.max(self.wrote.load(Relaxed));
+                let idle = self.rest_of(limits.idle_timeout, last_call_end);
+                match unclaimed_since {
                     0 => idle,
-                    knock => idle.min(self.left_of(limits.head_time, knock)),
+                    unclaimed_since => idle.min(self.rest_of(limits.head_timeout, unclaimed_since)),
                 }
             }
         }
     }
 
-    /// What is left of `limit` since bytes were last written.
-    pub(crate) fn left_of_silence(&self, limit: Duration) -> Duration {
-        self.left_of(limit, self.wrote.load(Relaxed))
+    /// Returns the rest of `limit` since the last write.
+    pub(crate) fn time_left_since_write(&self, limit: Duration) -> Duration {
+        self.rest_of(limit, self.wrote.load(Relaxed))
     }
 
-    fn left_of(&self, limit: Duration, then: u64) -> Duration {
+    fn rest_of(&self, limit: Duration, then: u64) -> Duration {
         limit.saturating_sub(Duration::from_micros(self.now().saturating_sub(then)))
     }
 
@@ -98,7 +99,7 @@ impl Activity {
     }
 }
 
-/// Whether bytes also come and go without calls.
+/// `Yes`, if bytes are read and written outside calls too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pings {
     /// HTTP/2.
@@ -107,13 +108,13 @@ pub(crate) enum Pings {
     No,
 }
 
-/// A call that is going on.
+/// A call in flight.
 #[derive(Debug)]
-pub(crate) struct Guard(Arc<Activity>);
+pub(crate) struct CallGuard(Arc<Activity>);
 
-impl Drop for Guard {
+impl Drop for CallGuard {
     fn drop(&mut self) {
-        self.0.last.store(self.0.now().max(1), Relaxed);
+        self.0.last_call_end.store(self.0.now().max(1), Relaxed);
         self.0.calls.fetch_sub(1, Relaxed);
     }
 }
@@ -125,8 +126,8 @@ mod tests {
     #[test]
     fn a_connection_is_idle_when_nothing_is_called_and_late_when_a_head_does_not_end() {
         let limits = Limits {
-            head_time: Duration::from_secs(10),
-            idle_time: Duration::from_secs(120),
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(120),
             ..Limits::default()
         };
         let mut activity = Activity::new();
@@ -150,12 +151,12 @@ mod tests {
         let limits = Limits::default();
         let mut activity = Activity::new();
         activity.start = activity.start.checked_sub(Duration::from_secs(60)).unwrap();
-        activity.last.store(1, Relaxed);
+        activity.last_call_end.store(1, Relaxed);
         activity.wrote();
         let left = |pings| activity.left(&limits, pings).as_secs_f64().round();
         assert_eq!(left(Pings::No), 120.0);
         assert_eq!(left(Pings::Yes), 60.0);
-        let silence = activity.left_of_silence(Duration::from_secs(5));
+        let silence = activity.time_left_since_write(Duration::from_secs(5));
         assert_eq!(silence.as_secs_f64().round(), 5.0);
     }
 }

@@ -1,8 +1,8 @@
-//! Which connections there is room for when many come.
+//! Limits the number of connections and decides which ones to close when there are too many.
 //!
-//! A connection counts as a stranger until the service vouches for it, which a hub does with the first call of a caller that
-//! it knows. When there is no room for another connection, the oldest stranger is closed: connections without such a call never
-//! keep out a caller that has one.
+//! A connection is unauthenticated until the service marks it; a hub does that at the first call of a caller it knows.
+//! When there is no room for another connection, the oldest unauthenticated one is closed. So connections without a
+//! known caller can never keep out one that has one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,147 +13,148 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a stranger has in any case to become known: enough for a TLS handshake and a request from far away. It bounds how
-/// many connections a flood gets through per second.
-const GRACE: Duration = Duration::from_millis(250);
+/// The least time that a connection has to authenticate: enough for a TLS handshake and a request over a slow network.
+/// It also bounds how many connections per second a flood can open.
+const AUTHENTICATION_GRACE: Duration = Duration::from_millis(250);
 
-/// The connections of a server, as far as they compete for room.
+/// The connections of a server that compete for slots.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    room: Arc<Semaphore>,
-    strangers: Mutex<Strangers>,
+    slots: Arc<Semaphore>,
+    unauthenticated: Mutex<UnauthenticatedConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Strangers {
+struct UnauthenticatedConnections {
     /// By age, oldest first.
-    list: BTreeMap<u64, Stranger>,
+    list: BTreeMap<u64, UnauthenticatedConnection>,
     next: u64,
-    /// Strangers that were told to leave and have not left yet.
-    leaving: usize,
+    /// Connections that must close and have not closed yet.
+    closing: usize,
 }
 
 #[derive(Debug)]
-struct Stranger {
+struct UnauthenticatedConnection {
     since: Instant,
-    leave: CancellationToken,
+    close: CancellationToken,
 }
 
 impl Admission {
     pub(crate) fn new(connections: usize) -> Arc<Self> {
         Arc::new(Self {
-            room: Arc::new(Semaphore::new(connections)),
-            strangers: Mutex::default(),
+            slots: Arc::new(Semaphore::new(connections)),
+            unauthenticated: Mutex::default(),
         })
     }
 
-    fn strangers(&self) -> MutexGuard<'_, Strangers> {
-        self.strangers
+    fn unauthenticated(&self) -> MutexGuard<'_, UnauthenticatedConnections> {
+        self.unauthenticated
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for room for one more connection, which a stranger may have to make. May be dropped and asked again.
-    pub(crate) async fn place(self: &Arc<Self>) -> Option<Place> {
-        let room = loop {
-            if let Ok(room) = Arc::clone(&self.room).try_acquire_owned() {
-                break room;
+    /// Waits for a slot for one more connection, closing an unauthenticated connection if necessary. The future may be
+    /// dropped and created again.
+    pub(crate) async fn acquire_slot(self: &Arc<Self>) -> Option<ConnectionSlot> {
+        let slot = loop {
+            if let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
+                break slot;
             }
-            let acquire = Arc::clone(&self.room).acquire_owned();
-            match self.show_out() {
+            let acquire = Arc::clone(&self.slots).acquire_owned();
+            match self.evict_oldest() {
                 None => break acquire.await.ok()?,
                 Some(later) => tokio::select! {
-                    room = acquire => break room.ok()?,
+                    slot = acquire => break slot.ok()?,
                     () = tokio::time::sleep_until(later) => {}
                 },
             }
         };
-        let leave = CancellationToken::new();
-        let mut strangers = self.strangers();
-        let number = strangers.next;
-        strangers.next += 1;
-        let stranger = Stranger {
+        let close = CancellationToken::new();
+        let mut unauthenticated = self.unauthenticated();
+        let number = unauthenticated.next;
+        unauthenticated.next += 1;
+        let connection = UnauthenticatedConnection {
             since: Instant::now(),
-            leave: leave.clone(),
+            close: close.clone(),
         };
-        strangers.list.insert(number, stranger);
-        drop(strangers);
-        Some(Place {
+        unauthenticated.list.insert(number, connection);
+        drop(unauthenticated);
+        Some(ConnectionSlot {
             admission: Arc::clone(self),
             number,
-            leave,
-            _room: room,
+            close,
+            _slot: slot,
         })
     }
 
-    /// Closes the oldest stranger; returns when to try again if it is too early for that.
-    fn show_out(&self) -> Option<Instant> {
-        let mut strangers = self.strangers();
-        if strangers.leaving > 0 {
+    /// Closes the oldest unauthenticated connection. If its grace period still runs, returns the time to try again.
+    fn evict_oldest(&self) -> Option<Instant> {
+        let mut unauthenticated = self.unauthenticated();
+        if unauthenticated.closing > 0 {
             return None;
         }
-        let oldest = strangers.list.first_entry()?;
-        let due = oldest.get().since + GRACE;
+        let oldest = unauthenticated.list.first_entry()?;
+        let due = oldest.get().since + AUTHENTICATION_GRACE;
         if due > Instant::now() {
             return Some(due);
         }
-        oldest.remove().leave.cancel();
-        strangers.leaving += 1;
+        oldest.remove().close.cancel();
+        unauthenticated.closing += 1;
         None
     }
 }
 
-/// The place of one connection, given back when it is dropped.
+/// The slot of one connection, released on drop.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     admission: Arc<Admission>,
     number: u64,
-    leave: CancellationToken,
-    _room: OwnedSemaphorePermit,
+    close: CancellationToken,
+    _slot: OwnedSemaphorePermit,
 }
 
-impl Place {
-    /// Done when the connection must make room for another.
-    pub(crate) async fn taken(&self) {
-        self.leave.cancelled().await;
+impl ConnectionSlot {
+    /// Returns when the connection must close to admit another.
+    pub(crate) async fn evicted(&self) {
+        self.close.cancelled().await;
     }
 
-    /// What the service vouches with.
-    pub(crate) fn standing(&self) -> Standing {
-        Standing {
+    /// Returns the handle with which the service marks the connection as authenticated.
+    pub(crate) fn authentication(&self) -> AuthenticationMark {
+        AuthenticationMark {
             admission: Arc::downgrade(&self.admission),
             number: self.number,
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut strangers = self.admission.strangers();
-        strangers.list.remove(&self.number);
-        if self.leave.is_cancelled() {
-            strangers.leaving -= 1;
+        let mut unauthenticated = self.admission.unauthenticated();
+        unauthenticated.list.remove(&self.number);
+        if self.close.is_cancelled() {
+            unauthenticated.closing -= 1;
         }
     }
 }
 
-/// Whether the server knows who is at the other end of a connection.
+/// Marks a connection as authenticated.
 #[derive(Clone, Default)]
-pub(crate) struct Standing {
+pub(crate) struct AuthenticationMark {
     admission: Weak<Admission>,
     number: u64,
 }
 
-impl Standing {
-    /// From now on the connection does not have to make room for others.
-    pub(crate) fn vouch(&self) {
+impl AuthenticationMark {
+    /// Exempts the connection from being closed to admit others.
+    pub(crate) fn mark_authenticated(&self) {
         if let Some(admission) = self.admission.upgrade() {
-            admission.strangers().list.remove(&self.number);
+            admission.unauthenticated().list.remove(&self.number);
         }
     }
 }
 
-impl fmt::Debug for Standing {
+impl fmt::Debug for AuthenticationMark {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_tuple("Standing")
@@ -166,56 +167,58 @@ impl fmt::Debug for Standing {
 mod tests {
     use super::*;
 
-    async fn is_taken(place: &Place) -> bool {
-        tokio::time::timeout(Duration::from_millis(1), place.taken())
+    async fn is_evicted(slot: &ConnectionSlot) -> bool {
+        tokio::time::timeout(Duration::from_millis(1), slot.evicted())
             .await
             .is_ok()
     }
 
     #[tokio::test]
-    async fn the_oldest_stranger_makes_room_and_known_connections_stay() {
+    async fn the_oldest_unauthenticated_connection_is_closed_and_known_ones_stay() {
         let admission = Admission::new(3);
-        let known = admission.place().await.unwrap();
-        known.standing().vouch();
-        let first = admission.place().await.unwrap();
-        let second = admission.place().await.unwrap();
+        let known = admission.acquire_slot().await.unwrap();
+        known.authentication().mark_authenticated();
+        let first = admission.acquire_slot().await.unwrap();
+        let second = admission.acquire_slot().await.unwrap();
         let asked = Instant::now();
-        let (third, ()) = tokio::join!(admission.place(), async {
-            first.taken().await;
+        let (third, ()) = tokio::join!(admission.acquire_slot(), async {
+            first.evicted().await;
             assert!(
-                asked.elapsed() >= GRACE,
-                "a stranger has time to become known"
+                asked.elapsed() >= AUTHENTICATION_GRACE,
+                "a connection has time to authenticate"
             );
             drop(first);
         });
-        third.unwrap().standing().vouch();
-        assert!(!is_taken(&known).await);
+        third.unwrap().authentication().mark_authenticated();
+        assert!(!is_evicted(&known).await);
         drop(second);
     }
 
     #[tokio::test]
-    async fn who_asks_again_shows_out_no_second_one() {
+    async fn waiting_again_evicts_only_one_connection() {
         let admission = Admission::new(2);
-        let first = admission.place().await.unwrap();
-        let second = admission.place().await.unwrap();
+        let first = admission.acquire_slot().await.unwrap();
+        let second = admission.acquire_slot().await.unwrap();
         for _ in 0..3 {
-            let asked = tokio::time::timeout(Duration::from_millis(400), admission.place()).await;
+            let asked =
+                tokio::time::timeout(Duration::from_millis(400), admission.acquire_slot()).await;
             assert!(asked.is_err());
         }
-        assert!(is_taken(&first).await);
-        assert!(!is_taken(&second).await);
+        assert!(is_evicted(&first).await);
+        assert!(!is_evicted(&second).await);
         drop(first);
-        assert!(admission.place().await.is_some());
+        assert!(admission.acquire_slot().await.is_some());
     }
 
     #[tokio::test]
-    async fn where_all_are_known_others_wait() {
+    async fn new_connections_wait_while_all_are_authenticated() {
         let admission = Admission::new(1);
-        let known = admission.place().await.unwrap();
-        known.standing().vouch();
-        let asked = tokio::time::timeout(Duration::from_millis(400), admission.place()).await;
+        let known = admission.acquire_slot().await.unwrap();
+        known.authentication().mark_authenticated();
+        let asked =
+            tokio::time::timeout(Duration::from_millis(400), admission.acquire_slot()).await;
         assert!(asked.is_err());
         drop(known);
-        assert!(admission.place().await.is_some());
+        assert!(admission.acquire_slot().await.is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! One connection: which HTTP it speaks, how long it may do nothing, how it ends.
+//! Serves one connection: detects its HTTP version, limits its idle time and closes it.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -15,132 +15,134 @@ use tokio_util::sync::CancellationToken;
 
 use super::Service;
 use super::activity::{Activity, Pings};
-use super::admission::Standing;
-use super::dispatch::{self, Line};
-use super::going::Going;
-use super::io::{Socket, Spoken, Stream};
+use super::admission::AuthenticationMark;
+use super::dispatch::{self, ConnectionInfo};
+use super::in_flight::InFlightCalls;
+use super::io::{DetectedHttp, Socket, Stream};
 use super::options::{Limits, ServerOptions};
 use crate::call::Peer;
 
-/// Bytes of a stream that may come before its handler asks for them.
+/// Bytes of a stream that a client may send before its handler reads them.
 const STREAM_WINDOW: u32 = 1024 * 1024;
-/// The same for all streams of a connection, so that a few that are not read do not stop the others.
+/// Bytes of all streams of a connection that a client may send before they are read. It is much larger than
+/// [`STREAM_WINDOW`], so that a few unread streams do not block the others.
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
-const FRAME: u32 = 64 * 1024;
-/// How long nothing may be written of what is left of answers after a connection was idle for too long.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const MAX_FRAME_SIZE: u32 = 64 * 1024;
+/// Longest time without a write while the rest of the answers is sent on an idle connection that is being closed.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What all connections share.
+/// The service and the options, shared by all connections.
 #[derive(Debug)]
-pub(crate) struct Shared<S> {
+pub(crate) struct ServerShared<S> {
     pub(crate) service: Arc<S>,
     pub(crate) options: ServerOptions,
 }
 
-/// Serves a connection to its end. Errors of it concern nobody but the client, who has seen them.
+/// Serves a connection to its end. Its errors are not reported: they concern only the client, which has seen them.
 pub(crate) async fn serve<S: Service>(
-    shared: Arc<Shared<S>>,
+    shared: Arc<ServerShared<S>>,
     stream: TcpStream,
     address: SocketAddr,
-    standing: Standing,
+    authentication: AuthenticationMark,
     stop: CancellationToken,
-    going: Arc<Going>,
+    in_flight: Arc<InFlightCalls>,
 ) {
     let limits = &shared.options.limits;
     let activity = Arc::new(Activity::new());
-    let opening = tokio::time::timeout(limits.head_time, open(&shared, stream, &activity));
+    let opening = tokio::time::timeout(limits.head_timeout, open(&shared, stream, &activity));
     let opened = tokio::select! {
         opened = opening => opened,
         () = stop.cancelled() => return,
     };
-    let Ok(Some((socket, spoken))) = opened else {
+    let Ok(Some((socket, http))) = opened else {
         return;
     };
-    let line = Arc::new(Line {
+    let info = Arc::new(ConnectionInfo {
         peer: Peer {
             address,
             secure: shared.options.tls.is_some(),
-            standing,
+            authentication,
         },
-        cut: going.cut(),
-        going,
+        cut: in_flight.cut(),
+        in_flight,
     });
     let service = {
         let (shared, activity) = (Arc::clone(&shared), Arc::clone(&activity));
         service_fn(move |request| {
-            let (shared, line) = (Arc::clone(&shared), Arc::clone(&line));
+            let (shared, info) = (Arc::clone(&shared), Arc::clone(&info));
             let guard = activity.call();
             async move {
                 let service = Arc::clone(&shared.service);
-                let response = dispatch::answer(service, &shared.options, request, &line).await;
+                let response = dispatch::answer(service, &shared.options, request, &info).await;
                 Ok::<_, Infallible>(response.map(|body| body.guarded(guard)))
             }
         })
     };
     let io = TokioIo::new(socket);
-    let watch = Watch {
+    let driver = ConnectionDriver {
         limits,
         activity: &activity,
         stop,
     };
-    match spoken {
-        Spoken::Http1 => {
-            // Never with `pipeline_flush`: it takes the bound off what is buffered of an answer.
+    match http {
+        DetectedHttp::Http1 => {
+            // Never set `pipeline_flush`: it removes the limit on the buffered bytes of an answer.
             let connection = http1::Builder::new()
                 .max_buf_size(usize::try_from(limits.head).unwrap_or(usize::MAX).max(8192))
                 .serve_connection(io, service);
             let close = http1::Connection::graceful_shutdown;
-            watch.over(connection, close, Pings::No).await;
+            driver.drive(connection, close, Pings::No).await;
         }
-        Spoken::Http2 => {
+        DetectedHttp::Http2 => {
             let connection = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .max_header_list_size(limits.head)
                 .max_concurrent_streams(limits.streams)
                 .initial_stream_window_size(STREAM_WINDOW)
                 .initial_connection_window_size(CONNECTION_WINDOW)
-                .max_frame_size(FRAME)
-                .keep_alive_interval(limits.ping_every)
-                .keep_alive_timeout(limits.ping_time)
+                .max_frame_size(MAX_FRAME_SIZE)
+                .keep_alive_interval(limits.ping_interval)
+                .keep_alive_timeout(limits.ping_timeout)
                 .serve_connection(io, service);
             let close = http2::Connection::graceful_shutdown;
-            watch.over(connection, close, Pings::Yes).await;
+            driver.drive(connection, close, Pings::Yes).await;
         }
     }
 }
 
-/// Shakes hands and listens for the version of HTTP.
+/// Performs the TLS handshake and detects the version of HTTP.
 async fn open<S>(
-    shared: &Shared<S>,
+    shared: &ServerShared<S>,
     stream: TcpStream,
     activity: &Arc<Activity>,
-) -> Option<(Socket, Spoken)> {
-    // Without it small answers wait for the acknowledgement of those before.
+) -> Option<(Socket, DetectedHttp)> {
+    // Without this, a small answer waits until the client acknowledges the one before.
     stream.set_nodelay(true).ok()?;
     let stream = match &shared.options.tls {
         None => Stream::Plain(stream),
         Some(tls) => Stream::Tls(Box::new(tls.acceptor.accept(stream).await.ok()?)),
     };
-    let patience = shared.options.limits.farewell_time;
-    let mut socket = Socket::new(stream, Arc::clone(activity), patience);
-    let spoken = socket.listen().await.ok()?;
-    Some((socket, spoken))
+    let half_close_timeout = shared.options.limits.half_close_timeout;
+    let mut socket = Socket::new(stream, Arc::clone(activity), half_close_timeout);
+    let http = socket.detect_http().await.ok()?;
+    Some((socket, http))
 }
 
-struct Watch<'a> {
+struct ConnectionDriver<'a> {
     limits: &'a Limits,
     activity: &'a Activity,
     stop: CancellationToken,
 }
 
-impl Watch<'_> {
+impl ConnectionDriver<'_> {
     /// Drives a connection until it ends, is idle for too long, or the server stops.
-    async fn over<C: Future>(self, connection: C, close: fn(Pin<&mut C>), pings: Pings) {
+    async fn drive<C: Future>(self, connection: C, close: fn(Pin<&mut C>), pings: Pings) {
         let mut connection = std::pin::pin!(connection);
         let left = || self.activity.left(self.limits, pings);
-        // Often enough to notice a head that does not end on a connection that was idle before.
-        let nap = |left: Duration| left.min(self.limits.head_time.min(self.limits.idle_time));
-        let mut timer = std::pin::pin!(tokio::time::sleep(nap(left())));
+        // Often enough to notice an incomplete head on a connection that was idle before.
+        let check_after =
+            |left: Duration| left.min(self.limits.head_timeout.min(self.limits.idle_timeout));
+        let mut timer = std::pin::pin!(tokio::time::sleep(check_after(left())));
         let mut stopped = std::pin::pin!(self.stop.cancelled());
         let mut closing = false;
         loop {
@@ -155,13 +157,13 @@ impl Watch<'_> {
                     let left = left();
                     let now = tokio::time::Instant::now();
                     if !left.is_zero() {
-                        timer.as_mut().reset(now + nap(left));
+                        timer.as_mut().reset(now + check_after(left));
                     } else if pings == Pings::Yes && !closing && !self.activity.is_unused() {
                         closing = true;
                         close(connection.as_mut());
-                        timer.as_mut().reset(now + LAST_WORDS);
+                        timer.as_mut().reset(now + FLUSH_TIMEOUT);
                     } else {
-                        let left = self.activity.left_of_silence(LAST_WORDS);
+                        let left = self.activity.time_left_since_write(FLUSH_TIMEOUT);
                         if pings == Pings::No || left.is_zero() || self.activity.is_unused() {
                             return;
                         }

@@ -1,4 +1,4 @@
-//! Which names the server goes by, and which web pages may talk to it.
+//! Checks the host name of a request and the origin of the web page that sent it.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -18,7 +18,7 @@ const HEADERS: HeaderValue = HeaderValue::from_static(
 );
 const EXPOSED: HeaderValue = HeaderValue::from_static("Grpc-Status, Grpc-Message");
 
-/// Refuses a request that came under a name the server does not go by, or under a name that others may read differently.
+/// Rejects a request to a host name that is not the server's, or that other programs may parse differently.
 pub(crate) fn check_host(options: &ServerOptions, parts: &Parts) -> Result<(), Failure> {
     if parts.headers.get_all(HOST).iter().count() > 1 {
         return Err(Failure::invalid(
@@ -34,11 +34,12 @@ pub(crate) fn check_host(options: &ServerOptions, parts: &Parts) -> Result<(), F
     if hosts.iter().any(|host| host.eq_ignore_ascii_case(name)) {
         return Ok(());
     }
-    let message = format!("this server does not go by the name {name:?}");
+    let message = format!("this server does not answer to the host name {name:?}");
     Err(Failure::new(Code::PermissionDenied, message))
 }
 
-/// Finds out whether the web page that asks may, and what to tell its browser; `None`: there is nothing to tell.
+/// Checks whether the web page that sent the request may call, and returns the value of `Access-Control-Allow-Origin`;
+/// `None` if no header is needed.
 pub(crate) fn check_origin(
     options: &ServerOptions,
     parts: &Parts,
@@ -50,10 +51,10 @@ pub(crate) fn check_origin(
     let text = origin.to_str().unwrap_or_default();
     match &options.origins {
         Origins::Any => return Ok(Some(HeaderValue::from_static("*"))),
-        Origins::Listed(list) if list.iter().any(|known| known == text) => {
+        Origins::InFlightEntry(list) if list.iter().any(|known| known == text) => {
             return Ok(Some(origin.clone()));
         }
-        Origins::Listed(_) => {}
+        Origins::InFlightEntry(_) => {}
     }
     let own = authority(&parts.uri, &parts.headers);
     if own.is_some_and(|own| is_own_origin(text, own, options.tls.is_some())) {
@@ -63,7 +64,7 @@ pub(crate) fn check_origin(
     Err(Failure::new(Code::PermissionDenied, message))
 }
 
-/// Answers the question of a browser whether a page may ask.
+/// Answers a browser's preflight request.
 pub(crate) fn preflight(allowed: Option<HeaderValue>) -> Response<Body> {
     let mut response = bare(StatusCode::NO_CONTENT);
     let headers = response.headers_mut();
@@ -79,14 +80,14 @@ pub(crate) fn preflight(allowed: Option<HeaderValue>) -> Response<Body> {
     response
 }
 
-/// Lets the page read the answer.
+/// Permits the web page to read the answer.
 pub(crate) fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     headers.append(VARY, HeaderValue::from_static("Origin"));
 }
 
-/// The name and port under which a request came, which HTTP/2 has no header for.
+/// Returns the host name and port that a request addressed. HTTP/2 has no header for them.
 pub fn authority<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     match uri.authority() {
         Some(authority) => Some(authority.as_str()),
@@ -94,7 +95,7 @@ pub fn authority<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     }
 }
 
-/// Whether a page of this origin came from the server itself, which is asked under the name and port `own`, over TLS or not.
+/// Reports whether `origin` is the server itself, which the client addressed as `own` (host and port), over TLS or not.
 pub fn is_own_origin(origin: &str, own: &str, secure: bool) -> bool {
     let scheme = if secure { "https" } else { "http" };
     origin.split_once("://").is_some_and(|(its, authority)| {
@@ -102,7 +103,7 @@ pub fn is_own_origin(origin: &str, own: &str, secure: bool) -> bool {
     })
 }
 
-/// The name without the port. `None` if there is more than both, such as a user.
+/// Returns the name without the port; `None` if the text has other parts, such as a user.
 fn without_port(authority: &str) -> Option<&str> {
     let bracket = authority.rfind(']').map_or(0, |at| at + 1);
     let (name, port) = match authority[bracket..].find(':') {
@@ -179,7 +180,7 @@ mod tests {
     #[test]
     fn only_pages_of_the_server_and_listed_ones_may_ask() {
         let mut options = ServerOptions {
-            origins: Origins::Listed(vec!["https://app.example".into()]),
+            origins: Origins::InFlightEntry(vec!["https://app.example".into()]),
             ..ServerOptions::default()
         };
         let check = |options: &ServerOptions, origin: &str| {

@@ -1,5 +1,5 @@
-//! Calls made with GET, whose message is in the address. Connect allows them for unary methods without side effects, so that
-//! caches may answer them.
+//! Calls made with GET, which have their message in the query. Connect permits them for unary methods without side
+//! effects, so that caches can answer them.
 
 use std::borrow::Cow;
 
@@ -9,20 +9,20 @@ use http::HeaderValue;
 use http::request::Parts;
 use pinion_status::Failure;
 
-use super::dispatch::{Asked, is_gzip};
+use super::dispatch::{CallHead, is_gzip};
 use crate::failures::{URL_SAFE, percent_decode};
 use crate::inbound::Inbound;
-use crate::protocol::{Codec, Protocol, Speech};
+use crate::protocol::{Codec, Protocol, WireFormat};
 
-/// Reads the address of a call; `None` is an encoding of messages that is not known.
-pub(super) fn read(parts: &Parts, limit: usize) -> Option<Asked> {
+/// Parses the query of a call; `None` if the message encoding is unknown.
+pub(super) fn read(parts: &Parts, limit: usize) -> Option<CallHead> {
     let query = Query(parts.uri.query().unwrap_or_default());
     let codec = match &*query.get("encoding")? {
         b"json" => Codec::Json,
         b"proto" => Codec::Proto,
         _ => return None,
     };
-    let speech = Speech {
+    let wire_format = WireFormat {
         protocol: Protocol::Connect,
         codec,
         enveloped: false,
@@ -32,10 +32,10 @@ pub(super) fn read(parts: &Parts, limit: usize) -> Option<Asked> {
         let gzip = is_gzip("compression", &compression)?;
         Ok(Inbound::of(message, gzip, limit))
     });
-    Some(Asked {
-        speech,
+    Some(CallHead {
+        wire_format,
         unary: true,
-        content_type: HeaderValue::from_static(speech.content_type()),
+        content_type: HeaderValue::from_static(wire_format.content_type()),
         inbound,
     })
 }
@@ -59,7 +59,7 @@ fn message(query: &Query<'_>) -> Result<Bytes, Failure> {
     decoded.map(Bytes::from).map_err(garbage)
 }
 
-/// The parameters of an address. Values are bytes: a binary message need not be text.
+/// The parameters of a query. Values are bytes, because a binary message need not be text.
 struct Query<'a>(&'a str);
 
 impl Query<'_> {
@@ -69,9 +69,10 @@ impl Query<'_> {
             .split('&')
             .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         let (_, value) = pairs.into_iter().find(|(known, _)| *known == name)?;
-        let spaced = match value.contains('+') {
-            true => Cow::Owned(value.replace('+', " ")),
-            false => Cow::Borrowed(value),
+        let spaced = if value.contains('+') {
+            Cow::Owned(value.replace('+', " "))
+        } else {
+            Cow::Borrowed(value)
         };
         Some(percent_decode(spaced.as_bytes()))
     }

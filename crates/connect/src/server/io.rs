@@ -1,4 +1,4 @@
-//! The socket of a connection: plain or TLS, with bytes already read put back in front.
+//! The socket of a connection: plain or TLS. It returns bytes read during the detection of the HTTP version again.
 
 use std::future::Future;
 use std::io;
@@ -14,29 +14,29 @@ use tokio_rustls::server::TlsStream;
 
 use super::activity::Activity;
 
-/// What an HTTP/2 client says first.
+/// The first bytes of an HTTP/2 client.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// One type for both kinds, so that HTTP is compiled once.
+/// One type for plain and TLS connections, so that HTTP is compiled once.
 #[derive(Debug)]
 pub(crate) struct Socket {
     stream: Stream,
-    /// Read while looking for the preface, and not yet handed on.
+    /// Bytes read during the detection of the preface and not yet returned.
     put_back: [u8; PREFACE.len()],
     from: usize,
     to: usize,
     activity: Arc<Activity>,
-    /// How long a client that has sent its last byte may hear nothing of its call.
-    patience: Duration,
-    farewell: Option<Farewell>,
-    /// The client has not yet taken all that was to be written.
+    /// The longest time without a write for a client that has closed its sending side.
+    half_close_timeout: Duration,
+    half_close: Option<HalfClose>,
+    /// The client has not yet received all bytes to be written.
     unsent: bool,
 }
 
-/// The last byte of a client over HTTP/1.1. It may have left, or just have nothing more to say and wait for its answer: nobody can
-/// tell before something is written. So for a while nobody is told that it was the last one, and as long as something is written.
+/// The end of a client's bytes over HTTP/1.1. The client may have left, or have sent everything and wait for its
+/// answer; only a write can show which. So the end is reported only after a time in which nothing was written.
 #[derive(Debug)]
-struct Farewell {
+struct HalfClose {
     timer: Pin<Box<Sleep>>,
     wrote: bool,
 }
@@ -47,29 +47,33 @@ pub(crate) enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// The version of HTTP a client speaks.
+/// The version of HTTP that a client uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spoken {
+pub(crate) enum DetectedHttp {
     Http1,
     Http2,
 }
 
 impl Socket {
-    pub(crate) fn new(stream: Stream, activity: Arc<Activity>, patience: Duration) -> Self {
+    pub(crate) fn new(
+        stream: Stream,
+        activity: Arc<Activity>,
+        half_close_timeout: Duration,
+    ) -> Self {
         Self {
             stream,
             put_back: [0; PREFACE.len()],
             from: 0,
             to: 0,
             activity,
-            patience,
-            farewell: None,
+            half_close_timeout,
+            half_close: None,
             unsent: false,
         }
     }
 
-    /// Reads until it is clear which version of HTTP is spoken.
-    pub(crate) async fn listen(&mut self) -> io::Result<Spoken> {
+    /// Reads until the version of HTTP is certain.
+    pub(crate) async fn detect_http(&mut self) -> io::Result<DetectedHttp> {
         while self.to < PREFACE.len() {
             let room = &mut self.put_back[self.to..];
             let count = match &mut self.stream {
@@ -82,34 +86,37 @@ impl Socket {
             self.to += count;
             self.activity.read();
             if self.put_back[..self.to] != PREFACE[..self.to] {
-                return Ok(Spoken::Http1);
+                return Ok(DetectedHttp::Http1);
             }
         }
-        // Its calls all end with the connection.
-        self.patience = Duration::ZERO;
-        Ok(Spoken::Http2)
+        // All calls of an HTTP/2 connection end with it.
+        self.half_close_timeout = Duration::ZERO;
+        Ok(DetectedHttp::Http2)
     }
 
-    /// Waits until it is time to know that the client has sent its last byte.
-    fn poll_farewell(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if self.patience.is_zero() || !(self.unsent || self.activity.has_call()) {
+    /// Waits until the end of the client's bytes may be reported.
+    fn poll_half_close(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.half_close_timeout.is_zero() || !(self.unsent || self.activity.has_call()) {
             return Poll::Ready(());
         }
-        let patience = self.patience;
-        let farewell = self.farewell.get_or_insert_with(|| Farewell {
-            timer: Box::pin(tokio::time::sleep(patience)),
+        let half_close_timeout = self.half_close_timeout;
+        let half_close = self.half_close.get_or_insert_with(|| HalfClose {
+            timer: Box::pin(tokio::time::sleep(half_close_timeout)),
             wrote: false,
         });
         loop {
-            ready!(farewell.timer.as_mut().poll(context));
-            if !std::mem::take(&mut farewell.wrote) {
+            ready!(half_close.timer.as_mut().poll(context));
+            if !std::mem::take(&mut half_close.wrote) {
                 return Poll::Ready(());
             }
-            farewell.timer.as_mut().reset(Instant::now() + patience);
+            half_close
+                .timer
+                .as_mut()
+                .reset(Instant::now() + half_close_timeout);
         }
     }
 
-    /// Notes how a write went.
+    /// Records the result of a write.
     fn written(
         &mut self,
         context: &Context<'_>,
@@ -118,10 +125,10 @@ impl Socket {
         let waited = std::mem::replace(&mut self.unsent, count.is_pending());
         if count.is_ready() {
             self.activity.wrote();
-            if let Some(farewell) = &mut self.farewell {
-                farewell.wrote = true;
+            if let Some(half_close) = &mut self.half_close {
+                half_close.wrote = true;
                 if waited {
-                    // It may have been the last of the answer, with which the connection ends.
+                    // It may have been the end of the answer, after which the connection ends.
                     context.waker().wake_by_ref();
                 }
             }
@@ -157,8 +164,8 @@ impl AsyncRead for Socket {
             self.from += count;
             return Poll::Ready(Ok(()));
         }
-        if self.farewell.is_some() {
-            return self.poll_farewell(context).map(Ok);
+        if self.half_close.is_some() {
+            return self.poll_half_close(context).map(Ok);
         }
         let before = buffer.filled().len();
         ready!(on_stream!(self, stream => stream.poll_read(context, buffer)))?;
@@ -166,7 +173,7 @@ impl AsyncRead for Socket {
             self.activity.read();
             return Poll::Ready(Ok(()));
         }
-        self.poll_farewell(context).map(Ok)
+        self.poll_half_close(context).map(Ok)
     }
 }
 

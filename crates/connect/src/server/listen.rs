@@ -1,4 +1,4 @@
-//! The server itself: accepts connections until it is told to stop.
+//! The server: accepts connections until it is stopped.
 
 use std::future::Future;
 use std::io;
@@ -11,21 +11,21 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::Service;
-use super::admission::{Admission, Place, Standing};
-use super::connection::{self, Shared};
-use super::going::Going;
+use super::admission::{Admission, AuthenticationMark, ConnectionSlot};
+use super::connection::{self, ServerShared};
+use super::in_flight::InFlightCalls;
 use super::options::ServerOptions;
 
-/// How long to wait when there are no descriptors or no memory for a connection.
-const BREATH: Duration = Duration::from_millis(50);
+/// Delay before the next attempt when there are no file descriptors or no memory for a connection.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// How long callers may take to read why their calls end with the server.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Time for callers to read the failure of their calls before their connections are closed.
+const FAILURE_FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A server of one service. Clones are the same server.
+/// A server of one service. Clones share one server.
 #[derive(Debug)]
 pub struct Server<S> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<ServerShared<S>>,
     admission: Arc<Admission>,
 }
 
@@ -39,14 +39,14 @@ impl<S> Clone for Server<S> {
 }
 
 impl<S: Service> Server<S> {
-    /// A server of this service; it listens to nothing yet.
+    /// Creates a server. It does not listen yet.
     pub fn new(service: Arc<S>, options: ServerOptions) -> Self {
         let admission = Admission::new(options.limits.connections);
-        let shared = Arc::new(Shared { service, options });
+        let shared = Arc::new(ServerShared { service, options });
         Self { shared, admission }
     }
 
-    /// Serves what comes in until `stop` is done; calls that go on then have `grace` to end before they fail.
+    /// Serves connections until `stop` completes. Calls still running then have `grace` to end before they fail.
     /// Dropping the future drops them at once. May be called for several listeners.
     pub async fn run(
         &self,
@@ -58,8 +58,9 @@ impl<S: Service> Server<S> {
         self.run_until(listener, stop, cut).await;
     }
 
-    /// As [`Server::run`], but calls that go on when `stop` is done have until `cut` is, which is not polled before. Those that go
-    /// on then fail with `unavailable`, and their callers have a moment to be told before their connections are closed.
+    /// As [`Server::run`], but calls still running when `stop` completes may run until `cut` completes, which is not
+    /// polled before. Calls that run longer fail with `unavailable`, and their callers have half a second to read that
+    /// before their connections are closed.
     pub async fn run_until(
         &self,
         listener: TcpListener,
@@ -69,25 +70,25 @@ impl<S: Service> Server<S> {
         let mut stop = std::pin::pin!(stop);
         let stopping = CancellationToken::new();
         let mut connections = JoinSet::new();
-        let going = Arc::new(Going::default());
+        let in_flight = Arc::new(InFlightCalls::default());
         let mut watch = JoinSet::new();
         watch.spawn({
-            let going = Arc::clone(&going);
-            async move { going.look_after().await }
+            let in_flight = Arc::clone(&in_flight);
+            async move { in_flight.poll_stalled().await }
         });
-        // Accepted, and waiting for room.
+        // An accepted connection that waits for a slot.
         let mut next = None;
         loop {
             tokio::select! {
                 biased;
                 () = &mut stop => break,
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                Some(place) = self.admission.place(), if next.is_some() => {
+                Some(slot) = self.admission.acquire_slot(), if next.is_some() => {
                     let Some((stream, address)) = next.take() else { continue };
                     let shared = Arc::clone(&self.shared);
-                    let (stopping, going) = (stopping.clone(), Arc::clone(&going));
-                    connections.spawn(hold(place, move |standing| {
-                        connection::serve(shared, stream, address, standing, stopping, going)
+                    let (stopping, in_flight) = (stopping.clone(), Arc::clone(&in_flight));
+                    connections.spawn(serve_in_slot(slot, move |authentication| {
+                        connection::serve(shared, stream, address, authentication, stopping, in_flight)
                     }));
                 }
                 accepted = accept(&listener), if next.is_none() => next = accepted,
@@ -98,33 +99,36 @@ impl<S: Service> Server<S> {
         tokio::select! {
             biased;
             () = ended(&mut connections) => return,
-            () = cut => going.end_all(),
+            () = cut => in_flight.end_all(),
         }
-        let told = tokio::time::timeout(LAST_WORDS, ended(&mut connections)).await;
-        if told.is_err() {
+        let flushed = tokio::time::timeout(FAILURE_FLUSH_TIMEOUT, ended(&mut connections)).await;
+        if flushed.is_err() {
             connections.shutdown().await;
         }
     }
 }
 
-/// The next connection. No failure of one ends the server.
+/// Accepts the next connection. A failed one does not end the server.
 async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     match listener.accept().await {
         Ok(accepted) => Some(accepted),
         Err(error) => {
-            if !concerns_one(&error) {
-                tokio::time::sleep(BREATH).await;
+            if !is_connection_error(&error) {
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
             None
         }
     }
 }
 
-/// Serves a connection until it ends or must make room for another.
-async fn hold<F: Future<Output = ()>>(place: Place, serve: impl FnOnce(Standing) -> F) {
+/// Serves a connection until it ends or must close to admit another.
+async fn serve_in_slot<F: Future<Output = ()>>(
+    slot: ConnectionSlot,
+    serve: impl FnOnce(AuthenticationMark) -> F,
+) {
     tokio::select! {
-        () = serve(place.standing()) => {}
-        () = place.taken() => {}
+        () = serve(slot.authentication()) => {}
+        () = slot.evicted() => {}
     }
 }
 
@@ -132,8 +136,8 @@ async fn ended(connections: &mut JoinSet<()>) {
     while connections.join_next().await.is_some() {}
 }
 
-/// Whether the failure is that of the connection, not of the machine.
-fn concerns_one(error: &io::Error) -> bool {
+/// Reports whether the error belongs to one connection, not to the machine.
+fn is_connection_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::ConnectionAborted

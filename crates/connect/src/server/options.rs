@@ -1,27 +1,27 @@
-//! What the owner of a server decides.
+//! The settings of a server.
 
 use std::time::Duration;
 
 use super::tls::Tls;
 
-/// What the owner of a server decides.
+/// The settings of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
-    /// Paths under which the methods stand, each with a slash at both ends.
+    /// Paths that contain the methods, each with a slash at both ends.
     pub prefixes: Vec<String>,
-    /// Web pages that may call; those of the server itself always may.
+    /// Web pages that may call. The server's own pages always may.
     pub origins: Origins,
-    /// Names under which the server may be reached, without ports; `None` is any. A server on loopback should list its
-    /// own, or any page can reach it through a name that points here.
+    /// Host names that the server answers to, without ports; `None` accepts any. A server on loopback should list its
+    /// own, or any web page can reach it through a name that resolves to loopback.
     pub hosts: Option<Vec<String>>,
-    /// Speak TLS, and nothing else.
+    /// The certificate for TLS. If set, connections without TLS are not accepted.
     pub tls: Option<Tls>,
-    /// How much of everything.
+    /// Limits on sizes, numbers and times.
     pub limits: Limits,
 }
 
 impl ServerOptions {
-    /// Methods under these paths, everything else as it is by default.
+    /// Creates the default settings for methods under these paths.
     pub fn at<P: Into<String>>(prefixes: impl IntoIterator<Item = P>) -> Self {
         Self {
             prefixes: prefixes.into_iter().map(Into::into).collect(),
@@ -29,7 +29,7 @@ impl ServerOptions {
         }
     }
 
-    /// Restricts the names to those of this machine for itself, and those given.
+    /// Restricts the host names to the loopback names and `others`.
     #[must_use]
     pub fn loopback_and<H: Into<String>>(mut self, others: impl IntoIterator<Item = H>) -> Self {
         let own = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
@@ -42,46 +42,47 @@ impl ServerOptions {
     }
 }
 
-/// Web pages that may call, told by the `Origin` their browser sends.
+/// Web pages that may call, identified by the `Origin` header of their browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origins {
-    /// These, as `https://example.org`.
-    Listed(Vec<String>),
-    /// All there are.
+    /// Only these origins, such as `https://example.org`.
+    InFlightEntry(Vec<String>),
+    /// Every origin.
     Any,
 }
 
 impl Default for Origins {
     fn default() -> Self {
-        Self::Listed(Vec::new())
+        Self::InFlightEntry(Vec::new())
     }
 }
 
-/// How much of everything.
+/// Limits on sizes, numbers and times.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Bytes of one message, packed and unpacked. The default takes 32 MiB of payload also in base64.
+    /// Bytes of one message, compressed and uncompressed. The default leaves room for 32 MiB of payload in base64.
     pub message: usize,
     /// Bytes of the headers of one request.
     pub head: u32,
-    /// Connections at a time. For more, those without a call of a known caller are closed, oldest first; else more wait.
+    /// Concurrent connections. When there are more, those without an authenticated caller are closed, oldest first; if
+    /// there are none, new connections wait.
     pub connections: usize,
-    /// Calls at a time on one HTTP/2 connection.
+    /// Concurrent calls on one HTTP/2 connection.
     pub streams: u32,
-    /// How long the head of a request, a TLS handshake, or the first request over HTTP/2 may take.
-    pub head_time: Duration,
-    /// How long a connection may have no call.
-    pub idle_time: Duration,
-    /// How long the next bytes of a request with one message may take.
-    pub body_time: Duration,
-    /// How long a client over HTTP/1.1 that has closed its side may hear nothing before it is taken to have left.
-    pub farewell_time: Duration,
-    /// How often an HTTP/2 peer is asked whether it is there.
-    pub ping_every: Duration,
-    /// How long it may take to say so.
-    pub ping_time: Duration,
-    /// How long a unary call may take if the caller does not say.
-    pub unary_time: Option<Duration>,
+    /// Time limit for the head of a request, a TLS handshake, or the first request over HTTP/2.
+    pub head_timeout: Duration,
+    /// Time limit for a connection without a call.
+    pub idle_timeout: Duration,
+    /// Longest wait for the next bytes of a request with one message.
+    pub body_timeout: Duration,
+    /// Longest time without a write after which an HTTP/1.1 client that has closed its sending side counts as gone.
+    pub half_close_timeout: Duration,
+    /// Interval of the pings to an HTTP/2 client.
+    pub ping_interval: Duration,
+    /// Time limit for the answer to a ping.
+    pub ping_timeout: Duration,
+    /// Time limit of a unary call whose caller sets none.
+    pub unary_timeout: Option<Duration>,
 }
 
 impl Default for Limits {
@@ -91,13 +92,13 @@ impl Default for Limits {
             head: 64 * 1024,
             connections: 1024,
             streams: 256,
-            head_time: Duration::from_secs(10),
-            idle_time: Duration::from_secs(120),
-            body_time: Duration::from_secs(30),
-            farewell_time: Duration::from_millis(250),
-            ping_every: Duration::from_secs(30),
-            ping_time: Duration::from_secs(20),
-            unary_time: None,
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(120),
+            body_timeout: Duration::from_secs(30),
+            half_close_timeout: Duration::from_millis(250),
+            ping_interval: Duration::from_secs(30),
+            ping_timeout: Duration::from_secs(20),
+            unary_timeout: None,
         }
     }
 }

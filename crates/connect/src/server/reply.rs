@@ -1,4 +1,4 @@
-//! Answers of calls in the words of each protocol.
+//! Encodes the answers of calls for each protocol.
 
 use http::header::{CONTENT_TYPE, HeaderName, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -10,44 +10,48 @@ use crate::body::{Body, Piece};
 use crate::envelope::TRAILERS;
 use crate::failures;
 use crate::outbox::{Framing, Outbox, Rest};
-use crate::protocol::{Protocol, Speech};
+use crate::protocol::{Protocol, WireFormat};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const ACCEPTED_ENCODINGS: HeaderValue = HeaderValue::from_static("gzip");
 
-/// How one call is to be answered.
+/// The service and wire format of the answer to one call.
 #[derive(Debug)]
 pub(super) struct Reply<'a, S> {
     service: &'a S,
-    pub(super) speech: Speech,
+    pub(super) wire_format: WireFormat,
     content_type: Option<HeaderValue>,
 }
 
 impl<'a, S: Service> Reply<'a, S> {
-    pub(super) fn new(service: &'a S, speech: Speech, content_type: Option<HeaderValue>) -> Self {
+    pub(super) fn new(
+        service: &'a S,
+        wire_format: WireFormat,
+        content_type: Option<HeaderValue>,
+    ) -> Self {
         Self {
             service,
-            speech,
+            wire_format,
             content_type,
         }
     }
 
-    /// The answer of a stream.
+    /// Answers with a stream.
     pub(super) fn stream(self, streaming: Streaming, headers: HeaderMap) -> Response<Body> {
         let mut response = Response::new(Body::call(streaming));
-        open(&mut response, self.speech, self.content_type, headers);
+        open(&mut response, self.wire_format, self.content_type, headers);
         response
     }
 
-    /// The answer of a stream that fails before it begins.
+    /// Answers a stream that fails before it begins.
     pub(super) fn failed_stream(self, failure: Failure) -> Response<Body> {
         let handler = Box::pin(std::future::ready(Err(failure)));
         let outbox = Outbox::new(Framing::Stream);
-        let streaming = Streaming::new(handler, outbox, self.speech.protocol, None);
+        let streaming = Streaming::new(handler, outbox, self.wire_format.protocol, None);
         self.stream(streaming, HeaderMap::new())
     }
 
-    /// The answer of a call that has one message, or none and a failure.
+    /// Answers a call that has one message, or none and a failure.
     pub(super) fn whole(self, result: Result<(), Failure>, mut rest: Rest) -> Response<Body> {
         let result = match result {
             Ok(()) if rest.lacks_message => Err(no_answer()),
@@ -56,7 +60,7 @@ impl<'a, S: Service> Reply<'a, S> {
         let headers = std::mem::take(&mut rest.headers);
         let mut trailers = std::mem::take(&mut rest.trailers);
         let mut content_type = self.content_type;
-        let mut response = match (self.speech.protocol, &result) {
+        let mut response = match (self.wire_format.protocol, &result) {
             (Protocol::Connect, Ok(())) => Response::new(Body::piece(rest.into_piece())),
             (Protocol::Connect, Err(failure)) => {
                 content_type = Some(JSON);
@@ -72,7 +76,7 @@ impl<'a, S: Service> Reply<'a, S> {
                 let trailers = std::mem::take(&mut trailers);
                 Response::new(Body::trailed(Piece::default(), trailers))
             }
-            // Without headers of its own, the head of the answer is its trailers.
+            // An answer without headers of its own has its trailers in the head.
             (Protocol::Grpc, Err(failure)) => {
                 failures::grpc(Some(failure), &mut trailers);
                 let mut response = Response::new(Body::empty());
@@ -90,7 +94,7 @@ impl<'a, S: Service> Reply<'a, S> {
                 Response::new(Body::piece(rest.end_with(TRAILERS, &payload)))
             }
         };
-        open(&mut response, self.speech, content_type, headers);
+        open(&mut response, self.wire_format, content_type, headers);
         for (name, value) in &trailers {
             if let Ok(name) = HeaderName::try_from(format!("trailer-{name}")) {
                 response.headers_mut().append(name, value.clone());
@@ -100,15 +104,15 @@ impl<'a, S: Service> Reply<'a, S> {
     }
 }
 
-/// The failure of a handler that ended well without the one answer it owed.
+/// The failure of a handler that succeeded without sending the required answer.
 pub(super) fn no_answer() -> Failure {
     Failure::new(Code::Internal, "the method ended without an answer")
 }
 
-/// Headers that every answer of a call has.
+/// Starts an answer with the headers that every answer has.
 fn open(
     response: &mut Response<Body>,
-    speech: Speech,
+    wire_format: WireFormat,
     content_type: Option<HeaderValue>,
     more: HeaderMap,
 ) {
@@ -116,15 +120,15 @@ fn open(
     if let Some(content_type) = content_type {
         headers.insert(CONTENT_TYPE, content_type);
     }
-    if speech.enveloped {
-        headers.insert(speech.accept_encoding_header(), ACCEPTED_ENCODINGS);
+    if wire_format.enveloped {
+        headers.insert(wire_format.accept_encoding_header(), ACCEPTED_ENCODINGS);
     }
     for (name, value) in &more {
         headers.append(name, value.clone());
     }
 }
 
-/// A plain HTTP response that reports why the call was refused.
+/// Returns a plain HTTP response that reports why the call was refused.
 pub(super) fn refusal<S: Service>(service: &S, failure: &Failure) -> Response<Body> {
     let mut response = Response::new(Body::from(service.error_body(failure)));
     let status = StatusCode::from_u16(failure.code.http_status());

@@ -1,4 +1,4 @@
-//! The answer of a streaming call: a body that runs its handler while it is polled, and when it is nudged.
+//! The answer of a streaming call: a body that runs its handler whenever it is polled or nudged.
 
 use std::fmt;
 use std::future::Future;
@@ -13,7 +13,7 @@ use http_body::Frame;
 use pinion_status::Failure;
 use tokio::time::Sleep;
 
-use super::going::{Going, Listed};
+use super::in_flight::{InFlightCalls, InFlightEntry};
 use super::reply::no_answer;
 use crate::body::Piece;
 use crate::envelope::{END, TRAILERS};
@@ -24,11 +24,11 @@ use crate::timeout;
 
 type Handler = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
 
-/// A streaming call. The connection polls it when it can take more, and drops it when the caller is gone.
+/// A streaming call. The connection polls it when it can send more, and drops it when the caller is gone.
 pub(crate) struct Streaming {
-    work: Arc<Mutex<Work>>,
-    /// Set once it is on the list of those that go on.
-    listed: Option<Listed>,
+    work: Arc<Mutex<StreamCall>>,
+    /// Set once the call is on the list of calls in flight.
+    entry: Option<InFlightEntry>,
 }
 
 impl Streaming {
@@ -40,7 +40,7 @@ impl Streaming {
     ) -> Self {
         let sleep =
             |(at, limit): (Instant, _)| (Box::pin(tokio::time::sleep_until(at.into())), limit);
-        let work = Work {
+        let work = StreamCall {
             phase: Phase::Running(handler),
             outbox,
             protocol,
@@ -49,23 +49,23 @@ impl Streaming {
         };
         Self {
             work: Arc::new(Mutex::new(work)),
-            listed: None,
+            entry: None,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Work> {
+    fn lock(&self) -> MutexGuard<'_, StreamCall> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the handler go on. One that is not done then is looked after from now on.
-    pub(crate) fn advance(&mut self, context: &mut Context<'_>, going: &Arc<Going>) {
+    /// Polls the handler. If it is not finished then, adds the call to the list of calls in flight.
+    pub(crate) fn advance(&mut self, context: &mut Context<'_>, in_flight: &Arc<InFlightCalls>) {
         self.lock().advance(context);
-        if self.listed.is_none() && self.is_running() {
-            self.listed = Some(going.add(&self.work));
+        if self.entry.is_none() && self.is_running() {
+            self.entry = Some(in_flight.add(&self.work));
         }
     }
 
-    /// The failure of a call that ended before it sent anything; the call is over then.
+    /// Returns the failure of a call that ended before it sent anything, and ends the call.
     pub(crate) fn early_failure(&mut self) -> Option<(Failure, HeaderMap)> {
         self.lock().early_failure()
     }
@@ -90,33 +90,33 @@ impl Streaming {
 impl Drop for Streaming {
     fn drop(&mut self) {
         let mut work = self.lock();
-        // The handler first: it may want to say something on its way out.
+        // Drop the handler first: it may send messages when it is dropped.
         work.phase = Phase::Over;
         work.outbox.abandon();
     }
 }
 
-/// What there is to do for a call.
-pub(crate) struct Work {
+/// The handler of a call and the state of its answer.
+pub(crate) struct StreamCall {
     phase: Phase,
     outbox: Outbox,
     protocol: Protocol,
     deadline: Option<(Pin<Box<Sleep>>, Duration)>,
-    /// Wakes the connection; `None` before it first polled.
+    /// Wakes the connection; `None` before its first poll.
     waker: Option<Waker>,
 }
 
 enum Phase {
     Running(Handler),
-    /// The handler is done; what it left must go out, then the end.
+    /// The handler is finished. Its last messages are still to be sent, and then the end.
     Ended(Result<(), Failure>),
     /// Only the trailers are left.
     Trailers(HeaderMap),
     Over,
 }
 
-impl Work {
-    /// Lets the handler go on.
+impl StreamCall {
+    /// Polls the handler.
     fn advance(&mut self, context: &mut Context<'_>) {
         let Phase::Running(handler) = &mut self.phase else {
             return;
@@ -134,19 +134,19 @@ impl Work {
         }
     }
 
-    /// Lets the handler go on although the connection does not ask for more.
+    /// Polls the handler although the connection does not ask for more.
     pub(crate) fn nudge(&mut self) {
         let Some(waker) = self.waker.clone().filter(|_| self.is_running()) else {
             return;
         };
-        // With the connection's own waker, so that whatever happens next still wakes that.
+        // Uses the connection's own waker, so that the next event still wakes the connection.
         self.advance(&mut Context::from_waker(&waker));
         if !self.is_running() || self.outbox.holds_any() {
             waker.wake();
         }
     }
 
-    /// Drops the handler; the call ends with this failure once the connection asks for more.
+    /// Drops the handler. The call ends with this failure once the connection asks for more.
     pub(crate) fn fail(&mut self, failure: Failure) {
         if self.is_running() {
             self.phase = Phase::Ended(Err(failure));
@@ -156,7 +156,7 @@ impl Work {
         }
     }
 
-    /// The failure of a call that ended before it sent anything; the call is over then.
+    /// Returns the failure of a call that ended before it sent anything, and ends the call.
     fn early_failure(&mut self) -> Option<(Failure, HeaderMap)> {
         let Phase::Ended(Err(_)) = &self.phase else {
             return None;
@@ -187,7 +187,7 @@ impl Work {
         }
     }
 
-    /// The last messages and the end.
+    /// Returns the last messages and the end of the stream.
     fn end(&mut self, failure: Option<&Failure>) -> Frame<Piece> {
         let mut rest = self.outbox.close();
         let owed = (rest.lacks_message && failure.is_none()).then(no_answer);
@@ -211,7 +211,7 @@ impl Work {
     }
 }
 
-impl fmt::Debug for Work {
+impl fmt::Debug for StreamCall {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Work")

@@ -8,14 +8,14 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// A certificate and its key, ready to be used.
+/// A certificate and its key, parsed.
 #[derive(Clone)]
 pub struct Tls {
     pub(crate) acceptor: TlsAcceptor,
 }
 
 impl Tls {
-    /// Reads a chain of certificates, the server's own first, and its private key.
+    /// Parses a chain of certificates, the server's own first, and its private key.
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self, Failure> {
         let unusable = |what: &str, error: &dyn std::fmt::Display| {
             Failure::invalid(format!("the {what} cannot be used for TLS: {error}"))

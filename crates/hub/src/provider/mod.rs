@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use http::HeaderName;
 use pinion_access::{Caller, Lease};
-use pinion_connect::{Call, Requests};
+use pinion_connect::{IncomingCall, Requests};
 use pinion_status::{Code, Failure};
 
 pub(crate) use manage::Manager;
@@ -43,7 +43,7 @@ impl Hub {
     pub(crate) async fn provider_stream(
         self: Arc<Self>,
         caller: Caller,
-        call: Call,
+        call: IncomingCall,
     ) -> Result<(), Failure> {
         let lease = self.gate().watch(&caller);
         let is_hub = call.context.headers.contains_key(IS_HUB);

@@ -199,7 +199,7 @@ impl Hub {
     pub(crate) async fn runtime_stream(
         self: Arc<Self>,
         caller: Caller,
-        call: connect::Call,
+        call: connect::IncomingCall,
     ) -> Result<(), Failure> {
         let lease = self.gate().watch(&caller);
         let session = Arc::new(RuntimeSession::new(caller, self.limits().clone()));

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use pinion_access::Caller;
 use pinion_clip::CallError;
-use pinion_connect::{self as connect, Codec, Context, Requests};
+use pinion_connect::{self as connect, CallContext, Codec, Requests};
 use pinion_proto::FirstInvoke;
 use pinion_proto::hub::invoke_stream_message::Payload;
 use pinion_proto::hub::{InvokeRequest, InvokeResponse, InvokeStreamMessage};
@@ -28,7 +28,7 @@ impl Hub {
     pub(super) async fn invoke_once(
         &self,
         caller: &Caller,
-        mut call: connect::Call,
+        mut call: connect::IncomingCall,
     ) -> Result<(), Failure> {
         let request: InvokeRequest = call.requests.message().await?;
         let (target, wanted) = prepare(caller, request, &call.context)?;
@@ -50,7 +50,7 @@ impl Hub {
     pub(super) async fn invoke_parts(
         &self,
         caller: &Caller,
-        mut call: connect::Call,
+        mut call: connect::IncomingCall,
     ) -> Result<(), Failure> {
         let mode = call.context.headers.get(INVOKE_MODE);
         if mode.is_some_and(|mode| mode.as_bytes().eq_ignore_ascii_case(b"unary")) {
@@ -67,7 +67,7 @@ impl Hub {
     pub(super) async fn invoke_fed(
         &self,
         caller: &Caller,
-        mut call: connect::Call,
+        mut call: connect::IncomingCall,
     ) -> Result<(), Failure> {
         let first = call.requests.next_raw().await?;
         let first = first.ok_or_else(not_a_start)?;
@@ -76,7 +76,7 @@ impl Hub {
             Codec::Proto => FirstInvoke::decode(first),
         };
         let first = first.map_err(|error| Failure::invalid(error.to_string()))?;
-        let connect::Call {
+        let connect::IncomingCall {
             context,
             requests,
             answers,
@@ -103,7 +103,7 @@ impl Hub {
 }
 
 /// A caller that set a limit is told of that limit once it has passed, whoever noticed first. Limits of others are not its own.
-fn in_time(failure: Failure, context: &Context) -> Failure {
+fn in_time(failure: Failure, context: &CallContext) -> Failure {
     let has_passed = |deadline: Instant| deadline <= Instant::now();
     match context.timeout {
         Some(limit)
@@ -123,7 +123,7 @@ fn not_a_start() -> Failure {
 fn prepare(
     caller: &Caller,
     request: InvokeRequest,
-    context: &Context,
+    context: &CallContext,
 ) -> Result<(String, Call), Failure> {
     let (target, command) = named(&request)?;
     let input = request.input.clone();
@@ -146,8 +146,8 @@ fn named(request: &InvokeRequest) -> Result<(&str, &str), Failure> {
 }
 
 /// What is wrong with a call, whoever makes it.
-pub(super) async fn mistake(call: &mut connect::Call) -> Option<Failure> {
-    call.requests.shorten(GLANCE);
+pub(super) async fn mistake(call: &mut connect::IncomingCall) -> Option<Failure> {
+    call.requests.lower_limit(GLANCE);
     let request = call.requests.message::<InvokeRequest>().await;
     let failure = match &request {
         Ok(request) => named(request).err()?,

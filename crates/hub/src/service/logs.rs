@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use pinion_access::{Caller, Method};
 use pinion_clip::logs::{ClipLog, Followed, Level, LogEntry};
-use pinion_connect::Call;
+use pinion_connect::IncomingCall;
 use pinion_proto::hub::{self as wire, GetLogsRequest};
 use pinion_status::{Code, Failure};
 
@@ -17,7 +17,11 @@ const DEFAULT_TAIL: i32 = 50;
 const LONGEST_TAIL: i32 = 10_000;
 
 impl Hub {
-    pub(super) async fn get_logs(&self, caller: &Caller, mut call: Call) -> Result<(), Failure> {
+    pub(super) async fn get_logs(
+        &self,
+        caller: &Caller,
+        mut call: IncomingCall,
+    ) -> Result<(), Failure> {
         let request: GetLogsRequest = call.requests.message().await?;
         let (name, log) = self.log_of(caller, &request)?;
         let tail = match request.tail {
