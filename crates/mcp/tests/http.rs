@@ -1,4 +1,4 @@
-//! The gateway over HTTP: who is let in, sessions, streams, and requests that stand for themselves.
+//! The gateway over HTTP: admission, sessions, streams, and requests of the newest revision.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use common::fake::Fake;
 use pinion_llm::{FetchRequest, FetchResponse, Fetcher, Frame, SseParser};
-use pinion_mcp::{Admission, Exposes, Gateway, HttpServer};
+use pinion_mcp::{Admission, Gateway, GatewayScope, HttpServer};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -24,7 +24,7 @@ const TOKEN: &str = "secret";
 const BOTH: &str = "application/json, text/event-stream";
 
 /// A server, and a client of it.
-struct Place {
+struct TestGateway {
     address: SocketAddr,
     fake: Arc<Fake>,
     fetcher: Fetcher,
@@ -32,12 +32,16 @@ struct Place {
     _end: DropGuard,
 }
 
-impl Place {
+impl TestGateway {
     async fn todo() -> Self {
-        Self::new(Exposes::Clip("todo".into()), Admission::with_token(TOKEN)).await
+        Self::new(
+            GatewayScope::Clip("todo".into()),
+            Admission::with_token(TOKEN),
+        )
+        .await
     }
 
-    async fn new(exposes: Exposes, admission: Admission) -> Self {
+    async fn new(exposes: GatewayScope, admission: Admission) -> Self {
         let fake = Fake::new();
         let gateway = Gateway::new(fake.clone(), exposes);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -83,7 +87,7 @@ impl Place {
         }
     }
 
-    /// Sends a message, with more headers than the usual ones.
+    /// Sends a message with additional headers.
     async fn post(&self, more: &[(&str, &str)], message: &Value) -> Reply {
         let mut headers = vec![
             ("content-type", "application/json"),
@@ -107,9 +111,17 @@ impl Place {
         let session = reply.header("mcp-session-id").unwrap().to_owned();
         let answer = reply.json().await;
         assert_eq!(answer["result"]["protocolVersion"], version);
-        let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        let told = self.post(&[("mcp-session-id", &session)], &told).await;
-        assert_eq!((told.status(), told.text().await.as_str()), (202, ""));
+        let call_with_progress = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let call_with_progress = self
+            .post(&[("mcp-session-id", &session)], &call_with_progress)
+            .await;
+        assert_eq!(
+            (
+                call_with_progress.status(),
+                call_with_progress.text().await.as_str()
+            ),
+            (202, "")
+        );
         session
     }
 
@@ -127,7 +139,7 @@ impl Place {
 struct Reply {
     response: FetchResponse,
     parser: SseParser,
-    /// Ids and messages that were not taken yet.
+    /// Ids and messages that were not read yet.
     events: Vec<(String, Value)>,
 }
 
@@ -158,7 +170,7 @@ impl Reply {
         serde_json::from_str(&self.text().await).unwrap()
     }
 
-    /// The next event: its id and its message; `None` at the end.
+    /// Returns the id and the message of the next event; `None` at the end.
     async fn event(&mut self) -> Option<(String, Value)> {
         assert_eq!(self.header("content-type"), Some("text/event-stream"));
         while self.events.is_empty() {
@@ -197,8 +209,8 @@ fn call(id: impl Into<Value>, tool: &str, arguments: &Value) -> Value {
     )
 }
 
-/// A call whose parts are told.
-fn told(id: u64, tool: &str, arguments: &Value) -> Value {
+/// A call with progress notifications.
+fn call_with_progress(id: u64, tool: &str, arguments: &Value) -> Value {
     ask(
         id,
         "tools/call",
@@ -219,7 +231,7 @@ fn modern(mut message: Value) -> Value {
 
 #[tokio::test]
 async fn only_those_who_may_are_let_in() {
-    let place = Place::todo().await;
+    let gateway = TestGateway::todo().await;
     let ping = ask(1, "ping", &json!({}));
     for (headers, status) in [
         (&[("authorization", "-")][..], 401),
@@ -232,29 +244,29 @@ async fn only_those_who_may_are_let_in() {
         (&[], 400),
         (&[("mcp-session-id", "nonsense")], 404),
     ] {
-        let reply = place.post(headers, &ping).await;
+        let reply = gateway.post(headers, &ping).await;
         assert_eq!(reply.status(), status, "{headers:?}");
         assert_eq!(reply.header("www-authenticate").is_some(), status == 401);
         assert!(reply.json().await["error"]["message"].is_string());
     }
-    let elsewhere = place.fetch_at("/", "POST", &[], None).await;
+    let elsewhere = gateway.fetch_at("/", "POST", &[], None).await;
     assert_eq!(elsewhere.status(), 404);
-    let put = place
+    let put = gateway
         .fetch("PUT", &[("authorization", "Bearer secret")], None)
         .await;
     assert_eq!(
         (put.status(), put.header("allow")),
         (405, Some("POST, GET, DELETE, OPTIONS"))
     );
-    assert_eq!(place.fake.live(), 0);
+    assert_eq!(gateway.fake.live(), 0);
 }
 
 #[tokio::test]
 async fn pages_of_a_known_origin_are_let_in() {
     let admission = Admission::with_token(TOKEN).and_origin("http://localhost:6274");
-    let place = Place::new(Exposes::Hub, admission).await;
+    let gateway = TestGateway::new(GatewayScope::Hub, admission).await;
     let origin = ("origin", "http://localhost:6274");
-    let asked = place.fetch("OPTIONS", &[origin], None).await;
+    let asked = gateway.fetch("OPTIONS", &[origin], None).await;
     assert_eq!(asked.status(), 204);
     assert_eq!(asked.header("access-control-allow-origin"), Some(origin.1));
     assert!(
@@ -263,12 +275,12 @@ async fn pages_of_a_known_origin_are_let_in() {
             .unwrap()
             .contains("Mcp-Session-Id")
     );
-    let refused = place
+    let refused = gateway
         .fetch("OPTIONS", &[("origin", "http://evil.example")], None)
         .await;
     assert_eq!(refused.status(), 403);
     assert_eq!(refused.header("access-control-allow-origin"), None);
-    let reply = place
+    let reply = gateway
         .post(
             &[origin, ("authorization", "-")],
             &ask(1, "ping", &json!({})),
@@ -279,19 +291,19 @@ async fn pages_of_a_known_origin_are_let_in() {
 
 #[tokio::test]
 async fn a_conversation_over_http() {
-    let place = Place::todo().await;
-    let session = place.begin().await;
+    let gateway = TestGateway::todo().await;
+    let session = gateway.begin().await;
     let headers = [
         ("mcp-session-id", session.as_str()),
         ("mcp-protocol-version", "2025-11-25"),
     ];
-    let listed = place
+    let listed = gateway
         .post(&headers, &ask(1, "tools/list", &json!({})))
         .await
         .json()
         .await;
     assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 6);
-    let added = place
+    let added = gateway
         .post(&headers, &call("x", "add", &json!({"title": "milk"})))
         .await
         .json()
@@ -301,22 +313,24 @@ async fn a_conversation_over_http() {
         json!({"added": "milk"})
     );
     assert_eq!(added["id"], "x");
-    let unknown = place
+    let unknown = gateway
         .post(&headers, &ask(2, "prompts/list", &json!({})))
         .await;
     assert_eq!(unknown.status(), 200);
     assert_eq!(unknown.json().await["error"]["code"], -32601);
     let only_events = [headers[0], ("accept", "text/event-stream")];
-    let mut pinged = place.post(&only_events, &ask(3, "ping", &json!({}))).await;
+    let mut pinged = gateway
+        .post(&only_events, &ask(3, "ping", &json!({})))
+        .await;
     assert_eq!(pinged.message().await["id"], 3);
     let wrong = [headers[0], ("mcp-protocol-version", "1999-01-01")];
-    let refused = place.post(&wrong, &ask(4, "ping", &json!({}))).await;
+    let refused = gateway.post(&wrong, &ask(4, "ping", &json!({}))).await;
     assert_eq!(refused.status(), 400);
-    let answered = place
+    let answered = gateway
         .post(&headers, &json!({"jsonrpc": "2.0", "id": 1, "result": {}}))
         .await;
     assert_eq!(answered.status(), 202);
-    let again = place
+    let again = gateway
         .post(
             &headers,
             &ask(5, "initialize", &json!({"protocolVersion": "2025-11-25"})),
@@ -325,21 +339,21 @@ async fn a_conversation_over_http() {
     assert_eq!(again.status(), 400);
 
     let gone = [("authorization", "Bearer secret"), headers[0]];
-    assert_eq!(place.fetch("DELETE", &gone, None).await.status(), 204);
-    assert_eq!(place.fetch("DELETE", &gone, None).await.status(), 404);
+    assert_eq!(gateway.fetch("DELETE", &gone, None).await.status(), 204);
+    assert_eq!(gateway.fetch("DELETE", &gone, None).await.status(), 404);
     assert_eq!(
-        place
+        gateway
             .post(&headers, &ask(6, "ping", &json!({})))
             .await
             .status(),
         404
     );
-    assert_eq!(place.listen(&session, None).await.status(), 404);
+    assert_eq!(gateway.listen(&session, None).await.status(), 404);
 }
 
 #[tokio::test]
 async fn what_is_no_message_is_refused() {
-    let place = Place::todo().await;
+    let gateway = TestGateway::todo().await;
     let usual = [
         ("content-type", "application/json"),
         ("accept", BOTH),
@@ -353,22 +367,25 @@ async fn what_is_no_message_is_refused() {
             -32600,
         ),
     ] {
-        let reply = place.fetch("POST", &usual, Some(body.to_owned())).await;
+        let reply = gateway.fetch("POST", &usual, Some(body.to_owned())).await;
         assert_eq!(reply.status(), 400, "{body}");
         assert_eq!(reply.json().await["error"]["code"], code, "{body}");
     }
     let long = format!("\"{}\"", "x".repeat(17 * 1024 * 1024));
-    let reply = place.fetch("POST", &usual, Some(long)).await;
+    let reply = gateway.fetch("POST", &usual, Some(long)).await;
     assert_eq!(reply.status(), 413);
 }
 
 #[tokio::test]
 async fn parts_of_a_result_come_as_events() {
-    let place = Place::todo().await;
-    let session = place.begin().await;
+    let gateway = TestGateway::todo().await;
+    let session = gateway.begin().await;
     let headers = [("mcp-session-id", session.as_str())];
-    let mut reply = place
-        .post(&headers, &told(7, "count", &json!({"to": 40})))
+    let mut reply = gateway
+        .post(
+            &headers,
+            &call_with_progress(7, "count", &json!({"to": 40})),
+        )
         .await;
     assert_eq!(reply.header("x-accel-buffering"), Some("no"));
     let (first, primer) = reply.event().await.unwrap();
@@ -381,19 +398,23 @@ async fn parts_of_a_result_come_as_events() {
     assert_eq!(reply.message().await["id"], 7);
     assert!(reply.event().await.is_none());
 
-    // Who does not take events gets the result alone; clients of older revisions get no primer.
+    // A client that does not accept events receives only the result; clients of older revisions receive no priming
+    // event.
     let json_only = [headers[0], ("accept", "application/json")];
-    let whole = place
-        .post(&json_only, &told(8, "count", &json!({"to": 2})))
+    let whole = gateway
+        .post(
+            &json_only,
+            &call_with_progress(8, "count", &json!({"to": 2})),
+        )
         .await
         .json()
         .await;
     assert_eq!(whole["result"]["content"][0]["text"], "1 2 ");
-    let older = place.begin_with("2025-06-18").await;
-    let mut reply = place
+    let older = gateway.begin_with("2025-06-18").await;
+    let mut reply = gateway
         .post(
             &[("mcp-session-id", &older)],
-            &told(9, "count", &json!({"to": 1})),
+            &call_with_progress(9, "count", &json!({"to": 1})),
         )
         .await;
     assert_eq!(reply.message().await["params"]["message"], "1 ");
@@ -401,44 +422,53 @@ async fn parts_of_a_result_come_as_events() {
 
 #[tokio::test]
 async fn a_call_is_taken_back_in_its_session_only() {
-    let place = Place::todo().await;
-    let (ours, theirs) = (place.begin().await, place.begin().await);
-    let mut waiting = place
-        .post(&[("mcp-session-id", &ours)], &told(1, "wait", &json!({})))
+    let gateway = TestGateway::todo().await;
+    let (ours, theirs) = (gateway.begin().await, gateway.begin().await);
+    let mut waiting = gateway
+        .post(
+            &[("mcp-session-id", &ours)],
+            &call_with_progress(1, "wait", &json!({})),
+        )
         .await;
     waiting.event().await.unwrap();
     assert_eq!(waiting.message().await["params"]["message"], "waiting");
-    let reply = place
+    let reply = gateway
         .post(&[("mcp-session-id", &theirs)], &cancelled(1))
         .await;
     assert_eq!(reply.status(), 202);
-    assert_eq!(place.fake.live(), 1);
-    place
+    assert_eq!(gateway.fake.live(), 1);
+    gateway
         .post(&[("mcp-session-id", &ours)], &cancelled(1))
         .await;
-    place.fake.wait_for_live(0).await;
+    gateway.fake.wait_for_live(0).await;
     assert!(waiting.event().await.is_none());
-    // The end of a session takes back everything in it.
-    let mut waiting = place
-        .post(&[("mcp-session-id", &ours)], &told(2, "wait", &json!({})))
+    // The end of a session cancels everything in it.
+    let mut waiting = gateway
+        .post(
+            &[("mcp-session-id", &ours)],
+            &call_with_progress(2, "wait", &json!({})),
+        )
         .await;
     waiting.event().await.unwrap();
-    place.fake.wait_for_live(1).await;
+    gateway.fake.wait_for_live(1).await;
     let gone = [
         ("authorization", "Bearer secret"),
         ("mcp-session-id", ours.as_str()),
     ];
-    place.fetch("DELETE", &gone, None).await;
-    place.fake.wait_for_live(0).await;
+    gateway.fetch("DELETE", &gone, None).await;
+    gateway.fake.wait_for_live(0).await;
 }
 
 #[tokio::test]
 async fn a_stream_is_resumed_where_it_was_left() {
-    let place = Place::todo().await;
-    let session = place.begin().await;
+    let gateway = TestGateway::todo().await;
+    let session = gateway.begin().await;
     let headers = [("mcp-session-id", session.as_str())];
-    let mut reply = place
-        .post(&headers, &told(1, "count", &json!({"to": 60})))
+    let mut reply = gateway
+        .post(
+            &headers,
+            &call_with_progress(1, "count", &json!({"to": 60})),
+        )
         .await;
     let mut last = String::new();
     for _ in 0..4 {
@@ -446,7 +476,7 @@ async fn a_stream_is_resumed_where_it_was_left() {
     }
     assert!(last.ends_with("-3"), "{last}");
     drop(reply);
-    let mut resumed = place.listen(&session, Some(&last)).await;
+    let mut resumed = gateway.listen(&session, Some(&last)).await;
     assert_eq!(resumed.status(), 200);
     let mut expected = 4;
     let answer = loop {
@@ -462,34 +492,36 @@ async fn a_stream_is_resumed_where_it_was_left() {
     };
     assert_eq!((&answer["id"], expected), (&json!(1), 61));
     assert!(resumed.event().await.is_none());
-    // Its last events may have been lost, so they can be had again.
-    let mut again = place.listen(&session, Some(&last)).await;
+    // Its last events may have been lost, so they can be read again.
+    let mut again = gateway.listen(&session, Some(&last)).await;
     while let Some((_, message)) = again.event().await {
         last = message["id"].to_string();
     }
     assert_eq!(last, "1");
     for unknown in ["99-1", "nonsense", "x-1", ""] {
-        assert_eq!(place.listen(&session, Some(unknown)).await.status(), 400);
+        assert_eq!(gateway.listen(&session, Some(unknown)).await.status(), 400);
     }
 }
 
 #[tokio::test]
 async fn a_lost_client_finds_its_answer_when_it_returns() {
-    let place = Place::todo().await;
-    let session = place.begin().await;
+    let gateway = TestGateway::todo().await;
+    let session = gateway.begin().await;
     let headers = [("mcp-session-id", session.as_str())];
     // Waits long enough for the answer to become a stream, with nothing in it but the primer and one part.
-    let mut reply = place.post(&headers, &told(1, "wait", &json!({}))).await;
+    let mut reply = gateway
+        .post(&headers, &call_with_progress(1, "wait", &json!({})))
+        .await;
     let (primer, _) = reply.event().await.unwrap();
     reply.event().await.unwrap();
     drop(reply);
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(
-        place.fake.live(),
+        gateway.fake.live(),
         1,
         "losing the connection is not taking it back"
     );
-    let mut resumed = place.listen(&session, Some(&primer)).await;
+    let mut resumed = gateway.listen(&session, Some(&primer)).await;
     let first = resumed.event().await.unwrap();
     let first = if first.1.is_null() {
         resumed.event().await.unwrap()
@@ -497,24 +529,24 @@ async fn a_lost_client_finds_its_answer_when_it_returns() {
         first
     };
     assert_eq!(first.1["params"]["message"], "waiting");
-    place.post(&headers, &cancelled(1)).await;
+    gateway.post(&headers, &cancelled(1)).await;
     assert!(resumed.event().await.is_none());
 }
 
 #[tokio::test]
 async fn changes_of_the_tools_are_told_to_those_who_listen() {
-    let place = Place::todo().await;
-    let session = place.begin().await;
-    let mut heard = place.listen(&session, None).await;
+    let gateway = TestGateway::todo().await;
+    let session = gateway.begin().await;
+    let mut heard = gateway.listen(&session, None).await;
     assert_eq!(heard.status(), 200);
-    let probe = place.fake.clone();
+    let probe = gateway.fake.clone();
     probe.learn("fly");
     assert_eq!(
         heard.message().await["method"],
         "notifications/tools/list_changed"
     );
     // A second listener takes over.
-    let mut second = place.listen(&session, None).await;
+    let mut second = gateway.listen(&session, None).await;
     assert!(heard.event().await.is_none());
     probe.learn("swim");
     assert_eq!(
@@ -526,13 +558,13 @@ async fn changes_of_the_tools_are_told_to_those_who_listen() {
         ("mcp-session-id", session.as_str()),
         ("accept", "application/json"),
     ];
-    assert_eq!(place.fetch("GET", &other, None).await.status(), 406);
-    assert_eq!(place.fetch("GET", &other[..1], None).await.status(), 405);
+    assert_eq!(gateway.fetch("GET", &other, None).await.status(), 406);
+    assert_eq!(gateway.fetch("GET", &other[..1], None).await.status(), 405);
 }
 
 #[tokio::test]
 async fn requests_may_stand_for_themselves() {
-    let place = Place::todo().await;
+    let gateway = TestGateway::todo().await;
     let headers = |method| {
         [
             ("mcp-protocol-version", "2026-07-28"),
@@ -540,7 +572,7 @@ async fn requests_may_stand_for_themselves() {
         ]
     };
     let discover = modern(ask(1, "server/discover", &json!({})));
-    let found = place.post(&headers("server/discover"), &discover).await;
+    let found = gateway.post(&headers("server/discover"), &discover).await;
     assert_eq!(
         (found.status(), found.header("mcp-session-id")),
         (200, None)
@@ -558,9 +590,9 @@ async fn requests_may_stand_for_themselves() {
             ("mcp-name", name),
         ]
     };
-    let added = place.post(&named("add"), &add).await.json().await;
+    let added = gateway.post(&named("add"), &add).await.json().await;
     assert_eq!(added["result"]["resultType"], "complete");
-    let wrapped = place.post(&named("=?base64?YWRk?="), &add).await;
+    let wrapped = gateway.post(&named("=?base64?YWRk?="), &add).await;
     assert_eq!(wrapped.status(), 200);
     for wrong in [
         &named("echo")[..],
@@ -573,14 +605,14 @@ async fn requests_may_stand_for_themselves() {
             ("mcp-name", "add"),
         ],
     ] {
-        let refused = place.post(wrong, &add).await;
+        let refused = gateway.post(wrong, &add).await;
         assert_eq!(refused.status(), 400, "{wrong:?}");
         assert_eq!(refused.json().await["error"]["code"], -32020, "{wrong:?}");
     }
     // The header names the revision, but the message does not.
     for params in [json!({}), json!({"_meta": {"progressToken": 1}})] {
         let silent = ask(3, "tools/list", &params);
-        let silent = place.post(&headers("tools/list"), &silent).await;
+        let silent = gateway.post(&headers("tools/list"), &silent).await;
         assert_eq!(silent.status(), 400);
         assert_eq!(silent.json().await["error"]["code"], -32602);
     }
@@ -589,19 +621,19 @@ async fn requests_may_stand_for_themselves() {
         ("mcp-method", "tools/list"),
     ];
     let differs = modern(ask(3, "tools/list", &json!({})));
-    let differs = place.post(&later, &differs).await;
+    let differs = gateway.post(&later, &differs).await;
     assert_eq!(differs.status(), 400);
     assert_eq!(differs.json().await["error"]["code"], -32020);
-    // Methods that were removed are as unknown as those that never were.
+    // Removed methods are as unknown as those that never existed.
     for method in ["prompts/list", "ping", "initialize"] {
         let unknown = modern(ask(4, method, &json!({"protocolVersion": "2025-11-25"})));
-        let unknown = place.post(&headers(method), &unknown).await;
+        let unknown = gateway.post(&headers(method), &unknown).await;
         assert_eq!(unknown.status(), 404, "{method}");
         assert_eq!(unknown.json().await["error"]["code"], -32601, "{method}");
     }
     let mut other = modern(ask(5, "tools/list", &json!({})));
     other["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2099-01-01".into();
-    let other = place
+    let other = gateway
         .post(
             &[
                 ("mcp-protocol-version", "2099-01-01"),
@@ -613,23 +645,26 @@ async fn requests_may_stand_for_themselves() {
     assert_eq!(other.status(), 400);
     assert_eq!(other.json().await["error"]["code"], -32022);
 
-    let mut waiting = place
-        .post(&named("wait"), &modern(told(6, "wait", &json!({}))))
+    let mut waiting = gateway
+        .post(
+            &named("wait"),
+            &modern(call_with_progress(6, "wait", &json!({}))),
+        )
         .await;
     let (id, message) = waiting.event().await.unwrap();
     assert_eq!(
         (id.as_str(), &message["params"]["message"]),
         ("", &json!("waiting"))
     );
-    assert_eq!(place.fake.live(), 1);
+    assert_eq!(gateway.fake.live(), 1);
     drop(waiting);
-    place.fake.wait_for_live(0).await;
+    gateway.fake.wait_for_live(0).await;
 }
 
 #[tokio::test]
 async fn arguments_that_are_headers_too_must_agree_with_them() {
-    let routed = Exposes::Clip("routed".into());
-    let place = Place::new(routed, Admission::with_token(TOKEN)).await;
+    let routed = GatewayScope::Clip("routed".into());
+    let gateway = TestGateway::new(routed, Admission::with_token(TOKEN)).await;
     let headers = [
         ("mcp-protocol-version", "2026-07-28"),
         ("mcp-method", "tools/call"),
@@ -637,7 +672,7 @@ async fn arguments_that_are_headers_too_must_agree_with_them() {
     ];
     let listed = [headers[0], ("mcp-method", "tools/list")];
     let tools = modern(ask(1, "tools/list", &json!({})));
-    let tools = place.post(&listed, &tools).await.json().await;
+    let tools = gateway.post(&listed, &tools).await.json().await;
     let property = |tool: usize| &tools["result"]["tools"][tool]["inputSchema"]["properties"];
     assert_eq!(property(0)["region"]["x-mcp-header"], "Region");
     assert_eq!(property(1)["region"], json!({"type": "string"}));
@@ -646,7 +681,7 @@ async fn arguments_that_are_headers_too_must_agree_with_them() {
         let message = modern(call(2, "echo", &json!({"region": region})));
         let mut headers = headers.to_vec();
         headers.extend(value.map(|value| ("mcp-param-region", value)));
-        let reply = place.post(&headers, &message).await;
+        let reply = gateway.post(&headers, &message).await;
         (reply.status(), reply.json().await["error"]["code"].as_i64())
     };
     let mismatch = (400, Some(-32020));
@@ -667,7 +702,7 @@ async fn arguments_that_are_headers_too_must_agree_with_them() {
 
 #[tokio::test]
 async fn a_silent_call_is_taken_back_with_its_connection() {
-    let place = Place::todo().await;
+    let gateway = TestGateway::todo().await;
     let headers = [
         ("mcp-protocol-version", "2026-07-28"),
         ("mcp-method", "tools/call"),
@@ -675,32 +710,34 @@ async fn a_silent_call_is_taken_back_with_its_connection() {
         ("accept", "application/json"),
     ];
     let wait = modern(call(1, "wait", &json!({})));
-    let asked = place.post(&headers, &wait);
+    let asked = gateway.post(&headers, &wait);
     let gone = async {
-        place.fake.wait_for_live(1).await;
+        gateway.fake.wait_for_live(1).await;
     };
     tokio::select! {
         _ = asked => panic!("an answer"),
         () = gone => {}
     }
-    place.fake.wait_for_live(0).await;
+    gateway.fake.wait_for_live(0).await;
 }
 
 #[tokio::test]
 async fn a_slow_reader_slows_the_clip_and_a_lost_one_does_not_hold_it() {
-    let place = Place::new(Exposes::Hub, Admission::with_token(TOKEN)).await;
-    let session = place.begin().await;
+    let gateway = TestGateway::new(GatewayScope::Hub, Admission::with_token(TOKEN)).await;
+    let session = gateway.begin().await;
     let flood = json!({"clip": "todo", "command": "flood"});
-    let message = told(1, "invoke_stream", &flood);
-    let mut reply = place.post(&[("mcp-session-id", &session)], &message).await;
+    let message = call_with_progress(1, "invoke_stream", &flood);
+    let mut reply = gateway
+        .post(&[("mcp-session-id", &session)], &message)
+        .await;
     reply.event().await.unwrap();
-    // The buffers of the sockets are large, but they have an end.
-    let given = place.fake.flooded().await;
+    // The buffers of the sockets are large, but limited.
+    let given = gateway.fake.flooded().await;
     assert!(given < 5000, "{given} parts of 4 kB were taken");
     drop(reply);
-    // With nobody there to read, progress is dropped and the answer is kept.
-    place.fake.wait_for_live(0).await;
-    let mut resumed = place.listen(&session, Some("1-1")).await;
+    // Without a reader, progress is dropped and the answer is stored.
+    gateway.fake.wait_for_live(0).await;
+    let mut resumed = gateway.listen(&session, Some("1-1")).await;
     let mut parts = 0;
     let answer = loop {
         let message = resumed.message().await;
@@ -718,16 +755,16 @@ async fn a_slow_reader_slows_the_clip_and_a_lost_one_does_not_hold_it() {
 
 #[tokio::test]
 async fn the_end_of_the_server_ends_everything() {
-    let place = Place::todo().await;
-    let session = place.begin().await;
-    let mut waiting = place
+    let gateway = TestGateway::todo().await;
+    let session = gateway.begin().await;
+    let mut waiting = gateway
         .post(
             &[("mcp-session-id", &session)],
-            &told(1, "wait", &json!({})),
+            &call_with_progress(1, "wait", &json!({})),
         )
         .await;
     waiting.event().await.unwrap();
-    place.fake.wait_for_live(1).await;
-    place.ending.cancel();
-    place.fake.wait_for_live(0).await;
+    gateway.fake.wait_for_live(1).await;
+    gateway.ending.cancel();
+    gateway.fake.wait_for_live(0).await;
 }

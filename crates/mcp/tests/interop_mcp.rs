@@ -1,5 +1,5 @@
-//! Clients and servers made with the official packages for MCP from npm and PyPI, against our gateway and our mounts. Drivers are in
-//! `tests/interop/mcp`. Needs the packages; `cargo xtask test --all` puts them in place.
+//! Clients and servers made with the official MCP packages from npm and PyPI, against pinion's gateway and mounts. The
+//! drivers are in `tests/interop/mcp`. Needs the packages; `cargo xtask test --all` installs them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -48,7 +48,7 @@ fn drive(command: &mut Command, words: &[&str]) {
     );
 }
 
-/// The gateway over HTTP, for as long as this lives.
+/// The gateway over HTTP, until this is dropped.
 struct Served(Child, String);
 
 impl Served {
@@ -189,8 +189,8 @@ async fn a_server_from_npm_is_mounted() {
     .await;
 }
 
-/// Runs a scenario of the official conformance suite. Fails if a check fails that is not in `untestable`, the checks that
-/// need something no clip has.
+/// Runs a scenario of the official conformance suite. Fails if a check fails that is not in `untestable`, the checks
+/// that need a feature that clips lack.
 fn conformance(side: &[&str], scenario: &str, version: &str, untestable: &[&str]) {
     let results = tempfile::tempdir().unwrap();
     let suite = installed("PINION_MCP_CONFORMANCE")

@@ -1,4 +1,4 @@
-//! MCP servers as clips: programs and addresses.
+//! MCP servers as clips: programs and URLs.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,7 +16,7 @@ use futures_util::StreamExt;
 use pinion_clip::logs::ClipLog;
 use pinion_clip::{CallError, State};
 use pinion_mcp::{
-    Admission, Exposes, Gateway, HttpServer, Mount, MountConfig, MountLimits, Target,
+    Admission, Gateway, GatewayScope, HttpServer, Mount, MountConfig, MountLimits, Target,
 };
 use pinion_status::{Code, Failure};
 use serde_json::{Value, json};
@@ -48,13 +48,13 @@ fn mounted(target: Target) -> Mount {
     Mount::new(config, ClipLog::in_memory().into())
 }
 
-/// A mounted program, and where it notes its starts.
-struct Place {
+/// A mounted program, and the file in which it records its starts.
+struct MountedProbe {
     root: TempDir,
     mount: Mount,
 }
 
-impl Place {
+impl MountedProbe {
     fn new(words: &[&str]) -> Self {
         let root = tempfile::tempdir().unwrap();
         let words = [PROBE, "server"].iter().chain(words);
@@ -112,7 +112,7 @@ fn unanswered(outcome: Result<Value, CallError>) -> Failure {
     }
 }
 
-/// What the log has, once it has `wanted`.
+/// Waits until the log contains `wanted`.
 async fn logged(mount: &Mount, wanted: &str) {
     let found = async {
         loop {
@@ -133,11 +133,11 @@ async fn logged(mount: &Mount, wanted: &str) {
 
 #[tokio::test]
 async fn tools_are_commands() {
-    let place = Place::new(&[]);
-    let asleep = place.mount.snapshot();
+    let probe = MountedProbe::new(&[]);
+    let asleep = probe.mount.snapshot();
     assert_eq!(asleep.status.state, State::Sleeping);
-    assert_eq!((place.starts(), asleep.manifest.commands.len()), (0, 0));
-    let seen = place.mount.inspect().await.unwrap();
+    assert_eq!((probe.starts(), asleep.manifest.commands.len()), (0, 0));
+    let seen = probe.mount.inspect().await.unwrap();
     assert_eq!(seen.status.state, State::Running);
     let manifest = &seen.manifest;
     assert_eq!(
@@ -161,42 +161,42 @@ async fn tools_are_commands() {
     );
 
     assert_eq!(
-        place.ask("echo", &json!({"a": [1, null]})).await.unwrap(),
+        probe.ask("echo", &json!({"a": [1, null]})).await.unwrap(),
         json!({"a": [1, null]})
     );
     assert_eq!(
-        place.ask("say", &json!({"text": "hé\n"})).await.unwrap(),
+        probe.ask("say", &json!({"text": "hé\n"})).await.unwrap(),
         json!("hé\n")
     );
     let image = json!({"type": "image", "mimeType": "image/png", "data": "aGk="});
     assert_eq!(
-        place.ask("image", &json!({})).await.unwrap(),
+        probe.ask("image", &json!({})).await.unwrap(),
         json!(["here:", image])
     );
     assert_eq!(
-        place.ask("group verb", &json!({})).await.unwrap(),
+        probe.ask("group verb", &json!({})).await.unwrap(),
         json!("grouped")
     );
-    let failed = answered(place.ask("fail", &json!({})).await);
+    let failed = answered(probe.ask("fail", &json!({})).await);
     assert_eq!(
         (failed.code, &*failed.message),
         (Code::Internal, "it cannot be done")
     );
-    let unknown = unanswered(place.ask("fly", &json!({})).await);
+    let unknown = unanswered(probe.ask("fly", &json!({})).await);
     assert_eq!(unknown.code, Code::NotFound);
-    let wrong = unanswered(place.ask("echo", &json!([1])).await);
+    let wrong = unanswered(probe.ask("echo", &json!([1])).await);
     assert_eq!(wrong.code, Code::InvalidArgument);
-    assert_eq!(place.starts(), 1);
+    assert_eq!(probe.starts(), 1);
 }
 
 #[tokio::test]
 async fn a_server_of_the_newest_revision() {
-    let place = Place::new(&["modern"]);
+    let probe = MountedProbe::new(&["modern"]);
     assert_eq!(
-        place.ask("echo", &json!({"a": 1})).await.unwrap(),
+        probe.ask("echo", &json!({"a": 1})).await.unwrap(),
         json!({"a": 1})
     );
-    assert_eq!(place.mount.snapshot().manifest.version, "0.2");
+    assert_eq!(probe.mount.snapshot().manifest.version, "0.2");
 }
 
 #[tokio::test]
@@ -207,8 +207,8 @@ async fn secrets_are_not_handed_over() {
         std::env::set_var("LAB_API_KEY", "secret");
         std::env::set_var("LAB_PLAIN", "plain");
     }
-    let place = Place::new(&[]);
-    let seen = place.ask("environment", &json!({})).await.unwrap();
+    let probe = MountedProbe::new(&[]);
+    let seen = probe.ask("environment", &json!({})).await.unwrap();
     let names = seen["names"].as_array().unwrap();
     assert!(names.contains(&json!("LAB_PLAIN")) && names.contains(&json!("GIVEN_TOKEN")));
     assert!(!names.contains(&json!("LAB_API_KEY")), "{names:?}");
@@ -216,15 +216,15 @@ async fn secrets_are_not_handed_over() {
 
 #[tokio::test]
 async fn a_server_that_dies_ends_every_call_and_is_started_again() {
-    let place = Place::new(&[]);
-    let first = place.ask("pid", &json!({})).await.unwrap();
+    let probe = MountedProbe::new(&[]);
+    let first = probe.ask("pid", &json!({})).await.unwrap();
     let (nothing, so) = (json!({}), json!({"ms": 60_000}));
-    let hanging = futures_util::future::join_all((0..20).map(|_| place.ask("hang", &nothing)));
+    let hanging = futures_util::future::join_all((0..20).map(|_| probe.ask("hang", &nothing)));
     let dying = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        place.ask("die", &nothing).await
+        probe.ask("die", &nothing).await
     };
-    let (hung, slow, died) = tokio::join!(hanging, place.ask("slow", &so), dying);
+    let (hung, slow, died) = tokio::join!(hanging, probe.ask("slow", &so), dying);
     for outcome in hung.into_iter().chain([slow, died]) {
         let failure = unanswered(outcome);
         assert_eq!(failure.code, Code::Unavailable);
@@ -234,21 +234,21 @@ async fn a_server_that_dies_ends_every_call_and_is_started_again() {
             failure.message
         );
     }
-    assert_eq!(place.mount.snapshot().status.state, State::Error);
-    logged(&place.mount, "error: dying").await;
-    let second = place.ask("pid", &json!({})).await.unwrap();
+    assert_eq!(probe.mount.snapshot().status.state, State::Error);
+    logged(&probe.mount, "error: dying").await;
+    let second = probe.ask("pid", &json!({})).await.unwrap();
     assert_ne!(first, second);
     assert_eq!(
-        (place.starts(), place.mount.snapshot().status.state),
+        (probe.starts(), probe.mount.snapshot().status.state),
         (2, State::Running)
     );
 }
 
 #[tokio::test]
 async fn a_server_that_cannot_start_says_why() {
-    let place = Place::new(&["broken"]);
+    let probe = MountedProbe::new(&["broken"]);
     for _ in 0..3 {
-        let failure = unanswered(place.ask("echo", &json!({})).await);
+        let failure = unanswered(probe.ask("echo", &json!({})).await);
         assert_eq!(failure.code, Code::Unavailable);
         assert!(
             failure.message.contains("exit code 7"),
@@ -256,8 +256,8 @@ async fn a_server_that_cannot_start_says_why() {
             failure.message
         );
     }
-    assert_eq!(place.starts(), 3);
-    logged(&place.mount, "it is broken").await;
+    assert_eq!(probe.starts(), 3);
+    logged(&probe.mount, "it is broken").await;
     let missing = mounted(Target::Command {
         words: vec!["/nowhere/at/all".into()],
         directory: "/".into(),
@@ -275,26 +275,26 @@ async fn a_server_that_cannot_start_says_why() {
 
 #[tokio::test]
 async fn a_call_nobody_wants_is_taken_back() {
-    let place = Place::new(&[]);
-    place.mount.inspect().await.unwrap();
-    let mut answers = place.mount.invoke("hang", "{}".into(), None);
+    let probe = MountedProbe::new(&[]);
+    probe.mount.inspect().await.unwrap();
+    let mut answers = probe.mount.invoke("hang", "{}".into(), None);
     let waited = tokio::time::timeout(Duration::from_millis(50), answers.next()).await;
     assert!(waited.is_err());
     drop(answers);
-    logged(&place.mount, "cancelled").await;
+    logged(&probe.mount, "cancelled").await;
     let deadline = Instant::now() + Duration::from_millis(50);
-    let mut answers = place.mount.invoke("hang", "{}".into(), Some(deadline));
+    let mut answers = probe.mount.invoke("hang", "{}".into(), Some(deadline));
     let late = answers.next().await.unwrap().unwrap_err();
     assert_eq!(late.failure().code, Code::DeadlineExceeded);
     assert!(answers.next().await.is_none());
-    assert_eq!(place.ask("echo", &json!({})).await.unwrap(), json!({}));
-    assert_eq!(place.starts(), 1);
+    assert_eq!(probe.ask("echo", &json!({})).await.unwrap(), json!({}));
+    assert_eq!(probe.starts(), 1);
 }
 
 #[tokio::test]
 async fn a_server_may_ask_and_change_and_make_noise() {
-    let place = Place::new(&[]);
-    let told = place.ask("ask", &json!({})).await.unwrap();
+    let probe = MountedProbe::new(&[]);
+    let told = probe.ask("ask", &json!({})).await.unwrap();
     let mut answers = told["answers"].as_array().unwrap().clone();
     answers.sort_by_key(|answer| answer["id"].to_string());
     assert_eq!(
@@ -306,8 +306,8 @@ async fn a_server_may_ask_and_change_and_make_noise() {
         (&json!("r"), &json!(-32601))
     );
 
-    let mut changes = place.mount.watch();
-    place.ask("learn", &json!({})).await.unwrap();
+    let mut changes = probe.mount.watch();
+    probe.ask("learn", &json!({})).await.unwrap();
     let learned = changes.wait_for(|seen| seen.manifest.command("fly").is_some());
     tokio::time::timeout(Duration::from_secs(20), learned)
         .await
@@ -315,44 +315,44 @@ async fn a_server_may_ask_and_change_and_make_noise() {
         .unwrap();
 
     assert_eq!(
-        place.ask("noise", &json!({"lines": 99})).await.unwrap(),
+        probe.ask("noise", &json!({"lines": 99})).await.unwrap(),
         json!("done")
     );
-    logged(&place.mount, "this is no message").await;
-    let failure = unanswered(place.ask("noise", &json!({"lines": 100})).await);
+    logged(&probe.mount, "this is no message").await;
+    let failure = unanswered(probe.ask("noise", &json!({"lines": 100})).await);
     assert!(
         failure.message.contains("100 lines in a row"),
         "{}",
         failure.message
     );
-    assert_eq!(place.ask("echo", &json!({})).await.unwrap(), json!({}));
-    assert_eq!(place.starts(), 2);
+    assert_eq!(probe.ask("echo", &json!({})).await.unwrap(), json!({}));
+    assert_eq!(probe.starts(), 2);
 }
 
 #[tokio::test]
 async fn stopping_ends_the_program_and_a_call_starts_it_again() {
-    let place = Place::new(&[]);
-    let pid = place.ask("pid", &json!({})).await.unwrap();
-    place.mount.stop().await;
-    logged(&place.mount, "input ended").await;
+    let probe = MountedProbe::new(&[]);
+    let pid = probe.ask("pid", &json!({})).await.unwrap();
+    probe.mount.stop().await;
+    logged(&probe.mount, "input ended").await;
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
-    assert_eq!(place.mount.snapshot().status.state, State::Sleeping);
-    assert_ne!(place.ask("pid", &json!({})).await.unwrap(), pid);
-    assert_eq!(place.starts(), 2);
+    assert_eq!(probe.mount.snapshot().status.state, State::Sleeping);
+    assert_ne!(probe.ask("pid", &json!({})).await.unwrap(), pid);
+    assert_eq!(probe.starts(), 2);
 }
 
 #[tokio::test]
 async fn a_hundred_calls_at_once() {
-    let place = Place::new(&[]);
+    let probe = MountedProbe::new(&[]);
     let inputs: Vec<Value> = (0..100)
         .map(|number| json!({"n": number, "text": "x".repeat(2000)}))
         .collect();
-    let calls = inputs.iter().map(|input| place.ask("echo", input));
+    let calls = inputs.iter().map(|input| probe.ask("echo", input));
     let answers = futures_util::future::join_all(calls).await;
     for (input, answer) in inputs.iter().zip(answers) {
         assert_eq!(*input, answer.unwrap());
     }
-    assert_eq!(place.starts(), 1);
+    assert_eq!(probe.starts(), 1);
 }
 
 #[tokio::test]
@@ -380,10 +380,10 @@ async fn nothing_outlives_its_owner() {
     assert!(gone.is_ok(), "{server} is still there");
 }
 
-/// Our own gateway, as a server at an address.
+/// Starts this crate's gateway as a server at a URL.
 async fn gateway() -> (String, Arc<Fake>, DropGuard) {
     let fake = Fake::new();
-    let gateway = Gateway::new(fake.clone(), Exposes::Clip("todo".into()));
+    let gateway = Gateway::new(fake.clone(), GatewayScope::Clip("todo".into()));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let ending = CancellationToken::new();
@@ -414,7 +414,7 @@ async fn a_server_at_an_address() {
     );
     let failed = answered(ask(&mount, "fail", &json!({})).await);
     assert_eq!(failed.message, "it rained");
-    // An answer that takes longer comes as a stream; giving it up takes it back.
+    // A slow answer comes as a stream; dropping it cancels the call.
     let mut answers = mount.invoke("wait", "{}".into(), None);
     let waited = tokio::time::timeout(Duration::from_millis(700), answers.next()).await;
     assert!(waited.is_err());
@@ -438,7 +438,7 @@ async fn an_address_that_is_none() {
         (at(&url, "wrong"), "HTTP 401"),
         (
             at(&url.replace("/mcp", "/other"), "secret"),
-            "MCP is spoken at /mcp",
+            "the MCP server is at /mcp",
         ),
         (at("http://127.0.0.1:1/mcp", "secret"), "127.0.0.1:1"),
         (at("ftp://example.invalid", "secret"), "no address"),

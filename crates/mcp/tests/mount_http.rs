@@ -1,4 +1,4 @@
-//! Servers at an address that behave in ways a gateway of this crate does not.
+//! Servers at a URL that behave in ways that this crate's gateway does not.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -169,7 +169,7 @@ async fn a_server_that_knows_only_the_newest_revision_is_never_greeted() {
 
 #[tokio::test]
 async fn a_server_of_an_older_revision_is_greeted_after_all() {
-    // Each of these is how some server answers a method that it does not know before it was greeted.
+    // Each of these is an answer of some server to a method that it does not support before `initialize`.
     for refusal in ["error", "empty", "html", "not found"] {
         let (mount, requests) = server(move |request| match request.method() {
             "initialize" => request.result(&json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "old", "version": "1"}})),

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use common::fake::Fake;
-use pinion_mcp::{Exposes, Gateway, stdio};
+use pinion_mcp::{Gateway, GatewayScope, stdio};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -84,7 +84,7 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     }
 
-    /// Closes the input; everything that is said until the end.
+    /// Closes the input and returns all messages until the end.
     async fn end(mut self) -> Vec<Value> {
         drop(self.input.take());
         let mut said = Vec::new();
@@ -102,11 +102,14 @@ fn hello(version: &str) -> Value {
 }
 
 fn hub(fake: &Arc<Fake>) -> Client {
-    Client::of(Gateway::new(fake.clone(), Exposes::Hub))
+    Client::of(Gateway::new(fake.clone(), GatewayScope::Hub))
 }
 
 fn todo(fake: &Arc<Fake>) -> Client {
-    Client::of(Gateway::new(fake.clone(), Exposes::Clip("todo".into())))
+    Client::of(Gateway::new(
+        fake.clone(),
+        GatewayScope::Clip("todo".into()),
+    ))
 }
 
 fn modern(params: &Value) -> Value {
@@ -233,11 +236,11 @@ async fn failures_are_results_and_slips_are_faults() {
         ),
         (
             json!({"command": "x"}),
-            "clip is required: the alias of one that list tells",
+            "clip is required: use an alias that list returns",
         ),
         (
             json!({"clip": "todo"}),
-            "command is required: the name of one that info tells",
+            "command is required: use a name that info returns",
         ),
     ] {
         client.call(1, "invoke", &arguments);
@@ -272,7 +275,7 @@ async fn failures_are_results_and_slips_are_faults() {
 #[tokio::test]
 async fn the_commands_of_one_clip() {
     let fake = Fake::new();
-    let gateway = Gateway::new(fake.clone(), Exposes::Clip("todo".into())).with_prefix("t_");
+    let gateway = Gateway::new(fake.clone(), GatewayScope::Clip("todo".into())).with_prefix("t_");
     gateway.check().await.unwrap();
     let mut client = Client::of(gateway);
     client.ask(0, "initialize", &hello("2024-11-05"));
@@ -321,7 +324,7 @@ async fn the_commands_of_one_clip() {
     client.end().await;
 
     for clip in ["quiet", "nobody"] {
-        let gateway = Gateway::new(fake.clone(), Exposes::Clip(clip.into()));
+        let gateway = Gateway::new(fake.clone(), GatewayScope::Clip(clip.into()));
         assert!(gateway.check().await.is_err(), "{clip}");
     }
 }
@@ -348,7 +351,7 @@ async fn parts_of_a_result_are_told_as_they_come() {
         client.next().await["result"]["content"][0]["text"],
         "1 2 3 "
     );
-    // Nobody asked to be told.
+    // The client did not ask for progress.
     client.call(2, "invoke_stream", &count);
     assert_eq!(client.next().await["id"], 2);
     client.ask(
@@ -382,7 +385,7 @@ async fn a_bad_line_costs_one_answer() {
     client.send(&json!({"jsonrpc": "2.0", "id": 99, "result": {}}));
     client.ask(2, "ping", &json!({}));
     assert_eq!(client.next().await["id"], 2);
-    // Longer than any message may be; what follows is fine.
+    // Longer than a message may be; the next one is valid.
     client.say(&format!("{{\"x\":\"{}\"}}", "x".repeat(17 * 1024 * 1024)));
     assert_eq!(client.next().await["error"]["code"], -32600);
     client.ask(3, "ping", &json!({}));
@@ -540,7 +543,7 @@ async fn when_nobody_reads_the_calls_end() {
     let fake = Fake::new();
     let (theirs, mut input) = std::io::pipe().unwrap();
     let (ours, output) = std::io::pipe().unwrap();
-    let gateway = Gateway::new(fake.clone(), Exposes::Clip("todo".into()));
+    let gateway = Gateway::new(fake.clone(), GatewayScope::Clip("todo".into()));
     let served = tokio::spawn(stdio(Arc::new(gateway), theirs, output));
     let mut say = |message: Value| writeln!(input, "{message}").unwrap();
     say(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello("2025-11-25")}));
@@ -558,17 +561,17 @@ async fn a_slow_reader_slows_the_clip() {
     let fake = Fake::new();
     let (theirs, mut input) = std::io::pipe().unwrap();
     let (mut ours, output) = std::io::pipe().unwrap();
-    let gateway = Gateway::new(fake.clone(), Exposes::Hub);
+    let gateway = Gateway::new(fake.clone(), GatewayScope::Hub);
     let served = tokio::spawn(stdio(Arc::new(gateway), theirs, output));
     let mut say = |message: Value| writeln!(input, "{message}").unwrap();
     say(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello("2025-11-25")}));
     let flood = json!({"clip": "todo", "command": "flood"});
     say(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "invoke_stream", "arguments": flood, "_meta": {"progressToken": 1}}}));
-    // The pipe, what is being written, and what waits for that.
+    // The pipe, the message being written, and the queue.
     let given = fake.flooded().await;
     assert!(given < 100, "{given} parts of 4 kB were taken");
-    // Read on, it ends where an answer must.
+    // Reading the rest ends the call with an answer.
     let read = tokio::task::spawn_blocking(move || {
         let mut lines = BufReader::new(&mut ours).lines();
         lines.find_map(|line| {
@@ -649,7 +652,7 @@ async fn requests_may_stand_for_themselves() {
         (&refused["code"], &refused["data"]["requested"]),
         (&json!(-32022), &json!("2099-01-01"))
     );
-    // What was said before counts for nothing.
+    // The arguments of earlier calls have no effect.
     client.ask(5, "tools/list", &json!({}));
     assert_eq!(client.next().await["error"]["code"], -32600);
     client.ask(

@@ -1,4 +1,5 @@
-//! A gateway over made-up clips, a made-up MCP server, an owner of one for tests to kill, and a guardian for those who start it.
+//! A gateway to fake clips, a fake MCP server, an owner of one for tests to kill, and a guardian for the processes it
+//! starts.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use fake::Fake;
 use pinion_clip::logs::ClipLog;
-use pinion_mcp::{Admission, Exposes, Gateway, HttpServer, Mount, MountConfig, Target, stdio};
+use pinion_mcp::{Admission, Gateway, GatewayScope, HttpServer, Mount, MountConfig, Target, stdio};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -75,7 +76,7 @@ async fn client(url: &str) {
     mount.stop().await;
 }
 
-/// Arguments of the types that a schema names.
+/// Returns arguments of the types that a schema names.
 fn example(schema: &str) -> Value {
     let schema: Value = serde_json::from_str(schema).unwrap_or_default();
     let properties = schema["properties"]
@@ -98,8 +99,8 @@ fn example(schema: &str) -> Value {
 /// `gateway stdio|http|open hub|CLIP`
 async fn gateway(words: &[String]) {
     let exposes = match words[1].as_str() {
-        "hub" => Exposes::Hub,
-        clip => Exposes::Clip(clip.to_owned()),
+        "hub" => GatewayScope::Hub,
+        clip => GatewayScope::Clip(clip.to_owned()),
     };
     let gateway = Arc::new(Gateway::new(Fake::new(), exposes));
     if words[0] == "stdio" {
@@ -117,7 +118,7 @@ async fn gateway(words: &[String]) {
     server.serve(listener, CancellationToken::new()).await;
 }
 
-/// Mounts a server and tells its process id, then waits to be killed.
+/// Mounts a server and prints its process id, then waits to be killed.
 async fn own() {
     let target = Target::Command {
         words: vec![std::env::current_exe().unwrap().into(), "server".into()],
@@ -142,11 +143,11 @@ fn print(message: &Value) {
     stdout.flush().unwrap();
 }
 
-/// A server that does what is asked of it, and some things that should not be.
+/// A server that obeys its caller, and also does things that a server should not do.
 struct Server {
     modern: bool,
     more: Vec<&'static str>,
-    /// Which call asked the client something, and what came back.
+    /// The call that sent a request to the client, and the client's answers.
     asked: Option<(Value, Vec<Value>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Made-up clips.
+//! Fake clips.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,13 +13,13 @@ use pinion_status::{Code, Failure};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// A hub with two clips: `todo`, which does all sorts of things, and `quiet`, which lists no commands.
+/// A hub with two clips: `todo`, which has commands of many kinds, and `quiet`, which lists no commands.
 #[derive(Debug)]
 pub struct Fake {
-    /// Calls that have begun and not ended.
+    /// Calls in flight.
     pub live: Arc<AtomicUsize>,
     pub begun: Arc<AtomicUsize>,
-    /// Parts that `flood` has given.
+    /// Parts that `flood` has sent.
     pub given: Arc<AtomicUsize>,
     changes: watch::Sender<u64>,
     more: Mutex<Vec<&'static str>>,
@@ -36,13 +36,13 @@ impl Fake {
         })
     }
 
-    /// `todo` learns a command.
+    /// Adds a command to `todo`.
     pub fn learn(&self, command: &'static str) {
         self.more.lock().unwrap().push(command);
         self.changes.send_modify(|version| *version += 1);
     }
 
-    /// Something changes that is no business of `todo`.
+    /// Reports a change that does not concern `todo`.
     pub fn stir(&self) {
         self.changes.send_modify(|version| *version += 1);
     }
@@ -51,7 +51,7 @@ impl Fake {
         self.live.load(Ordering::SeqCst)
     }
 
-    /// How many parts `flood` gives before nobody takes any more.
+    /// Returns the number of parts that `flood` sends before its reader stops.
     pub async fn flooded(&self) -> usize {
         let mut seen = 0;
         loop {
@@ -100,7 +100,7 @@ fn routed() -> Manifest {
     Manifest::read(&json!({"name": "routed", "commands": commands}))
 }
 
-/// The tools that the conformance suite calls, as far as a clip can be one.
+/// The tools that the conformance suite calls, as far as clips can offer them.
 fn conformance() -> Manifest {
     let keywords = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -134,7 +134,7 @@ fn conformance() -> Manifest {
     Manifest::read(&json!({"name": "conformance", "commands": commands}))
 }
 
-/// Counts a call for as long as it lives.
+/// Counts a call until it is dropped.
 struct Live(Arc<AtomicUsize>);
 
 impl Live {
@@ -182,7 +182,7 @@ impl Clips for Fake {
         let given: Value = serde_json::from_slice(&input).unwrap();
         let answers: Vec<Result<Bytes, Failure>> = match (clip, command) {
             ("todo", "add") => vec![Ok(json!({"added": given["title"]}).to_string().into())],
-            // As it may come from a hub that does not care for line breaks.
+            // A hub may send JSON with line breaks.
             ("todo", "note add") => vec![Ok(Bytes::from_static(b"{\n  \"ok\": true\n}"))],
             ("todo" | "routed" | "conformance", "echo") => vec![Ok(input)],
             ("conformance", "test_simple_text" | "json_schema_2020_12_tool") => {
@@ -199,7 +199,7 @@ impl Clips for Fake {
             ("todo", "count") => (1..=given["to"].as_u64().unwrap_or(3))
                 .map(|number| Ok(format!("\"{number} \"").into()))
                 .collect(),
-            // This one does not count.
+            // Does not count itself.
             ("todo", "live") => vec![Ok((self.live() - 1).to_string().into())],
             ("todo", "fail") => vec![Err(Failure::new(Code::Unavailable, "it rained"))],
             ("todo", "flood") => {
@@ -218,7 +218,7 @@ impl Clips for Fake {
             }
             _ => vec![Err(Failure::no_clip(clip))],
         };
-        // A moment passes, as it does with real ones; before the end too.
+        // Pauses as real clips do; before the end too.
         let pause = std::time::Duration::from_millis(given["pause"].as_u64().unwrap_or(0));
         let moment = move || async move {
             tokio::task::yield_now().await;

@@ -1,2 +1,2 @@
-//! What the tests have in common.
+//! Fakes shared by the tests.
 pub mod fake;
