@@ -1,5 +1,4 @@
-//! Clips as tools: what each request of a client is answered with. How requests come and answers go is left to `stdio` and
-//! `http`.
+//! Clips as tools: answers each request of a client. The modules `stdio` and `http` carry the requests and answers.
 
 mod call;
 mod changes;
@@ -16,23 +15,23 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use changes::tell_changes;
+pub(crate) use changes::report_changes;
 use clips::Clips;
 use tools::{HubTool, Tool};
 
 use crate::rpc::{Fault, Request, code};
 use crate::version::{self, Era, Implementation, SERVER_KEY};
 
-/// What the program says it is when it stands for a whole hub.
+/// The server name of a gateway to a whole hub.
 const HUB_NAME: &str = "pinix";
-/// The version of what is served.
+/// The server version that the gateway reports.
 const SERVED_VERSION: &str = "v2";
-/// So many tools are told at once; who wants more asks again.
-const PAGE: usize = 500;
+/// Tools per page of `tools/list`.
+const TOOLS_PER_PAGE: usize = 500;
 
-/// What a gateway shows.
+/// The clips that a gateway exposes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Exposes {
+pub enum GatewayScope {
     /// Every clip, through the tools `list`, `info`, `invoke` and `invoke_stream`.
     Hub,
     /// The commands of one clip, each as a tool.
@@ -43,56 +42,55 @@ pub enum Exposes {
 #[derive(Debug)]
 pub struct Gateway {
     clips: Arc<dyn Clips>,
-    exposes: Exposes,
+    scope: GatewayScope,
     prefix: String,
-    /// The tools as they were told last, so that a call need not ask for them.
-    told: Mutex<Arc<Vec<Tool>>>,
+    /// The tools as last listed, so that a call need not ask the hub for them.
+    last_listed: Mutex<Arc<Vec<Tool>>>,
 }
 
-/// Where what belongs to a request goes before its answer.
-pub(crate) trait Outlet: Send + Sync {
+/// Receives the notifications that belong to a request, before its answer.
+pub(crate) trait NotificationSink: Send + Sync {
     /// Sends a message once there is room for it.
     fn send(&self, message: Bytes) -> BoxFuture<'_, ()>;
 }
 
-/// What surrounds a request.
+/// The circumstances of a request.
 #[derive(Clone, Copy)]
-pub(crate) struct Context<'a> {
+pub(crate) struct RequestContext<'a> {
     pub(crate) era: Era,
-    /// `None` if the client takes an answer and nothing else.
-    pub(crate) outlet: Option<&'a dyn Outlet>,
-    /// Told when no more answers will be read.
+    /// `None` if the client accepts only the answer.
+    pub(crate) sink: Option<&'a dyn NotificationSink>,
+    /// Cancelled when no more answers will be read.
     pub(crate) ending: &'a CancellationToken,
 }
 
 type Answer = Result<Box<RawValue>, Fault>;
 
 impl Gateway {
-    /// A gateway to `clips`.
-    pub fn new(clips: Arc<dyn Clips>, exposes: Exposes) -> Self {
+    pub fn new(clips: Arc<dyn Clips>, scope: GatewayScope) -> Self {
         Self {
             clips,
-            exposes,
+            scope,
             prefix: String::new(),
-            told: Mutex::default(),
+            last_listed: Mutex::default(),
         }
     }
 
-    /// Puts `prefix` in front of the name of every tool.
+    /// Prefixes the name of every tool.
     #[must_use]
     pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Whether there is something to show: for the start, so that a slip in a name is told at once.
+    /// Fails if there is nothing to expose. Call it at the start, so that a misspelled clip name is reported at once.
     pub async fn check(&self) -> Result<(), Failure> {
-        let Exposes::Clip(clip) = &self.exposes else {
+        let GatewayScope::Clip(clip) = &self.scope else {
             return Ok(());
         };
         if self.clips.manifest(clip).await?.commands.is_empty() {
             let message = format!(
-                "clip \"{clip}\" lists no commands, so there is nothing to make tools of; use invoke of the whole hub"
+                "clip \"{clip}\" lists no commands, so it has no tools; expose the whole hub and use invoke"
             );
             return Err(Failure::new(Code::FailedPrecondition, message));
         }
@@ -101,37 +99,37 @@ impl Gateway {
 
     fn implementation(&self) -> Implementation<'_> {
         Implementation {
-            name: match &self.exposes {
-                Exposes::Hub => HUB_NAME,
-                Exposes::Clip(clip) => clip,
+            name: match &self.scope {
+                GatewayScope::Hub => HUB_NAME,
+                GatewayScope::Clip(clip) => clip,
             },
             version: SERVED_VERSION,
         }
     }
 
     fn instructions(&self) -> String {
-        match &self.exposes {
-            Exposes::Hub => {
+        match &self.scope {
+            GatewayScope::Hub => {
                 let prefix = &self.prefix;
                 format!(
-                    "Clips are small programs on a hub. {prefix}list names them, {prefix}info tells what one can do, {prefix}invoke calls it."
+                    "Clips are small programs on a hub. {prefix}list names them, {prefix}info describes one, {prefix}invoke calls it."
                 )
             }
-            Exposes::Clip(clip) => {
+            GatewayScope::Clip(clip) => {
                 format!("Each tool is a command of the clip \"{clip}\" on a hub.")
             }
         }
     }
 
-    fn tells_changes(&self) -> bool {
-        matches!(self.exposes, Exposes::Clip(_)) && self.clips.changes().is_some()
+    fn reports_changes(&self) -> bool {
+        matches!(self.scope, GatewayScope::Clip(_)) && self.clips.changes().is_some()
     }
 
     fn capabilities(&self) -> Value {
-        json!({ "tools": { "listChanged": self.tells_changes() } })
+        json!({ "tools": { "listChanged": self.reports_changes() } })
     }
 
-    /// Answers `initialize`; the revision that was agreed on.
+    /// Answers `initialize` and returns the negotiated revision.
     pub(crate) fn initialize(
         &self,
         request: &Request,
@@ -152,8 +150,8 @@ impl Gateway {
         Ok((agreed, self.finish(Era::Handshake, &result)?))
     }
 
-    /// Answers any other request. Dropping it cancels what it does.
-    pub(crate) async fn answer(&self, request: &Request, context: Context<'_>) -> Answer {
+    /// Answers any other request. Dropping the future cancels the work.
+    pub(crate) async fn answer(&self, request: &Request, context: RequestContext<'_>) -> Answer {
         match request.method.as_str() {
             "ping" if context.era == Era::Handshake => self.finish(context.era, &json!({})),
             "tools/list" => self.list(request, context.era).await,
@@ -177,21 +175,26 @@ impl Gateway {
         self.finish(Era::Modern, &found)
     }
 
-    /// The tools there are at the moment.
+    /// Asks the hub for the current tools.
     pub(crate) async fn tools(&self) -> Result<Arc<Vec<Tool>>, Failure> {
-        let tools = Arc::new(match &self.exposes {
-            Exposes::Hub => HubTool::tools(&self.prefix),
-            Exposes::Clip(clip) => tools::of_clip(&self.clips.manifest(clip).await?, &self.prefix),
+        let tools = Arc::new(match &self.scope {
+            GatewayScope::Hub => HubTool::tools(&self.prefix),
+            GatewayScope::Clip(clip) => {
+                tools::of_clip(&self.clips.manifest(clip).await?, &self.prefix)
+            }
         });
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = tools.clone();
+        *self
+            .last_listed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = tools.clone();
         Ok(tools)
     }
 
-    /// Finds a tool, among those that were last listed first.
+    /// Finds a tool, first among those last listed.
     pub(crate) async fn tool(&self, name: &str) -> Result<Option<Tool>, Failure> {
         let find = |tools: &[Tool]| tools.iter().find(|known| known.name == name).cloned();
         let listed = self
-            .told
+            .last_listed
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
@@ -214,14 +217,21 @@ impl Gateway {
         let from = match params.cursor.as_deref().map(str::parse::<usize>) {
             None => 0,
             Some(Ok(from)) => from,
-            Some(Err(_)) => return Err(Fault::invalid_params("this cursor is none of ours")),
+            Some(Err(_)) => {
+                return Err(Fault::invalid_params(
+                    "unknown cursor; use one from an earlier page",
+                ));
+            }
         };
-        let tools = self.tools().await.map_err(|failure| told(&failure))?;
+        let tools = self
+            .tools()
+            .await
+            .map_err(|failure| last_listed(&failure))?;
         let page = tools.get(from..).unwrap_or_default();
-        let page = &page[..page.len().min(PAGE)];
+        let page = &page[..page.len().min(TOOLS_PER_PAGE)];
         let mut result = json!({ "tools": page });
         if from + page.len() < tools.len() {
-            result["nextCursor"] = (from + PAGE).to_string().into();
+            result["nextCursor"] = (from + TOOLS_PER_PAGE).to_string().into();
         }
         if era == Era::Modern {
             result["ttlMs"] = 0.into();
@@ -230,7 +240,7 @@ impl Gateway {
         self.finish(era, &result)
     }
 
-    /// A result as the revision wants it.
+    /// Encodes a result in the form of the revision.
     fn finish(&self, era: Era, result: &impl Serialize) -> Answer {
         #[derive(Serialize)]
         struct Complete<'a, R: Serialize> {
@@ -253,15 +263,15 @@ impl Gateway {
     }
 }
 
-/// The parameters of a request.
+/// Parses the parameters of a request.
 fn read<'a, P: Deserialize<'a>>(request: &'a Request) -> Result<P, Fault> {
     let params = request.params.as_ref().map_or("{}", |params| params.get());
     serde_json::from_str(params)
         .map_err(|error| Fault::invalid_params(format!("params of {}: {error}", request.method)))
 }
 
-/// A failure where only a fault can be told.
-fn told(failure: &Failure) -> Fault {
+/// Converts a failure into a JSON-RPC error.
+fn last_listed(failure: &Failure) -> Fault {
     let mut fault = Fault::new(code::INTERNAL, failure.message.clone());
     fault.data = Some(json!({ "code": failure.code() }).into());
     fault

@@ -1,7 +1,7 @@
-//! A gateway over HTTP: one address that takes messages and gives answers, as they are or as streams of events.
+//! A gateway over HTTP: one URL that accepts messages and answers each with JSON or a stream of events.
 //!
-//! Requests of 2026-07-28 stand for themselves, and losing the connection takes them back. Earlier revisions have sessions;
-//! their streams can be resumed for a minute.
+//! Requests of revision 2026-07-28 are independent of each other, and a lost connection cancels its requests. Earlier
+//! revisions have sessions; a client can resume their streams for a minute.
 
 mod admission;
 mod answer;
@@ -28,42 +28,41 @@ pub use admission::Admission;
 use answer::Answer;
 use sessions::{Session, Sessions};
 
-use crate::gateway::{Gateway, tell_changes};
+use crate::gateway::{Gateway, report_changes};
 
-/// The path of the one address.
+/// The path of the gateway.
 const PATH: &str = "/mcp";
-const SESSION: &str = "mcp-session-id";
+const SESSION_HEADER: &str = "mcp-session-id";
 const METHODS: &str = "POST, GET, DELETE, OPTIONS";
-/// So many connections at once; more wait to be accepted.
+/// Concurrent connections; more wait to be accepted.
 const MAX_CONNECTIONS: usize = 512;
-/// How long a client may take for the head of a request.
-const HEAD: Duration = Duration::from_secs(10);
-const SWEEP: Duration = Duration::from_secs(60);
+/// Time limit for the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Serves a gateway over HTTP.
 #[derive(Debug)]
 pub struct HttpServer {
-    shared: Arc<Shared>,
+    shared: Arc<HttpShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct HttpShared {
     gateway: Arc<Gateway>,
     admission: Admission,
     sessions: Sessions,
-    /// Requests outside of sessions that are being answered.
-    loose: Semaphore,
+    /// Permits for requests outside sessions.
+    sessionless: Semaphore,
     ending: CancellationToken,
 }
 
 impl HttpServer {
-    /// A server for `gateway`.
     pub fn new(gateway: Arc<Gateway>, admission: Admission) -> Self {
-        let shared = Shared {
+        let shared = HttpShared {
             gateway,
             admission,
             sessions: Sessions::default(),
-            loose: Semaphore::new(post::MAX_LOOSE),
+            sessionless: Semaphore::new(post::MAX_SESSIONLESS_REQUESTS),
             ending: CancellationToken::new(),
         };
         Self {
@@ -71,26 +70,26 @@ impl HttpServer {
         }
     }
 
-    /// Takes connections until it is told to end; then what is being answered is cancelled.
+    /// Accepts connections until `ending` is cancelled, then cancels the requests in flight.
     pub async fn serve(self, listener: TcpListener, ending: CancellationToken) {
         let _end = self.shared.ending.clone().drop_guard();
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let watched = self.shared.clone();
         let _watch = AbortOnDropHandle::new(tokio::spawn(async move {
-            let tell = |message| {
-                watched.sessions.tell(&message);
+            let broadcast = |message| {
+                watched.sessions.broadcast(&message);
                 std::future::ready(())
             };
-            tell_changes(&watched.gateway, tell).await;
+            report_changes(&watched.gateway, broadcast).await;
         }));
-        let mut sweep = tokio::time::interval(SWEEP);
+        let mut sweep = tokio::time::interval(SWEEP_INTERVAL);
         let accept = || async {
             // The semaphore is never closed.
-            let place = places.clone().acquire_owned().await.ok();
-            (listener.accept().await, place)
+            let permit = permits.clone().acquire_owned().await.ok();
+            (listener.accept().await, permit)
         };
         loop {
-            let (accepted, place) = tokio::select! {
+            let (accepted, permit) = tokio::select! {
                 () = ending.cancelled() => break,
                 accepted = accept() => accepted,
                 _ = sweep.tick() => {
@@ -102,11 +101,11 @@ impl HttpServer {
                 Ok((stream, _)) => {
                     let shared = self.shared.clone();
                     tokio::spawn(async move {
-                        let _place = place;
+                        let _place = permit;
                         connection(shared, stream).await;
                     });
                 }
-                // Out of descriptors, most likely, which takes a while to pass.
+                // Probably there are no file descriptors left, so wait before the next attempt.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
@@ -114,7 +113,7 @@ impl HttpServer {
     }
 }
 
-async fn connection(shared: Arc<Shared>, stream: TcpStream) {
+async fn connection(shared: Arc<HttpShared>, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
     let ending = shared.ending.clone();
     let service = service_fn(move |request| {
@@ -123,24 +122,27 @@ async fn connection(shared: Arc<Shared>, stream: TcpStream) {
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(HEAD_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service);
     tokio::select! {
-        // What goes wrong on a connection is between it and its client.
+        // An error of one connection concerns only its client.
         _ = served => {}
         () = ending.cancelled() => {}
     }
 }
 
-impl Shared {
+impl HttpShared {
     async fn respond(self: Arc<Self>, request: Request<Incoming>) -> Response<Answer> {
         let origin = self.admission.origin(request.headers()).map(str::to_owned);
         let mut response = if request.uri().path() != PATH {
-            answer::refused(StatusCode::NOT_FOUND, format!("MCP is spoken at {PATH}"))
+            answer::refused(
+                StatusCode::NOT_FOUND,
+                format!("not found; the MCP server is at {PATH}"),
+            )
         } else if request.method() == Method::OPTIONS && origin.is_some() {
             preflight()
         } else if let Err(refusal) = self.admission.check(request.headers()) {
-            answer::turned_away(refusal)
+            answer::forbidden(refusal)
         } else {
             match *request.method() {
                 Method::POST => post::post(self, request).await,
@@ -159,40 +161,41 @@ impl Shared {
         response
     }
 
-    /// The session a request belongs to.
+    /// Returns the session of a request.
     fn session(&self, headers: &HeaderMap) -> Result<Option<Arc<Session>>, Box<Response<Answer>>> {
-        let Some(id) = headers.get(SESSION) else {
+        let Some(id) = headers.get(SESSION_HEADER) else {
             return Ok(None);
         };
         let found = id.to_str().ok().and_then(|id| self.sessions.find(id));
         match found {
             Some(session) => Ok(Some(session)),
             None => {
-                let words = "there is no such session, or no more; begin another with initialize";
-                Err(answer::refused(StatusCode::NOT_FOUND, words).into())
+                let reason =
+                    "the session does not exist or has ended; start another with initialize";
+                Err(answer::refused(StatusCode::NOT_FOUND, reason).into())
             }
         }
     }
 
-    /// Opens a stream for what nobody asked for, or goes on with one whose connection was lost.
+    /// Opens a stream for messages outside requests, or resumes a stream whose connection was lost.
     fn listen(&self, headers: &HeaderMap) -> Response<Answer> {
         let session = match self.session(headers) {
             Ok(Some(session)) => session,
-            // In the newest revision there is nothing to get.
+            // The newest revision has no GET requests.
             Ok(None) => return answer::not_allowed("POST"),
             Err(refused) => return *refused,
         };
         if !accepts(headers).events {
-            let words = "GET needs Accept: text/event-stream";
-            return answer::refused(StatusCode::NOT_ACCEPTABLE, words);
+            let reason = "GET needs Accept: text/event-stream";
+            return answer::refused(StatusCode::NOT_ACCEPTABLE, reason);
         }
         let reader = match headers.get("last-event-id") {
-            None => session.unasked.attach(None),
+            None => session.notifications.attach(None),
             Some(event) => match event.to_str().ok().and_then(|event| session.stream(event)) {
                 Some((log, after)) => log.attach(Some(after)),
                 None => {
-                    let words = "the stream of this Last-Event-ID has ended or never was";
-                    return answer::refused(StatusCode::BAD_REQUEST, words);
+                    let reason = "the stream of this Last-Event-ID has ended or never existed";
+                    return answer::refused(StatusCode::BAD_REQUEST, reason);
                 }
             },
         };
@@ -216,7 +219,7 @@ impl Shared {
     }
 }
 
-/// Tells a browser what a page may send.
+/// Answers a browser's preflight request.
 fn preflight() -> Response<Answer> {
     let mut response = answer::empty(StatusCode::NO_CONTENT);
     let headers = response.headers_mut();
@@ -231,7 +234,7 @@ fn preflight() -> Response<Answer> {
     response
 }
 
-/// What kinds of answers a client takes.
+/// The content types that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Accepts {
     json: bool,

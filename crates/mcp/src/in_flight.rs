@@ -1,4 +1,4 @@
-//! The requests of one client that are being answered.
+//! The requests of one client that are in flight.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,29 +8,29 @@ use tokio_util::sync::CancellationToken;
 
 use crate::rpc::{Fault, Id, Notification, code};
 
-/// A client has so many requests at once; more are refused.
+/// Concurrent requests of one client; more are refused.
 const MAX_CALLS: usize = 256;
 
-/// The requests that are being answered, by their ids.
+/// The requests in flight, by their ids.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Calls(Arc<Mutex<HashMap<Id, CancellationToken>>>);
+pub(crate) struct InFlightRequests(Arc<Mutex<HashMap<Id, CancellationToken>>>);
 
-/// A request that is being answered, for as long as this lives.
+/// A request in flight; it ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Underway {
-    calls: Calls,
+pub(crate) struct InFlightRequest {
+    calls: InFlightRequests,
     id: Id,
-    /// Told when the client does not want the answer any more.
+    /// Cancelled when the client no longer wants the answer.
     pub(crate) cancelled: CancellationToken,
 }
 
-impl Calls {
+impl InFlightRequests {
     fn lock(&self) -> MutexGuard<'_, HashMap<Id, CancellationToken>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to answer `id`.
-    pub(crate) fn begin(&self, id: &Id) -> Result<Underway, Fault> {
+    /// Starts to answer `id`.
+    pub(crate) fn begin(&self, id: &Id) -> Result<InFlightRequest, Fault> {
         let mut calls = self.lock();
         if calls.len() >= MAX_CALLS {
             let message = format!(
@@ -44,15 +44,15 @@ impl Calls {
         }
         let cancelled = CancellationToken::new();
         calls.insert(id.clone(), cancelled.clone());
-        Ok(Underway {
+        Ok(InFlightRequest {
             calls: self.clone(),
             id: id.clone(),
             cancelled,
         })
     }
 
-    /// Does what a client tells about its requests, which is that it does not want one of them.
-    pub(crate) fn heed(&self, notification: &Notification) {
+    /// Cancels the request that a client's notification names.
+    pub(crate) fn handle_notification(&self, notification: &Notification) {
         #[derive(Deserialize)]
         struct Params {
             #[serde(rename = "requestId")]
@@ -69,7 +69,7 @@ impl Calls {
         }
     }
 
-    /// Nobody wants any of them.
+    /// Cancels all requests.
     pub(crate) fn cancel_all(&self) {
         for cancelled in self.lock().values() {
             cancelled.cancel();
@@ -77,7 +77,7 @@ impl Calls {
     }
 }
 
-impl Drop for Underway {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
         self.calls.lock().remove(&self.id);
     }

@@ -1,12 +1,13 @@
-//! MCP servers as clips: a server is started or reached when its tools are first asked for, and each of its tools is a command.
+//! MCP servers as clips. A server is started or connected when its tools are first needed, and each of its tools is a
+//! command.
 
-mod board;
 mod connection;
 mod content;
 mod file;
 mod launch;
 mod process;
 mod remote;
+mod status;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -25,30 +26,30 @@ use serde_json::value::RawValue;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio::time::Instant;
 
-use board::Board;
-use connection::{Broken, Connection};
+use connection::{Connection, RequestError};
 pub use file::read_mounts;
+use status::MountStatus;
 
-/// The outputs of a call, each a JSON text; a failure is the last item. Dropping it cancels the call.
+/// The outputs of a call, each a JSON text; a failure is the last item. Dropping the stream cancels the call.
 pub type Answers = Pin<Box<dyn Stream<Item = Result<Bytes, CallError>> + Send>>;
 
-/// Where an MCP server is.
+/// The program or URL of an MCP server.
 #[derive(Clone)]
 pub enum Target {
-    /// A program that speaks on its standard input and output.
+    /// A program that speaks MCP on its standard input and output.
     Command {
         /// The program and its arguments.
         words: Vec<OsString>,
-        /// Where it runs.
+        /// The program's working directory.
         directory: PathBuf,
-        /// Variables it gets beside ours.
+        /// Variables added to the environment that the program inherits.
         variables: Vec<(OsString, OsString)>,
-        /// Variables of our environment that it gets although they look like secrets.
+        /// Inherited variables that are passed on although they look like secrets.
         pass: Vec<String>,
     },
-    /// An address.
+    /// A server on the network.
     Http {
-        /// The address, with `http` or `https`.
+        /// The URL, with `http` or `https`.
         url: String,
         /// Headers of every request, such as `Authorization`.
         headers: Vec<(String, String)>,
@@ -57,7 +58,7 @@ pub enum Target {
 
 impl fmt::Debug for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Values may be keys.
+        // The values may be secrets.
         match self {
             Self::Command { words, .. } => formatter.debug_tuple("Command").field(words).finish(),
             Self::Http { url, .. } => formatter.debug_tuple("Http").field(url).finish(),
@@ -65,20 +66,20 @@ impl fmt::Debug for Target {
     }
 }
 
-/// How long things may take.
+/// Time limits of a mounted server.
 #[derive(Debug, Clone)]
 pub struct MountLimits {
-    /// From the start of a server to its first answer; what it fetches before that counts.
+    /// From the start of a server to its first answer, including anything the server downloads first.
     pub start: Duration,
-    /// One call, unless the caller says less.
+    /// One call, unless the caller sets a shorter limit.
     pub call: Duration,
-    /// Crashes this close to each other delay the next start.
+    /// Crashes at most this far apart delay the next start.
     pub crash_window: Duration,
-    /// The first delay. It doubles with each crash.
+    /// The first delay of a start. It doubles with each crash.
     pub backoff: Duration,
-    /// The longest delay.
+    /// The longest delay of a start.
     pub longest_backoff: Duration,
-    /// How long a program may take to end by itself, and again after it was told to.
+    /// Time for a program to exit after its input was closed, and again after it received SIGTERM.
     pub ending: Duration,
 }
 
@@ -95,21 +96,19 @@ impl Default for MountLimits {
     }
 }
 
-/// Everything that must be known to mount a server.
+/// The settings of a mounted server.
 #[derive(Debug, Clone)]
 pub struct MountConfig {
-    /// The alias its tools go by.
+    /// The alias of the clip.
     pub alias: String,
-    /// Where it is.
     pub target: Target,
-    /// What it said about itself when it last ran.
+    /// The manifest of the server's last run.
     pub manifest: Option<Manifest>,
-    /// How long things may take.
     pub limits: MountLimits,
 }
 
 impl MountConfig {
-    /// A server at `target`, with everything else as usual.
+    /// Creates the default settings for a server.
     pub fn new(alias: impl Into<String>, target: Target) -> Self {
         Self {
             alias: alias.into(),
@@ -129,11 +128,11 @@ pub struct Mount {
 #[derive(Debug)]
 struct Inner {
     config: MountConfig,
-    board: Arc<Board>,
+    mount_status: Arc<MountStatus>,
     slot: Arc<Mutex<Slot>>,
 }
 
-/// The one connection there may be.
+/// The connection, of which there is at most one.
 #[derive(Debug, Default)]
 struct Slot {
     connection: Option<Arc<Connection>>,
@@ -160,34 +159,33 @@ impl Slot {
 }
 
 impl Mount {
-    /// A server that is reached when it is needed. What it says beside its answers goes into `log`.
+    /// Creates a mount. The server is started when it is needed. Its output outside the protocol goes to `log`.
     pub fn new(config: MountConfig, log: Arc<ClipLog>) -> Self {
-        let board = Board::new(&config.alias, config.manifest.clone(), log);
+        let mount_status = MountStatus::new(&config.alias, config.manifest.clone(), log);
         Self {
             inner: Arc::new(Inner {
                 config,
-                board: board.into(),
+                mount_status: mount_status.into(),
                 slot: Arc::default(),
             }),
         }
     }
 
-    /// What it is and how it stands, as far as that is known.
+    /// Returns the known manifest and the status.
     pub fn snapshot(&self) -> Snapshot {
-        self.inner.board.snapshot.borrow().clone()
+        self.inner.mount_status.snapshot.borrow().clone()
     }
 
-    /// Tells of every change of that.
+    /// Returns a receiver of every change of the snapshot.
     pub fn watch(&self) -> watch::Receiver<Snapshot> {
-        self.inner.board.snapshot.subscribe()
+        self.inner.mount_status.snapshot.subscribe()
     }
 
-    /// Its log.
     pub fn logs(&self) -> Arc<ClipLog> {
-        self.inner.board.log.clone()
+        self.inner.mount_status.log.clone()
     }
 
-    /// Starts it, if need be, and waits until it has told its tools.
+    /// Starts the server if necessary and waits until it has listed its tools.
     pub async fn inspect(&self) -> Result<Snapshot, Failure> {
         self.inner.connected().await?;
         Ok(self.snapshot())
@@ -205,18 +203,20 @@ impl Mount {
         Box::pin(answers)
     }
 
-    /// Ends it. The next call starts it again.
+    /// Stops the server. The next call starts it again.
     pub async fn stop(&self) {
         let connection = self.inner.slot.lock().await.connection.take();
         if let Some(connection) = connection {
             connection.stop().await;
         }
-        self.inner.board.set_status(State::Sleeping, String::new());
+        self.inner
+            .mount_status
+            .set_status(State::Sleeping, String::new());
     }
 }
 
 impl Inner {
-    /// The connection, made if there is none.
+    /// Returns the connection, opening it if there is none.
     async fn connected(self: &Arc<Self>) -> Result<Arc<Connection>, Failure> {
         let slot = self.slot.clone().lock_owned().await;
         if let Some(connection) = &slot.connection
@@ -224,10 +224,10 @@ impl Inner {
         {
             return Ok(connection.clone());
         }
-        // Who began to wait may give up; the server is started all the same.
+        // A caller may stop waiting; the server is started all the same.
         let start = tokio::spawn(self.clone().start(slot));
         start.await.unwrap_or_else(|error| {
-            let message = format!("starting it failed in a way that is our fault: {error}");
+            let message = format!("pinion failed while it started the server: {error}");
             Err(Failure::new(Code::Internal, message))
         })
     }
@@ -248,7 +248,7 @@ impl Inner {
         }
         let connected = tokio::time::timeout(
             limits.start,
-            Connection::open(&self.config, self.board.clone()),
+            Connection::open(&self.config, self.mount_status.clone()),
         );
         let connected = connected.await.unwrap_or_else(|_| {
             let message = format!("it did not answer within {} s", limits.start.as_secs());
@@ -259,18 +259,20 @@ impl Inner {
                 let connection = Arc::new(connection);
                 connection.clone().follow();
                 slot.connection = Some(connection.clone());
-                self.board.set_status(State::Running, String::new());
-                // It may have ended meanwhile, and then has said so already.
+                self.mount_status.set_status(State::Running, String::new());
+                // The program may have exited in the meantime and then has set its status already.
                 if let Some(reason) = connection.reason() {
-                    self.board.set_status(State::Error, reason);
+                    self.mount_status.set_status(State::Error, reason);
                 }
                 Ok(connection)
             }
             Err(failure) => {
                 slot.crashed(Instant::now(), limits);
                 let message = format!("MCP server \"{}\": {}", self.config.alias, failure.message);
-                self.board.log.push(Level::Error, Origin::System, &message);
-                self.board.set_status(State::Error, message.clone());
+                self.mount_status
+                    .log
+                    .push(Level::Error, Origin::System, &message);
+                self.mount_status.set_status(State::Error, message.clone());
                 Err(Failure::new(Code::Unavailable, message))
             }
         }
@@ -307,18 +309,18 @@ impl Inner {
         loop {
             tries += 1;
             let connection = self.connected().await.map_err(CallError::Unanswered)?;
-            let manifest = self.board.snapshot.borrow().manifest.clone();
+            let manifest = self.mount_status.snapshot.borrow().manifest.clone();
             let tool = self.tool(&manifest, command)?;
             match connection.call(tool, &input).await {
                 Ok(result) => return content::outputs(&result).map_err(CallError::Answered),
-                Err(Broken::Answered(fault)) => {
+                Err(RequestError::Answered(fault)) => {
                     return Err(CallError::Answered(content::failure(&fault)));
                 }
-                // Nothing was done, because the server does not know us any more.
-                Err(Broken::Forgotten) if tries < 2 => {}
-                Err(Broken::Forgotten) => {
+                // The server has dropped the session and did not run the call.
+                Err(RequestError::SessionExpired) if tries < 2 => {}
+                Err(RequestError::SessionExpired) => {
                     let message = format!(
-                        "MCP server \"{}\" forgets its sessions at once",
+                        "MCP server \"{}\" drops its sessions at once",
                         self.config.alias
                     );
                     return Err(CallError::Unanswered(Failure::new(
@@ -326,7 +328,7 @@ impl Inner {
                         message,
                     )));
                 }
-                Err(Broken::Lost(failure)) => return Err(CallError::Unanswered(failure)),
+                Err(RequestError::Lost(failure)) => return Err(CallError::Unanswered(failure)),
             }
         }
     }
@@ -345,7 +347,7 @@ impl Inner {
     }
 }
 
-/// The arguments of a call.
+/// Checks the arguments of a call.
 fn arguments(input: &[u8]) -> Result<Box<RawValue>, Failure> {
     let text = if input.trim_ascii().is_empty() {
         b"{}"
@@ -357,7 +359,7 @@ fn arguments(input: &[u8]) -> Result<Box<RawValue>, Failure> {
         Some(given) if given.get() == "null" => arguments(b""),
         Some(given) if given.get().starts_with('{') => Ok(given),
         _ => Err(Failure::invalid(
-            "tools of MCP servers take an object; the input is none",
+            "the input is not an object; tools of MCP servers require one",
         )),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 const ANNOTATION: &str = "x-mcp-header";
 const PREFIX: &str = "mcp-param-";
-/// Deeper schemas are not searched for annotations.
+/// Depth in a schema to which annotations are searched for.
 const MAX_DEPTH: usize = 16;
 
 /// One annotated argument.
@@ -17,12 +17,13 @@ const MAX_DEPTH: usize = 16;
 pub(crate) struct ParamHeader {
     /// The name of the header in lower case, with its prefix.
     pub(crate) name: String,
-    /// The members that lead to the argument.
+    /// The path of object members to the argument.
     path: Vec<String>,
 }
 
 impl ParamHeader {
-    /// The value of the header for these arguments. `None` if the argument is absent or null: no header is sent then.
+    /// Returns the value of the header for these arguments. `None` if the argument is absent or null: no header is sent
+    /// then.
     pub(crate) fn value(&self, arguments: &Value) -> Option<String> {
         let mut found = arguments;
         for member in &self.path {
@@ -36,7 +37,7 @@ impl ParamHeader {
     }
 
     /// Compares the header of a request with the arguments.
-    pub(crate) fn agrees(&self, header: Option<&str>, arguments: &Value) -> bool {
+    pub(crate) fn matches_arguments(&self, header: Option<&str>, arguments: &Value) -> bool {
         let value = self.value(arguments);
         match (header, value) {
             (None, None) => true,
@@ -131,7 +132,7 @@ fn remove_from(members: &mut Map<String, Value>) {
     members.values_mut().for_each(remove);
 }
 
-/// A value as a header can carry it: as it is, or in Base64 between `=?base64?` and `?=`.
+/// Encodes a value for a header: unchanged, or in Base64 between `=?base64?` and `?=`.
 pub(crate) fn encode(value: &str) -> String {
     let is_plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && value.trim() == value;
     let looks_encoded = value.starts_with("=?base64?") && value.ends_with("?=");
@@ -141,7 +142,7 @@ pub(crate) fn encode(value: &str) -> String {
     format!("=?base64?{}?=", BASE64_STANDARD.encode(value))
 }
 
-/// The value behind a header. `None` if its Base64 is not valid.
+/// Decodes the value of a header. `None` if its Base64 is invalid.
 pub(crate) fn decode(value: &str) -> Option<String> {
     let Some(encoded) = value
         .strip_prefix("=?base64?")
@@ -176,8 +177,8 @@ mod tests {
 
         let arguments = json!({ "region": "Hello", "deep": { "n": 42 } });
         let region = &headers[0];
-        assert!(region.agrees(Some("Hello"), &arguments));
-        assert!(region.agrees(Some("=?base64?SGVsbG8=?="), &arguments));
+        assert!(region.matches_arguments(Some("Hello"), &arguments));
+        assert!(region.matches_arguments(Some("=?base64?SGVsbG8=?="), &arguments));
         for wrong in [
             "hello",
             "=?base64?SGVsbG8?=",
@@ -185,14 +186,17 @@ mod tests {
             "SGVsbG8=",
             "",
         ] {
-            assert!(!region.agrees(Some(wrong), &arguments), "{wrong}");
+            assert!(
+                !region.matches_arguments(Some(wrong), &arguments),
+                "{wrong}"
+            );
         }
-        assert!(!region.agrees(None, &arguments));
-        assert!(headers[1].agrees(Some("042"), &arguments));
-        assert!(!headers[1].agrees(Some("42.5"), &arguments));
+        assert!(!region.matches_arguments(None, &arguments));
+        assert!(headers[1].matches_arguments(Some("042"), &arguments));
+        assert!(!headers[1].matches_arguments(Some("42.5"), &arguments));
         for absent in [json!({}), json!({ "region": null })] {
-            assert!(region.agrees(None, &absent));
-            assert!(!region.agrees(Some("x"), &absent));
+            assert!(region.matches_arguments(None, &absent));
+            assert!(!region.matches_arguments(Some("x"), &absent));
         }
     }
 

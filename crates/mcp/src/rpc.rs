@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 as MCP uses it: messages read and written. Knows no method.
+//! JSON-RPC 2.0 as MCP uses it: parses and writes messages. It contains no methods.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 use serde_json::value::RawValue;
 
-/// What JSON-RPC and MCP call the kinds of failures.
+/// Error codes of JSON-RPC and MCP.
 pub(crate) mod code {
     pub(crate) const PARSE: i64 = -32700;
     pub(crate) const INVALID_REQUEST: i64 = -32600;
@@ -18,7 +18,7 @@ pub(crate) mod code {
     pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 }
 
-/// Which request an answer belongs to.
+/// The id that relates an answer to its request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Id {
@@ -26,31 +26,31 @@ pub(crate) enum Id {
     Number(Number),
 }
 
-/// Asks for an answer.
+/// A message that requires an answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) id: Id,
     pub(crate) method: String,
-    /// An object, if there are any.
+    /// An object, if present.
     pub(crate) params: Option<Box<RawValue>>,
 }
 
-/// Asks for nothing.
+/// A message without an answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Notification {
     pub(crate) method: String,
     pub(crate) params: Option<Box<RawValue>>,
 }
 
-/// Answers a request.
+/// The answer to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Response {
-    /// `None` if the other side could not tell which request it was.
+    /// `None` if the other side could not read the id of the request.
     pub(crate) id: Option<Id>,
     pub(crate) outcome: Result<Box<RawValue>, Fault>,
 }
 
-/// Why there is no result.
+/// The error of a request without a result.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Fault {
     pub(crate) code: i64,
@@ -81,7 +81,6 @@ impl Fault {
     }
 }
 
-/// One message.
 #[derive(Debug, Clone)]
 pub(crate) enum Message {
     Request(Request),
@@ -89,22 +88,22 @@ pub(crate) enum Message {
     Response(Response),
 }
 
-/// Something that is no message, and what to answer.
+/// A malformed message, and the error to answer it with.
 #[derive(Debug, Clone)]
-pub(crate) struct Wrong {
+pub(crate) struct MalformedMessage {
     pub(crate) id: Option<Id>,
     pub(crate) fault: Fault,
 }
 
-/// What came in at once.
+/// The content of one line or HTTP body.
 #[derive(Debug, Clone)]
 pub(crate) enum Incoming {
-    One(Result<Message, Wrong>),
-    /// Several in an array, which is never empty.
-    Batch(Vec<Result<Message, Wrong>>),
+    One(Result<Message, MalformedMessage>),
+    /// Several messages in an array, which is never empty.
+    Batch(Vec<Result<Message, MalformedMessage>>),
 }
 
-/// A value that is there, even if it is null.
+/// Deserializes a value that is present, even if it is null.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -125,13 +124,13 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Reads what came in. Every part of it becomes a message or an answer that says what is wrong with it.
+/// Parses the received bytes. Every part becomes a message, or an error to answer it with.
 pub(crate) fn read(bytes: &[u8]) -> Incoming {
     let text: &RawValue = match serde_json::from_slice(bytes) {
         Ok(text) => text,
         Err(error) => {
             let fault = Fault::new(code::PARSE, format!("this is not JSON: {error}"));
-            return Incoming::One(Err(Wrong { id: None, fault }));
+            return Incoming::One(Err(MalformedMessage { id: None, fault }));
         }
     };
     if !text.get().starts_with('[') {
@@ -143,25 +142,25 @@ pub(crate) fn read(bytes: &[u8]) -> Incoming {
     }
 }
 
-fn invalid(id: Option<Id>, what: &str) -> Wrong {
+fn invalid(id: Option<Id>, what: &str) -> MalformedMessage {
     let fault = Fault::new(
         code::INVALID_REQUEST,
-        format!("this is no message of JSON-RPC 2.0: {what}"),
+        format!("this is not a JSON-RPC 2.0 message: {what}"),
     );
-    Wrong { id, fault }
+    MalformedMessage { id, fault }
 }
 
-fn message(text: &RawValue) -> Result<Message, Wrong> {
-    // A list would be read as the fields in their order.
+fn message(text: &RawValue) -> Result<Message, MalformedMessage> {
+    // serde would read a list as the fields in their order.
     if !text.get().starts_with('{') {
-        return Err(invalid(None, "it is no object"));
+        return Err(invalid(None, "it is not an object"));
     }
     let envelope: Envelope<'_> =
         serde_json::from_str(text.get()).map_err(|error| invalid(None, &error.to_string()))?;
     let id = match envelope.id {
         Some(id) => serde_json::from_str::<Id>(id.get())
             .map(Some)
-            .map_err(|_| invalid(None, "its id is neither a text nor a number")),
+            .map_err(|_| invalid(None, "its id is neither a string nor a number")),
         None => Ok(None),
     };
     let version = envelope.jsonrpc.map(RawValue::get);
@@ -173,7 +172,7 @@ fn message(text: &RawValue) -> Result<Message, Wrong> {
     };
     let id = id?;
     let Ok(method) = serde_json::from_str::<String>(method.get()) else {
-        return Err(invalid(id, "its method is no text"));
+        return Err(invalid(id, "its method is not a string"));
     };
     let params = envelope
         .params
@@ -182,11 +181,11 @@ fn message(text: &RawValue) -> Result<Message, Wrong> {
     let is_object = params.as_ref().is_none_or(|it| it.get().starts_with('{'));
     match id {
         Some(id) if is_object => Ok(Message::Request(Request { id, method, params })),
-        Some(id) => Err(Wrong {
+        Some(id) => Err(MalformedMessage {
             id: Some(id),
             fault: Fault::invalid_params("params must be an object"),
         }),
-        // Nobody waits for an answer, so nobody can be told.
+        // A notification has no answer, so the error cannot be reported.
         None => Ok(Message::Notification(Notification {
             method,
             params: params.filter(|_| is_object),
@@ -194,7 +193,10 @@ fn message(text: &RawValue) -> Result<Message, Wrong> {
     }
 }
 
-fn response(envelope: &Envelope<'_>, id: Result<Option<Id>, Wrong>) -> Result<Message, Wrong> {
+fn response(
+    envelope: &Envelope<'_>,
+    id: Result<Option<Id>, MalformedMessage>,
+) -> Result<Message, MalformedMessage> {
     let outcome = match (envelope.result, envelope.error) {
         (Some(result), None) => Ok(result.to_owned()),
         (None, Some(error)) => {
@@ -206,7 +208,7 @@ fn response(envelope: &Envelope<'_>, id: Result<Option<Id>, Wrong>) -> Result<Me
             return Err(invalid(id.ok().flatten(), what));
         }
     };
-    // A fault about a message that could not be read has null for an id, or none.
+    // An error about a message that could not be parsed has the id null, or none.
     let id = match (id, &outcome) {
         (Ok(id), _) => id,
         (Err(_), Err(_)) => None,
@@ -230,7 +232,7 @@ struct Outgoing<'a, P: Serialize, R: Serialize> {
     error: Option<&'a Fault>,
 }
 
-const NOTHING: Outgoing<'_, (), ()> = Outgoing {
+const EMPTY: Outgoing<'_, (), ()> = Outgoing {
     jsonrpc: "2.0",
     id: None,
     method: None,
@@ -239,7 +241,7 @@ const NOTHING: Outgoing<'_, (), ()> = Outgoing {
     error: None,
 };
 
-/// The text of an answer.
+/// Writes a successful answer.
 pub(crate) fn result<R: Serialize>(id: &Id, result: &R) -> Bytes {
     print(&Outgoing::<(), _> {
         jsonrpc: "2.0",
@@ -251,16 +253,16 @@ pub(crate) fn result<R: Serialize>(id: &Id, result: &R) -> Bytes {
     })
 }
 
-/// The text of an answer that there is no result.
+/// Writes an answer with an error.
 pub(crate) fn fault(id: Option<&Id>, fault: &Fault) -> Bytes {
     print(&Outgoing {
         id,
         error: Some(fault),
-        ..NOTHING
+        ..EMPTY
     })
 }
 
-/// The text of an answer, whichever it is.
+/// Writes an answer of either kind.
 pub(crate) fn answer(id: &Id, outcome: &Result<Box<RawValue>, Fault>) -> Bytes {
     match outcome {
         Ok(value) => result(id, value),
@@ -268,12 +270,12 @@ pub(crate) fn answer(id: &Id, outcome: &Result<Box<RawValue>, Fault>) -> Bytes {
     }
 }
 
-/// The text of a notification.
+/// Writes a notification.
 pub(crate) fn notification<P: Serialize>(method: &str, params: Option<&P>) -> Bytes {
     ask(None, method, params)
 }
 
-/// The text of a request.
+/// Writes a request.
 pub(crate) fn request<P: Serialize>(id: &Id, method: &str, params: Option<&P>) -> Bytes {
     ask(Some(id), method, params)
 }
@@ -289,14 +291,15 @@ fn ask<P: Serialize>(id: Option<&Id>, method: &str, params: Option<&P>) -> Bytes
     })
 }
 
-/// On one line, whatever others put into it: outside of texts a line break is as good as a space, and inside there is none.
+/// Writes a message on one line. Embedded JSON may contain line breaks: outside strings they are replaced by spaces,
+/// and inside strings JSON has none.
 fn print<P: Serialize, R: Serialize>(message: &Outgoing<'_, P, R>) -> Bytes {
     let mut text = serde_json::to_vec(message).unwrap_or_else(|error| {
         let fault = Fault::new(code::INTERNAL, error.to_string());
         let told = Outgoing {
             id: message.id,
             error: Some(&fault),
-            ..NOTHING
+            ..EMPTY
         };
         serde_json::to_vec(&told).unwrap_or_default()
     });

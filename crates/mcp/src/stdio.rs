@@ -1,7 +1,7 @@
-//! A gateway on standard input and output: one message a line.
+//! A gateway on standard input and output: one message per line.
 //!
-//! Every request is answered once, unless the client takes it back. When the input ends, what is being answered gets a moment
-//! to finish; what does not is cancelled, and the client is told so.
+//! Every request is answered once, unless the client cancels it. When the input ends, requests in flight have a moment
+//! to finish; the others are cancelled, with an error to the client.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -17,46 +17,46 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::calls::{Calls, Underway};
-use crate::gateway::{Context, Gateway, Outlet, tell_changes};
-use crate::rpc::{self, Fault, Id, Incoming, Message, Request, Wrong, code};
-use crate::version::{self, BATCHES, Era};
+use crate::gateway::{Gateway, NotificationSink, RequestContext, report_changes};
+use crate::in_flight::{InFlightRequest, InFlightRequests};
+use crate::rpc::{self, Fault, Id, Incoming, MalformedMessage, Message, Request, code};
+use crate::version::{self, BATCH_REVISION, Era};
 
-/// The longest message that is read.
-const LINE: usize = 16 * 1024 * 1024;
-/// Messages that wait to be written; who has more waits too.
-const AHEAD: usize = 16;
-/// Short messages that wait are written together up to this.
-const BATCH: usize = 64 * 1024;
-/// What is being answered when the input ends may take so long. Clients wait two seconds for us to end.
-const GRACE: Duration = Duration::from_millis(1500);
-/// How long the last answers may take to be written.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// The longest message that is read, in bytes.
+const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+/// Unwritten messages from which their senders wait.
+const MAX_UNWRITTEN: usize = 16;
+/// Bytes up to which short messages are written together.
+const WRITE_BATCH_BYTES: usize = 64 * 1024;
+/// Time for requests in flight to finish after the input has ended. Clients wait two seconds for the server to exit.
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(1500);
+/// Time limit for writing the last answers.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Outlet for mpsc::Sender<Bytes> {
+impl NotificationSink for mpsc::Sender<Bytes> {
     fn send(&self, message: Bytes) -> BoxFuture<'_, ()> {
-        // Without a reader there is nobody to tell; the end is seen elsewhere.
+        // Without a reader the message is lost; the end of the output is handled elsewhere.
         Box::pin(async { drop(mpsc::Sender::send(self, message).await) })
     }
 }
 
-/// Serves one client until its input ends or nobody reads the output. Only messages are written to `output`.
+/// Serves one client until its input ends or its output is closed. Only messages are written to `output`.
 pub async fn stdio(
     gateway: Arc<Gateway>,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> io::Result<()> {
     let (out, written) = write_to(output)?;
-    let mut lines = read_lines(input, LINE);
+    let mut lines = read_lines(input, MAX_MESSAGE_BYTES);
     let mut client = Client {
         gateway,
         out: out.clone(),
-        calls: Calls::default(),
+        calls: InFlightRequests::default(),
         tasks: JoinSet::new(),
         ids: HashMap::new(),
         ending: CancellationToken::new(),
         watch: None,
-        agreed: None,
+        revision: None,
     };
     loop {
         tokio::select! {
@@ -70,19 +70,19 @@ pub async fn stdio(
     }
     client.end().await;
     drop((client, out));
-    let written = tokio::time::timeout(LAST_WORDS, written).await;
+    let written = tokio::time::timeout(FLUSH_TIMEOUT, written).await;
     match written {
         Ok(Ok(written)) => written,
-        // A client that neither reads nor goes away does not hold us.
+        // A client that neither reads nor exits must not block the exit of the gateway.
         Ok(Err(_)) | Err(_) => Ok(()),
     }
 }
 
-/// Writes on a thread of its own: writing may block for as long as the reader likes.
+/// Writes on a separate thread, because writing may block as long as the client does not read.
 fn write_to(
     mut output: impl Write + Send + 'static,
 ) -> io::Result<(mpsc::Sender<Bytes>, oneshot::Receiver<io::Result<()>>)> {
-    let (out, mut messages) = mpsc::channel::<Bytes>(AHEAD);
+    let (out, mut messages) = mpsc::channel::<Bytes>(MAX_UNWRITTEN);
     let (over, written) = oneshot::channel();
     let mut write = move || {
         let mut batch = Vec::new();
@@ -90,7 +90,7 @@ fn write_to(
             batch.clear();
             batch.extend_from_slice(&message);
             batch.push(b'\n');
-            while batch.len() < BATCH
+            while batch.len() < WRITE_BATCH_BYTES
                 && let Ok(message) = messages.try_recv()
             {
                 batch.extend_from_slice(&message);
@@ -112,32 +112,33 @@ fn write_to(
     Ok((out, written))
 }
 
-/// The client at the other end.
 struct Client {
     gateway: Arc<Gateway>,
     out: mpsc::Sender<Bytes>,
-    calls: Calls,
+    calls: InFlightRequests,
     tasks: JoinSet<()>,
-    /// What each task answers, for the case that it fails to.
+    /// The ids that each task answers, needed if the task panics.
     ids: HashMap<TaskId, Vec<Id>>,
-    /// No more input will come.
+    /// Cancelled when no more input will arrive.
     ending: CancellationToken,
-    /// Tells of changes of the tools.
+    /// Reports changes of the tools.
     watch: Option<AbortOnDropHandle<()>>,
-    /// The revision, once the client has begun with `initialize`.
-    agreed: Option<&'static str>,
+    /// The revision, once the client has sent `initialize`.
+    revision: Option<&'static str>,
 }
 
 impl Client {
     async fn say(&self, message: Bytes) {
-        Outlet::send(&self.out, message).await;
+        NotificationSink::send(&self.out, message).await;
     }
 
     async fn line(&mut self, line: InputLine) {
         let line = match line {
             InputLine::Complete(line) => line,
             InputLine::TooLong { length } => {
-                let message = format!("a message of {length} bytes is too long; {LINE} are taken");
+                let message = format!(
+                    "a message of {length} bytes is too long; the limit is {MAX_MESSAGE_BYTES}"
+                );
                 let fault = Fault::new(code::INVALID_REQUEST, message);
                 return self.say(rpc::fault(None, &fault)).await;
             }
@@ -147,16 +148,18 @@ impl Client {
         }
         match rpc::read(&line) {
             Incoming::One(message) => self.one(message).await,
-            Incoming::Batch(messages) if self.agreed == Some(BATCHES) => self.batch(messages),
+            Incoming::Batch(messages) if self.revision == Some(BATCH_REVISION) => {
+                self.batch(messages)
+            }
             Incoming::Batch(_) => {
-                let message = format!("batches are taken in revision {BATCHES} only");
+                let message = format!("batches are supported in revision {BATCH_REVISION} only");
                 let fault = Fault::new(code::INVALID_REQUEST, message);
                 self.say(rpc::fault(None, &fault)).await;
             }
         }
     }
 
-    async fn one(&mut self, message: Result<Message, Wrong>) {
+    async fn one(&mut self, message: Result<Message, MalformedMessage>) {
         match message {
             Ok(Message::Request(request)) if request.method == "initialize" => {
                 let answer = self.initialize(&request);
@@ -168,20 +171,22 @@ impl Client {
                     let ids = vec![work.request.id.clone()];
                     self.spawn(ids, async move {
                         if let Some(answer) = work.run().await {
-                            Outlet::send(&out, answer).await;
+                            NotificationSink::send(&out, answer).await;
                         }
                     });
                 }
                 Err(answer) => self.say(answer).await,
             },
-            Ok(Message::Notification(notification)) => self.calls.heed(&notification),
-            // Nothing is ever asked of clients.
+            Ok(Message::Notification(notification)) => {
+                self.calls.handle_notification(&notification)
+            }
+            // The gateway never sends requests to clients.
             Ok(Message::Response(_)) => {}
-            Err(Wrong { id, fault }) => self.say(rpc::fault(id.as_ref(), &fault)).await,
+            Err(MalformedMessage { id, fault }) => self.say(rpc::fault(id.as_ref(), &fault)).await,
         }
     }
 
-    fn batch(&mut self, messages: Vec<Result<Message, Wrong>>) {
+    fn batch(&mut self, messages: Vec<Result<Message, MalformedMessage>>) {
         let mut answers = Vec::new();
         let mut works = Vec::new();
         for message in messages {
@@ -190,56 +195,60 @@ impl Client {
                     Ok(work) => works.push(work),
                     Err(answer) => answers.push(answer),
                 },
-                Ok(Message::Notification(notification)) => self.calls.heed(&notification),
+                Ok(Message::Notification(notification)) => {
+                    self.calls.handle_notification(&notification)
+                }
                 Ok(Message::Response(_)) => {}
-                Err(Wrong { id, fault }) => answers.push(rpc::fault(id.as_ref(), &fault)),
+                Err(MalformedMessage { id, fault }) => {
+                    answers.push(rpc::fault(id.as_ref(), &fault))
+                }
             }
         }
         let out = self.out.clone();
         let ids = works.iter().map(|work| work.request.id.clone()).collect();
         self.spawn(ids, async move {
-            let given = join_all(works.into_iter().map(Work::run)).await;
+            let given = join_all(works.into_iter().map(PendingRequest::run)).await;
             answers.extend(given.into_iter().flatten());
             if !answers.is_empty() {
-                Outlet::send(&out, array(&answers)).await;
+                NotificationSink::send(&out, array(&answers)).await;
             }
         });
     }
 
     fn initialize(&mut self, request: &Request) -> Result<Box<serde_json::value::RawValue>, Fault> {
-        if self.agreed.is_some() {
-            let message = "initialize was answered already; it begins a conversation";
+        if self.revision.is_some() {
+            let message = "initialize was answered already; send it only once";
             return Err(Fault::new(code::INVALID_REQUEST, message));
         }
-        let (agreed, answer) = self.gateway.initialize(request)?;
-        self.agreed = Some(agreed);
+        let (revision, answer) = self.gateway.initialize(request)?;
+        self.revision = Some(revision);
         let (gateway, out) = (self.gateway.clone(), self.out.clone());
         let watch = tokio::spawn(async move {
-            let tell = |message| Outlet::send(&out, message);
-            tell_changes(&gateway, tell).await;
+            let tell = |message| NotificationSink::send(&out, message);
+            report_changes(&gateway, tell).await;
         });
         self.watch = Some(AbortOnDropHandle::new(watch));
         Ok(answer)
     }
 
-    /// What must be done to answer a request, or the answer.
-    fn begin(&self, request: Request) -> Result<Work, Bytes> {
+    /// Returns the work that answers a request, or the answer.
+    fn begin(&self, request: Request) -> Result<PendingRequest, Bytes> {
         let refuse = |fault: &Fault| rpc::fault(Some(&request.id), fault);
         let era = version::era(request.params.as_deref()).map_err(|fault| refuse(&fault))?;
-        let early = era == Era::Handshake && self.agreed.is_none() && request.method != "ping";
+        let early = era == Era::Handshake && self.revision.is_none() && request.method != "ping";
         if early || request.method == "initialize" {
-            let message = "a conversation begins with initialize, on its own";
+            let message = "initialize cannot be part of a batch; send it on its own";
             return Err(refuse(&Fault::new(code::INVALID_REQUEST, message)));
         }
-        let underway = self
+        let in_flight = self
             .calls
             .begin(&request.id)
             .map_err(|fault| refuse(&fault))?;
-        Ok(Work {
+        Ok(PendingRequest {
             gateway: self.gateway.clone(),
             request,
             era,
-            underway,
+            in_flight,
             out: self.out.clone(),
             ending: self.ending.clone(),
         })
@@ -257,7 +266,7 @@ impl Client {
                 let message = if error.is_cancelled() {
                     "the input ended before the answer was there"
                 } else {
-                    "answering failed in a way that is our fault"
+                    "pinion failed while it answered this request"
                 };
                 let fault = Fault::new(code::INTERNAL, message);
                 for id in self.ids.remove(&error.id()).unwrap_or_default() {
@@ -267,11 +276,11 @@ impl Client {
         }
     }
 
-    /// No more input comes: what is being answered ends.
+    /// Ends the requests in flight after the last input.
     async fn end(&mut self) {
         self.ending.cancel();
         self.watch = None;
-        let until = Instant::now() + GRACE;
+        let until = Instant::now() + SHUTDOWN_GRACE;
         loop {
             tokio::select! {
                 done = self.tasks.join_next_with_id() => match done {
@@ -284,7 +293,7 @@ impl Client {
         }
         self.tasks.abort_all();
         while let Some(done) = self.tasks.join_next_with_id().await {
-            let told = tokio::time::timeout(LAST_WORDS, self.done(done)).await;
+            let told = tokio::time::timeout(FLUSH_TIMEOUT, self.done(done)).await;
             if told.is_err() {
                 return;
             }
@@ -293,25 +302,25 @@ impl Client {
 }
 
 /// One request to answer.
-struct Work {
+struct PendingRequest {
     gateway: Arc<Gateway>,
     request: Request,
     era: Era,
-    underway: Underway,
+    in_flight: InFlightRequest,
     out: mpsc::Sender<Bytes>,
     ending: CancellationToken,
 }
 
-impl Work {
-    /// The answer; `None` if the client does not want it any more.
+impl PendingRequest {
+    /// Returns the answer; `None` if the client cancelled the request.
     async fn run(self) -> Option<Bytes> {
-        let context = Context {
+        let context = RequestContext {
             era: self.era,
-            outlet: Some(&self.out),
+            sink: Some(&self.out),
             ending: &self.ending,
         };
         tokio::select! {
-            () = self.underway.cancelled.cancelled() => None,
+            () = self.in_flight.cancelled.cancelled() => None,
             answer = self.gateway.answer(&self.request, context) => {
                 Some(rpc::answer(&self.request.id, &answer))
             }

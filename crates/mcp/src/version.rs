@@ -1,7 +1,7 @@
-//! Which revisions of MCP are spoken, and what is the same and what is not between them.
+//! The supported revisions of MCP and their differences.
 //!
-//! Up to 2025-11-25 a conversation begins with `initialize`; since 2026-07-28 each request says for itself what it needs.
-//! Both are served side by side: how a client begins decides.
+//! Up to 2025-11-25 a client begins with `initialize`; since 2026-07-28 each request names its own revision and
+//! capabilities. The gateway supports both at the same time: the first message of a client decides.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 
 use crate::rpc::{Fault, code};
 
-/// The revision in which every request stands for itself.
-pub(crate) const MODERN: &str = "2026-07-28";
+/// The revision in which requests are independent of each other.
+pub(crate) const MODERN_REVISION: &str = "2026-07-28";
 /// The revisions that begin with `initialize`, the newest first.
-pub(crate) const HANDSHAKE: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+pub(crate) const HANDSHAKE_REVISIONS: [&str; 4] =
+    ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// The only revision that has batches.
-pub(crate) const BATCHES: &str = "2025-03-26";
+pub(crate) const BATCH_REVISION: &str = "2025-03-26";
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -22,16 +23,16 @@ const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
 pub(crate) const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 pub(crate) const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// How a request is served.
+/// The rules by which a request is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
-    /// By what `initialize` agreed on.
+    /// The revision that `initialize` negotiated.
     Handshake,
-    /// By what the request itself says.
+    /// The revision that the request itself names.
     Modern,
 }
 
-/// What a request says about itself.
+/// The parameters in which a request describes itself.
 #[derive(Debug, Default, Deserialize)]
 struct Params {
     #[serde(default, rename = "_meta")]
@@ -46,13 +47,13 @@ struct Meta {
     capabilities: Option<Value>,
 }
 
-/// The revision that a request names for itself, if it does.
+/// Returns the revision that a request names.
 pub(crate) fn named(params: Option<&RawValue>) -> Option<Value> {
     let params: Params = serde_json::from_str(params?.get()).ok()?;
     params.meta?.version
 }
 
-/// How a request with these parameters is served.
+/// Returns the rules for a request with these parameters.
 pub(crate) fn era(params: Option<&RawValue>) -> Result<Era, Fault> {
     let read = params.map(|params| serde_json::from_str::<Params>(params.get()));
     let meta = match read {
@@ -66,8 +67,8 @@ pub(crate) fn era(params: Option<&RawValue>) -> Result<Era, Fault> {
         return Ok(Era::Handshake);
     };
     match version.as_str() {
-        Some(MODERN) => {}
-        Some(version) if HANDSHAKE.contains(&version) => return Ok(Era::Handshake),
+        Some(MODERN_REVISION) => {}
+        Some(version) if HANDSHAKE_REVISIONS.contains(&version) => return Ok(Era::Handshake),
         _ => return Err(unsupported(&version)),
     }
     if !meta.capabilities.is_some_and(|it| it.is_object()) {
@@ -77,19 +78,19 @@ pub(crate) fn era(params: Option<&RawValue>) -> Result<Era, Fault> {
     Ok(Era::Modern)
 }
 
-/// The fault of a request of the modern era that does not say so itself.
+/// The error of a request in the newest revision that does not name its revision in the message.
 pub(crate) fn missing() -> Fault {
     Fault::invalid_params(format!("params._meta lacks {VERSION_KEY}"))
 }
 
-/// Says which revisions there are.
+/// The error of an unsupported revision; it lists the supported ones.
 pub(crate) fn unsupported(requested: &Value) -> Fault {
     let mut fault = Fault::new(code::UNSUPPORTED_VERSION, "unsupported protocol version");
     fault.data = Some(json!({ "supported": all(), "requested": requested }).into());
     fault
 }
 
-/// A server refused the revision of a request, but lists the newest one among those it supports.
+/// Reports whether a server refused the revision of a request but lists the newest one as supported.
 pub(crate) fn is_supported_after_all(fault: &Fault) -> bool {
     let data = fault
         .data
@@ -98,34 +99,36 @@ pub(crate) fn is_supported_after_all(fault: &Fault) -> bool {
     let supported = data
         .and_then(|data| data.get("supported"))
         .and_then(Value::as_array);
-    supported.is_some_and(|supported| supported.iter().any(|version| version == MODERN))
+    supported.is_some_and(|supported| supported.iter().any(|version| version == MODERN_REVISION))
 }
 
-/// All revisions, the newest first.
+/// Returns all revisions, the newest first.
 pub(crate) fn all() -> Vec<&'static str> {
-    std::iter::once(MODERN).chain(HANDSHAKE).collect()
+    std::iter::once(MODERN_REVISION)
+        .chain(HANDSHAKE_REVISIONS)
+        .collect()
 }
 
-/// The revision `initialize` agrees on.
+/// Returns the revision that `initialize` negotiates.
 pub(crate) fn agreed(wanted: &str) -> &'static str {
-    let known = HANDSHAKE.iter().find(|known| **known == wanted);
-    known.copied().unwrap_or(HANDSHAKE[0])
+    let known = HANDSHAKE_REVISIONS.iter().find(|known| **known == wanted);
+    known.copied().unwrap_or(HANDSHAKE_REVISIONS[0])
 }
 
-/// What a request of ours says about itself in the modern era.
-pub(crate) fn own_meta(implementation: &Implementation<'_>) -> Value {
-    json!({ VERSION_KEY: MODERN, CAPABILITIES_KEY: {}, CLIENT_KEY: implementation })
+/// Returns the `_meta` object of a request that pinion sends in the newest revision.
+pub(crate) fn request_meta(implementation: &Implementation<'_>) -> Value {
+    json!({ VERSION_KEY: MODERN_REVISION, CAPABILITIES_KEY: {}, CLIENT_KEY: implementation })
 }
 
-/// Who somebody is.
+/// The name and version of a client or server.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Implementation<'a> {
     pub(crate) name: &'a str,
     pub(crate) version: &'a str,
 }
 
-/// Who we are towards servers.
-pub(crate) const OURSELVES: Implementation<'static> = Implementation {
+/// The name and version that pinion sends to servers.
+pub(crate) const PINION: Implementation<'static> = Implementation {
     name: "pinion",
     version: env!("CARGO_PKG_VERSION"),
 };
@@ -148,9 +151,9 @@ mod tests {
             of(&json!({"_meta": {"progressToken": 1}})),
             Ok(Era::Handshake)
         );
-        let modern = json!({"_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}}});
+        let modern = json!({"_meta": {VERSION_KEY: MODERN_REVISION, CAPABILITIES_KEY: {}}});
         assert_eq!(of(&modern), Ok(Era::Modern));
-        let silent = json!({"_meta": {VERSION_KEY: MODERN}});
+        let silent = json!({"_meta": {VERSION_KEY: MODERN_REVISION}});
         assert_eq!(of(&silent), Err(code::INVALID_PARAMS));
         for unknown in [json!("1900-01-01"), json!(7)] {
             let unknown = json!({"_meta": {VERSION_KEY: unknown, CAPABILITIES_KEY: {}}});
@@ -162,7 +165,7 @@ mod tests {
     #[test]
     fn what_is_unknown_is_answered_with_what_we_know_best() {
         assert_eq!(agreed("2025-03-26"), "2025-03-26");
-        assert_eq!(agreed("2030-01-01"), HANDSHAKE[0]);
-        assert_eq!(agreed(MODERN), HANDSHAKE[0]);
+        assert_eq!(agreed("2030-01-01"), HANDSHAKE_REVISIONS[0]);
+        assert_eq!(agreed(MODERN_REVISION), HANDSHAKE_REVISIONS[0]);
     }
 }

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream;
 use pinion_clip::manifest::Manifest;
 use pinion_connect::{Client, Code, Failure as Refusal, Receiver};
-use pinion_mcp::{Admission, ClipSummary, Clips, Exposes, Gateway, HttpServer, Outputs};
+use pinion_mcp::{Admission, ClipSummary, Clips, Gateway, GatewayScope, HttpServer, Outputs};
 use pinion_proto::Message;
 use pinion_proto::hub::{
     ClipInfo, GetManifestRequest, GetManifestResponse, InvokeRequest, InvokeResponse,
@@ -86,7 +86,7 @@ fn run(line: &Line) -> Result<ExitCode, Failure> {
         secret: line.value("--clip-token").unwrap_or_default().to_owned(),
         changes: watch::Sender::new(0),
     });
-    let exposes = clip.clone().map_or(Exposes::Hub, Exposes::Clip);
+    let exposes = clip.clone().map_or(GatewayScope::Hub, GatewayScope::Clip);
     let mut gateway = Gateway::new(far.clone(), exposes);
     if let Some(prefix) = line.value("--tool-prefix") {
         gateway = gateway.with_prefix(prefix);

@@ -151,7 +151,7 @@ async fn limits_and_encodings_that_are_not_understood_are_said() {
     assert!(
         answer
             .text()
-            .contains("the request is no pinix.v2.InvokeRequest")
+            .contains("the request is not pinix.v2.InvokeRequest")
     );
 }
 

@@ -1,4 +1,4 @@
-//! Calling tools.
+//! Calls of tools.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::clips::{ClipSummary, Outputs};
 use super::tools::{self, HubTool};
-use super::{Answer, Context, Exposes, Gateway, Outlet, read};
+use super::{Answer, Gateway, GatewayScope, NotificationSink, RequestContext, read};
 use crate::rpc::{self, Fault, Id, Request};
 
 const NO_INPUT: Bytes = Bytes::from_static(b"{}");
@@ -34,9 +34,9 @@ struct Meta {
     token: Option<Id>,
 }
 
-/// What a tool gives.
+/// The result of a tool.
 #[derive(Debug, Serialize)]
-struct Given {
+struct ToolResult {
     content: [Content; 1],
     #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
     structured: Option<Box<RawValue>>,
@@ -51,7 +51,7 @@ struct Content {
     text: String,
 }
 
-impl Given {
+impl ToolResult {
     fn new(text: String, structured: Option<Box<RawValue>>) -> Self {
         Self {
             content: [Content { kind: "text", text }],
@@ -60,7 +60,7 @@ impl Given {
         }
     }
 
-    /// The same as text and as data.
+    /// Creates a result that has the same data as text and as structured content.
     fn data(data: &Value) -> Self {
         Self::new(data.to_string(), raw(data))
     }
@@ -78,50 +78,52 @@ fn raw(value: &impl Serialize) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(value).ok()
 }
 
-/// Tells a client how far a call has come.
+/// Sends progress notifications to a client.
 struct Progress<'a> {
     token: Id,
-    outlet: &'a dyn Outlet,
+    sink: &'a dyn NotificationSink,
     told: u64,
 }
 
 impl Progress<'_> {
-    async fn tell(&mut self, output: &[u8]) {
+    async fn send(&mut self, output: &[u8]) {
         self.told += 1;
         let told =
             json!({ "progressToken": self.token, "progress": self.told, "message": text(output) });
         let told = rpc::notification("notifications/progress", Some(&told));
-        self.outlet.send(told).await;
+        self.sink.send(told).await;
     }
 }
 
 impl Gateway {
-    pub(super) async fn call(&self, request: &Request, context: Context<'_>) -> Answer {
+    pub(super) async fn call(&self, request: &Request, context: RequestContext<'_>) -> Answer {
         let params: Params<'_> = read(request)?;
         let token = params.meta.and_then(|meta| meta.token);
-        let progress = token.zip(context.outlet).map(|(token, outlet)| Progress {
+        let progress = token.zip(context.sink).map(|(token, sink)| Progress {
             token,
-            outlet,
+            sink,
             told: 0,
         });
         let arguments = params.arguments.filter(|given| given.get() != "null");
-        let given = match &self.exposes {
-            Exposes::Hub => {
+        let given = match &self.scope {
+            GatewayScope::Hub => {
                 let Some(tool) = HubTool::named(&params.name, &self.prefix) else {
                     return Err(no_tool(&params.name));
                 };
                 self.call_hub(tool, arguments, progress).await
             }
-            Exposes::Clip(clip) => match self.tool(&params.name).await {
+            GatewayScope::Clip(clip) => match self.tool(&params.name).await {
                 Ok(Some(tool)) => {
                     let outputs = self.clips.invoke(clip, &tool.command, input(arguments));
-                    whole(outputs, progress).await.map(|output| direct(&output))
+                    collect_output(outputs, progress)
+                        .await
+                        .map(|output| tool_result(&output))
                 }
                 Ok(None) => return Err(no_tool(&params.name)),
                 Err(failure) => Err(failure),
             },
         };
-        let given = given.unwrap_or_else(|failure| Given::failed(&failure));
+        let given = given.unwrap_or_else(|failure| ToolResult::failed(&failure));
         self.finish(context.era, &given)
     }
 
@@ -130,31 +132,31 @@ impl Gateway {
         tool: HubTool,
         arguments: Option<&RawValue>,
         progress: Option<Progress<'_>>,
-    ) -> Result<Given, Failure> {
+    ) -> Result<ToolResult, Failure> {
         let progress = progress.filter(|_| tool == HubTool::InvokeStream);
         match tool {
             HubTool::List => {
                 let mut clips = self.clips.list().await?;
                 clips.sort_by(|left, right| left.name.cmp(&right.name));
                 let items: Vec<_> = clips.iter().map(item).collect();
-                Ok(Given::data(&json!({ "items": items })))
+                Ok(ToolResult::data(&json!({ "items": items })))
             }
             HubTool::Info => {
-                let wanted: Wanted<'_> = wanted(arguments)?;
+                let wanted: ClipArguments<'_> = wanted(arguments)?;
                 self.info(&wanted.clip()?).await
             }
             HubTool::Invoke | HubTool::InvokeStream => {
-                let wanted: Wanted<'_> = wanted(arguments)?;
+                let wanted: ClipArguments<'_> = wanted(arguments)?;
                 let (clip, command) = (wanted.clip()?, wanted.command()?);
                 let given = wanted.input.filter(|given| given.get() != "null");
                 let outputs = self.clips.invoke(&clip, &command, input(given));
-                let output = whole(outputs, progress).await?;
-                Ok(invoked(&clip, &command, &output))
+                let output = collect_output(outputs, progress).await?;
+                Ok(invoke_result(&clip, &command, &output))
             }
         }
     }
 
-    async fn info(&self, clip: &str) -> Result<Given, Failure> {
+    async fn info(&self, clip: &str) -> Result<ToolResult, Failure> {
         let manifest = self.clips.manifest(clip).await?;
         let clips = self.clips.list().await?;
         let named = |name: &str| clips.iter().find(|known| known.name == name);
@@ -165,7 +167,7 @@ impl Gateway {
                 ..ClipSummary::default()
             },
         };
-        Ok(Given::data(&described(&summary, &manifest)))
+        Ok(ToolResult::data(&described(&summary, &manifest)))
     }
 }
 
@@ -173,9 +175,9 @@ fn no_tool(name: &str) -> Fault {
     Fault::invalid_params(format!("unknown tool: {name}"))
 }
 
-/// What `info` and `invoke` are told.
+/// The arguments of `info` and `invoke`.
 #[derive(Default, Deserialize)]
-struct Wanted<'a> {
+struct ClipArguments<'a> {
     #[serde(default)]
     clip: String,
     #[serde(default)]
@@ -186,24 +188,24 @@ struct Wanted<'a> {
     input: Option<&'a RawValue>,
 }
 
-fn wanted(arguments: Option<&RawValue>) -> Result<Wanted<'_>, Failure> {
+fn wanted(arguments: Option<&RawValue>) -> Result<ClipArguments<'_>, Failure> {
     let Some(arguments) = arguments else {
-        return Ok(Wanted::default());
+        return Ok(ClipArguments::default());
     };
     if !arguments.get().starts_with('{') {
-        return Err(Failure::invalid("the arguments are no object"));
+        return Err(Failure::invalid("the arguments are not an object"));
     }
     serde_json::from_str(arguments.get())
-        .map_err(|error| Failure::invalid(format!("the arguments make no sense: {error}")))
+        .map_err(|error| Failure::invalid(format!("the arguments are invalid: {error}")))
 }
 
-impl Wanted<'_> {
+impl ClipArguments<'_> {
     fn clip(&self) -> Result<String, Failure> {
         let names = [self.clip.trim(), self.name.trim()];
         match names.into_iter().find(|name| !name.is_empty()) {
             Some(name) => Ok(name.to_owned()),
             None => Err(Failure::invalid(
-                "clip is required: the alias of one that list tells",
+                "clip is required: use an alias that list returns",
             )),
         }
     }
@@ -211,7 +213,7 @@ impl Wanted<'_> {
     fn command(&self) -> Result<String, Failure> {
         match self.command.trim() {
             "" => Err(Failure::invalid(
-                "command is required: the name of one that info tells",
+                "command is required: use a name that info returns",
             )),
             command => Ok(command.to_owned()),
         }
@@ -224,36 +226,39 @@ fn input(given: Option<&RawValue>) -> Bytes {
     })
 }
 
-/// Waits for the whole output, telling of its parts on the way.
-async fn whole(mut outputs: Outputs, mut progress: Option<Progress<'_>>) -> Result<Bytes, Failure> {
+/// Waits for the whole output and reports its parts as progress.
+async fn collect_output(
+    mut outputs: Outputs,
+    mut progress: Option<Progress<'_>>,
+) -> Result<Bytes, Failure> {
     let mut aggregate = Aggregate::default();
     while let Some(output) = outputs.next().await {
         let output = output?;
         if let Some(progress) = &mut progress {
-            progress.tell(&output).await;
+            progress.send(&output).await;
         }
         aggregate.push(output)?;
     }
     Ok(aggregate.finish())
 }
 
-/// An output as text: texts without their quotes, everything else as JSON.
+/// Converts an output to text: strings without their quotes, everything else as JSON.
 fn text(output: &[u8]) -> String {
     serde_json::from_slice(output)
         .unwrap_or_else(|_| String::from_utf8_lossy(output).trim().to_owned())
 }
 
-/// The output of a command that is a tool.
-fn direct(output: &[u8]) -> Given {
+/// Converts the output of a command that is a tool.
+fn tool_result(output: &[u8]) -> ToolResult {
     let data: Option<Box<RawValue>> = serde_json::from_slice(output).ok();
-    Given::new(
+    ToolResult::new(
         text(output),
         data.filter(|data| data.get().starts_with('{')),
     )
 }
 
-/// The output of a command that was called by name.
-fn invoked(clip: &str, command: &str, output: &[u8]) -> Given {
+/// Converts the output of a command that was called by name.
+fn invoke_result(clip: &str, command: &str, output: &[u8]) -> ToolResult {
     #[derive(Serialize)]
     struct Invoked<'a> {
         kind: &'static str,
@@ -270,7 +275,7 @@ fn invoked(clip: &str, command: &str, output: &[u8]) -> Given {
         command,
         result,
     });
-    Given::new(text, data)
+    ToolResult::new(text, data)
 }
 
 fn item(clip: &ClipSummary) -> Value {

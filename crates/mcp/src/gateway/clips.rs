@@ -1,4 +1,4 @@
-//! What the gateway needs to know of a hub, wherever that is.
+//! The interface of the gateway to a hub, in this process or on the network.
 
 use std::fmt;
 use std::pin::Pin;
@@ -10,36 +10,36 @@ use pinion_clip::manifest::Manifest;
 use pinion_status::Failure;
 use tokio::sync::watch;
 
-/// The outputs of a call as they come, each a JSON text; a failure is the last item. Dropping it cancels the call.
+/// The outputs of a call as they arrive, each a JSON text; a failure is the last item. Dropping the stream cancels the
+/// call.
 pub type Outputs = Pin<Box<dyn Stream<Item = Result<Bytes, Failure>> + Send>>;
 
-/// What is told of a clip without asking it.
+/// The facts about a clip that the hub has without asking the clip.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClipSummary {
-    /// Its alias.
+    /// The clip's alias.
     pub name: String,
-    /// Who provides it.
+    /// The name of the provider that offers it.
     pub provider: String,
-    /// Its category.
+    /// The clip's category.
     pub domain: String,
-    /// The names of its commands.
     pub commands: Vec<String>,
-    /// Whether a secret is needed to call it.
+    /// Calling the clip requires a secret.
     pub token_protected: bool,
 }
 
 /// The clips of a hub.
 pub trait Clips: fmt::Debug + Send + Sync + 'static {
-    /// All clips the gateway may see.
+    /// Lists all clips that the gateway may see.
     fn list(&self) -> BoxFuture<'_, Result<Vec<ClipSummary>, Failure>>;
 
-    /// What a clip says about itself.
+    /// Returns the manifest of a clip.
     fn manifest<'a>(&'a self, clip: &'a str) -> BoxFuture<'a, Result<Manifest, Failure>>;
 
     /// Calls a command with a JSON text. Returns at once.
     fn invoke(&self, clip: &str, command: &str, input: Bytes) -> Outputs;
 
-    /// Told when clips come, go or change, if that can be known.
+    /// Returns a counter that changes when clips are added, removed or changed; `None` if the hub cannot report that.
     fn changes(&self) -> Option<watch::Receiver<u64>> {
         None
     }

@@ -1,4 +1,4 @@
-//! Commands as tools: names, schemas, pages.
+//! Commands as tools: names, schemas and descriptions.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ pub(crate) struct Tool {
     pub(crate) description: String,
     #[serde(rename = "inputSchema")]
     pub(crate) input_schema: Value,
-    /// The command behind it.
+    /// The command that the tool calls.
     #[serde(skip)]
     pub(crate) command: String,
     /// The arguments that requests over HTTP repeat as headers.
@@ -24,7 +24,7 @@ pub(crate) struct Tool {
     pub(crate) headers: Vec<ParamHeader>,
 }
 
-/// What the tools of a whole hub do.
+/// The tools of a whole hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HubTool {
     List,
@@ -48,18 +48,17 @@ impl HubTool {
     fn description(self) -> &'static str {
         match self {
             Self::List => "Lists the clips of the hub with their commands.",
-            Self::Info => "Describes one clip: what each of its commands does, takes and gives.",
-            Self::Invoke => "Calls a command of a clip and gives its result.",
+            Self::Info => "Describes one clip: the purpose, input and output of each command.",
+            Self::Invoke => "Calls a command of a clip and returns its result.",
             Self::InvokeStream => {
-                "Calls a command of a clip and tells of each part of its result as it comes."
+                "Calls a command of a clip and reports each part of its result as it arrives."
             }
         }
     }
 
     fn schema(self) -> Value {
-        let clip =
-            json!({ "type": "string", "description": "The alias of the clip, as list tells it." });
-        let command = json!({ "type": "string", "description": "The name of the command, as info tells it." });
+        let clip = json!({ "type": "string", "description": "The alias of the clip, as returned by list." });
+        let command = json!({ "type": "string", "description": "The name of the command, as returned by info." });
         let input = json!({ "type": "object", "description": "What the command takes; see inputSchema in info." });
         match self {
             Self::List => empty(),
@@ -74,13 +73,13 @@ impl HubTool {
         }
     }
 
-    /// The tool of this name, with `prefix` in front of it or without.
+    /// Returns the tool with this name, with or without `prefix`.
     pub(crate) fn named(name: &str, prefix: &str) -> Option<Self> {
         let short = name.strip_prefix(prefix).unwrap_or(name);
         Self::ALL.into_iter().find(|tool| tool.name() == short)
     }
 
-    /// All of them.
+    /// Returns all tools of a hub.
     pub(crate) fn tools(prefix: &str) -> Vec<Tool> {
         let tool = |tool: Self| Tool {
             name: format!("{prefix}{}", tool.name()),
@@ -93,9 +92,9 @@ impl HubTool {
     }
 }
 
-/// One tool for each command of a clip.
+/// Returns one tool for each command of a clip.
 pub(crate) fn of_clip(manifest: &Manifest, prefix: &str) -> Vec<Tool> {
-    // A command that is named like a tool keeps its name; one that only becomes so gives way.
+    // If two commands would get the same tool name, the one that already has this name wins.
     let (plain, spaced): (Vec<&Command>, Vec<&Command>) = manifest
         .commands
         .iter()
@@ -111,7 +110,7 @@ pub(crate) fn of_clip(manifest: &Manifest, prefix: &str) -> Vec<Tool> {
         let name = name.unwrap_or(base);
         taken.insert(name.clone());
         let mut input_schema = object_schema(&command.input);
-        // Clients reject a tool with an annotation that is not valid, so it is not shown to them.
+        // Clients reject a tool with an invalid annotation, so the annotation is removed.
         let headers = param_headers::read(&input_schema).unwrap_or_else(|_| {
             param_headers::remove(&mut input_schema);
             Vec::new()
@@ -128,12 +127,12 @@ pub(crate) fn of_clip(manifest: &Manifest, prefix: &str) -> Vec<Tool> {
     tools
 }
 
-/// What stands between the words of a command is an underscore in the name of a tool.
+/// Replaces the separators between the words of a command by underscores.
 fn tool_name(command: &str) -> String {
     command.replace([' ', '/'], "_")
 }
 
-/// The schema in `text` if it describes an object; else one that takes any.
+/// Returns the schema in `text` if it describes an object, else a schema that accepts any object.
 pub(crate) fn object_schema(text: &str) -> Value {
     let Ok(Value::Object(mut schema)) = serde_json::from_str(text) else {
         return empty();
@@ -152,7 +151,7 @@ fn empty() -> Value {
     json!({ "type": "object", "properties": {} })
 }
 
-/// How `info` tells of a command.
+/// Describes a command in the output of `info`.
 pub(crate) fn described(command: &Command) -> Value {
     let mut told = Map::new();
     let mut tell = |name: &str, value: Value| {

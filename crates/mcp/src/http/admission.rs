@@ -1,7 +1,7 @@
-//! Who may talk to the gateway over HTTP.
+//! Decides which HTTP requests the gateway accepts.
 //!
-//! A page in a browser must not reach it by way of a name that leads to this machine, so names are checked and pages of other
-//! origins are turned away; everybody needs the token.
+//! A web page must not reach the gateway through a name that resolves to this machine. So the gateway checks the `Host`
+//! header, rejects pages of other origins, and requires the token from every client.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, StatusCode};
 use subtle::ConstantTimeEq;
 
-/// The rules of admission.
+/// The conditions for accepting a request.
 #[derive(Clone, Default)]
 pub struct Admission {
     token: Option<String>,
@@ -30,7 +30,7 @@ impl fmt::Debug for Admission {
 }
 
 impl Admission {
-    /// Whoever has this token.
+    /// Accepts clients that send this token.
     pub fn with_token(token: impl Into<String>) -> Self {
         Self {
             token: Some(token.into()),
@@ -38,28 +38,28 @@ impl Admission {
         }
     }
 
-    /// Whoever can reach the port. For ports that only trusted programs reach.
+    /// Accepts every client that can reach the port. Use it only for ports that no untrusted program can reach.
     pub fn without_token() -> Self {
         Self::default()
     }
 
-    /// Also under this name, beside `localhost` and addresses that are numbers.
+    /// Also accepts this host name, besides `localhost` and IP addresses.
     #[must_use]
     pub fn and_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into().to_ascii_lowercase());
         self
     }
 
-    /// Also pages of this origin, such as `http://localhost:6274`.
+    /// Also accepts pages of this origin, such as `http://localhost:6274`.
     #[must_use]
     pub fn and_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into().to_ascii_lowercase());
         self
     }
 
-    /// Lets a request in, or says why not.
+    /// Accepts a request, or returns the reason to refuse it.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        if !self.knows_host(headers) {
+        if !self.accepts_host(headers) {
             return Err(Refusal::Host);
         }
         if headers.contains_key(ORIGIN) && self.origin(headers).is_none() {
@@ -67,27 +67,27 @@ impl Admission {
         }
         match &self.token {
             Some(_) if !headers.contains_key(AUTHORIZATION) => Err(Refusal::NoToken),
-            Some(token) if !bears(headers, token) => Err(Refusal::WrongToken),
+            Some(token) if !has_token(headers, token) => Err(Refusal::WrongToken),
             _ => Ok(()),
         }
     }
 
-    /// The origin of the page that sends the request, if its pages may.
+    /// Returns the origin of the page that sent the request, if it is permitted.
     ///
-    /// Pages of the address that the request was sent to may: [`Admission::check`] has compared that address with the
-    /// names of this server. The server speaks plain HTTP, so a page over HTTPS is from another one.
+    /// Pages from the host of the request are permitted, because [`Admission::check`] has compared that host with the
+    /// names of this server. The server uses plain HTTP, so a page over HTTPS comes from another server.
     pub(super) fn origin<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
         let origin = headers.get(ORIGIN)?.to_str().ok()?;
         let lower = origin.to_ascii_lowercase();
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         let is_own = host.is_some_and(|host| {
-            self.knows_host(headers)
+            self.accepts_host(headers)
                 && lower.strip_prefix("http://") == Some(&host.to_ascii_lowercase())
         });
         (is_own || self.origins.contains(&lower)).then_some(origin)
     }
 
-    fn knows_host(&self, headers: &HeaderMap) -> bool {
+    fn accepts_host(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
             return false;
@@ -97,7 +97,7 @@ impl Admission {
         };
         let host = host.to_ascii_lowercase();
         let name = without_port(&host);
-        // A number is where it leads; only a name can be made to lead somewhere else.
+        // An IP address always denotes the same machine. Only a name can be made to resolve to another one.
         let is_number = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
         let is_known = |known: &String| *known == host || known == name;
         is_number || name == "localhost" || self.hosts.iter().any(is_known)
@@ -111,7 +111,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-fn bears(headers: &HeaderMap, token: &str) -> bool {
+fn has_token(headers: &HeaderMap, token: &str) -> bool {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         return false;
@@ -123,7 +123,7 @@ fn bears(headers: &HeaderMap, token: &str) -> bool {
     scheme.eq_ignore_ascii_case("bearer") && is_token
 }
 
-/// Why a request is turned away.
+/// The reason to refuse a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     Host,
@@ -143,7 +143,7 @@ impl Refusal {
     pub(super) fn message(self) -> &'static str {
         match self {
             Self::Host => {
-                "this server is not known by the name in the Host header; allow the name when starting it"
+                "this server does not answer to the name in the Host header; allow the name when starting it"
             }
             Self::Origin => "pages of this origin are not allowed; allow the origin when starting",
             Self::NoToken => "a token is required: send Authorization: Bearer <token>",

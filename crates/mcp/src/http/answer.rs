@@ -1,4 +1,4 @@
-//! Answers of the HTTP server: whole ones and streams of events.
+//! Answers of the HTTP server: single messages and streams of events.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -16,9 +16,9 @@ use crate::rpc::{self, Fault, Id, code};
 
 /// The body of an answer.
 pub(super) enum Answer {
-    /// All of it at once.
+    /// A complete body.
     Whole(Option<Bytes>),
-    /// Events as they come.
+    /// Events as they arrive.
     Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
@@ -60,14 +60,14 @@ impl Body for Answer {
     }
 }
 
-/// An answer without a body.
+/// Returns an answer without a body.
 pub(super) fn empty(status: StatusCode) -> Response<Answer> {
     let mut response = Response::new(Answer::Whole(None));
     *response.status_mut() = status;
     response
 }
 
-/// An answer that is a message.
+/// Returns an answer that contains one message.
 pub(super) fn message(status: StatusCode, message: Bytes) -> Response<Answer> {
     let mut response = Response::new(Answer::Whole(Some(message)));
     *response.status_mut() = status;
@@ -76,12 +76,12 @@ pub(super) fn message(status: StatusCode, message: Bytes) -> Response<Answer> {
     response
 }
 
-/// An answer that there is no result.
+/// Returns an answer with a JSON-RPC error.
 pub(super) fn fault(status: StatusCode, id: Option<&Id>, fault: &Fault) -> Response<Answer> {
     message(status, rpc::fault(id, fault))
 }
 
-/// An answer that a request cannot be taken.
+/// Returns an answer that refuses a request, with the reason.
 pub(super) fn refused(
     status: StatusCode,
     words: impl Into<std::borrow::Cow<'static, str>>,
@@ -89,8 +89,8 @@ pub(super) fn refused(
     fault(status, None, &Fault::new(code::INVALID_REQUEST, words))
 }
 
-/// An answer to somebody who is not let in.
-pub(super) fn turned_away(refusal: Refusal) -> Response<Answer> {
+/// Returns the answer to a client that is not permitted.
+pub(super) fn forbidden(refusal: Refusal) -> Response<Answer> {
     let mut response = refused(refusal.status(), refusal.message());
     if refusal.status() == StatusCode::UNAUTHORIZED {
         let bearer = HeaderValue::from_static("Bearer");
@@ -99,7 +99,7 @@ pub(super) fn turned_away(refusal: Refusal) -> Response<Answer> {
     response
 }
 
-/// An answer that the method makes no sense here.
+/// Returns the answer to an HTTP method that is not supported here.
 pub(super) fn not_allowed(allowed: &'static str) -> Response<Answer> {
     let mut response = refused(
         StatusCode::METHOD_NOT_ALLOWED,
@@ -110,7 +110,7 @@ pub(super) fn not_allowed(allowed: &'static str) -> Response<Answer> {
     response
 }
 
-/// An answer that is a stream of events.
+/// Returns an answer that is a stream of events.
 pub(super) fn events(events: impl Stream<Item = Bytes> + Send + 'static) -> Response<Answer> {
     let mut response = Response::new(Answer::Events(Box::pin(events)));
     let headers = response.headers_mut();

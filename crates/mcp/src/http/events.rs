@@ -1,7 +1,7 @@
-//! The messages that belong to one request, kept so that a client that lost its connection can go on where it was.
+//! The messages that belong to one request, stored so that a client that lost its connection can resume.
 //!
-//! While somebody reads, the sender waits for them. While nobody does, a bounded number of messages is kept; what is dropped
-//! is progress, never the answer.
+//! While a client reads, the sender waits for it. While no client reads, a limited number of messages is stored;
+//! progress may be dropped, the answer never.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,32 +14,33 @@ use http::StatusCode;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::gateway::Outlet;
+use crate::gateway::NotificationSink;
 
-/// So many messages are kept for somebody who comes back.
-const KEPT: usize = 64;
-/// So many bytes of them.
-const KEPT_BYTES: usize = 1024 * 1024;
-/// So many messages may wait for a reader.
-const AHEAD: usize = 16;
-/// A stream on which nothing happens says so now and then, lest somebody on the way closes it.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Messages stored for a client that reconnects.
+const MAX_STORED_EVENTS: usize = 64;
+/// Bytes stored for a client that reconnects.
+const MAX_STORED_BYTES: usize = 1024 * 1024;
+/// Unread messages from which the sender waits for its reader.
+const MAX_UNREAD: usize = 16;
+/// Interval of comments on an idle stream, so that no proxy closes it.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Whether a client that lost its connection may go on.
+/// Decides whether a client that lost its connection can resume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resumption {
-    /// It may; messages are numbered. With `primed` the stream begins with a number.
+    /// The client can resume; messages are numbered. With `primed` the stream begins with an event that has a number
+    /// and no data.
     Numbered { primed: bool },
-    /// It may not.
+    /// The client cannot resume.
     None,
 }
 
-/// How a client got everything.
+/// The form in which a client received all messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delivery {
-    /// As one answer.
+    /// One answer.
     Whole,
-    /// As events. What was handed out last may be lost on the way.
+    /// Events. The last ones may have been lost on the network.
     Events,
 }
 
@@ -48,40 +49,40 @@ pub(super) enum Delivery {
 pub(super) struct EventLog {
     number: u64,
     resumption: Resumption,
-    state: Mutex<State>,
+    state: Mutex<EventLogState>,
     changed: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct EventLogState {
     events: VecDeque<(u64, Bytes)>,
     bytes: usize,
     /// The number of the next message.
     next: u64,
-    /// Messages before this one were handed out.
+    /// Messages with smaller numbers were passed to a reader.
     read: u64,
-    /// Who reads, if anybody does.
+    /// The number of the current reader.
     reader: Option<u64>,
     readers: u64,
-    /// Nobody has been reading since.
-    alone_since: Instant,
-    /// No more messages will come; the status of the answer if it is the only one.
-    over: Option<StatusCode>,
-    /// Set once everything was handed out, and the reader saw the end.
+    /// The time since which no client has been reading.
+    unread_since: Instant,
+    /// No more messages will follow; the status of the answer if it is the only message.
+    ended_with: Option<StatusCode>,
+    /// Set once a reader has read all messages and seen the end.
     delivered: Option<Delivery>,
 }
 
 impl EventLog {
     pub(super) fn new(number: u64, resumption: Resumption) -> Arc<Self> {
-        let state = State {
+        let state = EventLogState {
             events: VecDeque::new(),
             bytes: 0,
             next: 1,
             read: 1,
             reader: None,
             readers: 0,
-            alone_since: Instant::now(),
-            over: None,
+            unread_since: Instant::now(),
+            ended_with: None,
             delivered: None,
         };
         Arc::new(Self {
@@ -92,12 +93,12 @@ impl EventLog {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, EventLogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `done` finds something.
-    async fn wait<T>(&self, mut done: impl FnMut(&mut State) -> Option<T>) -> T {
+    /// Waits until `done` returns a value.
+    async fn wait<T>(&self, mut done: impl FnMut(&mut EventLogState) -> Option<T>) -> T {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -115,11 +116,11 @@ impl EventLog {
         self.changed.notify_waiters();
     }
 
-    /// No more messages will come after `last`.
+    /// Ends the stream after `last`.
     pub(super) fn finish(&self, status: StatusCode, last: Option<Bytes>) {
         let mut state = self.state();
-        if state.over.is_none() {
-            state.over = Some(status);
+        if state.ended_with.is_none() {
+            state.ended_with = Some(status);
             if let Some(last) = last {
                 state.push(last);
             }
@@ -128,24 +129,24 @@ impl EventLog {
         self.changed.notify_waiters();
     }
 
-    /// Waits until nobody needs to be told anything any more.
+    /// Waits until a client has received everything.
     pub(super) async fn delivered(&self) -> Delivery {
         self.wait(|state| state.delivered).await
     }
 
-    /// How many bytes are kept.
+    /// Returns the number of stored bytes.
     pub(super) fn bytes(&self) -> usize {
         self.state().bytes
     }
 
-    /// Waits until nobody has been reading for this long.
-    pub(super) async fn abandoned(&self, patience: Duration) {
+    /// Waits until no client has been reading for this long.
+    pub(super) async fn abandoned(&self, timeout: Duration) {
         loop {
             let since = self
-                .wait(|state| state.reader.is_none().then_some(state.alone_since))
+                .wait(|state| state.reader.is_none().then_some(state.unread_since))
                 .await;
             let came_back = self.wait(|state| state.reader.is_some().then_some(()));
-            if tokio::time::timeout_at(since + patience, came_back)
+            if tokio::time::timeout_at(since + timeout, came_back)
                 .await
                 .is_err()
             {
@@ -154,12 +155,12 @@ impl EventLog {
         }
     }
 
-    /// Whether somebody reads.
+    /// Reports whether a client is reading.
     pub(super) fn is_read(&self) -> bool {
         self.state().reader.is_some()
     }
 
-    /// Reads on after the message of this number, or what is new. Whoever was reading is done.
+    /// Reads the messages after this number, or the new ones. The reader before ends.
     pub(super) fn attach(self: &Arc<Self>, after: Option<u64>) -> Reader {
         let mut state = self.state();
         state.readers += 1;
@@ -176,12 +177,14 @@ impl EventLog {
     }
 }
 
-impl State {
+impl EventLogState {
     fn push(&mut self, message: Bytes) {
         self.bytes += message.len();
         self.events.push_back((self.next, message));
         self.next += 1;
-        while self.events.len() > 1 && (self.events.len() > KEPT || self.bytes > KEPT_BYTES) {
+        while self.events.len() > 1
+            && (self.events.len() > MAX_STORED_EVENTS || self.bytes > MAX_STORED_BYTES)
+        {
             let unread = self
                 .events
                 .front()
@@ -196,11 +199,12 @@ impl State {
     }
 }
 
-impl Outlet for EventLog {
+impl NotificationSink for EventLog {
     fn send(&self, message: Bytes) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let has_room = |state: &mut State| {
-                state.reader.is_none() || state.next - state.read.min(state.next) < AHEAD as u64
+            let has_room = |state: &mut EventLogState| {
+                state.reader.is_none()
+                    || state.next - state.read.min(state.next) < MAX_UNREAD as u64
             };
             self.wait(|state| has_room(state).then_some(())).await;
             self.push(message);
@@ -208,42 +212,42 @@ impl Outlet for EventLog {
     }
 }
 
-/// Somebody who reads a stream.
+/// A client's read access to a stream.
 #[derive(Debug)]
 pub(super) struct Reader {
     log: Arc<EventLog>,
     me: u64,
 }
 
-/// How an answer begins.
+/// The form of an answer.
 #[derive(Debug)]
-pub(super) enum First {
-    /// It is all there.
+pub(super) enum AnswerForm {
+    /// The answer is complete.
     Whole(StatusCode, Option<Bytes>),
-    /// It takes a while, or consists of several messages.
+    /// The answer takes longer, or consists of several messages.
     Stream,
 }
 
 impl Reader {
-    /// Waits a little to see whether the answer is one message.
-    pub(super) async fn first(&self, patience: Duration) -> First {
-        let seen = self.log.wait(|state| match state.over {
+    /// Waits up to `timeout` to see whether the answer is one message.
+    pub(super) async fn first(&self, timeout: Duration) -> AnswerForm {
+        let seen = self.log.wait(|state| match state.ended_with {
             Some(status) if state.events.len() <= 1 => {
                 state.delivered = Some(Delivery::Whole);
                 let message = state.events.front().map(|(_, message)| message.clone());
-                Some(First::Whole(status, message))
+                Some(AnswerForm::Whole(status, message))
             }
             None if state.events.is_empty() => None,
-            _ => Some(First::Stream),
+            _ => Some(AnswerForm::Stream),
         });
-        let first = tokio::time::timeout(patience, seen).await;
-        if matches!(first, Ok(First::Whole(..))) {
+        let first = tokio::time::timeout(timeout, seen).await;
+        if matches!(first, Ok(AnswerForm::Whole(..))) {
             self.log.changed.notify_waiters();
         }
-        first.unwrap_or(First::Stream)
+        first.unwrap_or(AnswerForm::Stream)
     }
 
-    /// The next message, with its number; `None` at the end, or when somebody else has taken over.
+    /// Returns the next message with its number; `None` at the end, or when another reader has taken over.
     async fn next(&self) -> Option<(u64, Bytes)> {
         let next = self
             .log
@@ -259,7 +263,7 @@ impl Reader {
                     state.read = number + 1;
                     return Some(Some((number, message)));
                 }
-                state.over.map(|_| {
+                state.ended_with.map(|_| {
                     state.delivered = Some(Delivery::Events);
                     None
                 })
@@ -269,7 +273,7 @@ impl Reader {
         next
     }
 
-    /// The messages as events on the wire.
+    /// Returns the messages as server-sent events.
     pub(super) fn into_events(self) -> impl Stream<Item = Bytes> + Send {
         let primed = self.log.resumption == Resumption::Numbered { primed: true };
         futures_util::stream::unfold((self, primed), |(reader, primed)| async move {
@@ -277,7 +281,7 @@ impl Reader {
                 let id = format!("id: {}-0\ndata:\n\n", reader.log.number);
                 return Some((Bytes::from(id), (reader, false)));
             }
-            match tokio::time::timeout(KEEP_ALIVE, reader.next()).await {
+            match tokio::time::timeout(KEEP_ALIVE_INTERVAL, reader.next()).await {
                 Ok(Some((number, message))) => {
                     let event = reader.event(number, &message);
                     Some((event, (reader, false)))
@@ -305,7 +309,7 @@ impl Drop for Reader {
         let mut state = self.log.state();
         if state.reader == Some(self.me) {
             state.reader = None;
-            state.alone_since = Instant::now();
+            state.unread_since = Instant::now();
         }
         drop(state);
         self.log.changed.notify_waiters();

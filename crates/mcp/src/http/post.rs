@@ -1,4 +1,4 @@
-//! Messages from clients.
+//! Handles POST requests, which carry the messages of clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,33 +14,32 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, Answer};
-use super::events::{Delivery, EventLog, First, Reader, Resumption};
+use super::events::{AnswerForm, Delivery, EventLog, Reader, Resumption};
 use super::sessions::Session;
-use super::{Accepts, SESSION, Shared, accepts};
-use crate::calls::Underway;
-use crate::gateway::{Context, Outlet};
+use super::{Accepts, HttpShared, SESSION_HEADER, accepts};
+use crate::gateway::{NotificationSink, RequestContext};
+use crate::in_flight::InFlightRequest;
 use crate::param_headers;
-use crate::rpc::{self, Fault, Message, Request as Asked, code};
-use crate::version::{self, BATCHES, Era, HANDSHAKE, MODERN};
+use crate::rpc::{self, Fault, Message, Request as RpcRequest, code};
+use crate::version::{self, BATCH_REVISION, Era, HANDSHAKE_REVISIONS, MODERN_REVISION};
 
-/// The longest message that is taken.
-const BODY: usize = 16 * 1024 * 1024;
-/// How long a client may take to send one.
-const BODY_TIME: Duration = Duration::from_secs(60);
-/// So many requests outside of sessions at once.
-pub(super) const MAX_LOOSE: usize = 1024;
-/// An answer that is there by then is sent as it is; one that takes longer becomes a stream.
-const SOON: Duration = Duration::from_millis(500);
-/// How long a lost client may take to come back for its stream.
-const COMING_BACK: Duration = Duration::from_secs(60);
+/// The longest accepted message, in bytes.
+const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+/// Time limit for receiving a message.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Concurrent requests outside sessions.
+pub(super) const MAX_SESSIONLESS_REQUESTS: usize = 1024;
+/// Time after which an answer becomes a stream; one that is ready earlier is sent as a single message.
+const STREAM_AFTER: Duration = Duration::from_millis(500);
+/// Time a client has to reconnect for its stream.
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A stream that was read to its end is kept if it is no larger than this.
-const MAX_RETIRED: usize = 1024 * 1024;
+/// The largest stream, in bytes, that is stored after it was read to its end.
+const MAX_FINISHED_BYTES: usize = 1024 * 1024;
 
 type Refused = Box<Response<Answer>>;
 
-/// Answers a POST.
-pub(super) async fn post(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Answer> {
+pub(super) async fn post(shared: Arc<HttpShared>, request: Request<Incoming>) -> Response<Answer> {
     let (head, body) = request.into_parts();
     let exchange = Exchange {
         accepts: accepts(&head.headers),
@@ -55,13 +54,13 @@ pub(super) async fn post(shared: Arc<Shared>, request: Request<Incoming>) -> Res
 }
 
 struct Exchange {
-    shared: Arc<Shared>,
+    shared: Arc<HttpShared>,
     headers: HeaderMap,
     accepts: Accepts,
 }
 
-fn refused(status: StatusCode, words: impl Into<std::borrow::Cow<'static, str>>) -> Refused {
-    answer::refused(status, words).into()
+fn refused(status: StatusCode, reason: impl Into<std::borrow::Cow<'static, str>>) -> Refused {
+    answer::refused(status, reason).into()
 }
 
 impl Exchange {
@@ -73,23 +72,26 @@ impl Exchange {
         let kind = self.header(CONTENT_TYPE.as_str()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/json") {
-            let words = "messages are sent as Content-Type: application/json";
-            return Err(refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
+            let reason = "messages are sent as Content-Type: application/json";
+            return Err(refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason));
         }
         if !self.accepts.json && !self.accepts.events {
-            let words = "answers are application/json or text/event-stream; Accept must name both";
-            return Err(refused(StatusCode::NOT_ACCEPTABLE, words));
+            let reason = "answers are application/json or text/event-stream; Accept must name both";
+            return Err(refused(StatusCode::NOT_ACCEPTABLE, reason));
         }
-        match timeout(BODY_TIME, Limited::new(body, BODY).collect()).await {
+        match timeout(BODY_TIMEOUT, Limited::new(body, MAX_BODY_BYTES).collect()).await {
             Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-                let words = format!("a message may have {BODY} bytes");
-                Err(refused(StatusCode::PAYLOAD_TOO_LARGE, words))
+                let reason = format!("a message may have {MAX_BODY_BYTES} bytes");
+                Err(refused(StatusCode::PAYLOAD_TOO_LARGE, reason))
             }
-            Ok(Err(_)) => Err(refused(StatusCode::BAD_REQUEST, "the message broke off")),
+            Ok(Err(_)) => Err(refused(
+                StatusCode::BAD_REQUEST,
+                "the connection ended inside the message",
+            )),
             Err(_) => Err(refused(
                 StatusCode::REQUEST_TIMEOUT,
-                "the message did not come in time",
+                "the message was not received in time",
             )),
         }
     }
@@ -102,8 +104,9 @@ impl Exchange {
                 return Err(told.into());
             }
             rpc::Incoming::Batch(_) => {
-                let words = format!("one message at a time: batches were part of {BATCHES} only");
-                return Err(refused(StatusCode::BAD_REQUEST, words));
+                let reason =
+                    format!("send one message at a time: only {BATCH_REVISION} has batches");
+                return Err(refused(StatusCode::BAD_REQUEST, reason));
             }
         };
         match message {
@@ -115,11 +118,11 @@ impl Exchange {
             Message::Request(request) => self.request(request).await,
             Message::Notification(notification) => {
                 if let Some(session) = self.session()? {
-                    session.calls.heed(&notification);
+                    session.calls.handle_notification(&notification);
                 }
                 Ok(answer::empty(StatusCode::ACCEPTED))
             }
-            // Nothing is ever asked of clients.
+            // The gateway never sends requests to clients.
             Message::Response(_) => {
                 self.session()?;
                 Ok(answer::empty(StatusCode::ACCEPTED))
@@ -131,32 +134,32 @@ impl Exchange {
         self.shared.session(&self.headers)
     }
 
-    /// The request is one of 2026-07-28, by its header or by its `_meta`.
-    fn is_modern(&self, request: &Asked) -> bool {
+    /// Reports whether the request belongs to revision 2026-07-28, according to its header or its `_meta`.
+    fn is_modern(&self, request: &RpcRequest) -> bool {
         let named = version::named(request.params.as_deref());
-        self.header("mcp-protocol-version") == Some(MODERN)
-            || named.is_some_and(|named| named == MODERN)
+        self.header("mcp-protocol-version") == Some(MODERN_REVISION)
+            || named.is_some_and(|named| named == MODERN_REVISION)
     }
 
-    fn initialize(&self, request: &Asked) -> Result<Response<Answer>, Refused> {
-        if self.headers.contains_key(SESSION) {
-            let words = "initialize begins a session; it cannot be part of one";
-            return Err(refused(StatusCode::BAD_REQUEST, words));
+    fn initialize(&self, request: &RpcRequest) -> Result<Response<Answer>, Refused> {
+        if self.headers.contains_key(SESSION_HEADER) {
+            let reason = "initialize starts a session; send it without a session id";
+            return Err(refused(StatusCode::BAD_REQUEST, reason));
         }
         let answer = self.shared.gateway.initialize(request);
-        let (agreed, result) = match answer {
+        let (revision, result) = match answer {
             Ok(answer) => answer,
             Err(fault) => return Ok(answer::fault(StatusCode::OK, Some(&request.id), &fault)),
         };
-        let session = self.shared.sessions.begin(agreed);
+        let session = self.shared.sessions.begin(revision);
         let mut response = self.whole(StatusCode::OK, rpc::result(&request.id, &result));
         if let Ok(id) = HeaderValue::from_str(&session.id) {
-            response.headers_mut().insert(SESSION, id);
+            response.headers_mut().insert(SESSION_HEADER, id);
         }
         Ok(response)
     }
 
-    async fn request(&self, request: Asked) -> Result<Response<Answer>, Refused> {
+    async fn request(&self, request: RpcRequest) -> Result<Response<Answer>, Refused> {
         let wrong = |fault: &Fault| -> Refused {
             answer::fault(StatusCode::BAD_REQUEST, Some(&request.id), fault).into()
         };
@@ -166,8 +169,8 @@ impl Exchange {
             (Some(header), Some(named)) if named != header => {
                 return Err(wrong(&header_mismatch("MCP-Protocol-Version")));
             }
-            (Some(MODERN), None) => return Err(wrong(&version::missing())),
-            (Some(header), None) if !HANDSHAKE.contains(&header) => {
+            (Some(MODERN_REVISION), None) => return Err(wrong(&version::missing())),
+            (Some(header), None) if !HANDSHAKE_REVISIONS.contains(&header) => {
                 return Err(wrong(&version::unsupported(&header.into())));
             }
             _ => {}
@@ -177,35 +180,35 @@ impl Exchange {
             self.check_headers(&request)
                 .await
                 .map_err(|fault| wrong(&fault))?;
-            let Ok(place) = self.shared.loose.try_acquire() else {
-                let words = "too many requests are being answered; try again";
-                return Err(refused(StatusCode::SERVICE_UNAVAILABLE, words));
+            let Ok(permit) = self.shared.sessionless.try_acquire() else {
+                let reason = "too many requests are being answered; try again";
+                return Err(refused(StatusCode::SERVICE_UNAVAILABLE, reason));
             };
-            place.forget();
+            permit.forget();
             let log = EventLog::new(0, Resumption::None);
             let reader = log.attach(None);
-            let work = Work {
+            let work = PendingRequest {
                 shared: self.shared.clone(),
                 request,
                 era,
                 log,
                 takes_events: self.accepts.events,
             };
-            tokio::spawn(work.alone());
+            tokio::spawn(work.run_sessionless());
             return Ok(self.first(reader).await);
         }
         let Some(session) = self.session()? else {
-            let words =
-                "begin with initialize, and name the session in Mcp-Session-Id from then on";
-            return Err(refused(StatusCode::BAD_REQUEST, words));
+            let reason =
+                "start with initialize, and send the session id in Mcp-Session-Id from then on";
+            return Err(refused(StatusCode::BAD_REQUEST, reason));
         };
-        let underway = match session.calls.begin(&request.id) {
-            Ok(underway) => underway,
+        let in_flight = match session.calls.begin(&request.id) {
+            Ok(in_flight) => in_flight,
             Err(fault) => return Ok(answer::fault(StatusCode::OK, Some(&request.id), &fault)),
         };
         let (number, log) = session.open();
         let reader = log.attach(None);
-        let work = Work {
+        let work = PendingRequest {
             shared: self.shared.clone(),
             request,
             era,
@@ -213,17 +216,19 @@ impl Exchange {
             takes_events: self.accepts.events,
         };
         tokio::spawn(async move {
-            let cancelled = underway.cancelled.clone();
-            match work.resumable(&cancelled, &session, underway).await {
-                Some(Delivery::Events) if work.log.bytes() <= MAX_RETIRED => session.retire(number),
+            let cancelled = in_flight.cancelled.clone();
+            match work.run_in_session(&cancelled, &session, in_flight).await {
+                Some(Delivery::Events) if work.log.bytes() <= MAX_FINISHED_BYTES => {
+                    session.retire(number)
+                }
                 _ => session.close(number),
             }
         });
         Ok(self.first(reader).await)
     }
 
-    /// Compares the headers with the message: a proxy may have routed the request by them.
-    async fn check_headers(&self, request: &Asked) -> Result<(), Fault> {
+    /// Compares the headers with the message, because a proxy may have routed the request by them.
+    async fn check_headers(&self, request: &RpcRequest) -> Result<(), Fault> {
         #[derive(Deserialize)]
         struct Params {
             name: String,
@@ -259,32 +264,32 @@ impl Exchange {
                 (Some(value), None) => value.to_str().map(Some).map_err(drop),
                 _ => Err(()),
             };
-            if !value.is_ok_and(|value| header.agrees(value, &params.arguments)) {
+            if !value.is_ok_and(|value| header.matches_arguments(value, &params.arguments)) {
                 return Err(header_mismatch(&header.name));
             }
         }
         Ok(())
     }
 
-    /// The answer as it is if it comes soon, else as a stream.
+    /// Answers with one message if the result is ready soon, else with a stream.
     async fn first(&self, reader: Reader) -> Response<Answer> {
-        let patience = if self.accepts.events {
-            SOON
+        let timeout = if self.accepts.events {
+            STREAM_AFTER
         } else {
             Duration::MAX
         };
-        match reader.first(patience).await {
-            First::Whole(status, Some(message)) => self.whole(status, message),
-            // The client took the request back.
-            First::Whole(_, None) if self.accepts.events => {
+        match reader.first(timeout).await {
+            AnswerForm::Whole(status, Some(message)) => self.whole(status, message),
+            // The client cancelled the request.
+            AnswerForm::Whole(_, None) if self.accepts.events => {
                 answer::events(futures_util::stream::empty())
             }
-            First::Whole(_, None) => answer::empty(StatusCode::ACCEPTED),
-            First::Stream => answer::events(reader.into_events()),
+            AnswerForm::Whole(_, None) => answer::empty(StatusCode::ACCEPTED),
+            AnswerForm::Stream => answer::events(reader.into_events()),
         }
     }
 
-    /// One message, in the form the client takes.
+    /// Returns one message in the form that the client accepts.
     fn whole(&self, status: StatusCode, message: Bytes) -> Response<Answer> {
         if self.accepts.json {
             return answer::message(status, message);
@@ -305,52 +310,52 @@ fn header_mismatch(name: &str) -> Fault {
 }
 
 /// One request to answer.
-struct Work {
-    shared: Arc<Shared>,
-    request: Asked,
+struct PendingRequest {
+    shared: Arc<HttpShared>,
+    request: RpcRequest,
     era: Era,
     log: Arc<EventLog>,
     takes_events: bool,
 }
 
-impl Work {
-    /// Answers a request that belongs to no session; it ends with its connection.
-    async fn alone(self) {
-        let _place = GiveBack(self.shared.clone());
-        let _last = LastWord(&self);
+impl PendingRequest {
+    /// Answers a request outside sessions; it ends with its connection.
+    async fn run_sessionless(self) {
+        let _place = PermitGuard(self.shared.clone());
+        let _last = AnswerGuard(&self);
         tokio::select! {
             () = self.answer() => {}
             () = self.log.abandoned(Duration::ZERO) => self.log.finish(StatusCode::OK, None),
         }
     }
 
-    /// Answers a request of a session, and keeps the answer for a while if nobody is there to read it.
-    async fn resumable(
+    /// Answers a request of a session, and stores the answer for a while if no client reads it.
+    async fn run_in_session(
         &self,
         cancelled: &CancellationToken,
         session: &Session,
-        underway: Underway,
+        in_flight: InFlightRequest,
     ) -> Option<Delivery> {
-        let last = LastWord(self);
-        let underway = underway;
+        let last = AnswerGuard(self);
+        let in_flight = in_flight;
         tokio::select! {
             () = cancelled.cancelled() => self.log.finish(StatusCode::OK, None),
-            () = self.log.abandoned(COMING_BACK) => self.log.finish(StatusCode::OK, None),
+            () = self.log.abandoned(RECONNECT_TIMEOUT) => self.log.finish(StatusCode::OK, None),
             () = self.answer() => {}
         }
-        drop((last, underway));
+        drop((last, in_flight));
         tokio::select! {
             delivery = self.log.delivered() => Some(delivery),
-            () = self.log.abandoned(COMING_BACK) => None,
+            () = self.log.abandoned(RECONNECT_TIMEOUT) => None,
             () = session.ended.cancelled() => None,
         }
     }
 
     async fn answer(&self) {
-        let outlet: &dyn Outlet = &*self.log;
-        let context = Context {
+        let sink: &dyn NotificationSink = &*self.log;
+        let context = RequestContext {
             era: self.era,
-            outlet: self.takes_events.then_some(outlet),
+            sink: self.takes_events.then_some(sink),
             ending: &self.shared.ending,
         };
         let answer = self.shared.gateway.answer(&self.request, context).await;
@@ -365,25 +370,25 @@ impl Work {
     }
 }
 
-/// Makes sure that a request has an answer, whatever becomes of the work on it.
-struct LastWord<'a>(&'a Work);
+/// Ends a request with an error if the work on it ends without an answer.
+struct AnswerGuard<'a>(&'a PendingRequest);
 
-impl Drop for LastWord<'_> {
+impl Drop for AnswerGuard<'_> {
     fn drop(&mut self) {
         let fault = Fault::new(
             code::INTERNAL,
-            "answering failed in a way that is our fault",
+            "pinion failed while it answered this request",
         );
-        // Only the first end counts.
+        // Has no effect if the request has ended already.
         let message = rpc::fault(Some(&self.0.request.id), &fault);
         self.0.log.finish(StatusCode::OK, Some(message));
     }
 }
 
-struct GiveBack(Arc<Shared>);
+struct PermitGuard(Arc<HttpShared>);
 
-impl Drop for GiveBack {
+impl Drop for PermitGuard {
     fn drop(&mut self) {
-        self.0.loose.add_permits(1);
+        self.0.sessionless.add_permits(1);
     }
 }

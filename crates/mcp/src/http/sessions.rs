@@ -1,4 +1,4 @@
-//! Conversations over HTTP that began with `initialize`.
+//! MCP sessions over HTTP, each started by `initialize`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,48 +11,47 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::events::{EventLog, Resumption};
-use crate::calls::Calls;
+use crate::in_flight::InFlightRequests;
 
-/// So many at once; with more, the one that has been idle longest is forgotten.
+/// Concurrent sessions. For a new one beyond this, the longest idle session ends.
 const MAX_SESSIONS: usize = 1024;
-/// One that is not used for so long is forgotten.
-const IDLE: Duration = Duration::from_secs(3600);
-/// A stream that has come to its end can be read again for so long, because its last events may have been lost on the way.
-const REMEMBERED: Duration = Duration::from_secs(60);
-/// So many of those are kept.
-const MAX_ENDED: usize = 32;
+/// Time after which an unused session ends.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
+/// Time for which a finished stream can be read again, because its last events may have been lost on the network.
+const FINISHED_STREAM_TTL: Duration = Duration::from_secs(60);
+/// Finished streams that a session stores.
+const MAX_FINISHED_STREAMS: usize = 32;
 
 /// A stream that can be resumed.
 #[derive(Debug)]
-struct Stream {
+struct SessionStream {
     log: Arc<EventLog>,
-    /// When it came to its end.
+    /// The time at which the stream was finished.
     ended: Option<Instant>,
 }
 
-/// One conversation.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: String,
-    /// The revision that was agreed on.
-    pub(super) agreed: &'static str,
-    pub(super) calls: Calls,
-    /// What belongs to no request.
-    pub(super) unasked: Arc<EventLog>,
+    /// The negotiated revision.
+    pub(super) revision: &'static str,
+    pub(super) calls: InFlightRequests,
+    /// Messages outside requests.
+    pub(super) notifications: Arc<EventLog>,
     pub(super) ended: CancellationToken,
-    streams: Mutex<BTreeMap<u64, Stream>>,
+    streams: Mutex<BTreeMap<u64, SessionStream>>,
     last_stream: AtomicU64,
     used: Mutex<Instant>,
 }
 
 impl Session {
-    fn new(agreed: &'static str) -> Self {
+    fn new(revision: &'static str) -> Self {
         let resumption = Resumption::Numbered { primed: false };
         Self {
             id: Uuid::new_v4().simple().to_string(),
-            agreed,
-            calls: Calls::default(),
-            unasked: EventLog::new(0, resumption),
+            revision,
+            calls: InFlightRequests::default(),
+            notifications: EventLog::new(0, resumption),
             ended: CancellationToken::new(),
             streams: Mutex::default(),
             last_stream: AtomicU64::new(0),
@@ -60,17 +59,17 @@ impl Session {
         }
     }
 
-    fn streams(&self) -> MutexGuard<'_, BTreeMap<u64, Stream>> {
+    fn streams(&self) -> MutexGuard<'_, BTreeMap<u64, SessionStream>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stream that can be resumed until it is [closed](Session::close).
+    /// Opens a stream that can be resumed until it is [closed](Session::close).
     pub(super) fn open(&self) -> (u64, Arc<EventLog>) {
-        // Clients of older revisions read an event without data as a broken message.
-        let primed = self.agreed >= "2025-11-25";
+        // Clients of older revisions treat an event without data as a malformed message.
+        let primed = self.revision >= "2025-11-25";
         let number = self.last_stream.fetch_add(1, Ordering::Relaxed) + 1;
         let log = EventLog::new(number, Resumption::Numbered { primed });
-        let stream = Stream {
+        let stream = SessionStream {
             log: log.clone(),
             ended: None,
         };
@@ -78,7 +77,7 @@ impl Session {
         (number, log)
     }
 
-    /// A stream has come to its end but may be read again for a while.
+    /// Marks a stream as finished. It can be read again for a while.
     pub(super) fn retire(&self, number: u64) {
         let now = Instant::now();
         let mut streams = self.streams();
@@ -87,7 +86,8 @@ impl Session {
         }
         let mut ended = streams.values().filter(|it| it.ended.is_some()).count();
         streams.retain(|_, stream| {
-            let forgotten = |at: Instant| ended > MAX_ENDED || now >= at + REMEMBERED;
+            let forgotten =
+                |at: Instant| ended > MAX_FINISHED_STREAMS || now >= at + FINISHED_STREAM_TTL;
             let kept = !stream.ended.is_some_and(forgotten);
             ended -= usize::from(!kept);
             kept
@@ -98,12 +98,12 @@ impl Session {
         self.streams().remove(&number);
     }
 
-    /// The stream that the id of an event belongs to, and the number of the event in it.
+    /// Returns the stream of an event id, and the number of the event in it.
     pub(super) fn stream(&self, event: &str) -> Option<(Arc<EventLog>, u64)> {
         let (stream, number) = event.split_once('-')?;
         let (stream, number) = (stream.parse().ok()?, number.parse().ok()?);
         if stream == 0 {
-            return Some((self.unasked.clone(), number));
+            return Some((self.notifications.clone(), number));
         }
         Some((self.streams().get(&stream)?.log.clone(), number))
     }
@@ -112,10 +112,10 @@ impl Session {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Since when nothing was asked in it; `None` while somebody listens.
+    /// Returns the time of the last request; `None` while a client reads a stream.
     fn idle_since(&self) -> Option<Instant> {
-        let underway = |stream: &Stream| stream.ended.is_none() || stream.log.is_read();
-        let listened = self.unasked.is_read() || self.streams().values().any(underway);
+        let in_flight = |stream: &SessionStream| stream.ended.is_none() || stream.log.is_read();
+        let listened = self.notifications.is_read() || self.streams().values().any(in_flight);
         (!listened).then(|| *self.used())
     }
 
@@ -125,7 +125,6 @@ impl Session {
     }
 }
 
-/// All conversations.
 #[derive(Debug, Default)]
 pub(super) struct Sessions(Mutex<HashMap<String, Arc<Session>>>);
 
@@ -134,10 +133,10 @@ impl Sessions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins one.
-    pub(super) fn begin(&self, agreed: &'static str) -> Arc<Session> {
+    /// Starts a session.
+    pub(super) fn begin(&self, revision: &'static str) -> Arc<Session> {
         self.sweep(Instant::now());
-        let session = Arc::new(Session::new(agreed));
+        let session = Arc::new(Session::new(revision));
         let mut sessions = self.lock();
         if sessions.len() >= MAX_SESSIONS {
             let idlest = sessions
@@ -152,14 +151,14 @@ impl Sessions {
         session
     }
 
-    /// The one of this id.
+    /// Returns the session with this id.
     pub(super) fn find(&self, id: &str) -> Option<Arc<Session>> {
         let session = self.lock().get(id).cloned()?;
         *session.used() = Instant::now();
         Some(session)
     }
 
-    /// Ends the one of this id; whether there was one.
+    /// Ends the session with this id and reports whether it existed.
     pub(super) fn end(&self, id: &str) -> bool {
         let ended = self.lock().remove(id);
         if let Some(session) = &ended {
@@ -168,17 +167,19 @@ impl Sessions {
         ended.is_some()
     }
 
-    /// Ends all.
+    /// Ends all sessions.
     pub(super) fn end_all(&self) {
         for (_, session) in self.lock().drain() {
             session.end();
         }
     }
 
-    /// Forgets those that are not used any more.
+    /// Ends sessions that are no longer used.
     pub(super) fn sweep(&self, now: Instant) {
         self.lock().retain(|_, session| {
-            let kept = session.idle_since().is_none_or(|since| now < since + IDLE);
+            let kept = session
+                .idle_since()
+                .is_none_or(|since| now < since + IDLE_TIMEOUT);
             if !kept {
                 session.end();
             }
@@ -186,10 +187,10 @@ impl Sessions {
         });
     }
 
-    /// Tells every conversation something nobody asked for.
-    pub(super) fn tell(&self, message: &Bytes) {
+    /// Sends a message to every session, outside any request.
+    pub(super) fn broadcast(&self, message: &Bytes) {
         for session in self.lock().values() {
-            session.unasked.push(message.clone());
+            session.notifications.push(message.clone());
         }
     }
 }
@@ -203,9 +204,9 @@ mod tests {
         let sessions = Sessions::default();
         let begin = || sessions.begin("2025-11-25");
         let (quiet, used, heard) = (begin(), begin(), begin());
-        let _listener = heard.unasked.attach(None);
+        let _listener = heard.notifications.attach(None);
         *used.used() += Duration::from_secs(5);
-        sessions.sweep(Instant::now() + IDLE + Duration::from_secs(1));
+        sessions.sweep(Instant::now() + IDLE_TIMEOUT + Duration::from_secs(1));
         assert!(sessions.find(&quiet.id).is_none() && quiet.ended.is_cancelled());
         assert!(sessions.find(&used.id).is_some() && sessions.find(&heard.id).is_some());
     }

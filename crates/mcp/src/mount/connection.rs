@@ -1,4 +1,4 @@
-//! Talking to a server, however it is reached: getting to know it, its tools, calling one.
+//! A connection to an MCP server, over pipes or HTTP: the handshake, the list of tools, and calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,44 +11,44 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::board::Board;
 use super::content::{self, Page, Server};
 use super::process::Process;
 use super::remote::Remote;
+use super::status::MountStatus;
 use super::{MountConfig, Target};
 use crate::param_headers;
 use crate::rpc::{Fault, Message, Request, code};
-use crate::version::{self, Era, HANDSHAKE, MODERN, OURSELVES, SERVER_KEY};
+use crate::version::{self, Era, HANDSHAKE_REVISIONS, MODERN_REVISION, PINION, SERVER_KEY};
 
-/// More tools than anybody can use.
+/// The most tools that a server may list.
 const MAX_TOOLS: usize = 10_000;
-/// More pages than anybody needs.
+/// The most pages of tools that are read.
 const MAX_PAGES: usize = 1000;
-/// How long telling the tools may take.
-const LISTING: Duration = Duration::from_secs(30);
+/// Time limit for listing the tools.
+const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why a request has no result.
+/// The reason why a request has no result.
 #[derive(Debug)]
-pub(super) enum Broken {
-    /// The server says so.
+pub(super) enum RequestError {
+    /// The server answered with an error.
     Answered(Fault),
-    /// The server does not know the session any more; nothing was done.
-    Forgotten,
+    /// The server has dropped the session; it did not run the request.
+    SessionExpired,
     /// There is no answer.
     Lost(Failure),
 }
 
-/// What a server may tell or ask at any time.
+/// Handles the notifications and requests that a server may send at any time.
 #[derive(Debug)]
-pub(super) struct Asides {
-    pub(super) board: Arc<Board>,
-    /// Told when the tools have changed.
+pub(super) struct ServerMessages {
+    pub(super) mount_status: Arc<MountStatus>,
+    /// Notified when the tools have changed.
     pub(super) changed: Notify,
 }
 
-impl Asides {
-    /// Deals with a message that is no answer; a request is answered.
-    pub(super) fn take(&self, message: &Message) -> Option<bytes::Bytes> {
+impl ServerMessages {
+    /// Handles a message that is not an answer. Returns the reply to a request.
+    pub(super) fn handle(&self, message: &Message) -> Option<bytes::Bytes> {
         match message {
             Message::Request(request) => Some(reply(request)),
             Message::Notification(told) => {
@@ -65,26 +65,27 @@ impl Asides {
 
     fn log(&self, params: Option<&RawValue>) {
         #[derive(Deserialize)]
-        struct Said {
+        struct LogMessage {
             #[serde(default)]
             level: String,
             #[serde(default)]
             data: Value,
         }
-        let said = params.and_then(|params| serde_json::from_str::<Said>(params.get()).ok());
-        if let Some(Said { level, data }) = said {
+        let message =
+            params.and_then(|params| serde_json::from_str::<LogMessage>(params.get()).ok());
+        if let Some(LogMessage { level, data }) = message {
             let text = data
                 .as_str()
                 .map_or_else(|| data.to_string(), str::to_owned);
             let level = pinion_clip::logs::Level::parse(&level);
-            self.board
+            self.mount_status
                 .log
                 .push(level, pinion_clip::logs::Origin::Ipc, &text);
         }
     }
 }
 
-/// We offer nothing that a server could ask for.
+/// Answers `ping` and refuses other requests: pinion offers nothing that a server could ask for.
 fn reply(request: &Request) -> bytes::Bytes {
     let answer = match request.method.as_str() {
         "ping" => serde_json::value::to_raw_value(&json!({}))
@@ -94,42 +95,47 @@ fn reply(request: &Request) -> bytes::Bytes {
     crate::rpc::answer(&request.id, &answer)
 }
 
-/// How a server is reached.
+/// The transport of a connection.
 #[derive(Debug)]
-enum Way {
+enum Transport {
     Process(Process),
     Remote(Remote),
 }
 
-/// A server that is there and has told who it is.
+/// A connection to a server that has completed the handshake.
 #[derive(Debug)]
 pub(super) struct Connection {
-    way: Way,
+    transport: Transport,
     era: Era,
     server: Server,
-    asides: Arc<Asides>,
+    server_messages: Arc<ServerMessages>,
 }
 
 impl Connection {
-    /// Gets to know a server and its tools.
-    pub(super) async fn open(config: &MountConfig, board: Arc<Board>) -> Result<Self, Failure> {
-        let asides = Arc::new(Asides {
-            board,
+    /// Connects to a server and lists its tools.
+    pub(super) async fn open(
+        config: &MountConfig,
+        mount_status: Arc<MountStatus>,
+    ) -> Result<Self, Failure> {
+        let server_messages = Arc::new(ServerMessages {
+            mount_status,
             changed: Notify::new(),
         });
-        let way = match &config.target {
-            Target::Command { .. } => Way::Process(Process::start(config, asides.clone()).await?),
+        let transport = match &config.target {
+            Target::Command { .. } => {
+                Transport::Process(Process::start(config, server_messages.clone()).await?)
+            }
             Target::Http { url, headers } => {
-                Way::Remote(Remote::new(url, headers, asides.clone())?)
+                Transport::Remote(Remote::new(url, headers, server_messages.clone())?)
             }
         };
         let mut connection = Self {
-            way,
+            transport,
             era: Era::Handshake,
             server: Server::default(),
-            asides,
+            server_messages,
         };
-        connection.greet().await?;
+        connection.negotiate().await?;
         connection.list().await?;
         Ok(connection)
     }
@@ -138,37 +144,37 @@ impl Connection {
         &self,
         method: &str,
         params: &impl Serialize,
-    ) -> Result<Box<RawValue>, Broken> {
-        match &self.way {
-            Way::Process(process) => process.request(method, params).await,
-            Way::Remote(remote) => remote.request(method, params).await,
+    ) -> Result<Box<RawValue>, RequestError> {
+        match &self.transport {
+            Transport::Process(process) => process.request(method, params).await,
+            Transport::Remote(remote) => remote.request(method, params).await,
         }
     }
 
-    /// Agrees with the server on a revision of the protocol.
+    /// Negotiates a revision of the protocol with the server.
     ///
-    /// A server at an address is asked in the newest revision first, because every request stands for itself there. A
-    /// program is greeted in the older way first: many of them wait for `initialize` and answer nothing else.
-    async fn greet(&mut self) -> Result<(), Failure> {
-        if self.speaks(Some(MODERN)) {
-            let mut found = self.discover().await;
-            if let Err(Broken::Answered(fault)) = &found
+    /// A server at a URL is asked in the newest revision first, because requests are independent there. A program is
+    /// asked with `initialize` first: many of them wait for `initialize` and answer nothing else.
+    async fn negotiate(&mut self) -> Result<(), Failure> {
+        if self.set_revision(Some(MODERN_REVISION)) {
+            let mut result = self.discover().await;
+            if let Err(RequestError::Answered(fault)) = &result
                 && version::is_supported_after_all(fault)
             {
-                found = self.discover().await;
+                result = self.discover().await;
             }
-            match found {
+            match result {
                 Ok(true) => return Ok(()),
-                // Another way of asking does not help here.
-                Err(Broken::Lost(failure)) if is_final(failure.code) => return Err(failure),
-                _ => self.speaks(None),
+                // Another revision does not help here.
+                Err(RequestError::Lost(failure)) if is_final(failure.code) => return Err(failure),
+                _ => self.set_revision(None),
             };
             return self.initialize().await.map_err(refused_to_begin);
         }
         match self.initialize().await {
             Ok(()) => Ok(()),
-            // A server of the newest revision does not know the greeting.
-            Err(broken @ Broken::Answered(_)) => match self.discover().await {
+            // A server of the newest revision does not support `initialize`.
+            Err(broken @ RequestError::Answered(_)) => match self.discover().await {
                 Ok(true) => Ok(()),
                 _ => Err(refused_to_begin(broken)),
             },
@@ -176,18 +182,18 @@ impl Connection {
         }
     }
 
-    /// Names the revision in the headers of later requests. `false` for a program, which has no headers.
-    fn speaks(&self, version: Option<&str>) -> bool {
-        let Way::Remote(remote) = &self.way else {
+    /// Sets the revision in the headers of later requests. Returns `false` for a program, which has no headers.
+    fn set_revision(&self, version: Option<&str>) -> bool {
+        let Transport::Remote(remote) = &self.transport else {
             return false;
         };
-        remote.speaks(version);
+        remote.set_revision(version);
         true
     }
 
-    async fn initialize(&mut self) -> Result<(), Broken> {
+    async fn initialize(&mut self) -> Result<(), RequestError> {
         #[derive(Deserialize)]
-        struct Hello {
+        struct InitializeResult {
             #[serde(rename = "protocolVersion")]
             version: String,
             #[serde(default, rename = "serverInfo")]
@@ -195,39 +201,39 @@ impl Connection {
             #[serde(default)]
             instructions: Option<String>,
         }
-        let hello =
-            json!({ "protocolVersion": HANDSHAKE[0], "capabilities": {}, "clientInfo": OURSELVES });
-        let answer = self.request("initialize", &hello).await?;
-        let hello: Hello = serde_json::from_str(answer.get()).map_err(|error| {
+        let result = json!({ "protocolVersion": HANDSHAKE_REVISIONS[0], "capabilities": {}, "clientInfo": PINION });
+        let answer = self.request("initialize", &result).await?;
+        let result: InitializeResult = serde_json::from_str(answer.get()).map_err(|error| {
             let message = format!("its answer to initialize cannot be read: {error}");
-            Broken::Lost(Failure::new(Code::Internal, message))
+            RequestError::Lost(Failure::new(Code::Internal, message))
         })?;
-        if !HANDSHAKE.contains(&hello.version.as_str()) {
+        if !HANDSHAKE_REVISIONS.contains(&result.version.as_str()) {
             let message = format!(
-                "it speaks revision {} of MCP, which pinion does not know",
-                hello.version
+                "it uses revision {} of MCP, which pinion does not support",
+                result.version
             );
-            return Err(Broken::Lost(Failure::new(
+            return Err(RequestError::Lost(Failure::new(
                 Code::FailedPrecondition,
                 message,
             )));
         }
-        self.server = hello.server;
-        self.server.instructions = hello.instructions.unwrap_or_default();
-        match &self.way {
-            Way::Process(process) => process.notify("notifications/initialized").await,
-            Way::Remote(remote) => {
-                remote.speaks(Some(&hello.version));
+        self.server = result.server;
+        self.server.instructions = result.instructions.unwrap_or_default();
+        match &self.transport {
+            Transport::Process(process) => process.notify("notifications/initialized").await,
+            Transport::Remote(remote) => {
+                remote.set_revision(Some(&result.version));
                 remote.notify("notifications/initialized").await;
             }
         }
         Ok(())
     }
 
-    /// Asks a server what it can do in the newest revision. `false` if its answer does not show that it speaks it.
-    async fn discover(&mut self) -> Result<bool, Broken> {
+    /// Asks a server for its capabilities in the newest revision. Returns `false` if its answer does not show that it
+    /// supports the revision.
+    async fn discover(&mut self) -> Result<bool, RequestError> {
         #[derive(Deserialize)]
-        struct Found {
+        struct DiscoverResult {
             #[serde(rename = "supportedVersions")]
             versions: Vec<String>,
             #[serde(default)]
@@ -235,32 +241,41 @@ impl Connection {
             #[serde(default, rename = "_meta")]
             meta: Value,
         }
-        let asked = json!({ "_meta": version::own_meta(&OURSELVES) });
+        let asked = json!({ "_meta": version::request_meta(&PINION) });
         let answer = self.request("server/discover", &asked).await?;
-        let found = serde_json::from_str::<Found>(answer.get())
+        let result = serde_json::from_str::<DiscoverResult>(answer.get())
             .ok()
-            .filter(|found| found.versions.iter().any(|version| version == MODERN));
-        let Some(mut found) = found else {
+            .filter(|result| {
+                result
+                    .versions
+                    .iter()
+                    .any(|version| version == MODERN_REVISION)
+            });
+        let Some(mut result) = result else {
             return Ok(false);
         };
         self.era = Era::Modern;
-        let server = found.meta.get_mut(SERVER_KEY).map(Value::take);
+        let server = result.meta.get_mut(SERVER_KEY).map(Value::take);
         self.server = server
             .and_then(|server| serde_json::from_value(server).ok())
             .unwrap_or_default();
-        self.server.instructions = found.instructions.unwrap_or_default();
+        self.server.instructions = result.instructions.unwrap_or_default();
         Ok(true)
     }
 
-    /// Asks for the tools and puts them on the board.
+    /// Asks for the tools and publishes them.
     async fn list(&self) -> Result<(), Failure> {
-        let listed = tokio::time::timeout(LISTING, self.commands()).await;
+        let listed = tokio::time::timeout(LISTING_TIMEOUT, self.commands()).await;
         let commands = listed.unwrap_or_else(|_| {
-            let message = "it did not tell its tools in time";
+            let message = "it did not list its tools in time";
             Err(Failure::new(Code::DeadlineExceeded, message))
         })?;
-        let board = &self.asides.board;
-        board.set_manifest(content::manifest(&board.alias, &self.server, commands));
+        let mount_status = &self.server_messages.mount_status;
+        mount_status.set_manifest(content::manifest(
+            &mount_status.alias,
+            &self.server,
+            commands,
+        ));
         Ok(())
     }
 
@@ -273,11 +288,11 @@ impl Connection {
                 asked["cursor"] = cursor.clone().into();
             }
             if self.era == Era::Modern {
-                asked["_meta"] = version::own_meta(&OURSELVES);
+                asked["_meta"] = version::request_meta(&PINION);
             }
             let answer = self.request("tools/list", &asked).await.map_err(lost)?;
             let page: Page<'_> = serde_json::from_str(answer.get()).map_err(|error| {
-                let message = format!("its list of tools makes no sense: {error}");
+                let message = format!("its list of tools is malformed: {error}");
                 Failure::new(Code::Internal, message)
             })?;
             commands.extend(
@@ -298,27 +313,37 @@ impl Connection {
         Err(Failure::new(Code::ResourceExhausted, message))
     }
 
-    /// A tool over HTTP whose annotations are not valid must not be called; the log says why it is missing.
+    /// Reports whether a tool may be called. A tool over HTTP with invalid annotations may not; the log contains the
+    /// reason.
     fn may_be_called(&self, command: &Command) -> bool {
-        if self.era != Era::Modern || matches!(self.way, Way::Process(_)) {
+        if self.era != Era::Modern || matches!(self.transport, Transport::Process(_)) {
             return true;
         }
         let Err(reason) = param_headers::read(&schema(command)) else {
             return true;
         };
-        let message = format!("the tool \"{}\" is left out: {reason}", command.name);
+        let message = format!("the tool \"{}\" is skipped: {reason}", command.name);
         let level = pinion_clip::logs::Level::Warn;
         let origin = pinion_clip::logs::Origin::System;
-        self.asides.board.log.push(level, origin, &message);
+        self.server_messages
+            .mount_status
+            .log
+            .push(level, origin, &message);
         false
     }
 
-    /// The arguments that are sent as headers too.
+    /// Returns the headers that repeat arguments.
     fn param_headers(&self, tool: &str, input: &RawValue) -> Vec<(String, String)> {
         if self.era != Era::Modern {
             return Vec::new();
         }
-        let manifest = self.asides.board.snapshot.borrow().manifest.clone();
+        let manifest = self
+            .server_messages
+            .mount_status
+            .snapshot
+            .borrow()
+            .manifest
+            .clone();
         let headers = manifest
             .command(tool)
             .map(|command| param_headers::read(&schema(command)));
@@ -337,8 +362,11 @@ impl Connection {
             .collect()
     }
 
-    /// Calls a tool.
-    pub(super) async fn call(&self, tool: &str, input: &RawValue) -> Result<Box<RawValue>, Broken> {
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        input: &RawValue,
+    ) -> Result<Box<RawValue>, RequestError> {
         #[derive(Serialize)]
         struct Params<'a> {
             name: &'a str,
@@ -349,26 +377,27 @@ impl Connection {
         let params = Params {
             name: tool,
             arguments: input,
-            meta: (self.era == Era::Modern).then(|| version::own_meta(&OURSELVES)),
+            meta: (self.era == Era::Modern).then(|| version::request_meta(&PINION)),
         };
-        match &self.way {
-            Way::Process(process) => process.request("tools/call", &params).await,
-            Way::Remote(remote) => {
+        match &self.transport {
+            Transport::Process(process) => process.request("tools/call", &params).await,
+            Transport::Remote(remote) => {
                 let headers = self.param_headers(tool, input);
                 remote.call(tool, &params, headers).await
             }
         }
     }
 
-    /// Keeps the tools on the board true for as long as the server is there.
+    /// Updates the published tools as long as the connection exists.
     pub(super) fn follow(self: Arc<Self>) {
-        let asides = self.asides.clone();
+        let server_messages = self.server_messages.clone();
         let connection = Arc::downgrade(&self);
         drop(self);
         tokio::spawn(async move {
             loop {
-                // Looks up now and then, lest it waits for a server that is long gone.
-                let told = tokio::time::timeout(LISTING, asides.changed.notified()).await;
+                // Wakes up regularly, so that it does not wait for a server that is gone.
+                let told =
+                    tokio::time::timeout(LISTING_TIMEOUT, server_messages.changed.notified()).await;
                 let Some(connection) = connection.upgrade() else {
                     return;
                 };
@@ -380,41 +409,44 @@ impl Connection {
                 {
                     let level = pinion_clip::logs::Level::Warn;
                     let origin = pinion_clip::logs::Origin::System;
-                    asides.board.log.push(level, origin, &failure.message);
+                    server_messages
+                        .mount_status
+                        .log
+                        .push(level, origin, &failure.message);
                 }
             }
         });
     }
 
-    /// Since when it is gone.
+    /// Returns the time at which the connection was lost.
     pub(super) fn lost_at(&self) -> Option<Instant> {
-        match &self.way {
-            Way::Process(process) => process.lost_at(),
-            Way::Remote(remote) => remote.lost_at(),
+        match &self.transport {
+            Transport::Process(process) => process.lost_at(),
+            Transport::Remote(remote) => remote.lost_at(),
         }
     }
 
-    /// Why its program is gone.
+    /// Returns the reason why the program has exited.
     pub(super) fn reason(&self) -> Option<String> {
-        match &self.way {
-            Way::Process(process) => {
+        match &self.transport {
+            Transport::Process(process) => {
                 let lost = process.lost_at();
                 lost.map(|_| process.reason())
             }
-            Way::Remote(_) => None,
+            Transport::Remote(_) => None,
         }
     }
 
-    /// Whether being gone is no sign that something is wrong.
+    /// Reports whether a lost connection is normal for this transport.
     pub(super) fn may_return(&self) -> bool {
-        matches!(self.way, Way::Remote(_))
+        matches!(self.transport, Transport::Remote(_))
     }
 
-    /// Ends it.
+    /// Closes the connection.
     pub(super) async fn stop(&self) {
-        match &self.way {
-            Way::Process(process) => process.stop().await,
-            Way::Remote(remote) => remote.stop().await,
+        match &self.transport {
+            Transport::Process(process) => process.stop().await,
+            Transport::Remote(remote) => remote.stop().await,
         }
     }
 }
@@ -423,7 +455,7 @@ fn schema(command: &Command) -> Value {
     serde_json::from_str(&command.input).unwrap_or_default()
 }
 
-/// The server cannot be reached, or the credentials are wrong.
+/// Reports whether the server cannot be reached or the credentials are wrong.
 fn is_final(code: Code) -> bool {
     matches!(
         code,
@@ -431,20 +463,22 @@ fn is_final(code: Code) -> bool {
     )
 }
 
-fn refused_to_begin(broken: Broken) -> Failure {
+fn refused_to_begin(broken: RequestError) -> Failure {
     match broken {
-        Broken::Answered(fault) => {
-            let message = format!("it refuses to begin: {}", fault.message);
+        RequestError::Answered(fault) => {
+            let message = format!("it refused initialize: {}", fault.message);
             Failure::new(Code::FailedPrecondition, message)
         }
         broken => lost(broken),
     }
 }
 
-fn lost(broken: Broken) -> Failure {
+fn lost(broken: RequestError) -> Failure {
     match broken {
-        Broken::Answered(fault) => content::failure(&fault),
-        Broken::Forgotten => Failure::new(Code::Unavailable, "it forgot the session at once"),
-        Broken::Lost(failure) => failure,
+        RequestError::Answered(fault) => content::failure(&fault),
+        RequestError::SessionExpired => {
+            Failure::new(Code::Unavailable, "it dropped the session at once")
+        }
+        RequestError::Lost(failure) => failure,
     }
 }

@@ -1,4 +1,4 @@
-//! What servers say, in the words of clips: tools as a manifest, results as outputs, faults as failures.
+//! Converts between MCP and clips: tools to a manifest, results to outputs, errors to failures.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::rpc::{Fault, code};
 
-/// Who a server is, as it says when it is asked.
+/// A server's description of itself.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Server {
     #[serde(default)]
@@ -19,7 +19,7 @@ pub(super) struct Server {
     pub(super) title: String,
     #[serde(default)]
     pub(super) version: String,
-    /// How to use it.
+    /// The server's instructions for its users.
     #[serde(default)]
     pub(super) instructions: String,
 }
@@ -33,7 +33,7 @@ pub(super) struct Page<'a> {
     pub(super) next: Option<String>,
 }
 
-/// A tool as a server tells it.
+/// A tool as a server lists it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Tool<'a> {
     name: String,
@@ -59,7 +59,7 @@ impl Tool<'_> {
     }
 }
 
-/// The manifest of a server with these tools.
+/// Returns the manifest of a server with these tools.
 pub(super) fn manifest(alias: &str, server: &Server, commands: Vec<Command>) -> Manifest {
     let description = [&server.title, &server.name];
     let description = description.into_iter().find(|text| !text.is_empty());
@@ -105,12 +105,13 @@ struct Item<'a> {
     mime: Cow<'a, str>,
 }
 
-/// The outputs in the result of a tool.
+/// Returns the outputs in the result of a tool.
 ///
-/// Data is one output, as it is. Without it, texts that follow each other are one output, and so is each thing between them.
+/// Structured content is one output, unchanged. Without it, consecutive texts form one output, and each other item is
+/// an output.
 pub(super) fn outputs(result: &RawValue) -> Result<Vec<Bytes>, Failure> {
     let broken = |error: serde_json::Error| {
-        let message = format!("the server's result makes no sense: {error}");
+        let message = format!("the server's result is malformed: {error}");
         Failure::new(Code::Internal, message)
     };
     let result: Given<'_> = serde_json::from_str(result.get()).map_err(broken)?;
@@ -119,7 +120,7 @@ pub(super) fn outputs(result: &RawValue) -> Result<Vec<Bytes>, Failure> {
         .as_deref()
         .is_some_and(|kind| kind != "complete")
     {
-        let message = "the tool asks for more input from a person, which cannot be given here";
+        let message = "the tool asks for input from a person, which pinion does not support";
         return Err(Failure::new(Code::FailedPrecondition, message));
     }
     let mut texts: Vec<String> = Vec::new();
@@ -157,7 +158,7 @@ pub(super) fn outputs(result: &RawValue) -> Result<Vec<Bytes>, Failure> {
         if message.is_empty() {
             message = match data {
                 Some(data) => data.get().to_owned(),
-                None => "the tool failed and did not say why".to_owned(),
+                None => "the tool failed without a reason".to_owned(),
             };
         }
         return Err(Failure::new(Code::Internal, message));
@@ -170,7 +171,7 @@ fn bytes(value: &RawValue) -> Bytes {
     Bytes::copy_from_slice(value.get().as_bytes())
 }
 
-/// A fault of a server as a failure.
+/// Converts an error of a server to a failure.
 pub(super) fn failure(fault: &Fault) -> Failure {
     let code = match fault.code {
         code::INVALID_PARAMS | code::INVALID_REQUEST | code::PARSE => Code::InvalidArgument,

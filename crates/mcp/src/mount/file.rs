@@ -1,4 +1,4 @@
-//! The file that says which servers are mounted, in the form that MCP clients share:
+//! Reads the file that lists the servers to mount, in the form that MCP clients share:
 //!
 //! ```json
 //! {"mcpServers": {
@@ -7,8 +7,9 @@
 //! }}
 //! ```
 //!
-//! `${NAME}` stands for a variable of our environment, `${NAME:-else}` for it or for what follows. A server with `"disabled": true`
-//! is left out. `cwd` says where a program runs, `pass` which variables it gets although they look like secrets.
+//! `${NAME}` is replaced by an environment variable of the hub, `${NAME:-else}` by the variable or, if it is unset, by
+//! `else`. A server with `"disabled": true` is skipped. `cwd` is the working directory of a program; `pass` lists the
+//! variables that it inherits although they look like secrets.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ struct Entry {
     disabled: bool,
 }
 
-/// Reads which servers are to be mounted. Programs run in `directory` unless the file says otherwise.
+/// Parses the list of servers to mount. Programs run in `directory` unless the file sets `cwd`.
 pub fn read_mounts(text: &str, directory: &Path) -> Result<Vec<MountConfig>, Failure> {
     read(text, directory, &|name| std::env::var(name).ok())
 }
@@ -59,7 +60,7 @@ fn read(text: &str, directory: &Path, lookup: Lookup<'_>) -> Result<Vec<MountCon
         Failure::invalid(format!("the list of MCP servers: {error}"))
     };
     if !text.trim_start().starts_with('{') {
-        return Err(unreadable(&"it is no JSON object"));
+        return Err(unreadable(&"it is not a JSON object"));
     }
     let file: File = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
     let mut mounts: Vec<MountConfig> = Vec::new();
@@ -72,7 +73,9 @@ fn read(text: &str, directory: &Path, lookup: Lookup<'_>) -> Result<Vec<MountCon
             return Err(wrong("its name has no letter or digit".to_owned()));
         };
         if mounts.iter().any(|mount| mount.alias == alias) {
-            let message = format!("MCP server \"{name}\": another one goes by \"{alias}\" too");
+            let message = format!(
+                "MCP server \"{name}\": another server has the alias \"{alias}\" too; rename one of them"
+            );
             return Err(Failure::new(Code::AlreadyExists, message));
         }
         let target = entry.target(directory, lookup).map_err(wrong)?;
@@ -91,7 +94,7 @@ impl Entry {
         };
         match (self.command, self.url, self.kind.as_deref()) {
             (_, _, Some("sse")) => Err(
-                "the transport \"sse\" of 2024 is not spoken; use its address for streamable HTTP"
+                "the transport \"sse\" of 2024 is not supported; use the server's URL for streamable HTTP"
                     .to_owned(),
             ),
             (Some(command), None, None | Some("stdio")) => {
@@ -116,14 +119,14 @@ impl Entry {
                 })
             }
             _ => Err(
-                "either \"command\" or \"url\" says where it is, and \"type\" must fit it"
+                "set either \"command\" or \"url\", and a \"type\" that matches"
                     .to_owned(),
             ),
         }
     }
 }
 
-/// The text with variables filled in.
+/// Replaces the variables in a text.
 fn filled(text: &str, lookup: Lookup<'_>) -> Result<String, String> {
     let mut filled = String::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Starting the program of a server: which words, where, with which environment.
+//! Starts the program of a server, with its arguments, directory and environment.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,7 +9,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::{MountConfig, Target};
 
-/// A started program and our ends of its pipes.
+/// A started program and the hub's ends of its pipes.
 pub(super) struct Started {
     pub(super) running: Running,
     pub(super) stdin: Sender,
@@ -47,7 +47,8 @@ pub(super) async fn start(config: &MountConfig) -> io::Result<Started> {
     })
 }
 
-/// Our environment without what is ours alone, and what was said to be for the server.
+/// Returns the environment of the program: the hub's, without its secrets, plus the variables configured for the
+/// server.
 fn environment(
     ours: impl Iterator<Item = (OsString, OsString)>,
     more: &[(OsString, OsString)],

@@ -1,4 +1,5 @@
-//! A server that is a program: one message a line on its input and output, and whatever it likes on its error output.
+//! A server that is a program: one message per line on its standard input and output, and any text on its standard
+//! error.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,87 +25,90 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::MountConfig;
-use super::connection::{Asides, Broken};
+use super::connection::{RequestError, ServerMessages};
 use super::launch;
 use crate::rpc::{self, Id, Incoming, Message};
 
-/// The longest line a server may print.
-const LINE: usize = 32 * 1024 * 1024;
-/// Messages on their way to a server; who has more waits.
-const AHEAD: usize = 64;
-/// Lines in a row that make no sense before a server is ended.
-const JUNK: usize = 100;
-/// So much of a line that makes no sense goes into the log.
-const SHOWN: usize = 2048;
-/// How long the pipes of a program that is gone may stay open.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// The longest line that a server may print, in bytes.
+const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
+/// Unsent messages to a server from which senders wait.
+const MAX_UNSENT: usize = 64;
+/// Consecutive malformed lines after which a server is stopped.
+const MAX_MALFORMED_LINES: usize = 100;
+/// Bytes of a malformed line that go to the log.
+const MAX_LOGGED_BYTES: usize = 2048;
+/// Time for which the pipes of an exited program may stay open, so that its last output is read.
+const PIPE_DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-type Reply = oneshot::Sender<Result<Box<RawValue>, rpc::Fault>>;
+type ReplySender = oneshot::Sender<Result<Box<RawValue>, rpc::Fault>>;
 
 /// A running server. Its program ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Process {
-    shared: Arc<Shared>,
+    shared: Arc<ProcessShared>,
     out: mpsc::Sender<Bytes>,
     stop: CancellationToken,
     _stop: DropGuard,
 }
 
 #[derive(Debug)]
-struct Shared {
-    asides: Arc<Asides>,
-    pending: Mutex<Pending>,
+struct ProcessShared {
+    server_messages: Arc<ServerMessages>,
+    pending: Mutex<PendingReplies>,
     last_id: AtomicU64,
-    /// Told when the program is gone.
-    gone: CancellationToken,
+    /// Cancelled when the program has exited.
+    exited: CancellationToken,
 }
 
 #[derive(Debug, Default)]
-struct Pending {
-    replies: HashMap<u64, Reply>,
-    /// Why there will be no more replies, and since when.
-    over: Option<(Instant, Failure)>,
+struct PendingReplies {
+    replies: HashMap<u64, ReplySender>,
+    /// The time after which no more replies will arrive, and the reason.
+    closed: Option<(Instant, Failure)>,
 }
 
-impl Shared {
-    fn pending(&self) -> MutexGuard<'_, Pending> {
+impl ProcessShared {
+    fn pending(&self) -> MutexGuard<'_, PendingReplies> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No more replies will come. Only the first reason counts.
+    /// Records that no more replies will arrive. Only the first reason counts.
     fn end(&self, failure: Failure) {
         let mut pending = self.pending();
-        if pending.over.is_none() {
-            pending.over = Some((Instant::now(), failure));
+        if pending.closed.is_none() {
+            pending.closed = Some((Instant::now(), failure));
             pending.replies.clear();
         }
     }
 
     fn reason(&self) -> Failure {
-        let over = self
+        let closed = self
             .pending()
-            .over
+            .closed
             .as_ref()
             .map(|(_, failure)| failure.clone());
-        over.unwrap_or_else(|| Failure::new(Code::Unavailable, "the MCP server is gone"))
+        closed.unwrap_or_else(|| Failure::new(Code::Unavailable, "the MCP server is gone"))
     }
 }
 
 impl Process {
-    pub(super) async fn start(config: &MountConfig, asides: Arc<Asides>) -> Result<Self, Failure> {
+    pub(super) async fn start(
+        config: &MountConfig,
+        server_messages: Arc<ServerMessages>,
+    ) -> Result<Self, Failure> {
         let started = launch::start(config).await.map_err(|error| {
             let message = format!("its program cannot be started: {error}");
             Failure::new(Code::Unavailable, message)
         })?;
-        let shared = Arc::new(Shared {
-            asides,
+        let shared = Arc::new(ProcessShared {
+            server_messages,
             pending: Mutex::default(),
             last_id: AtomicU64::new(0),
-            gone: CancellationToken::new(),
+            exited: CancellationToken::new(),
         });
-        let (out, messages) = mpsc::channel(AHEAD);
+        let (out, messages) = mpsc::channel(MAX_UNSENT);
         let stop = CancellationToken::new();
-        let watch = Watch {
+        let watch = ProcessWatch {
             shared: shared.clone(),
             running: started.running,
             reader: tokio::spawn(read(shared.clone(), started.stdout, out.downgrade())),
@@ -125,26 +129,26 @@ impl Process {
         &self,
         method: &str,
         params: &impl Serialize,
-    ) -> Result<Box<RawValue>, Broken> {
+    ) -> Result<Box<RawValue>, RequestError> {
         let id = self.shared.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let (reply, replied) = oneshot::channel();
         {
             let mut pending = self.shared.pending();
-            if let Some((_, failure)) = &pending.over {
-                return Err(Broken::Lost(failure.clone()));
+            if let Some((_, failure)) = &pending.closed {
+                return Err(RequestError::Lost(failure.clone()));
             }
             pending.replies.insert(id, reply);
         }
-        let wanted = Wanted { process: self, id };
+        let wanted = CancelOnDrop { process: self, id };
         let message = rpc::request(&Id::Number(id.into()), method, Some(params));
-        // If it cannot be sent, no reply will come, which is seen below.
+        // If the message cannot be sent, no reply will arrive, which is handled below.
         let _ = self.out.send(message).await;
         let outcome = replied.await;
         drop(wanted);
         match outcome {
             Ok(Ok(result)) => Ok(result),
-            Ok(Err(fault)) => Err(Broken::Answered(fault)),
-            Err(_) => Err(Broken::Lost(self.shared.reason())),
+            Ok(Err(fault)) => Err(RequestError::Answered(fault)),
+            Err(_) => Err(RequestError::Lost(self.shared.reason())),
         }
     }
 
@@ -153,7 +157,7 @@ impl Process {
     }
 
     pub(super) fn lost_at(&self) -> Option<Instant> {
-        self.shared.pending().over.as_ref().map(|(at, _)| *at)
+        self.shared.pending().closed.as_ref().map(|(at, _)| *at)
     }
 
     pub(super) fn reason(&self) -> String {
@@ -162,17 +166,17 @@ impl Process {
 
     pub(super) async fn stop(&self) {
         self.stop.cancel();
-        self.shared.gone.cancelled().await;
+        self.shared.exited.cancelled().await;
     }
 }
 
-/// Tells the server when a reply is no longer wanted.
-struct Wanted<'a> {
+/// Cancels the request at the server when its reply is no longer wanted.
+struct CancelOnDrop<'a> {
     process: &'a Process,
     id: u64,
 }
 
-impl Drop for Wanted<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if self
             .process
@@ -184,7 +188,7 @@ impl Drop for Wanted<'_> {
         {
             let told = json!({ "requestId": self.id, "reason": "the caller went away" });
             let told = rpc::notification("notifications/cancelled", Some(&told));
-            // A server that does not read need not be told.
+            // A server that does not read need not receive the cancellation.
             let _ = self.process.out.try_send(told);
         }
     }
@@ -195,15 +199,15 @@ async fn write(mut messages: mpsc::Receiver<Bytes>, mut pipe: Sender) {
         let mut line = message.to_vec();
         line.push(b'\n');
         if pipe.write_all(&line).await.is_err() {
-            // It is ending; what becomes of requests is decided when it has.
+            // The server is stopping, and its end decides the result of its requests.
             return;
         }
     }
 }
 
-/// Reads to the end, or to what cannot be read on from.
-async fn read(shared: Arc<Shared>, mut pipe: Receiver, out: mpsc::WeakSender<Bytes>) {
-    let mut splitter = Splitter::new(LINE);
+/// Reads messages until the end of the output or a line that is too long.
+async fn read(shared: Arc<ProcessShared>, mut pipe: Receiver, out: mpsc::WeakSender<Bytes>) {
+    let mut splitter = Splitter::new(MAX_LINE_BYTES);
     let mut buffer = vec![0; 64 * 1024];
     let mut lines = Vec::new();
     let mut junk = 0;
@@ -214,24 +218,28 @@ async fn read(shared: Arc<Shared>, mut pipe: Receiver, out: mpsc::WeakSender<Byt
         };
         splitter.feed(&buffer[..count], |line| lines.push(line));
         if splitter.is_too_long() {
-            lines.push(InputLine::TooLong { length: LINE });
+            lines.push(InputLine::TooLong {
+                length: MAX_LINE_BYTES,
+            });
         }
         for line in lines.drain(..) {
             let InputLine::Complete(line) = line else {
-                let message = format!("it was ended: it printed a line of more than {LINE} bytes");
+                let message = format!(
+                    "it was stopped: it printed a line of more than {MAX_LINE_BYTES} bytes"
+                );
                 return shared.end(Failure::new(Code::ResourceExhausted, message));
             };
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            junk = if take(&shared, &line, &out).await {
+            junk = if handle_line(&shared, &line, &out).await {
                 0
             } else {
                 junk + 1
             };
-            if junk >= JUNK {
+            if junk >= MAX_MALFORMED_LINES {
                 let message = format!(
-                    "it was ended: it printed {JUNK} lines in a row that are no messages. Only messages belong on stdout"
+                    "it was stopped: it printed {MAX_MALFORMED_LINES} lines in a row that are not messages. Only messages belong on stdout"
                 );
                 return shared.end(Failure::new(Code::Unavailable, message));
             }
@@ -239,8 +247,8 @@ async fn read(shared: Arc<Shared>, mut pipe: Receiver, out: mpsc::WeakSender<Byt
     }
 }
 
-/// Deals with a line; whether it makes sense.
-async fn take(shared: &Shared, line: &[u8], out: &mpsc::WeakSender<Bytes>) -> bool {
+/// Handles a line and reports whether it is a message.
+async fn handle_line(shared: &ProcessShared, line: &[u8], out: &mpsc::WeakSender<Bytes>) -> bool {
     let messages = match rpc::read(line) {
         Incoming::One(message) => vec![message],
         Incoming::Batch(messages) => messages,
@@ -256,29 +264,29 @@ async fn take(shared: &Shared, line: &[u8], out: &mpsc::WeakSender<Bytes>) -> bo
                 let reply = id.and_then(|id| shared.pending().replies.remove(&id));
                 match (reply, response.outcome) {
                     (Some(reply), outcome) => drop(reply.send(outcome)),
-                    // It could not read something of ours, and does not know what it was.
+                    // The server could not parse a message and so cannot name its id.
                     (None, Err(fault)) if response.id.is_none() => {
-                        shared
-                            .asides
-                            .board
-                            .log
-                            .push(Level::Warn, Origin::Ipc, &fault.message);
+                        shared.server_messages.mount_status.log.push(
+                            Level::Warn,
+                            Origin::Ipc,
+                            &fault.message,
+                        );
                     }
                     (None, _) => {}
                 }
             }
             Ok(message) => {
-                let answer = shared.asides.take(&message);
+                let answer = shared.server_messages.handle(&message);
                 if let Some((answer, out)) = answer.zip(out.upgrade()) {
                     let _ = out.send(answer).await;
                 }
             }
             Err(_) => {
                 made_sense = false;
-                let shown = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]);
+                let shown = String::from_utf8_lossy(&line[..line.len().min(MAX_LOGGED_BYTES)]);
                 shared
-                    .asides
-                    .board
+                    .server_messages
+                    .mount_status
                     .log
                     .push(Level::Warn, Origin::Stdout, &shown);
             }
@@ -287,15 +295,15 @@ async fn take(shared: &Shared, line: &[u8], out: &mpsc::WeakSender<Bytes>) -> bo
     made_sense
 }
 
-/// The error output, line by line into the log.
-async fn drain(shared: Arc<Shared>, mut pipe: Receiver) {
+/// Copies the standard error to the log, line by line.
+async fn drain(shared: Arc<ProcessShared>, mut pipe: Receiver) {
     let mut splitter = Splitter::new(pinion_clip::logs::MAX_LINE);
     let mut buffer = vec![0; 16 * 1024];
-    let log = &shared.asides.board.log;
+    let log = &shared.server_messages.mount_status.log;
     let keep = |line: InputLine| match line {
         InputLine::Complete(line) => log.stderr(&line),
         InputLine::TooLong { length } => {
-            let message = format!("a line of {length} bytes on stderr was left out");
+            let message = format!("a line of {length} bytes on stderr was skipped");
             log.push(Level::Warn, Origin::Stderr, &message);
         }
     };
@@ -308,9 +316,9 @@ async fn drain(shared: Arc<Shared>, mut pipe: Receiver) {
     splitter.finish().into_iter().for_each(keep);
 }
 
-/// One program and all that belongs to it.
-struct Watch {
-    shared: Arc<Shared>,
+/// Watches one program until it has exited.
+struct ProcessWatch {
+    shared: Arc<ProcessShared>,
     running: Running,
     reader: JoinHandle<()>,
     writer: JoinHandle<()>,
@@ -318,20 +326,20 @@ struct Watch {
     ending: Duration,
 }
 
-impl Watch {
+impl ProcessWatch {
     async fn run(mut self, stop: CancellationToken) {
         let exit = tokio::select! {
             exit = self.running.wait() => Some(exit),
-            // Without its output no reply can come.
+            // Without its output no reply can arrive.
             _ = &mut self.reader => None,
             () = stop.cancelled() => None,
         };
-        let wished = stop.is_cancelled();
+        let requested = stop.is_cancelled();
         let exit = match exit {
             Some(exit) => {
-                // Its last words may hold replies.
+                // The last output may contain replies.
                 if !self.reader.is_finished() {
-                    let _ = tokio::time::timeout(LAST_WORDS, &mut self.reader).await;
+                    let _ = tokio::time::timeout(PIPE_DRAIN_TIMEOUT, &mut self.reader).await;
                 }
                 exit
             }
@@ -340,18 +348,18 @@ impl Watch {
         self.running.kill();
         self.reader.abort();
         self.writer.abort();
-        let _ = tokio::time::timeout(LAST_WORDS, &mut self.stderr).await;
+        let _ = tokio::time::timeout(PIPE_DRAIN_TIMEOUT, &mut self.stderr).await;
         self.stderr.abort();
-        self.close(exit, wished);
+        self.close(exit, requested);
     }
 
-    /// Makes it end: by closing its input, by asking, by force.
+    /// Stops the program: closes its input, then sends SIGTERM, then kills it.
     async fn end(&mut self) -> Exit {
         self.writer.abort();
         if let Ok(exit) = tokio::time::timeout(self.ending, self.running.wait()).await {
             return exit;
         }
-        // Not yet reaped as far as we know, so the number is still its own.
+        // The process has not been reaped yet, so the process id is still its own.
         let _ = kill(Pid::from_raw(-self.running.pid()), Signal::SIGTERM);
         if let Ok(exit) = tokio::time::timeout(self.ending, self.running.wait()).await {
             return exit;
@@ -361,27 +369,27 @@ impl Watch {
         exit.unwrap_or(Exit::Unknown)
     }
 
-    fn close(self, exit: Exit, wished: bool) {
-        let board = &self.shared.asides.board;
+    fn close(self, exit: Exit, requested: bool) {
+        let mount_status = &self.shared.server_messages.mount_status;
         let reason = match exit {
             Exit::Code(code) => format!("exit code {code}"),
             Exit::Signal(signal) => format!("signal {signal}"),
-            Exit::Unknown => "it went away".to_owned(),
+            Exit::Unknown => "it disappeared".to_owned(),
         };
-        let message = if wished {
-            format!("MCP server \"{}\" was stopped", board.alias)
+        let message = if requested {
+            format!("MCP server \"{}\" was stopped", mount_status.alias)
         } else {
-            format!("MCP server \"{}\" ended: {reason}", board.alias)
+            format!("MCP server \"{}\" ended: {reason}", mount_status.alias)
         };
         self.shared
             .end(Failure::new(Code::Unavailable, message.clone()));
         let told = self.shared.reason().message.into_owned();
-        if wished {
-            board.set_status(State::Sleeping, String::new());
+        if requested {
+            mount_status.set_status(State::Sleeping, String::new());
         } else {
-            board.log.push(Level::Error, Origin::System, &told);
-            board.set_status(State::Error, told);
+            mount_status.log.push(Level::Error, Origin::System, &told);
+            mount_status.set_status(State::Error, told);
         }
-        self.shared.gone.cancel();
+        self.shared.exited.cancel();
     }
 }

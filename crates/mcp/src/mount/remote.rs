@@ -1,4 +1,4 @@
-//! A server at an address: every message is a request of its own, answered as it is or as a stream of events.
+//! A server at a URL: every message is an HTTP request, answered with JSON or a stream of events.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,38 +13,37 @@ use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use super::connection::{Asides, Broken};
+use super::connection::{RequestError, ServerMessages};
 use crate::param_headers;
 use crate::rpc::{self, Id, Incoming, Message, Response};
-use crate::version::MODERN;
+use crate::version::MODERN_REVISION;
 
-/// The longest answer that is read.
-const BODY: usize = 32 * 1024 * 1024;
-/// The pause before a stream is resumed, unless the server names one.
-const RETRY: Duration = Duration::from_secs(1);
+/// The longest answer that is read, in bytes.
+const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
+/// The pause before a stream is resumed, unless the server sets one.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The longest pause that a server can ask for.
-const MAX_RETRY: Duration = Duration::from_secs(30);
-/// Resumptions in a row that bring nothing new; then the call fails.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
+/// Consecutive resumptions without a new event after which the call fails.
 const MAX_RESUMPTIONS: u32 = 5;
-/// So much of an answer that makes no sense is shown.
-const SHOWN: usize = 200;
+/// Bytes of a malformed answer that are quoted in an error.
+const MAX_QUOTED_BYTES: usize = 200;
 
-/// A server at an address.
 #[derive(Debug)]
 pub(super) struct Remote {
-    line: Arc<Wire>,
+    transport: Arc<HttpTransport>,
     last_id: AtomicU64,
 }
 
-struct Wire {
+struct HttpTransport {
     url: String,
     headers: Vec<(String, String)>,
     fetcher: Fetcher,
-    asides: Arc<Asides>,
-    agreed: Mutex<Agreed>,
+    server_messages: Arc<ServerMessages>,
+    session: Mutex<SessionHeaders>,
 }
 
-impl std::fmt::Debug for Wire {
+impl std::fmt::Debug for HttpTransport {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_tuple("Wire").field(&self.url).finish()
     }
@@ -52,14 +51,14 @@ impl std::fmt::Debug for Wire {
 
 /// The parts of a request's headers that differ from request to request.
 #[derive(Debug, Default)]
-struct Head<'a> {
+struct RequestHead<'a> {
     method: &'a str,
     tool: Option<&'a str>,
     headers: Vec<(String, String)>,
     last_event_id: Option<&'a str>,
 }
 
-/// The place in a stream of events from which it can be resumed.
+/// The position in a stream of events from which it can be resumed.
 #[derive(Debug, Default)]
 struct Position {
     last_event_id: Option<String>,
@@ -77,9 +76,9 @@ impl Position {
     }
 }
 
-/// What every request says once it is known.
+/// The headers that every request has once the server has set them.
 #[derive(Debug, Clone, Default)]
-struct Agreed {
+struct SessionHeaders {
     version: Option<String>,
     session: Option<String>,
     lost_at: Option<Instant>,
@@ -89,41 +88,41 @@ impl Remote {
     pub(super) fn new(
         url: &str,
         headers: &[(String, String)],
-        asides: Arc<Asides>,
+        server_messages: Arc<ServerMessages>,
     ) -> Result<Self, Failure> {
         if !url.starts_with("http://") && !url.starts_with("https://") {
             let message = format!("{url} is no address that begins with http:// or https://");
             return Err(Failure::invalid(message));
         }
         Ok(Self {
-            line: Arc::new(Wire {
+            transport: Arc::new(HttpTransport {
                 url: url.to_owned(),
                 headers: headers.to_vec(),
                 fetcher: Fetcher::default(),
-                asides,
-                agreed: Mutex::default(),
+                server_messages,
+                session: Mutex::default(),
             }),
             last_id: AtomicU64::new(0),
         })
     }
 
-    /// Names this revision in every request from now on; none before one is agreed on.
-    pub(super) fn speaks(&self, version: Option<&str>) {
-        self.line.agreed().version = version.map(str::to_owned);
+    /// Sets the revision for every later request; `None` before one is negotiated.
+    pub(super) fn set_revision(&self, version: Option<&str>) {
+        self.transport.session().version = version.map(str::to_owned);
     }
 
     pub(super) fn lost_at(&self) -> Option<Instant> {
-        self.line.agreed().lost_at
+        self.transport.session().lost_at
     }
 
     pub(super) async fn request(
         &self,
         method: &str,
         params: &impl Serialize,
-    ) -> Result<Box<RawValue>, Broken> {
-        let head = Head {
+    ) -> Result<Box<RawValue>, RequestError> {
+        let head = RequestHead {
             method,
-            ..Head::default()
+            ..RequestHead::default()
         };
         self.send(head, params).await
     }
@@ -134,8 +133,8 @@ impl Remote {
         tool: &str,
         params: &impl Serialize,
         headers: Vec<(String, String)>,
-    ) -> Result<Box<RawValue>, Broken> {
-        let head = Head {
+    ) -> Result<Box<RawValue>, RequestError> {
+        let head = RequestHead {
             method: "tools/call",
             tool: Some(tool),
             headers,
@@ -144,14 +143,18 @@ impl Remote {
         self.send(head, params).await
     }
 
-    async fn send(&self, head: Head<'_>, params: &impl Serialize) -> Result<Box<RawValue>, Broken> {
+    async fn send(
+        &self,
+        head: RequestHead<'_>,
+        params: &impl Serialize,
+    ) -> Result<Box<RawValue>, RequestError> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let message = rpc::request(&Id::Number(id.into()), head.method, Some(params));
-        let wanted = Wanted {
-            line: Some(self.line.clone()),
+        let wanted = CancelOnDrop {
+            transport: Some(self.transport.clone()),
             id,
         };
-        let outcome = self.line.exchange(message, id, head).await;
+        let outcome = self.transport.exchange(message, id, head).await;
         wanted.over();
         outcome
     }
@@ -159,57 +162,63 @@ impl Remote {
     pub(super) async fn notify(&self, method: &str) {
         let message = rpc::notification::<()>(method, None);
         // A notification has no answer.
-        let _ = self.line.post(message, method).await;
+        let _ = self.transport.post(message, method).await;
     }
 
     /// Ends the session.
     pub(super) async fn stop(&self) {
-        self.line.agreed().lost_at.get_or_insert_with(Instant::now);
-        if self.line.agreed().session.is_some() {
-            let _ = self.line.fetch("DELETE", None, Head::default()).await;
+        self.transport
+            .session()
+            .lost_at
+            .get_or_insert_with(Instant::now);
+        if self.transport.session().session.is_some() {
+            let _ = self
+                .transport
+                .fetch("DELETE", None, RequestHead::default())
+                .await;
         }
     }
 }
 
-/// Tells the server when an answer is no longer wanted.
-struct Wanted {
-    line: Option<Arc<Wire>>,
+/// Cancels the request at the server when its answer is no longer wanted.
+struct CancelOnDrop {
+    transport: Option<Arc<HttpTransport>>,
     id: u64,
 }
 
-impl Wanted {
+impl CancelOnDrop {
     fn over(mut self) {
-        self.line = None;
+        self.transport = None;
     }
 }
 
-impl Drop for Wanted {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        let Some(line) = self.line.take() else {
+        let Some(transport) = self.transport.take() else {
             return;
         };
-        // In the newest revision the lost connection says it.
-        let modern = line.agreed().version.as_deref() == Some(MODERN);
+        // In the newest revision the lost connection cancels the request.
+        let modern = transport.session().version.as_deref() == Some(MODERN_REVISION);
         if let Ok(runtime) = Handle::try_current()
             && !modern
         {
             let told = json!({ "requestId": self.id, "reason": "the caller went away" });
             let method = "notifications/cancelled";
             let told = rpc::notification(method, Some(&told));
-            runtime.spawn(async move { drop(line.post(told, method).await) });
+            runtime.spawn(async move { drop(transport.post(told, method).await) });
         }
     }
 }
 
-impl Wire {
-    fn agreed(&self) -> MutexGuard<'_, Agreed> {
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner)
+impl HttpTransport {
+    fn session(&self) -> MutexGuard<'_, SessionHeaders> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn post(&self, message: Bytes, method: &str) -> Result<FetchResponse, FetchError> {
-        let head = Head {
+        let head = RequestHead {
             method,
-            ..Head::default()
+            ..RequestHead::default()
         };
         self.fetch("POST", Some(message), head).await
     }
@@ -218,9 +227,9 @@ impl Wire {
         &self,
         verb: &str,
         message: Option<Bytes>,
-        head: Head<'_>,
+        head: RequestHead<'_>,
     ) -> Result<FetchResponse, FetchError> {
-        let agreed = self.agreed().clone();
+        let session = self.session().clone();
         let mut headers = self.headers.clone();
         headers.extend(head.headers);
         let mut set = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
@@ -228,15 +237,15 @@ impl Wire {
         if message.is_some() {
             set("content-type", "application/json");
         }
-        if let Some(session) = &agreed.session {
+        if let Some(session) = &session.session {
             set("mcp-session-id", session);
         }
         if let Some(id) = head.last_event_id {
             set("last-event-id", id);
         }
-        if let Some(version) = &agreed.version {
+        if let Some(version) = &session.version {
             set("mcp-protocol-version", version);
-            if version == MODERN {
+            if version == MODERN_REVISION {
                 set("mcp-method", head.method);
                 if let Some(tool) = head.tool {
                     set("mcp-name", &param_headers::encode(tool));
@@ -248,7 +257,7 @@ impl Wire {
             url: self.url.clone(),
             headers,
             body: message,
-            // Keys ride in the headers.
+            // The headers contain secrets.
             redirect: Redirect::Refuse,
         };
         self.fetcher.fetch(request).await
@@ -258,33 +267,33 @@ impl Wire {
         self: &Arc<Self>,
         message: Bytes,
         id: u64,
-        head: Head<'_>,
-    ) -> Result<Box<RawValue>, Broken> {
-        let had_session = self.agreed().session.is_some();
+        head: RequestHead<'_>,
+    ) -> Result<Box<RawValue>, RequestError> {
+        let had_session = self.session().session.is_some();
         let begins = head.method == "initialize";
         let sent = self.fetch("POST", Some(message), head).await;
         let mut response = sent.map_err(|error| self.unreachable(&error))?;
         if response.status == 404 && had_session {
-            self.agreed().lost_at.get_or_insert_with(Instant::now);
-            return Err(Broken::Forgotten);
+            self.session().lost_at.get_or_insert_with(Instant::now);
+            return Err(RequestError::SessionExpired);
         }
         if begins && let Some(session) = header(&response, "mcp-session-id") {
-            self.agreed().session = Some(session.to_owned());
+            self.session().session = Some(session.to_owned());
         }
         let kind = header(&response, "content-type").unwrap_or_default();
         if kind.starts_with("text/event-stream") {
             return self.events(response, id).await;
         }
         let body = self.body(&mut response).await?;
-        // Who is turned away is told so by others than the server as well, and need not try again in another way.
+        // A proxy in front of the server may refuse a client too. In that case another revision does not help.
         let is_answer = matches!(response.status, 200..=299 | 400 | 404);
         if is_answer && let Incoming::One(Ok(Message::Response(answer))) = rpc::read(&body) {
-            return answer.outcome.map_err(Broken::Answered);
+            return answer.outcome.map_err(RequestError::Answered);
         }
-        Err(Broken::Lost(self.refused(response.status, &body)))
+        Err(RequestError::Lost(self.refused(response.status, &body)))
     }
 
-    async fn body(&self, response: &mut FetchResponse) -> Result<Vec<u8>, Broken> {
+    async fn body(&self, response: &mut FetchResponse) -> Result<Vec<u8>, RequestError> {
         let mut body = Vec::new();
         while let Some(piece) = response
             .chunk()
@@ -292,34 +301,40 @@ impl Wire {
             .map_err(|error| self.unreachable(&error))?
         {
             body.extend_from_slice(&piece);
-            if body.len() > BODY {
-                let message = format!("{} answered with more than {BODY} bytes", self.url);
-                return Err(Broken::Lost(Failure::new(Code::ResourceExhausted, message)));
+            if body.len() > MAX_BODY_BYTES {
+                let message = format!(
+                    "{} answered with more than {MAX_BODY_BYTES} bytes",
+                    self.url
+                );
+                return Err(RequestError::Lost(Failure::new(
+                    Code::ResourceExhausted,
+                    message,
+                )));
             }
         }
         Ok(body)
     }
 
-    /// Reads events until the answer is among them, and resumes the stream if it ends before.
+    /// Reads events until the answer arrives, and resumes the stream if it ends before.
     async fn events(
         self: &Arc<Self>,
         mut response: FetchResponse,
         id: u64,
-    ) -> Result<Box<RawValue>, Broken> {
+    ) -> Result<Box<RawValue>, RequestError> {
         let mut position = Position::default();
         let mut failures = 0;
         loop {
             let before = position.last_event_id.clone();
             let ended = match self.read_events(&mut response, id, &mut position).await {
-                Ok(answer) => return answer.outcome.map_err(Broken::Answered),
+                Ok(answer) => return answer.outcome.map_err(RequestError::Answered),
                 Err(ended) => ended,
             };
             if position.last_event_id != before {
                 failures = 0;
             }
             loop {
-                // Since 2026-07-28 a stream that is lost takes its request back.
-                let modern = self.agreed().version.as_deref() == Some(MODERN);
+                // Since 2026-07-28 a lost stream cancels its request.
+                let modern = self.session().version.as_deref() == Some(MODERN_REVISION);
                 let Some(last) = position.last_event_id.as_deref().filter(|_| !modern) else {
                     return Err(ended);
                 };
@@ -327,17 +342,18 @@ impl Wire {
                 if failures > MAX_RESUMPTIONS {
                     return Err(ended);
                 }
-                tokio::time::sleep(position.retry.unwrap_or(RETRY).min(MAX_RETRY)).await;
-                let head = Head {
+                tokio::time::sleep(position.retry.unwrap_or(RETRY_DELAY).min(MAX_RETRY_DELAY))
+                    .await;
+                let head = RequestHead {
                     last_event_id: Some(last),
-                    ..Head::default()
+                    ..RequestHead::default()
                 };
                 match self.fetch("GET", None, head).await {
                     Ok(resumed) if resumed.status == 200 => {
                         response = resumed;
                         break;
                     }
-                    // The server does not resume streams.
+                    // The server does not support resumption.
                     Ok(resumed) if resumed.status < 500 => return Err(ended),
                     _ => {}
                 }
@@ -351,7 +367,7 @@ impl Wire {
         response: &mut FetchResponse,
         id: u64,
         position: &mut Position,
-    ) -> Result<Response, Broken> {
+    ) -> Result<Response, RequestError> {
         let mut parser = SseParser::new();
         let mut messages = Vec::new();
         loop {
@@ -370,7 +386,10 @@ impl Wire {
             };
             if parsed.is_err() {
                 let message = format!("{} sent an event that is too long", self.url);
-                return Err(Broken::Lost(Failure::new(Code::ResourceExhausted, message)));
+                return Err(RequestError::Lost(Failure::new(
+                    Code::ResourceExhausted,
+                    message,
+                )));
             }
             position.follow(&parser);
             for message in messages.drain(..) {
@@ -380,12 +399,12 @@ impl Wire {
             }
             if piece.is_none() {
                 let message = format!("{} ended its answer before it was complete", self.url);
-                return Err(Broken::Lost(Failure::new(Code::Unavailable, message)));
+                return Err(RequestError::Lost(Failure::new(Code::Unavailable, message)));
             }
         }
     }
 
-    /// Deals with what is on a stream beside the answer.
+    /// Handles the messages on a stream besides the answer.
     fn take(self: &Arc<Self>, incoming: Incoming, id: u64) -> Option<Response> {
         let messages = match incoming {
             Incoming::One(message) => vec![message],
@@ -398,9 +417,9 @@ impl Wire {
                     found = Some(answer);
                 }
                 message => {
-                    if let Some(answer) = self.asides.take(&message) {
-                        let line = self.clone();
-                        tokio::spawn(async move { drop(line.post(answer, "").await) });
+                    if let Some(answer) = self.server_messages.handle(&message) {
+                        let transport = self.clone();
+                        tokio::spawn(async move { drop(transport.post(answer, "").await) });
                     }
                 }
             }
@@ -408,12 +427,12 @@ impl Wire {
         found
     }
 
-    fn unreachable(&self, error: &FetchError) -> Broken {
+    fn unreachable(&self, error: &FetchError) -> RequestError {
         let code = match error.code {
             "ETIMEDOUT" => Code::DeadlineExceeded,
             _ => Code::Unavailable,
         };
-        Broken::Lost(Failure::new(
+        RequestError::Lost(Failure::new(
             code,
             format!("{}: {}", self.url, error.message),
         ))
@@ -426,7 +445,7 @@ impl Wire {
             429 => Code::ResourceExhausted,
             _ => Code::Unavailable,
         };
-        let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
+        let shown = String::from_utf8_lossy(&body[..body.len().min(MAX_QUOTED_BYTES)]);
         let message = format!("{} answered with HTTP {status}: {}", self.url, shown.trim());
         Failure::new(code, message)
     }

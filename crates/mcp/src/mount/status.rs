@@ -1,4 +1,4 @@
-//! What is known of a mounted server, for all to see.
+//! The published status and manifest of a mounted server.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use tokio::sync::watch;
 use super::status;
 
 #[derive(Debug)]
-pub(super) struct Board {
+pub(super) struct MountStatus {
     pub(super) alias: String,
     pub(super) log: Arc<ClipLog>,
     pub(super) snapshot: watch::Sender<Snapshot>,
 }
 
-impl Board {
+impl MountStatus {
     pub(super) fn new(alias: &str, known: Option<Manifest>, log: Arc<ClipLog>) -> Self {
         let mut manifest = known.unwrap_or_else(|| Manifest {
             package: alias.to_owned(),

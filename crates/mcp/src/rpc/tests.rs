@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn one(text: &str) -> Result<Message, Wrong> {
+fn one(text: &str) -> Result<Message, MalformedMessage> {
     match read(text.as_bytes()) {
         Incoming::One(one) => one,
         Incoming::Batch(_) => panic!("a batch: {text}"),

@@ -15,7 +15,7 @@ fn numbered() -> Arc<EventLog> {
 async fn a_sender_waits_for_its_reader_and_for_nobody_else() {
     let log = numbered();
     let reader = log.attach(None);
-    for number in 1..=AHEAD as u64 {
+    for number in 1..=MAX_UNREAD as u64 {
         assert!(log.send(message(number)).now_or_never().is_some());
     }
     let mut blocked = log.send(message(99));
@@ -29,7 +29,7 @@ async fn a_sender_waits_for_its_reader_and_for_nobody_else() {
     for number in 0..1000 {
         assert!(log.send(message(number)).now_or_never().is_some());
     }
-    assert!(log.state().events.len() <= KEPT);
+    assert!(log.state().events.len() <= MAX_STORED_EVENTS);
 }
 
 #[tokio::test]
@@ -39,16 +39,18 @@ async fn one_answer_is_told_from_a_stream() {
     let reader = log.attach(None);
     log.finish(StatusCode::NOT_FOUND, Some(message(1)));
     let first = reader.first(soon).await;
-    assert!(matches!(&first, First::Whole(StatusCode::NOT_FOUND, Some(it)) if *it == message(1)));
+    assert!(
+        matches!(&first, AnswerForm::Whole(StatusCode::NOT_FOUND, Some(it)) if *it == message(1))
+    );
     assert_eq!(log.delivered().await, Delivery::Whole);
 
     let log = numbered();
     let reader = log.attach(None);
-    assert!(matches!(reader.first(soon).await, First::Stream));
+    assert!(matches!(reader.first(soon).await, AnswerForm::Stream));
     log.push(message(1));
-    assert!(matches!(reader.first(soon).await, First::Stream));
+    assert!(matches!(reader.first(soon).await, AnswerForm::Stream));
     log.finish(StatusCode::OK, Some(message(2)));
-    assert!(matches!(reader.first(soon).await, First::Stream));
+    assert!(matches!(reader.first(soon).await, AnswerForm::Stream));
     // Only the first end counts.
     log.finish(StatusCode::OK, Some(message(3)));
     assert_eq!(reader.next().await, Some((1, message(1))));
@@ -64,7 +66,7 @@ async fn who_comes_later_takes_over() {
     let second = log.attach(None);
     log.push(message(1));
     assert_eq!(first.next().await, None);
-    // Its going does not disturb the other.
+    // Dropping it does not disturb the other.
     drop(first);
     assert_eq!(second.next().await, Some((1, message(1))));
     assert!(log.is_read());
@@ -89,14 +91,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// However often a client is lost and comes back: what it reads is in order, nothing comes twice, only progress that
-    /// nobody was there for is left out, and the answer is read in the end.
+    /// A client may be lost and reconnect any number of times: it reads messages in order and none twice, misses only
+    /// progress sent while it was away, and reads the answer in the end.
     #[test]
     fn a_client_that_comes_back_misses_nothing_that_matters(steps in steps()) {
         let log = numbered();
         let mut reader = Some(log.attach(None));
         let (mut said, mut last) = (0, 0);
-        // Messages from here on were sent while somebody read.
+        // Messages from here on were sent while a client was reading.
         let mut heard_from = 1;
         for step in steps {
             match step {
