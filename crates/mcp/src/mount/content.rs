@@ -231,7 +231,7 @@ mod tests {
         assert!(
             failed(json!({"isError": true}))
                 .message
-                .contains("did not say")
+                .contains("without a reason")
         );
         let asks = failed(json!({"resultType": "input_required", "inputRequests": {}}));
         assert_eq!(asks.code, Code::FailedPrecondition);

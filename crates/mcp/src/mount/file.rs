@@ -194,14 +194,14 @@ mod tests {
     fn slips_are_told_with_the_name_of_the_server() {
         for (text, words) in [
             ("[]", "list of MCP servers"),
-            (r#"{"mcpServers":{"a":{}}}"#, "\"a\": either"),
+            (r#"{"mcpServers":{"a":{}}}"#, "\"a\": set either"),
             (
                 r#"{"mcpServers":{"a":{"command":"x","url":"y"}}}"#,
-                "\"a\": either",
+                "\"a\": set either",
             ),
             (
                 r#"{"mcpServers":{"a":{"command":"x","type":"http"}}}"#,
-                "\"a\": either",
+                "\"a\": set either",
             ),
             (r#"{"mcpServers":{"a":{"url":"x","type":"sse"}}}"#, "sse"),
             (
