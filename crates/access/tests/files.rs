@@ -1,4 +1,4 @@
-//! Files beside the tokens: the way in, what is taken over from Pinix, and what clients keep.
+//! Files beside the tokens: the local token, the import from Pinix, and the files of clients.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use pinion_access::client::{
-    CLI_VARIABLE, ClientConfig, Credential, Credentials, DAEMON_VARIABLE, Source, User, Wanted,
+    CLI_VARIABLE, ClientConfig, Credential, Credentials, DAEMON_VARIABLE, Source, TokenQuery, User,
 };
 use pinion_access::{
     Gate, Import, LOCAL_TOKEN, Mode, Peer, Principal, Token, TokenStore, bootstrap,
@@ -63,11 +63,11 @@ fn a_lost_way_in_is_replaced_and_no_longer_good() {
     );
     assert_eq!(who(&store, found.token.reveal()), Ok(Principal::Super));
 
-    // Revoked on purpose: the next start makes another.
+    // Revoked on purpose: the next start creates another.
     store.revoke(&found.id).unwrap();
     let again = bootstrap(&store).unwrap();
     assert!(again.is_new && again.token != found.token);
-    // A file with something else in it is not a way in.
+    // A file with other content is not accepted.
     write(&again.path, "pns_something-else-entirely\n", 0o600);
     let last = bootstrap(&store).unwrap();
     assert!(last.is_new);
@@ -148,7 +148,7 @@ fn the_super_token_of_pinix_is_honoured_and_its_plain_text_goes() {
     );
     assert_eq!(import_super_token(&store, &path).unwrap(), Import::Nothing);
 
-    // Written again by a Pinix that does not know of us: the same token stays one token.
+    // Written again by a Pinix that does not know pinion: the same token stays one token.
     write(&path, r#"{"super_token":"a token from long ago"}"#, 0o600);
     assert_eq!(
         import_super_token(&store, &path).unwrap(),
@@ -226,7 +226,7 @@ fn a_flag_beats_the_environment_beats_files() {
     const LOCAL: &str = "http://127.0.0.1:9000";
     const NAMED: &str = "https://hub.example";
     let root = tempdir().unwrap();
-    let wanted = |flag, variable, hub, local_hub| Wanted {
+    let query = |flag, variable, hub, local_hub| TokenQuery {
         root: root.path(),
         flag,
         variable,
@@ -235,18 +235,18 @@ fn a_flag_beats_the_environment_beats_files() {
     };
     let environment = |name: &str| (name == "PINIX_TOKEN").then(|| " from-env ".to_owned());
     let nothing = |_: &str| None;
-    let chosen = |wanted: Wanted<'_>, set: bool| {
+    let chosen = |query: TokenQuery<'_>, set: bool| {
         let chosen = if set {
-            wanted.choose(environment)
+            query.choose(environment)
         } else {
-            wanted.choose(nothing)
+            query.choose(nothing)
         };
         chosen
             .unwrap()
             .map(|chosen| (chosen.token.reveal().to_owned(), chosen.source))
     };
     assert_eq!(
-        chosen(wanted(None, CLI_VARIABLE, LOCAL, Some(LOCAL)), false),
+        chosen(query(None, CLI_VARIABLE, LOCAL, Some(LOCAL)), false),
         None
     );
 
@@ -269,32 +269,32 @@ fn a_flag_beats_the_environment_beats_files() {
         (None, true, LOCAL, Some(LOCAL), &set),
         (None, false, NAMED, Some(LOCAL), &kept),
         (None, false, LOCAL, Some(LOCAL), &local),
-        // Whoever else listens is shown neither.
+        // Other hubs receive neither.
         (None, false, LOCAL, None, &None),
         (None, false, "http://127.0.0.1:9001", Some(LOCAL), &None),
         (None, false, "https://hub.example.org", Some(LOCAL), &None),
     ] {
-        let got = chosen(wanted(flag_given, CLI_VARIABLE, hub, local_hub), is_set);
+        let got = chosen(query(flag_given, CLI_VARIABLE, hub, local_hub), is_set);
         assert_eq!(got, *expected, "{hub} {flag_given:?} {is_set}");
     }
     // Daemons have a variable of their own.
     assert_eq!(
-        chosen(wanted(None, DAEMON_VARIABLE, NAMED, None), true),
+        chosen(query(None, DAEMON_VARIABLE, NAMED, None), true),
         kept
     );
 
-    // A token for no hub in particular stays on this machine.
+    // A token without a hub stays on this machine.
     ClientConfig::update(root.path(), |config| config.hub = None).unwrap();
-    assert_eq!(chosen(wanted(None, CLI_VARIABLE, NAMED, None), false), None);
-    assert_eq!(chosen(wanted(None, CLI_VARIABLE, LOCAL, None), false), kept);
+    assert_eq!(chosen(query(None, CLI_VARIABLE, NAMED, None), false), None);
+    assert_eq!(chosen(query(None, CLI_VARIABLE, LOCAL, None), false), kept);
     assert_eq!(
-        chosen(wanted(None, CLI_VARIABLE, LOCAL, Some(LOCAL)), false),
+        chosen(query(None, CLI_VARIABLE, LOCAL, Some(LOCAL)), false),
         local
     );
-    // The hub named is the local one: the token beside its name counts.
+    // The hub in the file is the local one: the token beside its name is used.
     ClientConfig::update(root.path(), |config| config.hub = Some(LOCAL.into())).unwrap();
     assert_eq!(
-        chosen(wanted(None, CLI_VARIABLE, LOCAL, Some(LOCAL)), false),
+        chosen(query(None, CLI_VARIABLE, LOCAL, Some(LOCAL)), false),
         kept
     );
 }

@@ -1,11 +1,11 @@
-//! The rights of every kind of caller, cell by cell, against a copy of the table that people read.
+//! The permissions of every kind of caller, cell by cell, against a copy of the table in the documentation.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use pinion_access::{ClipView, Method, Principal, Scope, TokenId};
 use pinion_status::{Code, Failure};
 
-/// What stands in `docs/security.md`, with both kinds of hub tokens apart. `yes`: always. `seen`: clips in sight. `scope`: clips of
-/// the token's scope. `self`: the clip itself. `any`: any clip. `no`: never.
+/// The table in `docs/security.md`, with a column for each kind of hub token. `yes`: always. `seen`: visible clips.
+/// `scope`: clips of the token's scope. `self`: the clip itself. `any`: any clip. `no`: never.
 const MATRIX: &str = "
     method            super  hub    hub+manage  clip   guest  anonymous
     HubInfo           yes    yes    yes         yes    yes    yes
@@ -28,9 +28,9 @@ const MATRIX: &str = "
     RuntimeStream     yes    no     yes         no     yes    no
 ";
 
-/// What a word of the table means for each clip: `ok`, `denied`, or `hidden` as if it were not there.
-/// `todo` and `notes` are of @me, `clock` is of nobody, `news` and `diary` are of @you, who shares `news`. @me asks, or its clip `todo`;
-/// a guest is nobody.
+/// The result of each word of the table for each clip: `ok`, `denied`, or `hidden` as if it did not exist. `todo` and
+/// `notes` belong to @me, `clock` has no owner, `news` and `diary` belong to @you, who shares `news`. The caller is @me
+/// or its clip `todo`; a guest has no identity.
 const MEANING: &str = "
     word   asks   todo    notes   clock   news    diary   ghost
     yes    super  ok      ok      ok      ok      ok      hidden
@@ -104,7 +104,7 @@ fn table(text: &str) -> Vec<Vec<&str>> {
         .collect()
 }
 
-/// Every cell: method, column and word.
+/// Returns every cell: method, column and word.
 fn cells() -> Vec<(Method, &'static str, &'static str)> {
     let rows = table(MATRIX);
     let (head, rows) = rows.split_first().unwrap();
@@ -119,7 +119,7 @@ fn cells() -> Vec<(Method, &'static str, &'static str)> {
     cells.collect()
 }
 
-/// What the words mean for a caller and a clip.
+/// Returns the result of a word for a caller and a clip.
 fn meaning(word: &str, column: &str, alias: &str) -> &'static str {
     let rows = table(MEANING);
     let (head, rows) = rows.split_first().unwrap();
@@ -130,7 +130,7 @@ fn meaning(word: &str, column: &str, alias: &str) -> &'static str {
     row[place]
 }
 
-/// What came out, and that it is said in the right code and words.
+/// Checks the code and message of a result, and returns its word.
 fn outcome<T>(
     result: Result<T, Failure>,
     column: &str,
@@ -152,7 +152,7 @@ fn outcome<T>(
         Code::PermissionDenied => {
             let whole = format!("token does not allow {method}");
             let words = words
-                .strip_suffix(": it was made without --manage")
+                .strip_suffix(": it was created without --manage")
                 .unwrap_or(&words);
             assert!(
                 words == whole || words == format!("{whole} of clip '{alias}'"),
@@ -315,7 +315,7 @@ fn the_double_method_for_data_has_the_rights_of_its_operation() {
             caller.may(Method::Data).is_ok(),
             caller.may(Method::DataRead).is_ok()
         );
-        // Asked without its operation, it is allowed no more than writing is.
+        // Without its operation, the method requires no less than writing.
         for clip in &clips {
             let may = |method| {
                 caller

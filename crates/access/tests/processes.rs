@@ -1,4 +1,4 @@
-//! Several processes that write the same file, and die while they do.
+//! Several processes that write the same file, and are killed while they do.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use tempfile::tempdir;
 const ROOT: &str = "PINION_ACCESS_TEST_ROOT";
 const COUNT: &str = "PINION_ACCESS_TEST_COUNT";
 
-/// Makes tokens and notes each one after it was told of it. Started by the other tests, as a process of its own.
+/// Creates tokens and records each one after the call returned. The other tests start it as a process of its own.
 #[test]
 #[ignore = "started by the other tests"]
 fn a_writer() {
@@ -47,7 +47,7 @@ fn start_writer(root: &Path, count: usize) -> Child {
         .unwrap()
 }
 
-/// The tokens their makers were told of, without a line that was not finished.
+/// Returns the recorded tokens, without an incomplete last line.
 fn told(root: &Path) -> Vec<String> {
     let text = fs::read_to_string(root.join("told")).unwrap_or_default();
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -122,7 +122,7 @@ fn what_a_dead_writer_left_is_cleared_away_and_never_read() {
         .unwrap();
 }
 
-/// Makes a directory below `root` whose path has `length` bytes.
+/// Creates a directory below `root` whose path has `length` bytes.
 fn directory_of_length(root: &Path, length: usize) -> PathBuf {
     let mut path = root.canonicalize().unwrap();
     loop {
@@ -142,7 +142,7 @@ fn a_write_that_fails_changes_nothing() {
     let store = TokenStore::open(root.path()).unwrap();
     let minted = store.mint(NewToken::new(Grant::Super)).unwrap();
     let before = fs::read(root.path().join(TOKENS)).unwrap();
-    // The file and its lock can be opened here; the path of the copy that replaces it is longer than the kernel takes.
+    // The file and its lock can be opened here; the path of the copy that replaces it is too long for the kernel.
     let deep = directory_of_length(root.path(), 4075);
     fs::copy(root.path().join(TOKENS), deep.join(TOKENS)).unwrap();
     let store = TokenStore::open(&deep).unwrap();

@@ -1,10 +1,10 @@
-//! Tokens that somebody else signed, from when they were found good until they end.
+//! Tokens of an external issuer, from their acceptance until they expire.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::time::Duration;
 
 use pinion_access::{
-    Clock, Gate, Grant, Method, Mode, Peer, TOKENS, TokenStore, Transport, Vouched,
+    Clock, Gate, Grant, Method, Mode, Peer, TOKENS, TokenStore, Transport, VerifiedGrant,
 };
 use pinion_status::Code;
 use tempfile::{TempDir, tempdir};
@@ -17,9 +17,9 @@ fn gate() -> (TempDir, Clock, Gate) {
     (root, clock, Gate::new(Mode::Secured, store))
 }
 
-fn ada(seconds: i64) -> Vouched {
+fn ada(seconds: i64) -> VerifiedGrant {
     let scope = "@ada".parse().unwrap();
-    Vouched {
+    VerifiedGrant {
         grant: Grant::Hub {
             scope,
             manage: false,
@@ -32,16 +32,16 @@ fn ada(seconds: i64) -> Vouched {
 fn they_are_known_until_they_end_and_never_written() {
     let (root, clock, gate) = gate();
     let store = gate.store();
-    assert!(!store.knows("a.b.c") && gate.authenticate(Some("a.b.c"), Peer::LOCAL).is_err());
+    assert!(!store.is_known("a.b.c") && gate.authenticate(Some("a.b.c"), Peer::LOCAL).is_err());
     for _ in 0..2 {
-        store.vouch("a.b.c", ada(60)).unwrap();
+        store.accept_signed("a.b.c", ada(60)).unwrap();
     }
-    assert!(store.knows("a.b.c") && !store.knows("a.b.d"));
+    assert!(store.is_known("a.b.c") && !store.is_known("a.b.d"));
     let caller = gate.authenticate(Some("a.b.c"), Peer::LOCAL).unwrap();
     assert_eq!(caller.principal.to_string(), "@ada");
     assert!(caller.may(Method::Invoke).is_ok() && caller.may(Method::AddClip).is_err());
     assert!(store.list().unwrap().is_empty());
-    store.write_use().unwrap();
+    store.write_last_use().unwrap();
     assert!(!root.path().join(TOKENS).exists());
     let cookie = gate.open_session(&caller, Transport::Plain).unwrap();
     let cookie = cookie.split(';').next();
@@ -64,7 +64,7 @@ fn they_are_known_until_they_end_and_never_written() {
 #[tokio::test(start_paused = true)]
 async fn what_is_open_ends_with_them() {
     let (_root, clock, gate) = gate();
-    gate.store().vouch("a.b.c", ada(3)).unwrap();
+    gate.store().accept_signed("a.b.c", ada(3)).unwrap();
     let caller = gate.authenticate(Some("a.b.c"), Peer::LOCAL).unwrap();
     let lease = tokio::spawn(gate.watch(&caller).ended());
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -80,16 +80,20 @@ fn those_that_ended_make_room_and_then_those_nobody_uses() {
     let (_root, clock, gate) = gate();
     let store = gate.store();
     for count in 0..500 {
-        store.vouch(&format!("old.{count}"), ada(10)).unwrap();
+        store
+            .accept_signed(&format!("old.{count}"), ada(10))
+            .unwrap();
     }
     clock.advance(Duration::from_secs(20));
-    store.vouch("used", ada(60)).unwrap();
-    assert!(!store.knows("old.0") && !store.knows("old.499"));
+    store.accept_signed("used", ada(60)).unwrap();
+    assert!(!store.is_known("old.0") && !store.is_known("old.499"));
     gate.authenticate(Some("used"), Peer::LOCAL).unwrap();
     for count in 0..10_001 {
-        store.vouch(&format!("new.{count}"), ada(60)).unwrap();
+        store
+            .accept_signed(&format!("new.{count}"), ada(60))
+            .unwrap();
     }
-    assert!(store.knows("used") && store.knows("new.10000"));
-    let known = (0..10_001).filter(|count| store.knows(&format!("new.{count}")));
+    assert!(store.is_known("used") && store.is_known("new.10000"));
+    let known = (0..10_001).filter(|count| store.is_known(&format!("new.{count}")));
     assert_eq!(known.count(), 9_999);
 }

@@ -1,4 +1,4 @@
-//! The life of tokens: made, recognised, ended, in one process and in several.
+//! The life of tokens: created, recognised, ended, in one process and in several.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fs;
@@ -40,7 +40,7 @@ impl Fixture {
         self.gate.store()
     }
 
-    /// Another handle on the same file, as another process has it.
+    /// Opens the same file again, as another process does.
     fn another(&self) -> TokenStore {
         TokenStore::open_at(self.root.path(), self.clock.clone()).unwrap()
     }
@@ -146,7 +146,7 @@ fn tokens_end_when_their_time_has_come() {
     fixture.store().expire(id, Some(START)).unwrap();
     fixture.ask(&minted.token).unwrap_err();
 
-    // Listed for a month, so that people see why they are refused; then forgotten when the next is made.
+    // Listed for a month, so that people see why they are refused; then removed when the next token is created.
     fixture.clock.advance(DAY * 40);
     assert_eq!(fixture.another().list().unwrap().len(), 1);
     fixture.store().mint(NewToken::new(hub(false))).unwrap();
@@ -164,7 +164,7 @@ fn tokens_end_when_their_time_has_come() {
 fn what_another_process_does_is_seen() {
     let fixture = Fixture::new(Mode::Secured);
     let another = fixture.another();
-    // Made elsewhere: good at once, without any time passing.
+    // Created elsewhere: valid at once, without any time passing.
     let minted = another.mint(NewToken::new(hub(false))).unwrap();
     fixture.ask(&minted.token).unwrap();
     // Revoked elsewhere: refused after a second at the latest, at once after a signal.
@@ -199,19 +199,19 @@ fn use_is_written_down_now_and_then() {
     let before = fs::read(&path).unwrap();
     fixture.ask(&minted.token).unwrap();
     assert_eq!(fs::read(&path).unwrap(), before, "not at every request");
-    fixture.store().write_use().unwrap();
+    fixture.store().write_last_use().unwrap();
     let last_used = |store: &TokenStore| store.list().unwrap()[0].last_used;
     assert_eq!(last_used(&fixture.another()), Some(START));
 
     let written = fs::read(&path).unwrap();
     fixture.clock.advance(Duration::from_secs(30));
     fixture.ask(&minted.token).unwrap();
-    fixture.store().write_use().unwrap();
+    fixture.store().write_last_use().unwrap();
     assert_eq!(fs::read(&path).unwrap(), written, "not for half a minute");
     assert_eq!(last_used(fixture.store()), Some(START + 30_000));
     fixture.clock.advance(Duration::from_secs(31));
     fixture.ask(&minted.token).unwrap();
-    fixture.store().write_use().unwrap();
+    fixture.store().write_last_use().unwrap();
     assert_eq!(last_used(&fixture.another()), Some(START + 61_000));
 }
 
@@ -230,7 +230,7 @@ fn a_file_that_makes_no_sense_is_an_error_and_stays_as_it_is() {
     ] {
         let fixture = Fixture::new(Mode::Secured);
         let good = fixture.store().mint(NewToken::new(Grant::Super)).unwrap();
-        let passing = fixture.store().mint_ephemeral(clip("todo")).unwrap();
+        let ephemeral = fixture.store().mint_ephemeral(clip("todo")).unwrap();
         let path = fixture.root.path().join(TOKENS);
         fs::write(&path, &text).unwrap();
         fixture.clock.advance(Duration::from_secs(1));
@@ -249,16 +249,17 @@ fn a_file_that_makes_no_sense_is_an_error_and_stays_as_it_is() {
         fixture.store().list().unwrap_err();
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
 
-        // Nobody gets in by what cannot be read; and since that is not their fault, they are not told to forget their token.
+        // Tokens of an unreadable file are not accepted. Since that is not the caller's fault, the error does not ask
+        // to discard the token.
         let (code, words) = fixture.refusal(&good.token);
         assert_eq!(code, "unavailable");
         assert!(!words.contains("tokens.json"));
-        assert_eq!(fixture.store().trouble(), Some(failure));
-        fixture.ask(passing.token()).unwrap();
+        assert_eq!(fixture.store().read_error(), Some(failure));
+        fixture.ask(ephemeral.token()).unwrap();
 
         fs::remove_file(&path).unwrap();
         fixture.store().mint(NewToken::new(Grant::Super)).unwrap();
-        assert_eq!(fixture.store().trouble(), None);
+        assert_eq!(fixture.store().read_error(), None);
     }
 }
 
@@ -292,18 +293,18 @@ fn a_file_that_others_can_read_is_refused_with_the_way_to_mend_it() {
 #[test]
 fn passing_tokens_are_never_written_and_go_with_their_guard() {
     let fixture = Fixture::new(Mode::Secured);
-    let passing = fixture.store().mint_ephemeral(clip("todo")).unwrap();
-    assert!(passing.token().reveal().starts_with("pnc_"));
-    assert!(!format!("{passing:?}").contains(passing.token().reveal()));
-    let caller = fixture.ask(passing.token()).unwrap();
+    let ephemeral = fixture.store().mint_ephemeral(clip("todo")).unwrap();
+    assert!(ephemeral.token().reveal().starts_with("pnc_"));
+    assert!(!format!("{ephemeral:?}").contains(ephemeral.token().reveal()));
+    let caller = fixture.ask(ephemeral.token()).unwrap();
     assert_eq!(caller.to_string(), "clip:todo");
     fixture.store().mint(NewToken::new(Grant::Super)).unwrap();
     let text = fs::read_to_string(fixture.root.path().join(TOKENS)).unwrap();
     assert!(!text.contains("todo"));
-    fixture.ask(passing.token()).unwrap();
+    fixture.ask(ephemeral.token()).unwrap();
 
-    let token = passing.token().clone();
-    drop(passing);
+    let token = ephemeral.token().clone();
+    drop(ephemeral);
     assert_eq!(
         fixture.refusal(&token),
         ("unauthenticated", "invalid token".into())
@@ -394,7 +395,7 @@ fn without_a_token_the_mode_decides() {
                 "{mode:?} {peer:?}"
             );
         }
-        // A wrong token is wrong everywhere: one that was revoked must not come back as more than it was.
+        // An invalid token is invalid in every mode: a revoked one must not gain rights.
         let wrong = fixture
             .gate
             .admit(Some("Bearer pnc_example"), None, peer)
@@ -484,7 +485,7 @@ fn a_session_is_worth_what_its_token_is() {
     );
     assert_eq!(ask(Origin::Foreign).principal, Principal::Anonymous);
 
-    // A token beside it counts, and a wrong one is not mended by the cookie.
+    // A token beside the cookie is used, and the cookie does not replace an invalid token.
     fixture
         .gate
         .admit(Some("Bearer wrong"), Some(cookie), Peer::LOCAL)
@@ -527,7 +528,7 @@ fn sessions_end_by_time_and_by_wish() {
     fixture.clock.advance(Duration::from_secs(12 * 3600));
     assert_eq!(who(&other), Principal::Anonymous);
 
-    // Bounded: the oldest goes.
+    // The number is limited: the oldest ends.
     let first = open();
     let later: Vec<_> = (0..256).map(|_| open()).collect();
     assert_eq!(who(&first), Principal::Anonymous);
@@ -554,7 +555,7 @@ async fn what_is_open_ends_with_its_token() {
         .store()
         .mint(NewToken::new(hub(false)).lasting(Duration::from_secs(3)))
         .unwrap();
-    let passing = fixture.store().mint_ephemeral(clip("todo")).unwrap();
+    let ephemeral = fixture.store().mint_ephemeral(clip("todo")).unwrap();
     let stays = fixture.store().mint(NewToken::new(hub(false))).unwrap();
     let mut stays = tokio::spawn(lease(&stays.token).ended());
     let free = fixture
@@ -562,16 +563,17 @@ async fn what_is_open_ends_with_its_token() {
         .watch(&fixture.gate.authenticate(None, Peer::LOCAL).unwrap());
     let mut free = tokio::spawn(free.ended());
 
-    // Revoked by this process, ended with its guard: at once, by a clock that stands still while anybody has something to do.
+    // Revoked by this process, or ended with its guard: at once, by a clock that stands still while a task has work to
+    // do.
     let before = tokio::time::Instant::now();
     let mut told = Vec::new();
     let revoked = tokio::spawn(lease(&here.token).ended());
     tokio::task::yield_now().await;
     fixture.store().revoke(&here.record.id).unwrap();
     told.push(revoked.await.unwrap());
-    let left = tokio::spawn(lease(passing.token()).ended());
+    let left = tokio::spawn(lease(ephemeral.token()).ended());
     tokio::task::yield_now().await;
-    drop(passing);
+    drop(ephemeral);
     told.push(left.await.unwrap());
     assert_eq!(before.elapsed(), Duration::ZERO);
     for ended in told {
@@ -581,7 +583,7 @@ async fn what_is_open_ends_with_its_token() {
         );
     }
 
-    // Expired, and revoked by another process: as soon as time has passed, at most ten seconds.
+    // Expired, or revoked by another process: as soon as time has passed, at most ten seconds.
     let tick = Duration::from_millis(500);
     let expiring = tokio::spawn(lease(&brief.token).ended());
     let revoked = tokio::spawn(lease(&there.token).ended());

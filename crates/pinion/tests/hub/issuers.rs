@@ -141,12 +141,15 @@ fn what_is_wrong_with_a_token_is_said_without_showing_it() {
         signer.token(&with("exp", json!(now() - 30))),
         "token expired",
     );
-    expect(signer.token(&with("exp", Value::Null)), "has no end");
+    expect(signer.token(&with("exp", Value::Null)), "has no expiry");
     expect(
         signer.token(&with("nbf", json!(now() + 60))),
-        "not good yet",
+        "not valid yet",
     );
-    expect(signer.token(&with("aud", json!("shop"))), "somebody else");
+    expect(
+        signer.token(&with("aud", json!("shop"))),
+        "for another audience",
+    );
     expect(
         signer.token(&with("iss", json!("https://other.example"))),
         "not trusted",
