@@ -1,28 +1,29 @@
-//! The way in, made by the first start.
+//! Creates the local super token on the first start of a hub.
 
 use std::path::PathBuf;
 
 use pinion_status::Failure;
 
-use crate::{Grant, Kind, LOCAL_TOKEN, NewToken, Token, TokenId, TokenStore, disk, local_token};
+use crate::{
+    Grant, LOCAL_TOKEN, NewToken, Token, TokenId, TokenKind, TokenStore, disk, local_token,
+};
 
-/// The local super token, and where it is.
+/// The local super token and its file.
 #[derive(Debug)]
-pub struct Entrance {
-    /// The token.
+pub struct LocalToken {
     pub token: Token,
-    /// What it is called.
     pub id: TokenId,
-    /// The file it is in.
+    /// The file that contains the token.
     pub path: PathBuf,
-    /// Whether it was made just now, so that it is worth telling how to get in.
+    /// The token was created by this call, so the user should see how to log in.
     pub is_new: bool,
 }
 
-/// Makes sure that there is a local super token, in a file that only its owner can read.
+/// Creates the local super token if there is none, in a file that only its owner can read.
 ///
-/// A token whose file was lost is revoked and replaced, and so is one that was revoked or has expired while its file is still there.
-pub fn bootstrap(store: &TokenStore) -> Result<Entrance, Failure> {
+/// A token whose file was lost is revoked and replaced. So is a token that was revoked or has expired while its file
+/// still exists.
+pub fn bootstrap(store: &TokenStore) -> Result<LocalToken, Failure> {
     let path = store.root().join(LOCAL_TOKEN);
     let now = store.clock().now();
     if let Some(token) = local_token(store.root())? {
@@ -31,7 +32,7 @@ pub fn bootstrap(store: &TokenStore) -> Result<Entrance, Failure> {
         if let Some(entry) = good.filter(|entry| entry.record.is_local) {
             let id = entry.record.id.clone();
             let is_new = false;
-            return Ok(Entrance {
+            return Ok(LocalToken {
                 token,
                 id,
                 path,
@@ -39,9 +40,9 @@ pub fn bootstrap(store: &TokenStore) -> Result<Entrance, Failure> {
             });
         }
     }
-    let token = Token::random(Kind::Super)?;
+    let token = Token::random(TokenKind::Super)?;
     let (id, token, is_new) = store.change(|document| {
-        // Another process may have been here since.
+        // Another process may have created it in the meantime.
         if let Some(present) = local_token(store.root())? {
             let record = document
                 .record_of(&present)
@@ -56,11 +57,11 @@ pub fn bootstrap(store: &TokenStore) -> Result<Entrance, Failure> {
         if let Some(kept) = document.tokens.last_mut() {
             kept.is_local = true;
         }
-        // Written first: a file without its record is replaced by the next start, under the same lock as here.
+        // The file is written before the record: the next start replaces a file without a record, under the same lock.
         disk::replace(&path, format!("{}\n", token.reveal()).as_bytes())?;
         Ok((record.id, token, true))
     })?;
-    Ok(Entrance {
+    Ok(LocalToken {
         token,
         id,
         path,

@@ -1,6 +1,6 @@
-//! The other side: where programs that call hubs and registries find the tokens they show.
+//! The client side: finds the tokens for calls to hubs and registries.
 //!
-//! Files are read only where nobody else can read them, and a token is given only to the hub or registry it is for.
+//! Files are read only if no other user can read them, and a token is sent only to the hub or registry it belongs to.
 
 mod choice;
 mod credentials;
@@ -14,38 +14,37 @@ use serde_json::{Map, Value};
 use crate::disk::{self, Lock};
 use crate::{Scope, Token};
 
-pub use choice::{CLI_VARIABLE, Chosen, DAEMON_VARIABLE, Source, Wanted};
+pub use choice::{CLI_VARIABLE, ChosenToken, DAEMON_VARIABLE, Source, TokenQuery};
 pub use credentials::{Credential, Credentials};
 
 /// The name of the file under the root directory.
 pub const CLIENT: &str = "client.json";
 
-/// `client.json`: which hub and registry to use, and as whom.
+/// `client.json`: the hub and registry to use, and the user's account.
 #[derive(Debug, Clone, Default)]
 pub struct ClientConfig {
-    /// The registry packages come from.
+    /// The registry that packages come from.
     pub registry: Option<String>,
-    /// The hub to call.
+    /// The URL of the hub to call.
     pub hub: Option<String>,
     /// The token for that hub.
     pub hub_token: Option<Token>,
-    /// Who that token is.
+    /// The account that the token belongs to.
     pub user: Option<User>,
     other: Map<String, Value>,
 }
 
-/// Who somebody is on a hub.
+/// An account on a hub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     /// The name of the account.
     pub username: String,
-    /// Its scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     registry: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,13 +58,13 @@ struct Stored {
 }
 
 impl ClientConfig {
-    /// What `client.json` under `root` says; nothing if it is not there.
+    /// Reads `client.json` under `root`; empty if there is no such file.
     pub fn load(root: &Path) -> Result<Self, Failure> {
         let path = root.join(CLIENT);
         let Some(content) = disk::read(&path)? else {
             return Ok(Self::default());
         };
-        let stored: Stored =
+        let stored: StoredFile =
             serde_json::from_slice(&content.bytes).map_err(|error| disk::damaged(&path, error))?;
         if stored.hub_token.is_some() {
             content.must_be_private(&path)?;
@@ -80,13 +79,13 @@ impl ClientConfig {
         })
     }
 
-    /// Changes `client.json` under `root` while nobody else does. What others keep in it stays.
+    /// Changes `client.json` under `root` while it is locked. Members of other programs stay.
     pub fn update(root: &Path, change: impl FnOnce(&mut Self)) -> Result<(), Failure> {
         let path = root.join(CLIENT);
         let _lock = Lock::of(&path)?;
         let mut config = Self::load(root)?;
         change(&mut config);
-        let stored = Stored {
+        let stored = StoredFile {
             registry: config.registry,
             hub: config.hub,
             hub_token: config.hub_token.map(|token| token.reveal().to_owned()),
@@ -107,7 +106,7 @@ fn write(path: &Path, content: &impl Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether two addresses name the same place.
+/// Reports whether two URLs name the same server.
 fn same_address(one: &str, other: &str) -> bool {
     let plain = |address: &str| address.trim().trim_end_matches('/').to_ascii_lowercase();
     plain(one) == plain(other)

@@ -1,4 +1,4 @@
-//! What time it is, as far as tokens are concerned.
+//! The clock that decides when tokens expire.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,29 +10,27 @@ use serde::{Deserialize, Deserializer, Serializer};
 /// Milliseconds since 1970, in UTC.
 pub type Millis = i64;
 
-/// Tells the time: the system's, or one that is set by hand.
+/// The system's clock, or one that tests set by hand.
 #[derive(Debug, Clone, Default)]
 pub struct Clock(Option<Arc<AtomicI64>>);
 
 impl Clock {
-    /// The clock of the system.
     pub fn system() -> Self {
         Self(None)
     }
 
-    /// A clock that stands still until it is moved; clones show the same time.
+    /// Creates a clock that stands still until it is moved. Clones show the same time.
     pub fn manual(now: Millis) -> Self {
         Self(Some(Arc::new(AtomicI64::new(now))))
     }
 
-    /// Moves a manual clock on; the system's clock does not care.
+    /// Moves a manual clock forward; has no effect on the system's clock.
     pub fn advance(&self, by: Duration) {
         if let Some(hand) = &self.0 {
             hand.fetch_add(millis(by), Ordering::Relaxed);
         }
     }
 
-    /// The time it shows.
     pub fn now(&self) -> Millis {
         match &self.0 {
             Some(hand) => hand.load(Ordering::Relaxed),
@@ -42,7 +40,7 @@ impl Clock {
         }
     }
 
-    /// The time it shows, this much later.
+    /// Returns the current time plus `lifetime`.
     pub(crate) fn after(&self, lifetime: Duration) -> Millis {
         self.now().saturating_add(millis(lifetime))
     }
@@ -52,7 +50,7 @@ fn millis(duration: Duration) -> Millis {
     Millis::try_from(duration.as_millis()).unwrap_or(Millis::MAX)
 }
 
-/// Times in files are RFC 3339: `2026-01-31T18:56:25.478Z`.
+/// Writes a time as RFC 3339: `2026-01-31T18:56:25.478Z`.
 pub(crate) fn to_text<S: Serializer>(time: &Option<Millis>, out: S) -> Result<S::Ok, S::Error> {
     match time.map(Timestamp::from_millisecond) {
         Some(Ok(time)) => out.collect_str(&time),
@@ -61,7 +59,7 @@ pub(crate) fn to_text<S: Serializer>(time: &Option<Millis>, out: S) -> Result<S:
     }
 }
 
-/// The other way.
+/// Reads a time in RFC 3339.
 pub(crate) fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Millis>, D::Error> {
     let text = Option::<String>::deserialize(from)?;
     text.map(|text| {

@@ -1,4 +1,4 @@
-//! Files with secrets in them: only their owner may read them, they are replaced as a whole, one writer at a time.
+//! Files with secrets: only their owner can read them, they are replaced atomically, and one process writes at a time.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
@@ -9,12 +9,12 @@ use std::time::Duration;
 use pinion_files::Replace;
 use pinion_status::{Code, Failure};
 
-/// How long a writer waits for another.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// More than this is no file of ours.
-const LARGEST: u64 = 16 << 20;
+/// Time for which a writer waits for another.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest file that is read, in bytes. The files of this crate are much smaller.
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The bytes of a file, and what it takes to notice that they were replaced.
+/// The bytes of a file, and the stamp that changes when they are replaced.
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) bytes: Vec<u8>,
@@ -22,7 +22,7 @@ pub(crate) struct Content {
     mode: u32,
 }
 
-/// Which file it is, and in which state.
+/// The identity and state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     device: u64,
@@ -43,7 +43,7 @@ impl Stamp {
         }
     }
 
-    /// The state of the file at `path`; `None` if there is none.
+    /// Returns the state of the file at `path`; `None` if it does not exist.
     pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(Self::of(&metadata))),
@@ -54,7 +54,7 @@ impl Stamp {
 }
 
 impl Content {
-    /// Refuses a file that others than its owner can read or write.
+    /// Rejects a file that others than its owner can read or write.
     pub(crate) fn must_be_private(&self, path: &Path) -> Result<(), Failure> {
         if self.mode & 0o077 == 0 {
             return Ok(());
@@ -62,8 +62,8 @@ impl Content {
         Err(Failure::new(
             Code::FailedPrecondition,
             format!(
-                "{} holds secrets and others can read or change it (mode {:03o}): run chmod 600 {}, and replace its tokens if \
-                 somebody may have seen them",
+                "{} contains secrets and other users can read or change it (mode {:03o}): run chmod 600 {}, and replace its tokens if \
+                 other users may have read them",
                 path.display(),
                 self.mode & 0o777,
                 path.display()
@@ -72,7 +72,7 @@ impl Content {
     }
 }
 
-/// The file at `path`; `None` if there is none.
+/// Reads the file at `path`; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Content>, Failure> {
     let wrong = |error: io::Error| Failure::io(path.display(), &error);
     let file = match pinion_files::open(path) {
@@ -81,12 +81,17 @@ pub(crate) fn read(path: &Path) -> Result<Option<Content>, Failure> {
         Err(error) => return Err(wrong(error)),
     };
     let metadata = file.metadata().map_err(wrong)?;
-    if metadata.size() > LARGEST {
-        let message = format!("{} is not a file of ours: move it away", path.display());
+    if metadata.size() > MAX_FILE_BYTES {
+        let message = format!(
+            "{} is not a regular file of pinion; move it away",
+            path.display()
+        );
         return Err(Failure::new(Code::FailedPrecondition, message));
     }
     let mut bytes = Vec::new();
-    file.take(LARGEST).read_to_end(&mut bytes).map_err(wrong)?;
+    file.take(MAX_FILE_BYTES)
+        .read_to_end(&mut bytes)
+        .map_err(wrong)?;
     Ok(Some(Content {
         bytes,
         stamp: Stamp::of(&metadata),
@@ -94,7 +99,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Content>, Failure> {
     }))
 }
 
-/// The file at `path`, which only its owner may read; `None` if there is none.
+/// Reads the file at `path`, which only its owner may read; `None` if it does not exist.
 pub(crate) fn read_private(path: &Path) -> Result<Option<Content>, Failure> {
     let content = read(path)?;
     if let Some(content) = &content {
@@ -103,9 +108,9 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<Content>, Failure> {
     Ok(content)
 }
 
-/// Puts `bytes` in the place of the file at `path`, as a whole or not at all. Its owner alone can read it.
+/// Atomically replaces the file at `path` by `bytes`. Only its owner can read it.
 ///
-/// For those who hold the [`Lock`] of `path`.
+/// The caller must hold the [`Lock`] of `path`.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<Stamp, Failure> {
     let put = pinion_files::replace(path, bytes, Replace::PRIVATE)
         .and_then(|()| fs::metadata(path))
@@ -113,30 +118,30 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<Stamp, Failure> {
     put.map_err(|error| Failure::io(format_args!("{} cannot be written", path.display()), &error))
 }
 
-/// Makes a directory that only its owner can look into, unless there is one.
+/// Creates a directory that only its owner can read, unless it exists.
 pub(crate) fn make_directory(path: &Path) -> Result<(), Failure> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(|error| Failure::io(format_args!("{} cannot be made", path.display()), &error))
+    made.map_err(|error| Failure::io(format_args!("{} cannot be created", path.display()), &error))
 }
 
-/// The right to replace one file. The kernel takes it back when its holder dies.
+/// The right to replace one file. The kernel releases it when the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _held: File,
 }
 
 impl Lock {
-    /// Waits until nobody else replaces the file at `path`.
+    /// Waits until no other process replaces the file at `path`.
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
         let place = beside(path, ".lock");
         make_directory(directory(path))?;
-        match pinion_files::lock(&place, PATIENCE) {
+        match pinion_files::lock(&place, LOCK_TIMEOUT) {
             Ok(file) => Ok(Self { _held: file }),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                 let message = format!(
                     "another process has been changing {} for {} s: try again, or end it",
                     path.display(),
-                    PATIENCE.as_secs()
+                    LOCK_TIMEOUT.as_secs()
                 );
                 Err(Failure::new(Code::Unavailable, message))
             }
@@ -145,7 +150,7 @@ impl Lock {
     }
 }
 
-/// That the content of a file makes no sense.
+/// The failure for a file with invalid content.
 pub(crate) fn damaged(path: &Path, why: impl std::fmt::Display) -> Failure {
     Failure::new(
         Code::DataLoss,

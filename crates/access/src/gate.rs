@@ -1,4 +1,4 @@
-//! From what a request presents to who asks.
+//! Authenticates requests: turns their headers into a caller.
 
 use std::ops::Deref;
 use std::str::FromStr;
@@ -9,20 +9,20 @@ use crate::principal::token_required;
 use crate::store::unreadable;
 use crate::{Lease, Principal, Sessions, TokenId, TokenStore, bearer, session_of};
 
-/// What a hub lets callers do who show no token.
+/// The rights of callers without a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Nothing but ask what it is.
+    /// They may only ask for the hub's description.
     #[default]
     Secured,
-    /// List and call, but not install, remove, bind or write data.
+    /// They may list and call, but not install, remove, bind or write data.
     Manage,
-    /// Everything, if they are on the same machine. Only for a hub that listens on loopback alone.
+    /// They may do everything, if they are on the same machine. Only for a hub that listens on loopback alone.
     OpenLocal,
 }
 
 impl Mode {
-    /// The mode as the command line names it.
+    /// Returns the name of the mode on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Secured => "token",
@@ -31,7 +31,7 @@ impl Mode {
         }
     }
 
-    /// Whether calls need a token.
+    /// Reports whether calls require a token.
     pub fn requires_token(self) -> bool {
         self == Self::Secured
     }
@@ -44,19 +44,17 @@ impl FromStr for Mode {
         let modes = [Self::Secured, Self::Manage, Self::OpenLocal];
         let named = modes.into_iter().find(|mode| mode.as_str() == text);
         named.ok_or_else(|| {
-            Failure::invalid(format!(
-                "{text:?} is not a way to let callers in: there are token, manage and none"
-            ))
+            Failure::invalid(format!("unknown mode {text:?}; use token, manage or none"))
         })
     }
 }
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// Whether its connection comes from this machine.
+    /// The connection comes from this machine.
     pub loopback: bool,
-    /// Whose web page sent it.
+    /// The web page that sent the request.
     pub origin: Origin,
 }
 
@@ -68,22 +66,23 @@ impl Peer {
     };
 }
 
-/// Whose web page a request comes from.
+/// The kind of web page that sent a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// From none: a program, or somebody who typed the address.
+    /// Not a web page: a program, or an address typed into a browser.
     Absent,
-    /// From one that we serve.
+    /// A page that the hub serves.
     Served,
-    /// From any other.
+    /// Any other page.
     Foreign,
 }
 
 impl Origin {
-    /// What the headers `Origin` and `Sec-Fetch-Site` say; `is_served` knows the origins we serve.
+    /// Derives the origin from the headers `Origin` and `Sec-Fetch-Site`; `is_served` recognises the origins that the
+    /// hub serves.
     ///
-    /// Browsers leave `Origin` out when a page fetches a picture or a script, with cookies; `Sec-Fetch-Site` tells even then whether the page
-    /// is another's, also where only the port is.
+    /// Browsers omit `Origin` when a page fetches an image or a script, with cookies. `Sec-Fetch-Site` shows even then
+    /// whether the page has another origin, including another port.
     pub fn of(
         origin: Option<&str>,
         sec_fetch_site: Option<&str>,
@@ -99,25 +98,24 @@ impl Origin {
     }
 }
 
-/// How a caller showed who it is.
+/// The way in which a caller authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
-    /// Not at all.
+    /// The caller did not authenticate.
     Nothing,
     /// With a token in the `Authorization` header.
     Token,
-    /// With a cookie, which browsers send without being asked: see that the request could not come from another page.
+    /// With a cookie. Browsers send cookies with every request, so check that the request does not come from another
+    /// site.
     Session,
 }
 
-/// Who asks, and with which token.
+/// An authenticated caller and its token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Who it is.
     pub principal: Principal,
-    /// The id of the token it showed.
+    /// The id of the caller's token.
     pub token: Option<TokenId>,
-    /// How it showed it.
     pub via: Via,
 }
 
@@ -140,7 +138,7 @@ impl Deref for Caller {
     }
 }
 
-/// Where requests come in.
+/// Authenticates requests with the tokens of a store.
 #[derive(Debug)]
 pub struct Gate {
     mode: Mode,
@@ -149,7 +147,6 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate that knows these tokens.
     pub fn new(mode: Mode, store: TokenStore) -> Self {
         let sessions = Sessions::new(store.clock().clone());
         Self {
@@ -159,19 +156,19 @@ impl Gate {
         }
     }
 
-    /// What it lets callers do who show no token.
+    /// Returns the rights of callers without a token.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The tokens it knows.
     pub fn store(&self) -> &TokenStore {
         &self.store
     }
 
-    /// Who presents these headers. A token that is unknown, expired or revoked is `unauthenticated`, whatever the mode.
+    /// Authenticates the sender of these headers. An unknown, expired or revoked token fails with `unauthenticated` in
+    /// every mode.
     ///
-    /// Cookies count only where there is no token, and not from pages of others.
+    /// Cookies are used only if there is no token and the page is not foreign.
     pub fn admit(
         &self,
         authorization: Option<&str>,
@@ -188,7 +185,7 @@ impl Gate {
         }
     }
 
-    /// Who shows this token, or none.
+    /// Authenticates the sender of this token, or of none.
     pub fn authenticate(&self, token: Option<&str>, peer: Peer) -> Result<Caller, Failure> {
         let Some(token) = token else {
             return self.without_token(peer);
@@ -201,21 +198,21 @@ impl Gate {
         })
     }
 
-    /// Opens a session for whoever showed a token, and gives the value of the `Set-Cookie` header that carries it.
+    /// Opens a session for a caller with a token. Returns the value of the `Set-Cookie` header.
     pub fn open_session(&self, caller: &Caller, transport: Transport) -> Result<String, Failure> {
         let token = caller.token.clone().ok_or_else(token_required)?;
         self.sessions.open(token, transport)
     }
 
-    /// Ends the session in a `Cookie` header, and gives the value of the `Set-Cookie` header that takes it back.
+    /// Ends the session in a `Cookie` header. Returns the value of the `Set-Cookie` header that deletes the cookie.
     pub fn close_session(&self, cookie: Option<&str>) -> String {
         if let Some(session) = cookie.and_then(session_of) {
             self.sessions.close(session);
         }
-        Sessions::cookie_taken_back()
+        Sessions::expired_cookie()
     }
 
-    /// Ends when the token that `caller` showed is revoked or expires.
+    /// Returns a lease that ends when the token of `caller` is revoked or expires.
     pub fn watch(&self, caller: &Caller) -> Lease {
         Lease::new(self.store.clone(), caller.token.clone())
     }
@@ -237,7 +234,7 @@ impl Gate {
             return self.without_token(peer);
         };
         match self.store.by_id(&token) {
-            Ok(_) if self.store.trouble().is_some() => Err(unreadable()),
+            Ok(_) if self.store.read_error().is_some() => Err(unreadable()),
             Ok(entry) => Ok(Caller {
                 principal: entry.principal.clone(),
                 token: Some(token),
@@ -251,10 +248,10 @@ impl Gate {
     }
 }
 
-/// What carries a cookie.
+/// The transport of a cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// HTTP in the clear, on loopback.
+    /// HTTP without encryption, on loopback.
     Plain,
     /// TLS; the cookie is never sent without it.
     Tls,

@@ -1,36 +1,35 @@
-//! What a new token is to be.
+//! The rights and lifetime of a new token.
 
 use std::time::Duration;
 
 use pinion_status::Failure;
 
-use crate::{Kind, Scope};
+use crate::{Scope, TokenKind};
 
-/// Whom a token makes of its bearer.
+/// The identity that a token gives to its bearer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
     /// May do everything.
     Super,
     /// A user.
     Hub {
-        /// Who it is.
+        /// The user's scope.
         scope: Scope,
-        /// Whether it may also install, remove and bind what it owns.
+        /// The user may also install, remove and bind clips of the scope.
         manage: bool,
     },
     /// A clip.
     Clip {
-        /// Its alias.
         alias: String,
-        /// Who owns it; nobody in particular for clips installed without a scope.
+        /// The owner; `None` for clips installed without a scope.
         owner: Option<Scope>,
     },
 }
 
 impl Grant {
-    /// What a kind of token grants, from the words of a form or a command line.
+    /// Creates a grant from the values of a form or a command line.
     pub fn from_words(
-        kind: Kind,
+        kind: TokenKind,
         scope: Option<&str>,
         alias: Option<&str>,
         manage: bool,
@@ -38,26 +37,36 @@ impl Grant {
         let wrong = |message| Err(Failure::invalid(message));
         let scope = scope.map(str::parse).transpose()?;
         match (kind, scope, alias) {
-            (Kind::Hub, Some(scope), None) => Ok(Self::Hub { scope, manage }),
-            (Kind::Hub, None, _) => wrong("a hub token needs the scope of its user, such as @me"),
-            (Kind::Hub | Kind::Super, _, Some(_)) => wrong("only a clip token has an alias"),
-            (Kind::Clip | Kind::Super, ..) if manage => wrong("only a hub token has manage"),
-            (Kind::Clip, owner, Some(alias)) if is_alias(alias) => {
+            (TokenKind::Hub, Some(scope), None) => Ok(Self::Hub { scope, manage }),
+            (TokenKind::Hub, None, _) => {
+                wrong("a hub token needs the scope of its user, such as @me")
+            }
+            (TokenKind::Hub | TokenKind::Super, _, Some(_)) => {
+                wrong("only a clip token has an alias")
+            }
+            (TokenKind::Clip | TokenKind::Super, ..) if manage => {
+                wrong("only a hub token has manage")
+            }
+            (TokenKind::Clip, owner, Some(alias)) if is_alias(alias) => {
                 let alias = alias.to_owned();
                 Ok(Self::Clip { alias, owner })
             }
-            (Kind::Clip, ..) => wrong("a clip token needs the alias of its clip: a-z, 0-9 and -"),
-            (Kind::Super, Some(_), _) => wrong("a super token has no scope: it may do everything"),
-            (Kind::Super, None, None) => Ok(Self::Super),
+            (TokenKind::Clip, ..) => {
+                wrong("a clip token needs the alias of its clip: a-z, 0-9 and -")
+            }
+            (TokenKind::Super, Some(_), _) => {
+                wrong("a super token has no scope: it may do everything")
+            }
+            (TokenKind::Super, None, None) => Ok(Self::Super),
         }
     }
 
-    /// The kind of token that grants this.
-    pub fn kind(&self) -> Kind {
+    /// Returns the kind of token that has this grant.
+    pub fn kind(&self) -> TokenKind {
         match self {
-            Self::Super => Kind::Super,
-            Self::Hub { .. } => Kind::Hub,
-            Self::Clip { .. } => Kind::Clip,
+            Self::Super => TokenKind::Super,
+            Self::Hub { .. } => TokenKind::Hub,
+            Self::Clip { .. } => TokenKind::Clip,
         }
     }
 }
@@ -67,10 +76,10 @@ fn is_alias(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(fits)
 }
 
-/// How long a token lasts that a user makes without saying so: 90 days.
+/// The lifetime of a token whose creator sets none: 90 days.
 pub const DEFAULT_LIFETIME: Duration = Duration::from_hours(90 * 24);
 
-/// What a token that is to be made is for.
+/// The properties of a token to be created.
 #[derive(Debug, Clone)]
 pub struct NewToken {
     pub(crate) grant: Grant,
@@ -79,7 +88,7 @@ pub struct NewToken {
 }
 
 impl NewToken {
-    /// A token for this, without an end.
+    /// Creates the properties of a token that never expires.
     pub fn new(grant: Grant) -> Self {
         let (lifetime, label) = (None, String::new());
         Self {
@@ -89,14 +98,14 @@ impl NewToken {
         }
     }
 
-    /// It ends after `lifetime`.
+    /// Sets the lifetime.
     #[must_use]
     pub fn lasting(mut self, lifetime: Duration) -> Self {
         self.lifetime = Some(lifetime);
         self
     }
 
-    /// What people call it.
+    /// Sets the label that people see.
     #[must_use]
     pub fn labelled(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
@@ -107,7 +116,7 @@ impl NewToken {
 fn parse_lifetime(text: &str) -> Result<Duration, Failure> {
     let wrong = || {
         Failure::invalid(format!(
-            "{text:?} is not a time after which a token expires: write 30m, 12h, 90d, 2w or never"
+            "{text:?} is not a lifetime of a token; write 30m, 12h, 90d, 2w or never"
         ))
     };
     let trimmed = text.trim();
@@ -133,7 +142,7 @@ fn parse_lifetime(text: &str) -> Result<Duration, Failure> {
     seconds.map(Duration::from_secs).ok_or_else(wrong)
 }
 
-/// Reads when a token expires: `never` is `None`, else `90d`, `12h`, `30m`, `45s`, `2w`.
+/// Parses an expiry: `never` is `None`, else `90d`, `12h`, `30m`, `45s`, `2w`.
 pub fn parse_expiry(text: &str) -> Result<Option<Duration>, Failure> {
     if text.trim().eq_ignore_ascii_case("never") {
         return Ok(None);
@@ -185,31 +194,31 @@ mod tests {
             scope: me.clone(),
             manage: true,
         };
-        assert_eq!(read(Kind::Hub, Some("me"), None, true), Ok(hub));
+        assert_eq!(read(TokenKind::Hub, Some("me"), None, true), Ok(hub));
         let clip = |owner| Grant::Clip {
             alias: "todo-2".into(),
             owner,
         };
         assert_eq!(
-            read(Kind::Clip, None, Some("todo-2"), false),
+            read(TokenKind::Clip, None, Some("todo-2"), false),
             Ok(clip(None))
         );
         assert_eq!(
-            read(Kind::Clip, Some("@me"), Some("todo-2"), false),
+            read(TokenKind::Clip, Some("@me"), Some("todo-2"), false),
             Ok(clip(Some(me)))
         );
-        assert_eq!(read(Kind::Super, None, None, false), Ok(Grant::Super));
+        assert_eq!(read(TokenKind::Super, None, None, false), Ok(Grant::Super));
         for (kind, scope, alias, manage) in [
-            (Kind::Hub, None, None, false),
-            (Kind::Hub, Some("@"), None, false),
-            (Kind::Hub, Some("@me"), Some("todo"), false),
-            (Kind::Clip, None, None, false),
-            (Kind::Clip, None, Some(""), false),
-            (Kind::Clip, None, Some("To Do"), false),
-            (Kind::Clip, None, Some("todo"), true),
-            (Kind::Super, Some("@me"), None, false),
-            (Kind::Super, None, Some("todo"), false),
-            (Kind::Super, None, None, true),
+            (TokenKind::Hub, None, None, false),
+            (TokenKind::Hub, Some("@"), None, false),
+            (TokenKind::Hub, Some("@me"), Some("todo"), false),
+            (TokenKind::Clip, None, None, false),
+            (TokenKind::Clip, None, Some(""), false),
+            (TokenKind::Clip, None, Some("To Do"), false),
+            (TokenKind::Clip, None, Some("todo"), true),
+            (TokenKind::Super, Some("@me"), None, false),
+            (TokenKind::Super, None, Some("todo"), false),
+            (TokenKind::Super, None, None, true),
         ] {
             assert!(
                 read(kind, scope, alias, manage).is_err(),

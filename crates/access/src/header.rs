@@ -1,16 +1,16 @@
-//! What requests present, out of the headers they present it in.
+//! Reads tokens and sessions from headers.
 
 /// The cookie that carries a session of the portal.
 pub const SESSION_COOKIE: &str = "pinion_session";
 
-/// The token of an `Authorization` header; `None` for another scheme or nothing behind it.
+/// Returns the token of an `Authorization` header; `None` for another scheme or an empty token.
 pub fn bearer(header: &str) -> Option<&str> {
     let (scheme, token) = header.trim().split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// The session in a `Cookie` header.
+/// Returns the session in a `Cookie` header.
 pub fn session_of(header: &str) -> Option<&str> {
     let cookies = header
         .split(';')

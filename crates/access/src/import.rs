@@ -1,4 +1,4 @@
-//! The super token of a Pinix `config.json`: honoured, and no longer kept in plain text.
+//! Imports the super token of a Pinix `config.json`, so that it works and is no longer stored in plain text.
 
 use std::fmt;
 use std::path::Path;
@@ -11,18 +11,19 @@ use serde_json::value::RawValue;
 use crate::disk::{self, Lock};
 use crate::{Grant, NewToken, Token, TokenId, TokenStore};
 
-/// What became of the super token in a `config.json`.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Import {
-    /// There is none.
+    /// The file has no super token.
     Nothing,
-    /// It is among our tokens now, and its plain text is gone.
+    /// The token is in the store now, and its plain text is deleted.
     Migrated(TokenId),
-    /// It is too short to be let in; everything is as it was.
+    /// The token is too short to be accepted; nothing was changed.
     TooShort,
 }
 
-/// Moves the plain `super_token` of the `config.json` at `path` into `store`. All else in that file stays, to the byte.
+/// Moves the plain `super_token` of the `config.json` at `path` into `store`. The rest of the file stays the same, byte
+/// for byte.
 pub fn import_super_token(store: &TokenStore, path: &Path) -> Result<Import, Failure> {
     if !path.try_exists().unwrap_or(true) {
         return Ok(Import::Nothing);
@@ -57,7 +58,7 @@ pub fn import_super_token(store: &TokenStore, path: &Path) -> Result<Import, Fai
     Ok(Import::Migrated(id))
 }
 
-/// The members of an object, with their values as they are written.
+/// The members of an object with the exact text of their values.
 struct Members(Vec<(String, Box<RawValue>)>);
 
 impl Members {

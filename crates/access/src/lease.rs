@@ -1,4 +1,4 @@
-//! What ends open streams when the token they were opened with goes.
+//! Ends open streams when the token they were opened with is revoked or expires.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use pinion_status::{Code, Failure};
 
 use crate::{TokenId, TokenStore};
 
-/// How often the file is looked at on behalf of an open stream that nothing else looks for.
-const LOOK: Duration = Duration::from_secs(4);
+/// Interval at which an open stream checks the file, if no other check happens.
+const POLL_INTERVAL: Duration = Duration::from_secs(4);
 
-/// The right to go on with something, as long as the token is good it was begun with.
+/// The right to continue a stream as long as its token is valid.
 #[derive(Debug, Clone)]
 pub struct Lease {
     store: TokenStore,
@@ -17,12 +17,13 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Of something begun with this token; what was begun without one never ends for the lack of it.
+    /// Creates the lease of a stream opened with this token. Without a token it never ends.
     pub(crate) fn new(store: TokenStore, token: Option<TokenId>) -> Self {
         Self { store, token }
     }
 
-    /// Ends when the token was revoked or has expired, at most five seconds later, and says so as `unauthenticated`.
+    /// Waits until the token was revoked or has expired, and returns an `unauthenticated` failure at most five seconds
+    /// later.
     pub async fn ended(self) -> Failure {
         let Some(id) = self.token else {
             return std::future::pending().await;
@@ -36,7 +37,7 @@ impl Lease {
                     let now = self.store.clock().now();
                     let left = entry.record.expires.map(|end| end.saturating_sub(now));
                     let left = left.and_then(|left| u64::try_from(left).ok());
-                    LOOK.min(left.map_or(LOOK, Duration::from_millis))
+                    POLL_INTERVAL.min(left.map_or(POLL_INTERVAL, Duration::from_millis))
                 }
             };
             tokio::select! {

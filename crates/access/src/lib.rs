@@ -1,13 +1,14 @@
-//! Who may do what on a hub.
+//! Authentication and permissions of a hub.
 //!
-//! [`TokenStore`] keeps tokens, hashed, in a file that a daemon and command lines may change at the same time. A [`Gate`] makes a
-//! [`Caller`] of what a request presents: a bearer token, a session cookie, or nothing. The caller's [`Principal`] knows which
-//! [`Method`]s it may call and which clips it sees, from one table. A [`Lease`] ends what is still open when its token goes.
-//! A [`Signed`] token was made by somebody the hub trusts, and is recognised once the store was told so.
-//! [`client`] is the other side: where programs find the token they present.
+//! [`TokenStore`] stores hashed tokens in a file that a daemon and command lines may change at the same time. A
+//! [`Gate`] turns the credentials of a request (a bearer token, a session cookie, or nothing) into a [`Caller`]. The
+//! caller's [`Principal`] decides from one table which [`Method`]s it may call and which clips it sees. A [`Lease`]
+//! ends open streams when their token is revoked or expires. A [`SignedToken`] was created by an issuer that the hub
+//! trusts; the store accepts it after its signature was checked. [`client`] is the other side: it finds the token that
+//! a program sends.
 //!
-//! Left to others: sockets, headers other than `Authorization` and `Cookie`, which origins and hosts are served, what a clip is,
-//! the secrets some clips want to hear from their callers, and how a [`Failure`](pinion_status::Failure) looks on a wire.
+//! Not part of this crate: sockets, headers other than `Authorization` and `Cookie`, the list of served origins and
+//! hosts, clips themselves, the call secrets of clips, and the wire form of a [`Failure`](pinion_status::Failure).
 //!
 //! ```
 //! # fn main() -> Result<(), pinion_status::Failure> {
@@ -15,9 +16,9 @@
 //! use pinion_access::{Gate, Method, Mode, Peer, TokenStore, bootstrap};
 //!
 //! let store = TokenStore::open(root.path())?;
-//! let entrance = bootstrap(&store)?; // the local token, in a file only its owner can read
+//! let local = bootstrap(&store)?; // the local token, in a file only its owner can read
 //! let gate = Gate::new(Mode::Secured, store);
-//! let authorization = format!("Bearer {}", entrance.token.reveal());
+//! let authorization = format!("Bearer {}", local.token.reveal());
 //! let caller = gate.admit(Some(&authorization), None, Peer::LOCAL)?;
 //! caller.may(Method::AddClip)?;
 //! # Ok(())
@@ -35,16 +36,16 @@ mod import;
 mod lease;
 mod local;
 mod method;
+mod permissions;
 mod principal;
 mod record;
-mod rights;
 mod scope;
 mod sessions;
 mod signed;
 mod store;
 mod token;
 
-pub use bootstrap::{Entrance, bootstrap};
+pub use bootstrap::{LocalToken, bootstrap};
 pub use clock::{Clock, Millis};
 pub use gate::{Caller, Gate, Mode, Origin, Peer, Transport, Via};
 pub use grant::{DEFAULT_LIFETIME, Grant, NewToken, parse_expiry};
@@ -53,11 +54,11 @@ pub use import::{Import, import_super_token};
 pub use lease::Lease;
 pub use local::{LOCAL_TOKEN, local_token};
 pub use method::Method;
+pub use permissions::Permission;
 pub use principal::{ClipView, Principal};
 pub use record::Record;
-pub use rights::Right;
 pub use scope::Scope;
 pub use sessions::Sessions;
-pub use signed::{KeySet, Signed, Trust, Vouched};
-pub use store::{Minted, PassingToken, TOKENS, TokenStore};
-pub use token::{Kind, Token, TokenId};
+pub use signed::{KeySet, SignedToken, TrustedIssuer, VerifiedGrant};
+pub use store::{EphemeralToken, Minted, TOKENS, TokenStore};
+pub use token::{Token, TokenId, TokenKind};

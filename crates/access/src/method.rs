@@ -1,4 +1,4 @@
-//! Everything that can be asked of a hub.
+//! The methods of a hub.
 
 use std::fmt;
 
@@ -13,10 +13,9 @@ macro_rules! methods {
         }
 
         impl Method {
-            /// Every method there is.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// Its name on the wire.
+            /// Returns the name on the wire.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)+
@@ -27,29 +26,29 @@ macro_rules! methods {
 }
 
 methods! {
-    HubInfo: "What the hub says about itself.",
-    ListClips: "The clips there are.",
-    GetClipManifest: "What a clip says about itself.",
-    GetManifest: "The same, under its older name.",
-    ListProviders: "Who offers clips.",
+    HubInfo: "The hub's description of itself.",
+    ListClips: "The list of clips.",
+    GetClipManifest: "The manifest of a clip.",
+    GetManifest: "The manifest of a clip, under the method's older name.",
+    ListProviders: "The list of providers.",
     GetClipWeb: "A web file of a clip; the same right as for its pages under `/clips/`.",
     Invoke: "A call of a command.",
-    InvokeStream: "A call of a command that is fed while it runs.",
-    DataRead: "Reading what a clip keeps.",
-    DataWrite: "Changing what a clip keeps.",
-    Data: "Either, by the operation it names.",
-    GetLogs: "What a clip, or the hub itself, has logged.",
+    InvokeStream: "A call of a command that receives input while it runs.",
+    DataRead: "Reading a clip's data.",
+    DataWrite: "Changing a clip's data.",
+    Data: "Reading or changing a clip's data; the request names the operation.",
+    GetLogs: "The log of a clip or of the hub.",
     AddClip: "Installing or upgrading a clip.",
     RemoveClip: "Removing a clip.",
-    GetBindings: "What the slots of a clip are bound to.",
+    GetBindings: "The bindings of a clip.",
     SetBinding: "Binding a slot of a clip.",
-    RemoveBinding: "Freeing a slot of a clip.",
+    RemoveBinding: "Removing a binding of a clip.",
     ProviderStream: "Offering clips.",
     RuntimeStream: "Offering to install clips.",
 }
 
 impl Method {
-    /// The method with this name on the wire.
+    /// Returns the method with this name on the wire.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL
             .iter()
@@ -57,13 +56,13 @@ impl Method {
             .find(|method| method.as_str() == name)
     }
 
-    /// The method whose rights an operation on data needs: [`Method::DataRead`] or [`Method::DataWrite`].
+    /// Returns the method whose permission a data operation requires: [`Method::DataRead`] or [`Method::DataWrite`].
     pub fn of_operation(operation: &str) -> Result<Self, Failure> {
         match operation {
             "" | "read" | "list" | "stat" => Ok(Self::DataRead),
             "write" | "delete" => Ok(Self::DataWrite),
             other => Err(Failure::invalid(format!(
-                "unknown data operation {other:?}: there are read, list, stat, write and delete"
+                "unknown data operation {other:?}; use read, list, stat, write or delete"
             ))),
         }
     }

@@ -1,38 +1,38 @@
-//! The table of rights.
+//! The table of permissions.
 
 use crate::Method;
 
-/// How far a right goes.
+/// The clips that a permission covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Right {
-    /// Always.
+pub enum Permission {
+    /// Always permitted.
     Free,
-    /// For what is visible.
+    /// Permitted for visible clips.
     Visible,
-    /// For any clip, seen or not: whoever knows where to look may.
+    /// Permitted for any clip, visible or not, because the caller must have its address.
     Known,
-    /// For what belongs to the scope of the token.
+    /// Permitted for clips of the token's scope.
     OwnScope,
-    /// For the clip itself.
+    /// Permitted for the calling clip itself.
     OwnClip,
-    /// With a token that may manage.
+    /// Permitted with a token that may manage.
     Manage,
-    /// With a token that may manage, for what belongs to its scope.
+    /// Permitted for clips of the token's scope, with a token that may manage.
     OwnScopeManage,
-    /// Not at all.
+    /// Never permitted.
     Never,
 }
 
-/// The rights of one kind of method, for each kind of caller but the one who may do everything.
+/// The permissions of one method for each kind of caller. Super tokens are not in it, because they may do everything.
 pub(crate) struct Row {
-    pub(crate) hub: Right,
-    pub(crate) clip: Right,
-    /// Without a token, where the hub lets such callers do what needs no trust.
-    pub(crate) guest: Right,
-    pub(crate) anonymous: Right,
+    pub(crate) hub: Permission,
+    pub(crate) clip: Permission,
+    /// For callers without a token on a hub in [`Mode::Manage`](crate::Mode::Manage).
+    pub(crate) guest: Permission,
+    pub(crate) anonymous: Permission,
 }
 
-const fn row(hub: Right, clip: Right, guest: Right, anonymous: Right) -> Row {
+const fn row(hub: Permission, clip: Permission, guest: Permission, anonymous: Permission) -> Row {
     Row {
         hub,
         clip,
@@ -41,10 +41,10 @@ const fn row(hub: Right, clip: Right, guest: Right, anonymous: Right) -> Row {
     }
 }
 
-/// Who may do this.
+/// Returns the permissions of a method.
 #[rustfmt::skip]
 pub(crate) const fn of(method: Method) -> Row {
-    use Right::{Free, Known, Manage, Never, OwnClip, OwnScope, OwnScopeManage, Visible};
+    use Permission::{Free, Known, Manage, Never, OwnClip, OwnScope, OwnScopeManage, Visible};
     match method {
         //                                                     hub             clip     guest    anonymous
         Method::HubInfo                                 => row(Free,           Free,    Free,    Free),

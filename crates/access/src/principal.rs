@@ -1,56 +1,54 @@
-//! Who asks, and what that lets them do.
+//! Callers and their permissions.
 
 use std::fmt;
 use std::sync::Arc;
 
 use pinion_status::{Code, Failure};
 
-use crate::{Method, Right, Scope, TokenId, rights};
+use crate::{Method, Permission, Scope, TokenId, permissions};
 
-/// Who asks.
+/// The identity of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Principal {
     /// May do everything.
     Super,
     /// A user of the hub.
     Hub {
-        /// Who it is.
+        /// The user's scope.
         scope: Scope,
-        /// Whether it may install, remove and bind what it owns.
+        /// The user may install, remove and bind clips of the scope.
         manage: bool,
-        /// The token it came with.
+        /// The token of the call.
         id: TokenId,
     },
     /// A clip.
     Clip {
-        /// Its alias.
         alias: Arc<str>,
-        /// Who owns it.
+        /// The owner of the clip.
         owner: Option<Scope>,
     },
-    /// Nobody in particular, on a hub that lets everybody list and call ([`Mode::Manage`](crate::Mode::Manage)).
+    /// A caller without a token, on a hub where such callers may list and call ([`Mode::Manage`](crate::Mode::Manage)).
     Guest,
-    /// Nobody.
+    /// A caller without a token and without permissions.
     Anonymous,
 }
 
-/// A clip as far as rights depend on it.
+/// The properties of a clip that permissions depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct ClipView<'a> {
-    /// Its alias.
     pub alias: &'a str,
-    /// Who owns it; clips installed without a scope belong to nobody.
+    /// The owner; `None` for clips installed without a scope.
     pub owner: Option<&'a Scope>,
-    /// Whether its owner shares it with everybody on the hub.
+    /// The owner shares the clip with all users of the hub.
     pub shared: bool,
 }
 
 impl Principal {
-    /// How far this caller may go with `method`.
-    pub fn right(&self, method: Method) -> Right {
-        let row = rights::of(method);
+    /// Returns the permission of this caller for `method`.
+    pub fn right(&self, method: Method) -> Permission {
+        let row = permissions::of(method);
         match self {
-            Self::Super => Right::Free,
+            Self::Super => Permission::Free,
             Self::Hub { .. } => row.hub,
             Self::Clip { .. } => row.clip,
             Self::Guest => row.guest,
@@ -58,23 +56,23 @@ impl Principal {
         }
     }
 
-    /// Whether this caller may call `method` at all. On what, is for [`Principal::find`] and its like to say.
+    /// Checks whether this caller may call `method` at all. [`Principal::find`] and similar methods check the clip.
     ///
-    /// [`Method::Data`] is allowed to whoever may read; ask again with [`Method::of_operation`].
+    /// [`Method::Data`] is permitted to every caller that may read; check again with [`Method::of_operation`].
     pub fn may(&self, method: Method) -> Result<(), Failure> {
         let right = match method {
             Method::Data => self.right(Method::DataRead),
             method => self.right(method),
         };
-        let managed = matches!(right, Right::Manage | Right::OwnScopeManage);
+        let managed = matches!(right, Permission::Manage | Permission::OwnScopeManage);
         match right {
-            Right::Never => Err(self.refused(method)),
+            Permission::Never => Err(self.refused(method)),
             _ if managed && !self.manages() => Err(self.refused(needs_manage(method))),
             _ => Ok(()),
         }
     }
 
-    /// Whether this caller may know that a clip exists.
+    /// Reports whether this caller may learn that a clip exists.
     pub fn sees(&self, owner: Option<&Scope>, alias: &str, shared: bool) -> bool {
         let open = shared || owner.is_none();
         match self {
@@ -89,19 +87,20 @@ impl Principal {
         }
     }
 
-    /// Whether this caller may know of a provider, by the scope of the token that it came with.
+    /// Reports whether this caller may learn of a provider, from the scope of the provider's token.
     pub fn sees_provider(&self, scope: Option<&Scope>) -> bool {
         match (self.right(Method::ListProviders), self) {
-            (Right::Free, _) => true,
-            (Right::OwnScope, Self::Hub { scope: own, .. }) => scope == Some(own),
-            (Right::Visible, _) => scope.is_none(),
+            (Permission::Free, _) => true,
+            (Permission::OwnScope, Self::Hub { scope: own, .. }) => scope == Some(own),
+            (Permission::Visible, _) => scope.is_none(),
             _ => false,
         }
     }
 
-    /// The clip that `method` is to be done with, if there is one and this caller may: the one way to look a clip up.
+    /// Returns the clip for `method`, if it exists and this caller may use it. Every lookup of a clip uses this method.
     ///
-    /// `found` is what goes by `alias`, and `view` how rights see it. A clip outside the caller's sight fails as one that is not there.
+    /// `found` is the clip with this `alias`, and `view` returns its properties. A clip that the caller may not see
+    /// fails like one that does not exist.
     pub fn find<T>(
         &self,
         method: Method,
@@ -115,7 +114,7 @@ impl Principal {
         Ok(clip)
     }
 
-    /// Whether a clip may be put in the place of `alias`, where there may be one already.
+    /// Checks whether this caller may install a clip as `alias`, where `present` may be installed already.
     pub fn may_install(&self, alias: &str, present: Option<ClipView<'_>>) -> Result<(), Failure> {
         self.may(Method::AddClip)?;
         match present {
@@ -127,7 +126,7 @@ impl Principal {
         }
     }
 
-    /// Whether this caller may read what the hub itself logs.
+    /// Checks whether this caller may read the hub's own log.
     pub fn may_read_system_log(&self) -> Result<(), Failure> {
         match self {
             Self::Super => Ok(()),
@@ -135,7 +134,7 @@ impl Principal {
         }
     }
 
-    /// The scope that what this caller installs or offers belongs to.
+    /// Returns the scope that owns the clips this caller installs or offers.
     pub fn scope(&self) -> Option<&Scope> {
         match self {
             Self::Hub { scope, .. } => Some(scope),
@@ -149,10 +148,14 @@ impl Principal {
             Ok(())
         } else if self.sees(clip.owner, clip.alias, clip.shared) {
             let what = format!("{method} of clip '{alias}'");
-            let managed = matches!(self.right(method), Right::Manage | Right::OwnScopeManage);
-            Err(match managed && !self.manages() {
-                true => self.refused(needs_manage(what)),
-                false => self.refused(what),
+            let managed = matches!(
+                self.right(method),
+                Permission::Manage | Permission::OwnScopeManage
+            );
+            Err(if managed && !self.manages() {
+                self.refused(needs_manage(what))
+            } else {
+                self.refused(what)
             })
         } else {
             Err(Failure::no_clip(alias))
@@ -162,13 +165,15 @@ impl Principal {
     fn reaches(&self, method: Method, clip: ClipView<'_>) -> bool {
         let owns = || matches!(self, Self::Hub { scope, .. } if clip.owner == Some(scope));
         match self.right(method) {
-            Right::Free | Right::Known => true,
-            Right::Visible => self.sees(clip.owner, clip.alias, clip.shared),
-            Right::OwnScope => owns(),
-            Right::OwnClip => matches!(self, Self::Clip { alias, .. } if **alias == *clip.alias),
-            Right::Manage => self.manages(),
-            Right::OwnScopeManage => self.manages() && owns(),
-            Right::Never => false,
+            Permission::Free | Permission::Known => true,
+            Permission::Visible => self.sees(clip.owner, clip.alias, clip.shared),
+            Permission::OwnScope => owns(),
+            Permission::OwnClip => {
+                matches!(self, Self::Clip { alias, .. } if **alias == *clip.alias)
+            }
+            Permission::Manage => self.manages(),
+            Permission::OwnScopeManage => self.manages() && owns(),
+            Permission::Never => false,
         }
     }
 
@@ -187,7 +192,7 @@ impl Principal {
     }
 }
 
-/// As logs name callers: `super`, `@me`, `clip:todo`, `anonymous`.
+/// Writes the name of the caller for logs: `super`, `@me`, `clip:todo`, `anonymous`.
 impl fmt::Display for Principal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -201,10 +206,10 @@ impl fmt::Display for Principal {
 
 /// The error for a call that requires the right to manage; it names the flag that creates such a token.
 fn needs_manage(what: impl fmt::Display) -> String {
-    format!("{what}: it was made without --manage")
+    format!("{what}: it was created without --manage")
 }
 
-/// That this needs a token, and there was none.
+/// The failure of a call without the token it requires.
 pub(crate) fn token_required() -> Failure {
     Failure::new(Code::Unauthenticated, "token required")
 }

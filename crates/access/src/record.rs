@@ -1,30 +1,29 @@
-//! What is kept of a token.
+//! The stored properties of a token.
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::clock::{self, Millis};
 use crate::token::Fingerprint;
-use crate::{Grant, Kind, NewToken, Principal, Scope, TokenId};
+use crate::{Grant, NewToken, Principal, Scope, TokenId, TokenKind};
 
-/// What is kept of a token: everything but the token.
+/// The stored properties of a token, without the token itself.
 ///
-/// It serialises as the list of tokens shows it, which is as the file has it but for the hash.
+/// It serialises as the list of tokens shows it, which is the form in the file without the hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// What it is called when it is listed or revoked.
+    /// The id that lists show and that revokes the token.
     pub id: TokenId,
-    /// Whom it makes of its bearer.
+    /// The identity of its bearer.
     pub grant: Grant,
-    /// When it was made.
     pub created: Millis,
-    /// When it ends, if it does.
+    /// `None` if the token never expires.
     pub expires: Option<Millis>,
-    /// When it was last seen, give or take a minute.
+    /// The last use, accurate to a minute.
     pub last_used: Option<Millis>,
-    /// What people call it.
+    /// The label that people see.
     pub label: String,
-    /// Whether it is the one in the file for the local command line.
+    /// The token is the one in the file for the local command line.
     pub is_local: bool,
     pub(crate) fingerprint: Fingerprint,
     other: Map<String, Value>,
@@ -48,17 +47,15 @@ impl Record {
         }
     }
 
-    /// The kind of token it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> TokenKind {
         self.grant.kind()
     }
 
-    /// Whether it had ended by `now`.
     pub fn is_expired(&self, now: Millis) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
     }
 
-    /// Who its bearer is.
+    /// Returns the identity of the bearer.
     pub fn principal(&self) -> Principal {
         match &self.grant {
             Grant::Super => Principal::Super,
@@ -77,34 +74,34 @@ impl Record {
 
 impl Serialize for Record {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        let mut shown = Stored::from(self.clone());
+        let mut shown = StoredRecord::from(self.clone());
         shown.sha256 = None;
         shown.serialize(out)
     }
 }
 
-/// Records in the file.
-pub(crate) mod kept {
-    use super::{Record, Stored};
+/// The form of records in the file.
+pub(crate) mod stored {
+    use super::{Record, StoredRecord};
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(crate) fn serialize<S: Serializer>(records: &[Record], out: S) -> Result<S::Ok, S::Error> {
-        out.collect_seq(records.iter().cloned().map(Stored::from))
+        out.collect_seq(records.iter().cloned().map(StoredRecord::from))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Record>, D::Error> {
-        let stored = Vec::<Stored>::deserialize(from)?;
+        let stored = Vec::<StoredRecord>::deserialize(from)?;
         let records = stored.into_iter().map(Record::try_from);
         records.collect::<Result<_, _>>().map_err(D::Error::custom)
     }
 }
 
-/// A record as the file has it.
+/// A record in the form of the file.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Stored {
+struct StoredRecord {
     id: TokenId,
-    kind: Kind,
+    kind: TokenKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scope: Option<Scope>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,15 +134,15 @@ struct Stored {
     last_used: Option<Millis>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     label: String,
-    /// What later versions keep here.
+    /// Members of later versions.
     #[serde(flatten)]
     other: Map<String, Value>,
 }
 
-impl TryFrom<Stored> for Record {
+impl TryFrom<StoredRecord> for Record {
     type Error = String;
 
-    fn try_from(stored: Stored) -> Result<Self, String> {
+    fn try_from(stored: StoredRecord) -> Result<Self, String> {
         let id = &stored.id;
         if id.as_str().is_empty() {
             return Err("a token has no id".into());
@@ -153,14 +150,14 @@ impl TryFrom<Stored> for Record {
         let no_hash = || format!("token {id} has no sha256");
         let fingerprint = stored.sha256.ok_or_else(no_hash)?;
         let grant = match stored.kind {
-            Kind::Super => Grant::Super,
-            Kind::Hub => Grant::Hub {
+            TokenKind::Super => Grant::Super,
+            TokenKind::Hub => Grant::Hub {
                 scope: stored
                     .scope
                     .ok_or_else(|| format!("hub token {id} has no scope"))?,
                 manage: stored.manage,
             },
-            Kind::Clip => Grant::Clip {
+            TokenKind::Clip => Grant::Clip {
                 alias: stored
                     .alias
                     .ok_or_else(|| format!("clip token {id} has no alias"))?,
@@ -181,7 +178,7 @@ impl TryFrom<Stored> for Record {
     }
 }
 
-impl From<Record> for Stored {
+impl From<Record> for StoredRecord {
     fn from(record: Record) -> Self {
         let kind = record.kind();
         let (scope, alias, manage) = match record.grant {
@@ -211,7 +208,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Record, String> {
-        let stored: Stored = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let stored: StoredRecord = serde_json::from_str(text).map_err(|error| error.to_string())?;
         Record::try_from(stored)
     }
 
@@ -223,7 +220,10 @@ mod tests {
         );
         let record = read(&text).unwrap();
         assert_eq!(record.created, 1_769_885_785_478);
-        assert_eq!(serde_json::to_string(&Stored::from(record)).unwrap(), text);
+        assert_eq!(
+            serde_json::to_string(&StoredRecord::from(record)).unwrap(),
+            text
+        );
     }
 
     #[test]

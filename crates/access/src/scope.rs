@@ -1,4 +1,4 @@
-//! Scopes: whose something is.
+//! Scopes: the owners of clips and tokens.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,15 +7,15 @@ use std::sync::Arc;
 use pinion_status::Failure;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest name a scope may have, without its `@`.
-const LONGEST: usize = 64;
+/// The longest name of a scope, in characters, without its `@`.
+const MAX_NAME_LENGTH: usize = 64;
 
-/// Whose something is: `@name`, in lower case.
+/// The owner of a clip or token: `@name`, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope(Arc<str>);
 
 impl Scope {
-    /// The scope with its `@`.
+    /// Returns the scope with its `@`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -24,13 +24,13 @@ impl Scope {
 impl FromStr for Scope {
     type Err = Failure;
 
-    /// Reads `@name` or `name`: letters, digits and inner `-`, `_`, `.`; case does not matter.
+    /// Parses `@name` or `name`: letters, digits and inner `-`, `_`, `.`. Letters become lower case.
     fn from_str(text: &str) -> Result<Self, Failure> {
         let name = text.trim();
         let name = name.strip_prefix('@').unwrap_or(name);
         let plain = |letter: &u8| letter.is_ascii_alphanumeric();
         let bytes = name.as_bytes();
-        let is_name = bytes.len() <= LONGEST
+        let is_name = bytes.len() <= MAX_NAME_LENGTH
             && bytes.first().is_some_and(plain)
             && bytes.last().is_some_and(plain)
             && bytes
@@ -40,7 +40,7 @@ impl FromStr for Scope {
             Ok(Self(format!("@{}", name.to_ascii_lowercase()).into()))
         } else {
             Err(Failure::invalid(format!(
-                "{text:?} is not a scope: it is written @name, with letters, digits and inner - _ . and at most {LONGEST} of them"
+                "{text:?} is not a scope; write @name, with letters, digits and inner - _ . and at most {MAX_NAME_LENGTH} of them"
             )))
         }
     }

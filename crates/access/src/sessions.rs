@@ -1,6 +1,6 @@
-//! Sessions of browsers: a cookie instead of a token, with the same rights, for a while.
+//! Browser sessions: a cookie in place of a token, with the same permissions, for a limited time.
 //!
-//! They are in memory only. Each names the token it was opened with, and is worth nothing without it.
+//! They are in memory only. Each refers to the token it was opened with and ends with it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,12 +15,11 @@ use crate::gate::Transport;
 use crate::token::{Fingerprint, random};
 use crate::{Clock, Millis, SESSION_COOKIE, TokenId};
 
-/// How long a session lasts.
-const LIFETIME: Duration = Duration::from_secs(12 * 3600);
-/// How many there may be; the oldest goes when there is one more.
-const MOST: usize = 256;
+/// The lifetime of a session: twelve hours.
+const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 3600);
+/// The number of sessions; opening one more ends the oldest.
+const MAX_SESSIONS: usize = 256;
 
-/// The sessions there are.
 pub struct Sessions {
     clock: Clock,
     open: Mutex<VecDeque<Session>>,
@@ -33,27 +32,26 @@ struct Session {
 }
 
 impl Sessions {
-    /// No sessions yet.
     pub fn new(clock: Clock) -> Self {
         let open = Mutex::default();
         Self { clock, open }
     }
 
-    /// Opens a session for the bearer of `token`; the value of a `Set-Cookie` header.
+    /// Opens a session for the bearer of `token`. Returns the value of a `Set-Cookie` header.
     pub fn open(&self, token: TokenId, transport: Transport) -> Result<String, Failure> {
         let secret = URL_SAFE_NO_PAD.encode(random::<32>()?);
         let id = Fingerprint::of(&secret);
-        let (now, ends) = (self.clock.now(), self.clock.after(LIFETIME));
+        let (now, ends) = (self.clock.now(), self.clock.after(SESSION_LIFETIME));
         let mut open = self.sessions();
         open.retain(|session| session.ends > now);
-        if open.len() >= MOST {
+        if open.len() >= MAX_SESSIONS {
             open.pop_front();
         }
         open.push_back(Session { id, token, ends });
-        Ok(cookie(&secret, LIFETIME, transport))
+        Ok(cookie(&secret, SESSION_LIFETIME, transport))
     }
 
-    /// The token that the session with this secret was opened with.
+    /// Returns the token that the session with this secret was opened with.
     pub fn token_of(&self, secret: &str) -> Option<TokenId> {
         let (id, now) = (Fingerprint::of(secret), self.clock.now());
         let open = self.sessions();
@@ -61,14 +59,13 @@ impl Sessions {
         (session.ends > now).then(|| session.token.clone())
     }
 
-    /// Ends a session.
     pub fn close(&self, secret: &str) {
         let id = Fingerprint::of(secret);
         self.sessions().retain(|session| session.id != id);
     }
 
-    /// The value of a `Set-Cookie` header after which there is no cookie.
-    pub fn cookie_taken_back() -> String {
+    /// Returns the value of a `Set-Cookie` header that deletes the cookie.
+    pub fn expired_cookie() -> String {
         cookie("", Duration::ZERO, Transport::Plain)
     }
 

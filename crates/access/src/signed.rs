@@ -1,6 +1,6 @@
-//! Tokens that somebody else signed: JSON Web Tokens of an issuer that the hub trusts.
+//! Tokens signed by an external issuer: JSON Web Tokens of an issuer that the hub trusts.
 //!
-//! Here is what such a token says and whether that is so. Where the issuer's keys come from is for the owner of the gate.
+//! This module parses and verifies such tokens. The owner of the gate fetches the issuer's keys.
 
 mod claims;
 mod keys;
@@ -17,23 +17,23 @@ pub use self::keys::KeySet;
 use self::keys::{Algorithm, Outcome};
 use crate::{Grant, Millis};
 
-/// Longer ones are not looked at.
-const LONGEST: usize = 16 * 1024;
+/// The longest token that is parsed, in bytes.
+const MAX_TOKEN_BYTES: usize = 16 * 1024;
 
-/// Whose tokens are good, and for what.
+/// The trusted issuer and the rights of its tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trust {
-    /// The issuer, as its tokens name it in `iss`; a slash at the end does not matter.
+pub struct TrustedIssuer {
+    /// The issuer, as its tokens name it in `iss`; a slash at the end is ignored.
     pub issuer: String,
-    /// Whom tokens must be meant for, in `aud`; everybody's are good without.
+    /// The required audience in `aud`; `None` accepts any audience.
     pub audience: Option<String>,
-    /// Whether their bearers may install, remove and bind what they own.
+    /// Bearers may install, remove and bind clips of their scope.
     pub manage: bool,
 }
 
-/// A token of three parts, of which nothing is believed yet. It does not print itself.
-pub struct Signed {
-    /// What was signed: the first two parts and the dot between them.
+/// A parsed token that is not verified yet. Its `Debug` form does not contain it.
+pub struct SignedToken {
+    /// The signed text: the first two parts and the dot between them.
     message: Box<str>,
     signature: Vec<u8>,
     algorithm: Algorithm,
@@ -41,57 +41,55 @@ pub struct Signed {
     claims: Claims,
 }
 
-/// What a token is good for, if its signature is right.
+/// The grant of a token, valid if its signature is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Vouched {
-    /// Whom it makes of its bearer.
+pub struct VerifiedGrant {
     pub grant: Grant,
-    /// When it ends.
     pub expires: Millis,
 }
 
 #[derive(Deserialize)]
-struct Header {
+struct TokenHeader {
     alg: String,
     kid: Option<String>,
     crit: Option<serde_json::Value>,
 }
 
-impl Signed {
-    /// Reads a token; `None` if it is of another make.
+impl SignedToken {
+    /// Parses a token; `None` if it is not a JSON Web Token.
     pub fn read(token: &str) -> Option<Result<Self, Failure>> {
         let (message, signature) = token.rsplit_once('.')?;
         let (header, payload) = message.split_once('.')?;
-        if token.len() > LONGEST || payload.contains('.') {
+        if token.len() > MAX_TOKEN_BYTES || payload.contains('.') {
             return None;
         }
         let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
-        let header: Header = serde_json::from_slice(&decode(header)?).ok()?;
+        let header: TokenHeader = serde_json::from_slice(&decode(header)?).ok()?;
         let (payload, signature) = (decode(payload)?, decode(signature)?);
         Some(Self::from_parts(message, header, &payload, signature))
     }
 
     fn from_parts(
         message: &str,
-        header: Header,
+        header: TokenHeader,
         payload: &[u8],
         signature: Vec<u8>,
     ) -> Result<Self, Failure> {
         let algorithm = Algorithm::from_name(&header.alg).ok_or_else(|| {
-            // Only names we know are repeated: nothing of a token is shown.
+            // The message repeats only known names, because errors must not contain parts of a token.
             refused(match header.alg.as_str() {
                 "none" => "the token is not signed",
                 "HS256" | "HS384" | "HS512" => {
-                    "the token is signed with a shared secret, which proves nothing here"
+                    "the token is signed with a shared secret, which the hub does not accept"
                 }
-                _ => "the token is signed in a way that is not known here",
+                _ => "the token has an unsupported signature algorithm",
             })
         })?;
         if header.crit.is_some() {
-            return Err(refused("the token wants something that is not known here"));
+            return Err(refused("the token requires an unsupported extension"));
         }
         let claims = serde_json::from_slice(payload)
-            .map_err(|_| refused("what the token says cannot be read"))?;
+            .map_err(|_| refused("the claims of the token are malformed"))?;
         Ok(Self {
             message: message.into(),
             signature,
@@ -101,12 +99,12 @@ impl Signed {
         })
     }
 
-    /// What the token is good for at this time, if its signature is right.
-    pub fn check(&self, trust: &Trust, now: Millis) -> Result<Vouched, Failure> {
+    /// Checks the claims and returns the grant of the token at this time. The signature is checked separately.
+    pub fn check(&self, trust: &TrustedIssuer, now: Millis) -> Result<VerifiedGrant, Failure> {
         self.claims.check(trust, now)
     }
 
-    /// Whether one of `keys` signed it; `None` if none of them is the one it names.
+    /// Checks the signature against `keys`; `None` if they do not contain the key that the token names.
     pub fn is_signed_by(&self, keys: &KeySet) -> Option<Result<(), Failure>> {
         let (message, signature) = (self.message.as_bytes(), &self.signature);
         match keys.verify(self.key.as_deref(), self.algorithm, message, signature) {
@@ -117,13 +115,13 @@ impl Signed {
     }
 }
 
-impl fmt::Debug for Signed {
+impl fmt::Debug for SignedToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Signed(***)")
     }
 }
 
-/// That a token is not good, in words that show nothing of it.
+/// The failure of an invalid token, in words that contain no part of it.
 pub(crate) fn refused(why: &'static str) -> Failure {
     Failure::new(Code::Unauthenticated, why)
 }

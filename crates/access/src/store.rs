@@ -1,16 +1,17 @@
-//! Tokens: made, listed, revoked, recognised.
+//! Creates, lists, revokes and recognises tokens.
 //!
-//! Those that last are in `tokens.json`, hashed. The file may be changed by several processes at once; each keeps what it read in
-//! memory and looks before an answer, at most fifty times a second, whether the file is another, and at once when it is shown a token it
-//! does not know. Those of running clips are in memory only and go with their [`PassingToken`]; so are those that somebody else signed, until
-//! they end.
+//! Lasting tokens are in `tokens.json`, hashed. Several processes may change the file at the same time. Each holds the
+//! file's content in memory; before an answer it checks, at most fifty times a second, whether the file has changed,
+//! and at once when it receives an unknown token. Tokens of running clips are in memory only and end with their
+//! [`EphemeralToken`]. Tokens of an external issuer are in memory too, until they expire.
 //!
-//! Making and revoking write and sync a file: in asynchronous code they belong on a thread for that. Recognising does not.
+//! Creating and revoking write and sync a file: in asynchronous code, call them on a blocking thread. Recognising does
+//! not block.
 
 mod document;
+mod ephemeral;
 mod index;
-mod passing;
-mod vouched;
+mod signed;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -26,81 +27,81 @@ use crate::disk::{Lock, Stamp};
 use crate::token::Fingerprint;
 use crate::{Clock, Millis, NewToken, Record, Token, TokenId};
 
+pub use self::ephemeral::EphemeralToken;
 pub(crate) use self::index::Entry;
-pub use self::passing::PassingToken;
 
 /// The name of the file under the root directory.
 pub const TOKENS: &str = "tokens.json";
 
-/// How often the file is looked at.
-const LOOK_EVERY: Millis = 20;
-/// Later use than this is worth writing down.
-const USE_WORTH_WRITING: Millis = 60_000;
+/// Milliseconds between two checks of the file.
+const CHECK_INTERVAL: Millis = 20;
+/// Milliseconds by which a token's last use must be newer than in the file before it is written.
+const USE_RESOLUTION: Millis = 60_000;
 
-/// The tokens of a hub. Clones are the same store.
+/// The tokens of a hub. Clones share one store.
 #[derive(Clone)]
 pub struct TokenStore {
-    shared: Arc<Shared>,
+    shared: Arc<StoreShared>,
 }
 
-struct Shared {
+struct StoreShared {
     path: PathBuf,
     clock: Clock,
-    state: RwLock<State>,
-    /// When the file was last looked at.
-    looked: AtomicI64,
-    /// Held from reading the file until what it says is adopted.
+    state: RwLock<StoreState>,
+    /// The time of the last check of the file.
+    last_check: AtomicI64,
+    /// Held from reading the file until its content is in memory.
     reading: Mutex<()>,
-    /// Told whenever a token may have gone.
+    /// Notified whenever a token may have become invalid.
     changes: watch::Sender<()>,
 }
 
 #[derive(Default)]
-struct State {
-    kept: Index,
-    passing: Index,
-    /// Those that somebody else signed.
-    vouched: Index,
+struct StoreState {
+    lasting: Index,
+    ephemeral: Index,
+    /// Tokens of an external issuer.
+    signed: Index,
     stamp: Option<Stamp>,
-    /// Why the file, as it is now, cannot be read.
-    trouble: Option<Failure>,
+    /// The reason why the file cannot be read at the moment.
+    read_error: Option<Failure>,
 }
 
-impl State {
+impl StoreState {
     fn by_id(&self, id: &TokenId) -> Option<Arc<Entry>> {
-        let mut all = [&self.passing, &self.vouched, &self.kept].into_iter();
+        let mut all = [&self.ephemeral, &self.signed, &self.lasting].into_iter();
         all.find_map(|index| index.by_id(id))
     }
 }
 
-/// A token that was just made: the only time its plain text is there.
+/// A new token. Its plain text is available only here.
 #[derive(Debug)]
 pub struct Minted {
     /// The token, to be shown once.
     pub token: Token,
-    /// What is kept of it.
+    /// The stored properties of the token.
     pub record: Record,
 }
 
 impl TokenStore {
-    /// The tokens under `root`; there need not be any yet.
+    /// Opens the tokens under `root`; the file need not exist yet.
     pub fn open(root: &Path) -> Result<Self, Failure> {
         Self::open_at(root, Clock::system())
     }
 
-    /// The same, with a clock that says when tokens end.
+    /// Opens the tokens under `root`, with a clock that decides when they expire.
     pub fn open_at(root: &Path, clock: Clock) -> Result<Self, Failure> {
         let path = root.join(TOKENS);
         let (document, stamp) = Document::read(&path)?;
-        let mut state = State::default();
-        state.kept.adopt(document.tokens);
+        let mut state = StoreState::default();
+        state.lasting.adopt(document.tokens);
         state.stamp = stamp;
-        let looked = AtomicI64::new(clock.now());
-        let shared = Shared {
+        let last_check = AtomicI64::new(clock.now());
+        let shared = StoreShared {
             path,
             clock,
             state: RwLock::new(state),
-            looked,
+            last_check,
             reading: Mutex::new(()),
             changes: watch::Sender::new(()),
         };
@@ -109,7 +110,7 @@ impl TokenStore {
         })
     }
 
-    /// Makes a token and keeps what is needed to recognise it.
+    /// Creates a token and stores its hash.
     pub fn mint(&self, new: NewToken) -> Result<Minted, Failure> {
         let token = Token::random(new.grant.kind())?;
         let now = self.clock().now();
@@ -117,21 +118,21 @@ impl TokenStore {
         Ok(Minted { token, record })
     }
 
-    /// What is kept of every token, oldest first.
+    /// Returns the properties of every token, oldest first.
     pub fn list(&self) -> Result<Vec<Record>, Failure> {
         self.refresh();
-        self.read(|state| match &state.trouble {
-            Some(trouble) => Err(trouble.clone()),
-            None => Ok(state.kept.records()),
+        self.read(|state| match &state.read_error {
+            Some(read_error) => Err(read_error.clone()),
+            None => Ok(state.lasting.records()),
         })
     }
 
-    /// Ends a token for good; what is known of it is forgotten.
+    /// Revokes a token and deletes its record.
     pub fn revoke(&self, id: &TokenId) -> Result<Record, Failure> {
         self.change(|document| document.remove(id).ok_or_else(|| unknown_id(id)))
     }
 
-    /// Moves the end of a token.
+    /// Changes the expiry of a token.
     pub fn expire(&self, id: &TokenId, at: Option<Millis>) -> Result<Record, Failure> {
         self.change(|document| {
             let record = document.tokens.iter_mut().find(|record| record.id == *id);
@@ -141,66 +142,69 @@ impl TokenStore {
         })
     }
 
-    /// Reads the file again if it is another than before, without waiting for its time: for signals, and after others wrote it.
+    /// Reads the file again if it has changed, without waiting for the next check: for signals, and after another
+    /// process wrote it.
     pub fn refresh(&self) {
         let shared = &*self.shared;
         let _reading = shared.reading();
-        shared.looked.store(shared.clock.now(), Ordering::Relaxed);
+        shared
+            .last_check
+            .store(shared.clock.now(), Ordering::Relaxed);
         let stamp = match Stamp::at(&shared.path) {
             Ok(stamp) => stamp,
-            Err(error) => return self.falter(Failure::io(shared.path.display(), &error)),
+            Err(error) => return self.record_error(Failure::io(shared.path.display(), &error)),
         };
-        if self.read(|state| state.stamp == stamp && state.trouble.is_none()) {
+        if self.read(|state| state.stamp == stamp && state.read_error.is_none()) {
             return;
         }
         match Document::read(&shared.path) {
             Ok((document, stamp)) => self.adopt(document, stamp),
-            Err(trouble) => self.falter(trouble),
+            Err(read_error) => self.record_error(read_error),
         }
     }
 
-    /// Why tokens cannot be read at the moment. Until that is mended nobody gets in by one of them.
-    pub fn trouble(&self) -> Option<Failure> {
-        self.read(|state| state.trouble.clone())
+    /// Returns the reason why tokens cannot be read at the moment. Until it is fixed, no token of the file is accepted.
+    pub fn read_error(&self) -> Option<Failure> {
+        self.read(|state| state.read_error.clone())
     }
 
-    /// Writes down when tokens were last used, if that is news. For now and then, and for the end.
-    pub fn write_use(&self) -> Result<(), Failure> {
-        if self.read(|state| state.kept.has_news(USE_WORTH_WRITING)) {
+    /// Writes the last use of tokens to the file, if it has changed enough. Call it regularly and at the end.
+    pub fn write_last_use(&self) -> Result<(), Failure> {
+        if self.read(|state| state.lasting.has_newer_use(USE_RESOLUTION)) {
             self.change(|_| Ok(()))?;
         }
         Ok(())
     }
 
-    /// What is known of the token with this plain text, if it is good.
+    /// Returns the entry of a valid token, from its plain text.
     pub(crate) fn recognise(&self, token: &str) -> Result<Arc<Entry>, Failure> {
         let fingerprint = Fingerprint::of(token);
         let now = self.clock().now();
-        self.look(now);
+        self.check_file(now);
         let entry = match self.find(&fingerprint)? {
             Some(entry) => entry,
-            // It may have been made a moment ago, by another process.
+            // Another process may have created it a moment ago.
             None => {
                 self.refresh();
                 self.find(&fingerprint)?.ok_or_else(invalid)?
             }
         };
-        self.still_good(&entry, now)?;
+        self.check_valid(&entry, now)?;
         entry.used(now);
         Ok(entry)
     }
 
-    /// What is known of the token with this id, if it is good.
+    /// Returns the entry of a valid token, from its id.
     pub(crate) fn by_id(&self, id: &TokenId) -> Result<Arc<Entry>, Failure> {
         let now = self.clock().now();
-        self.look(now);
+        self.check_file(now);
         let entry = self.read(|state| state.by_id(id));
         let entry = entry.ok_or_else(|| Failure::new(Code::Unauthenticated, "token revoked"))?;
-        self.still_good(&entry, now)?;
+        self.check_valid(&entry, now)?;
         Ok(entry)
     }
 
-    /// Changes the file while nobody else does; nothing is written if `change` fails.
+    /// Changes the file while it is locked. If `change` fails, nothing is written.
     pub(crate) fn change<T>(
         &self,
         change: impl FnOnce(&mut Document) -> Result<T, Failure>,
@@ -208,71 +212,71 @@ impl TokenStore {
         let path = &self.shared.path;
         let _lock = Lock::of(path)?;
         let (mut document, _) = Document::read(path)?;
-        self.read(|state| state.kept.note_use(&mut document.tokens));
+        self.read(|state| state.lasting.copy_last_use(&mut document.tokens));
         let outcome = change(&mut document)?;
         let stamp = document.write(path)?;
-        // Under the lock still, so that nobody's newer file is taken for older.
+        // Still under the lock, so that a newer file of another process is not overwritten in memory.
         let _reading = self.shared.reading();
         self.adopt(document, Some(stamp));
         Ok(outcome)
     }
 
-    /// The clock that says when tokens end.
+    /// Returns the clock that decides when tokens expire.
     pub fn clock(&self) -> &Clock {
         &self.shared.clock
     }
 
-    /// The directory the file is in.
+    /// Returns the directory of the file.
     pub(crate) fn root(&self) -> &Path {
         self.shared.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Tells when a token may have gone.
+    /// Returns a receiver that is notified when a token may have become invalid.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.shared.changes.subscribe()
     }
 
     fn find(&self, fingerprint: &Fingerprint) -> Result<Option<Arc<Entry>>, Failure> {
         self.read(|state| {
-            let entry = state.passing.find(fingerprint);
-            let entry = entry.or_else(|| state.vouched.find(fingerprint));
-            if entry.is_none() && state.trouble.is_some() {
+            let entry = state.ephemeral.find(fingerprint);
+            let entry = entry.or_else(|| state.signed.find(fingerprint));
+            if entry.is_none() && state.read_error.is_some() {
                 return Err(unreadable());
             }
-            Ok(entry.or_else(|| state.kept.find(fingerprint)))
+            Ok(entry.or_else(|| state.lasting.find(fingerprint)))
         })
     }
 
-    fn still_good(&self, entry: &Entry, now: Millis) -> Result<(), Failure> {
+    fn check_valid(&self, entry: &Entry, now: Millis) -> Result<(), Failure> {
         if entry.record.is_expired(now) {
             return Err(Failure::new(Code::Unauthenticated, "token expired"));
         }
         Ok(())
     }
 
-    /// Refreshes when it is time to. A clock that was set back does not stop us.
-    fn look(&self, now: Millis) {
-        let looked = self.shared.looked.load(Ordering::Relaxed);
-        if !(looked..looked.saturating_add(LOOK_EVERY)).contains(&now) {
+    /// Refreshes at the interval. A clock that was set back does not stop it.
+    fn check_file(&self, now: Millis) {
+        let last_check = self.shared.last_check.load(Ordering::Relaxed);
+        if !(last_check..last_check.saturating_add(CHECK_INTERVAL)).contains(&now) {
             self.refresh();
         }
     }
 
     fn adopt(&self, document: Document, stamp: Option<Stamp>) {
         self.write(|state| {
-            state.kept.adopt(document.tokens);
+            state.lasting.adopt(document.tokens);
             state.stamp = stamp;
-            state.trouble = None;
+            state.read_error = None;
         });
         self.shared.changes.send_replace(());
     }
 
-    fn falter(&self, trouble: Failure) {
-        self.write(|state| state.trouble = Some(trouble));
+    fn record_error(&self, read_error: Failure) {
+        self.write(|state| state.read_error = Some(read_error));
     }
 
-    fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
-        look(
+    fn read<T>(&self, check_file: impl FnOnce(&StoreState) -> T) -> T {
+        check_file(
             &self
                 .shared
                 .state
@@ -281,7 +285,7 @@ impl TokenStore {
         )
     }
 
-    fn write<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn write<T>(&self, change: impl FnOnce(&mut StoreState) -> T) -> T {
         change(
             &mut self
                 .shared
@@ -292,7 +296,7 @@ impl TokenStore {
     }
 }
 
-impl Shared {
+impl StoreShared {
     fn reading(&self) -> MutexGuard<'_, ()> {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -307,9 +311,9 @@ impl fmt::Debug for TokenStore {
     }
 }
 
-/// What callers hear while the file cannot be read; where and why is for the log.
+/// The failure that callers receive while the file cannot be read. The path and the reason go to the log.
 pub(crate) fn unreadable() -> Failure {
-    let message = "the hub cannot read its tokens; its log says why";
+    let message = "the hub cannot read its tokens; its log contains the reason";
     Failure::new(Code::Unavailable, message)
 }
 
@@ -318,7 +322,6 @@ fn invalid() -> Failure {
 }
 
 fn unknown_id(id: &TokenId) -> Failure {
-    let message =
-        format!("there is no token with the id {id}; pinion hub token list shows those there are");
+    let message = format!("unknown token {id:?}; pinion hub token list shows the ids");
     Failure::new(Code::NotFound, message)
 }

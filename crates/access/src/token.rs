@@ -10,23 +10,23 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
-/// The fewest characters of a super token that somebody made up.
-const SHORTEST: usize = 16;
+/// The fewest characters of a super token that a user chooses.
+const MIN_CHOSEN_LENGTH: usize = 16;
 
-/// What a token is good for.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// A user of the hub: a scope.
+pub enum TokenKind {
+    /// A user of the hub, with a scope.
     Hub,
-    /// A clip that talks to the hub.
+    /// A clip that calls the hub.
     Clip,
-    /// Everything.
+    /// May do everything.
     Super,
 }
 
-impl Kind {
-    /// How tokens of this kind begin.
+impl TokenKind {
+    /// Returns the prefix of tokens of this kind.
     pub fn prefix(self) -> &'static str {
         match self {
             Self::Hub => "pnx_",
@@ -35,7 +35,6 @@ impl Kind {
         }
     }
 
-    /// The name of the kind.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Hub => "hub",
@@ -45,7 +44,7 @@ impl Kind {
     }
 }
 
-impl std::str::FromStr for Kind {
+impl std::str::FromStr for TokenKind {
     type Err = Failure;
 
     fn from_str(text: &str) -> Result<Self, Failure> {
@@ -53,19 +52,19 @@ impl std::str::FromStr for Kind {
         let named = kinds.into_iter().find(|kind| kind.as_str() == text);
         named.ok_or_else(|| {
             Failure::invalid(format!(
-                "{text:?} is not a kind of token; there are hub, clip and super"
+                "unknown kind of token {text:?}; use hub, clip or super"
             ))
         })
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for TokenKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
 }
 
-/// A token in plain text. It does not print itself, and is compared in constant time.
+/// A token in plain text. Its `Debug` form does not contain it, and it is compared in constant time.
 #[derive(Clone, Eq)]
 pub struct Token(Box<str>);
 
@@ -76,31 +75,31 @@ impl PartialEq for Token {
 }
 
 impl Token {
-    /// A new token of this kind, with 256 random bits from the operating system.
-    pub fn random(kind: Kind) -> Result<Self, Failure> {
+    /// Creates a token of this kind, with 256 random bits from the operating system.
+    pub fn random(kind: TokenKind) -> Result<Self, Failure> {
         let mut text = String::from(kind.prefix());
         URL_SAFE_NO_PAD.encode_string(random::<32>()?, &mut text);
         Ok(Self(text.into()))
     }
 
-    /// A super token that somebody made up, which must not be short.
+    /// Accepts a super token that a user chose, which must not be short.
     pub fn chosen(text: &str) -> Result<Self, Failure> {
         let text = text.trim();
-        if text.chars().count() < SHORTEST {
+        if text.chars().count() < MIN_CHOSEN_LENGTH {
             return Err(Failure::invalid(format!(
-                "a super token has at least {SHORTEST} characters; leave it out to have one made"
+                "a super token has at least {MIN_CHOSEN_LENGTH} characters; omit it to create a random one"
             )));
         }
         Ok(Self(text.into()))
     }
 
-    /// A token as a file, a variable or a flag had it; `None` if there is nothing in it.
+    /// Reads a token from a file, a variable or a flag; `None` if it is empty.
     pub fn given(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.into()))
     }
 
-    /// The plain text, to hand on and not to keep.
+    /// Returns the plain text, to be passed on and not to be stored.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -112,13 +111,13 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The name of a token that is not secret: it is listed, and revoked by.
+/// The public id of a token, which lists show and that revokes the token.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TokenId(Arc<str>);
 
 impl TokenId {
-    /// Forty random bits as eight letters and digits, without those that look alike.
+    /// Creates an id of forty random bits: eight letters and digits, without those that look alike.
     pub(crate) fn random() -> Result<Self, Failure> {
         const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
         let bytes = random::<8>()?;
@@ -128,7 +127,6 @@ impl TokenId {
         Ok(Self(letters.collect::<String>().into()))
     }
 
-    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -146,7 +144,7 @@ impl fmt::Display for TokenId {
     }
 }
 
-/// SHA-256 of something secret. Two of them are compared in constant time.
+/// SHA-256 of a secret. Two of them are compared in constant time.
 #[derive(Clone, Copy)]
 pub(crate) struct Fingerprint([u8; 32]);
 
@@ -155,7 +153,7 @@ impl Fingerprint {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
 
-    /// Its first bytes, to look it up by. They tell nothing about the secret.
+    /// Returns the first bytes, for lookups. They reveal nothing about the secret.
     pub(crate) fn bucket(&self) -> u64 {
         self.0
             .iter()
@@ -223,7 +221,7 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failure> {
     getrandom::fill(&mut bytes).map_err(|error| {
         Failure::new(
             Code::Internal,
-            format!("the system gives no random numbers: {error}"),
+            format!("the system cannot provide random numbers: {error}"),
         )
     })?;
     Ok(bytes)
@@ -237,9 +235,9 @@ mod tests {
     #[test]
     fn tokens_are_a_prefix_and_43_characters_of_base64url() {
         for (kind, prefix) in [
-            (Kind::Hub, "pnx_"),
-            (Kind::Clip, "pnc_"),
-            (Kind::Super, "pns_"),
+            (TokenKind::Hub, "pnx_"),
+            (TokenKind::Clip, "pnc_"),
+            (TokenKind::Super, "pns_"),
         ] {
             let (one, other) = (Token::random(kind).unwrap(), Token::random(kind).unwrap());
             let body = one.reveal().strip_prefix(prefix).unwrap();
@@ -251,7 +249,7 @@ mod tests {
 
     #[test]
     fn nothing_secret_is_printed() {
-        let token = Token::random(Kind::Super).unwrap();
+        let token = Token::random(TokenKind::Super).unwrap();
         let fingerprint = Fingerprint::of(token.reveal());
         let printed = format!("{token:?} {fingerprint:?}");
         assert_eq!(printed, "Token(***) Fingerprint(***)");

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use pinion_access::{KeySet, Signed, TokenStore, Trust};
+use pinion_access::{KeySet, SignedToken, TokenStore, TrustedIssuer};
 use pinion_clip::logs::{ClipLog, Level, Origin};
 use pinion_status::{Code, Failure};
 use reqwest::Url;
@@ -29,7 +29,7 @@ const FRESH: Duration = Duration::from_secs(3600);
 #[derive(Debug, Clone)]
 pub struct Issuer {
     address: Url,
-    trust: Trust,
+    trust: TrustedIssuer,
 }
 
 impl Issuer {
@@ -54,7 +54,7 @@ impl Issuer {
         }
         Ok(Self {
             address,
-            trust: Trust {
+            trust: TrustedIssuer {
                 issuer,
                 audience,
                 manage,
@@ -100,17 +100,17 @@ impl Keys {
 
     /// Enters `token` in `store` if the issuer signed it. Tokens of another make, and those that are known, are left alone.
     pub async fn recognise(&self, store: &TokenStore, token: &str) -> Result<(), Failure> {
-        let signed = match Signed::read(token) {
+        let signed = match SignedToken::read(token) {
             None => return Ok(()),
-            Some(_) if store.knows(token) => return Ok(()),
+            Some(_) if store.is_known(token) => return Ok(()),
             Some(signed) => signed?,
         };
         let vouched = signed.check(&self.shared.issuer.trust, store.clock().now())?;
         self.verify(&signed).await?;
-        store.vouch(token, vouched)
+        store.accept_signed(token, vouched)
     }
 
-    async fn verify(&self, signed: &Signed) -> Result<(), Failure> {
+    async fn verify(&self, signed: &SignedToken) -> Result<(), Failure> {
         let shared = &self.shared;
         let mut keys = shared.keys();
         if keys.is_none() {

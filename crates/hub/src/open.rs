@@ -4,7 +4,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use pinion_access::{self as access, Entrance, Gate, Grant, Scope, TokenStore};
+use pinion_access::{self as access, Gate, Grant, LocalToken, Scope, TokenStore};
 use pinion_clip::install::{Library, Record};
 use pinion_clip::logs::{ClipLog, Level};
 use pinion_clip::{ClipConfig, Issued, Programs, Token, Tokens};
@@ -21,7 +21,7 @@ pub struct Opened {
     /// The hub.
     pub hub: Arc<Hub>,
     /// The token of the local user.
-    pub entrance: Entrance,
+    pub entrance: LocalToken,
     /// What was left out because it could not be read.
     pub left_out: Vec<Failure>,
 }

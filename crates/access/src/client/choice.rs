@@ -1,4 +1,4 @@
-//! Which token to show a hub: a flag beats the environment beats a file.
+//! Chooses the token for a hub: a flag overrides the environment, which overrides a file.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -8,57 +8,55 @@ use pinion_status::Failure;
 use super::{ClientConfig, same_address};
 use crate::{Token, local_token};
 
-/// The variable that command lines read.
+/// The environment variable that command lines read.
 pub const CLI_VARIABLE: &str = "PINIX_TOKEN";
-/// The variable that daemons and providers read.
+/// The environment variable that daemons and providers read.
 pub const DAEMON_VARIABLE: &str = "PINIX_HUB_TOKEN";
 
-/// What a token is wanted for.
+/// The purpose of a token.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
-    /// The root directory.
+pub struct TokenQuery<'a> {
     pub root: &'a Path,
-    /// What the command line said.
+    /// The value of the command-line flag.
     pub flag: Option<&'a str>,
-    /// The variable that counts: [`CLI_VARIABLE`] or [`DAEMON_VARIABLE`].
+    /// The environment variable to read: [`CLI_VARIABLE`] or [`DAEMON_VARIABLE`].
     pub variable: &'static str,
-    /// The address of the hub the token will be shown to.
+    /// The URL of the hub that will receive the token.
     pub hub: &'a str,
-    /// The address of the hub that runs on `root`, as that hub itself has left it there. No other hub is shown the local token.
+    /// The URL of the hub that runs on `root`, as that hub has recorded it there. No other hub receives the local
+    /// token.
     pub local_hub: Option<&'a str>,
 }
 
-/// A token, and where it was.
+/// A token and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
-    /// The token.
+pub struct ChosenToken {
     pub token: Token,
-    /// Where it was.
     pub source: Source,
 }
 
-/// Where a token was.
+/// The source of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// On the command line.
+    /// The command line.
     Flag,
-    /// In this variable.
+    /// This environment variable.
     Variable(&'static str),
-    /// In `client.json`.
+    /// `client.json`.
     ClientFile,
-    /// In the file of the hub on this machine.
+    /// The token file of the hub on this machine.
     LocalFile,
 }
 
-impl Wanted<'_> {
-    /// The token to show, if there is one; `environment` gives the values of variables.
+impl TokenQuery<'_> {
+    /// Returns the token to send, if there is one. `environment` returns the values of variables.
     ///
     /// The token of `client.json` goes to the hub named beside it; if none is named there, to hubs on this machine.
     pub fn choose(
         &self,
         environment: impl Fn(&str) -> Option<String>,
-    ) -> Result<Option<Chosen>, Failure> {
-        let found = |token: Option<Token>, source| token.map(|token| Chosen { token, source });
+    ) -> Result<Option<ChosenToken>, Failure> {
+        let found = |token: Option<Token>, source| token.map(|token| ChosenToken { token, source });
         let said = self.flag.and_then(Token::given);
         let set = || environment(self.variable).as_deref().and_then(Token::given);
         if let Some(chosen) =
@@ -84,7 +82,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Whether an address is one of this machine, whoever listens there.
+/// Reports whether a URL belongs to this machine, on any port.
 fn is_on_this_machine(address: &str) -> bool {
     let address = address.trim();
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);

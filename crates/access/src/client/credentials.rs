@@ -14,24 +14,24 @@ use crate::disk::{self, Lock};
 /// The name of the file under the root directory.
 const CREDENTIALS: &str = "credentials.json";
 
-/// Who somebody is at registries.
+/// The user's accounts at registries.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
     registries: BTreeMap<String, Credential>,
     other: Map<String, Value>,
 }
 
-/// Who somebody is at one registry.
+/// The user's account at one registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// The token to show.
+    /// The token to send.
     pub token: Token,
     /// The name of the account.
     pub username: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredFile {
     #[serde(default)]
     registries: BTreeMap<String, StoredCredential>,
     #[serde(flatten)]
@@ -46,13 +46,13 @@ struct StoredCredential {
 }
 
 impl Credentials {
-    /// What `credentials.json` under `root` says; nothing if it is not there.
+    /// Reads `credentials.json` under `root`; empty if there is no such file.
     pub fn load(root: &Path) -> Result<Self, Failure> {
         let path = root.join(CREDENTIALS);
         let Some(content) = disk::read_private(&path)? else {
             return Ok(Self::default());
         };
-        let stored: Stored =
+        let stored: StoredFile =
             serde_json::from_slice(&content.bytes).map_err(|error| disk::damaged(&path, error))?;
         let credentials = stored
             .registries
@@ -68,19 +68,19 @@ impl Credentials {
         })
     }
 
-    /// Who we are at `registry`.
+    /// Returns the account at `registry`.
     pub fn get(&self, registry: &str) -> Option<&Credential> {
         let mut known = self.registries.iter();
         let found = known.find(|(address, _)| same_address(address, registry));
         found.map(|(_, credential)| credential)
     }
 
-    /// The registries we are somebody at.
+    /// Returns the registries with an account.
     pub fn registries(&self) -> impl Iterator<Item = &str> {
         self.registries.keys().map(String::as_str)
     }
 
-    /// Keeps, or forgets, who we are at `registry`, in the file under `root`.
+    /// Stores the account at `registry` in the file under `root`, or removes it.
     pub fn set(root: &Path, registry: &str, credential: Option<Credential>) -> Result<(), Failure> {
         let path = root.join(CREDENTIALS);
         let _lock = Lock::of(&path)?;
@@ -97,7 +97,7 @@ impl Credentials {
             let username = credential.username;
             (registry, StoredCredential { token, username })
         });
-        let stored = Stored {
+        let stored = StoredFile {
             registries: registries.collect(),
             other: known.other,
         };

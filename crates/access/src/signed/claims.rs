@@ -1,18 +1,18 @@
-//! What a signed token says.
+//! The claims of a signed token.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use pinion_status::Failure;
 
-use super::{Trust, Vouched, refused};
+use super::{TrustedIssuer, VerifiedGrant, refused};
 use crate::{Grant, Millis, Scope};
 
-/// How far the clocks of the issuer and the hub may be apart. Streams end so much after the token.
-const LEEWAY: Millis = 5000;
+/// Milliseconds by which the clocks of the issuer and the hub may differ. Streams end this much after the token.
+const CLOCK_LEEWAY: Millis = 5000;
 
-/// Words of OpenID Connect that stand in `scope` for everybody and name nobody.
-const NOBODY: [&str; 6] = [
+/// Standard values of `scope` in OpenID Connect, which do not name a user.
+const OPENID_SCOPES: [&str; 6] = [
     "openid",
     "profile",
     "email",
@@ -21,7 +21,7 @@ const NOBODY: [&str; 6] = [
     "offline_access",
 ];
 
-/// What a signed token says, as far as we listen.
+/// The claims of a signed token that the hub reads.
 #[derive(Deserialize)]
 pub(super) struct Claims {
     iss: Option<String>,
@@ -49,49 +49,47 @@ impl Audience {
 }
 
 impl Claims {
-    /// What they are good for at this time.
-    pub fn check(&self, trust: &Trust, now: Millis) -> Result<Vouched, Failure> {
+    /// Checks the claims at this time and returns the grant.
+    pub fn check(&self, trust: &TrustedIssuer, now: Millis) -> Result<VerifiedGrant, Failure> {
         let plain = |address: &str| address.trim_end_matches('/').to_owned();
         if self.iss.as_deref().map(plain) != Some(plain(&trust.issuer)) {
-            return Err(refused(
-                "the token is of an issuer that is not trusted here",
-            ));
+            return Err(refused("the issuer of the token is not trusted"));
         }
-        let end = self.exp.ok_or_else(|| refused("the token has no end"))?;
-        let expires = millis(end).saturating_add(LEEWAY);
+        let end = self.exp.ok_or_else(|| refused("the token has no expiry"))?;
+        let expires = millis(end).saturating_add(CLOCK_LEEWAY);
         if expires <= now {
             return Err(refused("token expired"));
         }
         if self
             .nbf
-            .is_some_and(|start| millis(start).saturating_sub(LEEWAY) > now)
+            .is_some_and(|start| millis(start).saturating_sub(CLOCK_LEEWAY) > now)
         {
-            return Err(refused("the token is not good yet"));
+            return Err(refused("the token is not valid yet"));
         }
         let is_meant = |name: &String| self.aud.as_ref().is_some_and(|aud| aud.has(name));
         if !trust.audience.as_ref().is_none_or(is_meant) {
-            return Err(refused("the token is meant for somebody else"));
+            return Err(refused("the token is for another audience"));
         }
         let scope = self
             .bearer()
             .ok_or_else(|| refused("the token names no user"))?;
         let manage = trust.manage;
-        Ok(Vouched {
+        Ok(VerifiedGrant {
             grant: Grant::Hub { scope, manage },
             expires,
         })
     }
 
-    /// Who the bearer is: `scope`, if it names somebody and is not a list of what OAuth allows, else `username`.
+    /// Returns the user: `scope`, if it names one and is not a list of OAuth permissions, else `username`.
     fn bearer(&self) -> Option<Scope> {
         let named = |claim: &Option<Value>| claim.as_ref()?.as_str()?.parse::<Scope>().ok();
-        let names_somebody = |scope: &Scope| !NOBODY.contains(&&scope.as_str()[1..]);
-        let scope = named(&self.scope).filter(names_somebody);
+        let names_user = |scope: &Scope| !OPENID_SCOPES.contains(&&scope.as_str()[1..]);
+        let scope = named(&self.scope).filter(names_user);
         scope.or_else(|| named(&self.username))
     }
 }
 
-/// Seconds since 1970 as we count them. What is no time is long ago.
+/// Converts seconds since 1970 to milliseconds. A value that is not a number is in the distant past.
 fn millis(seconds: f64) -> Millis {
     (seconds * 1000.0) as Millis
 }

@@ -14,10 +14,10 @@ use ring::signature::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// As many keys of a set are looked at.
-const MOST: usize = 64;
+/// Keys of a set that are read.
+const MAX_KEYS: usize = 64;
 
-/// How a token is signed. Only what needs a key pair is here.
+/// A signature algorithm. Only algorithms with a key pair are supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rs256,
@@ -60,12 +60,12 @@ impl Algorithm {
     }
 }
 
-/// What became of a signature.
+/// The result of checking a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Good,
     Wrong,
-    /// There is no key of that name, or none that fits.
+    /// No key has that name, or none fits.
     Unknown,
 }
 
@@ -75,11 +75,11 @@ pub struct KeySet {
     keys: Vec<Key>,
 }
 
-/// A key. What it is made for is its own to say, not the token's.
+/// A public key. The key itself, not the token, decides which algorithms it is for.
 struct Key {
     id: Option<String>,
-    /// The only algorithm it is for, if it says so.
-    only: Option<Algorithm>,
+    /// The only algorithm the key is for, if it names one.
+    only_algorithm: Option<Algorithm>,
     material: Material,
 }
 
@@ -110,22 +110,22 @@ struct Jwk {
 }
 
 impl KeySet {
-    /// Reads a key set. Keys of other kinds, and those for encryption, are left out.
+    /// Parses a key set. Keys of other types, and keys for encryption, are skipped.
     pub fn from_json(json: &[u8]) -> Result<Self, Failure> {
         let document: Document = serde_json::from_slice(json)
             .map_err(|error| Failure::invalid(format!("it is not a set of keys: {error}")))?;
-        let keys = document.keys.into_iter().take(MOST);
+        let keys = document.keys.into_iter().take(MAX_KEYS);
         let keys: Vec<Key> = keys
             .filter_map(|key| Key::from_jwk(serde_json::from_value(key).ok()?))
             .collect();
         if keys.is_empty() {
-            let message = "there is no key in it that could be used: RSA, P-256, P-384 or Ed25519";
+            let message = "it has no usable key; supported are RSA, P-256, P-384 or Ed25519";
             return Err(Failure::invalid(message));
         }
         Ok(Self { keys })
     }
 
-    /// Whether a key of this name, or any if none is named, made this signature.
+    /// Checks a signature with the key of this name, or with any key if no name is given.
     pub(super) fn verify(
         &self,
         id: Option<&str>,
@@ -136,12 +136,13 @@ impl KeySet {
         let named = |key: &&Key| id.is_none() || key.id.as_deref() == id;
         let fitting = self.keys.iter().filter(named);
         let mut outcome = Outcome::Unknown;
-        for key in fitting.filter(|key| key.fits(algorithm)) {
-            match key.made(algorithm, message, signature) {
-                true => return Outcome::Good,
-                false if id.is_some() => outcome = Outcome::Wrong,
-                // Without a name it may be one that we do not have yet.
-                false => {}
+        for key in fitting.filter(|key| key.accepts(algorithm)) {
+            if key.verifies(algorithm, message, signature) {
+                return Outcome::Good;
+            }
+            // Without a name, the signing key may be one that the hub does not have yet.
+            if id.is_some() {
+                outcome = Outcome::Wrong;
             }
         }
         outcome
@@ -174,29 +175,32 @@ impl Key {
             }
             _ => return None,
         };
-        let only = match &jwk.alg {
-            // A key for something we do not know is for nothing here.
+        let only_algorithm = match &jwk.alg {
+            // A key for an unknown algorithm cannot be used.
             Some(name) => Some(Algorithm::from_name(name)?),
             None => None,
         };
         Some(Self {
             id: jwk.kid,
-            only,
+            only_algorithm,
             material,
         })
     }
 
-    fn fits(&self, algorithm: Algorithm) -> bool {
+    fn accepts(&self, algorithm: Algorithm) -> bool {
         let is_its_kind = match self.material {
             Material::Rsa { .. } => algorithm.rsa().is_some(),
             Material::P256(_) => algorithm == Algorithm::Es256,
             Material::P384(_) => algorithm == Algorithm::Es384,
             Material::Ed25519(_) => algorithm == Algorithm::EdDsa,
         };
-        is_its_kind && self.only.is_none_or(|only| only == algorithm)
+        is_its_kind
+            && self
+                .only_algorithm
+                .is_none_or(|only_algorithm| only_algorithm == algorithm)
     }
 
-    fn made(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
+    fn verifies(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
         let verified = match (&self.material, algorithm.rsa()) {
             (Material::Rsa { n, e }, Some(parameters)) => {
                 RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
@@ -216,7 +220,7 @@ impl Key {
     }
 }
 
-/// Some write numbers with zeros in front, which are not taken.
+/// Removes leading zeros, which some issuers write and the library does not accept.
 fn without_zeros(number: Vec<u8>) -> Vec<u8> {
     number.into_iter().skip_while(|byte| *byte == 0).collect()
 }

@@ -6,8 +6,8 @@ use super::*;
 
 const NOW: Millis = 1_800_000_000_000;
 
-fn trust() -> Trust {
-    Trust {
+fn trust() -> TrustedIssuer {
+    TrustedIssuer {
         issuer: "https://issuer.example".into(),
         audience: None,
         manage: false,
@@ -29,11 +29,11 @@ fn keys(signers: &[&Signer]) -> KeySet {
     KeySet::from_json(json!({ "keys": keys }).to_string().as_bytes()).unwrap()
 }
 
-fn read(token: &str) -> Signed {
-    Signed::read(token).unwrap().unwrap()
+fn read(token: &str) -> SignedToken {
+    SignedToken::read(token).unwrap().unwrap()
 }
 
-fn said(claims: &Value, trust: &Trust) -> Result<Vouched, String> {
+fn said(claims: &Value, trust: &TrustedIssuer) -> Result<VerifiedGrant, String> {
     let token = Signer::ed25519("a").token(claims);
     read(&token).check(trust, NOW).map_err(|failure| {
         assert_eq!(failure.code, Code::Unauthenticated);
@@ -43,7 +43,7 @@ fn said(claims: &Value, trust: &Trust) -> Result<Vouched, String> {
 
 fn scope_of(claims: &Value) -> Option<String> {
     match said(claims, &trust()) {
-        Ok(vouched) => match vouched.grant {
+        Ok(signed) => match signed.grant {
             Grant::Hub { scope, manage } => {
                 assert!(!manage);
                 Some(scope.to_string())
@@ -67,7 +67,7 @@ fn signatures_of_every_kind_are_checked() {
         // Without a name every key is tried.
         let nameless = signer.token_with(&json!({"alg": signer.algorithm()}), &good());
         assert!(read(&nameless).is_signed_by(&all).unwrap().is_ok());
-        // Other words under the same signature.
+        // Another text with the same signature.
         let (_, signature) = token.rsplit_once('.').unwrap();
         let (header, _) = token.split_once('.').unwrap();
         let claims = encoded(with("username", json!("eve")).to_string().as_bytes());
@@ -120,14 +120,14 @@ fn tokens_without_a_key_pair_are_refused() {
     for (header, words) in [
         (json!({"alg": "none"}), "is not signed"),
         (json!({"alg": "HS256", "kid": "a"}), "shared secret"),
-        (json!({"alg": "NoNe"}), "not known here"),
+        (json!({"alg": "NoNe"}), "unsupported signature algorithm"),
         (
             json!({"alg": "EdDSA", "crit": ["b64"], "b64": false}),
-            "wants something",
+            "unsupported extension",
         ),
     ] {
         let token = signer.token_with(&header, &good());
-        let why = Signed::read(&token).unwrap().unwrap_err();
+        let why = SignedToken::read(&token).unwrap().unwrap_err();
         assert_eq!(why.code, Code::Unauthenticated);
         assert!(why.message.contains(words), "{}", why.message);
     }
@@ -141,13 +141,16 @@ fn what_a_token_must_say() {
     for (claims, words) in [
         (
             with("iss", json!("https://other.example")),
-            "issuer that is not trusted",
+            "issuer of the token is not trusted",
         ),
-        (with("iss", Value::Null), "issuer that is not trusted"),
-        (with("exp", Value::Null), "has no end"),
+        (
+            with("iss", Value::Null),
+            "issuer of the token is not trusted",
+        ),
+        (with("exp", Value::Null), "has no expiry"),
         (with("exp", json!(1_799_999_994)), "token expired"),
         (with("exp", json!(-1)), "token expired"),
-        (with("nbf", json!(1_800_000_006)), "not good yet"),
+        (with("nbf", json!(1_800_000_006)), "not valid yet"),
     ] {
         assert!(
             said(&claims, &trust()).unwrap_err().contains(words),
@@ -161,7 +164,7 @@ fn what_a_token_must_say() {
     ] {
         assert!(said(&claims, &trust()).is_ok(), "{claims}");
     }
-    let meant = Trust {
+    let meant = TrustedIssuer {
         audience: Some("hub".into()),
         ..trust()
     };
@@ -215,15 +218,15 @@ fn other_tokens_are_not_taken_for_signed_ones() {
         "super.token.of-mine",
         &long,
     ] {
-        assert!(Signed::read(token).is_none(), "{token}");
+        assert!(SignedToken::read(token).is_none(), "{token}");
     }
 }
 
 proptest! {
     #[test]
     fn any_text_is_read(text in "[A-Za-z0-9_.=-]{0,80}", header in "\\PC{0,40}", claims in "\\PC{0,40}") {
-        let _ = Signed::read(&text);
-        let _ = Signed::read(&format!("{}.{}.", encoded(header.as_bytes()), encoded(claims.as_bytes())));
+        let _ = SignedToken::read(&text);
+        let _ = SignedToken::read(&format!("{}.{}.", encoded(header.as_bytes()), encoded(claims.as_bytes())));
         let _ = KeySet::from_json(claims.as_bytes());
     }
 }

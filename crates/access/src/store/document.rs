@@ -1,6 +1,7 @@
-//! `tokens.json`: `{"version":1,"tokens":[{"id":"k3v9q2mx","kind":"hub","scope":"@me","manage":true,"sha256":"…","created":"…"}]}`.
+//! `tokens.json`:
+//! `{"version":1,"tokens":[{"id":"k3v9q2mx","kind":"hub","scope":"@me","manage":true,"sha256":"…","created":"…"}]}`.
 //!
-//! A file that is damaged, newer than we are or readable by others is an error, and never overwritten.
+//! A file that is damaged, of a newer version or readable by others is an error and is never overwritten.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,24 +14,23 @@ use crate::disk::{self, Stamp};
 use crate::token::Fingerprint;
 use crate::{Millis, NewToken, Record, Token, TokenId};
 
-/// The version of the file we write.
+/// The version of the file that this program writes.
 const VERSION: u32 = 1;
-/// How long a record is listed after its token has ended.
-const REMEMBERED: Millis = 30 * 86_400_000;
+/// Milliseconds for which a record is listed after its token has expired: 30 days.
+const EXPIRED_RECORD_TTL: Millis = 30 * 86_400_000;
 
-/// The file as a whole.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Document {
     version: u32,
-    #[serde(with = "crate::record::kept")]
+    #[serde(with = "crate::record::stored")]
     pub(crate) tokens: Vec<Record>,
-    /// What later versions keep here.
+    /// Members of later versions.
     #[serde(flatten)]
     other: Map<String, Value>,
 }
 
 impl Document {
-    /// What the file at `path` says; an empty one if there is none.
+    /// Reads the file at `path`; empty if it does not exist.
     pub(super) fn read(path: &Path) -> Result<(Self, Option<Stamp>), Failure> {
         let Some(content) = disk::read_private(path)? else {
             let (tokens, other) = (Vec::new(), Map::new());
@@ -48,7 +48,7 @@ impl Document {
             serde_json::from_slice(&content.bytes).map_err(|error| disk::damaged(path, error))?;
         if document.version != VERSION {
             let message = format!(
-                "{} is of version {}, and this program knows version {VERSION}: use the one that wrote it",
+                "{} has version {}, and this program supports version {VERSION}; use the program that wrote it",
                 path.display(),
                 document.version
             );
@@ -62,7 +62,7 @@ impl Document {
         {
             return Err(disk::damaged(
                 path,
-                format_args!("the id {} is there twice", twice.id),
+                format_args!("the id {} occurs twice", twice.id),
             ));
         }
         Ok((document, Some(content.stamp)))
@@ -78,7 +78,7 @@ impl Document {
         disk::replace(path, &bytes)
     }
 
-    /// Adds a record of `token`, and forgets those that ended long ago.
+    /// Adds a record of `token` and removes those that expired long ago.
     pub(crate) fn add(
         &mut self,
         token: &Token,
@@ -86,7 +86,7 @@ impl Document {
         now: Millis,
     ) -> Result<Record, Failure> {
         self.tokens
-            .retain(|record| !record.is_expired(now.saturating_sub(REMEMBERED)));
+            .retain(|record| !record.is_expired(now.saturating_sub(EXPIRED_RECORD_TTL)));
         let id = loop {
             let id = TokenId::random()?;
             if self.tokens.iter().all(|record| record.id != id) {
@@ -98,13 +98,13 @@ impl Document {
         Ok(record)
     }
 
-    /// Forgets the record with this id.
+    /// Removes the record with this id.
     pub(crate) fn remove(&mut self, id: &TokenId) -> Option<Record> {
         let place = self.tokens.iter().position(|record| record.id == *id)?;
         Some(self.tokens.remove(place))
     }
 
-    /// The record of `token`, if it is there.
+    /// Returns the record of `token`.
     pub(crate) fn record_of(&self, token: &Token) -> Option<&Record> {
         let fingerprint = Fingerprint::of(token.reveal());
         self.tokens

@@ -1,4 +1,4 @@
-//! Tokens that are never written down and end with whoever holds them.
+//! Tokens that are never written to a file and end with their guard.
 
 use std::fmt;
 
@@ -8,27 +8,27 @@ use super::TokenStore;
 use crate::token::Fingerprint;
 use crate::{Grant, NewToken, Record, Token, TokenId};
 
-/// A token that is good until this is dropped.
-pub struct PassingToken {
+/// A token that is valid until this is dropped.
+pub struct EphemeralToken {
     store: TokenStore,
     id: TokenId,
     token: Token,
 }
 
 impl TokenStore {
-    /// Makes a token that is good until its guard is dropped, for a clip as long as it runs.
-    pub fn mint_ephemeral(&self, grant: Grant) -> Result<PassingToken, Failure> {
+    /// Creates a token that is valid until its guard is dropped, for a clip while it runs.
+    pub fn mint_ephemeral(&self, grant: Grant) -> Result<EphemeralToken, Failure> {
         let token = Token::random(grant.kind())?;
         self.pass(token, grant)
     }
 
-    /// Accepts a super token that was given by a flag or a variable, until its guard is dropped.
-    pub fn accept_super(&self, token: Token) -> Result<PassingToken, Failure> {
+    /// Accepts a super token from a flag or a variable until its guard is dropped.
+    pub fn accept_super(&self, token: Token) -> Result<EphemeralToken, Failure> {
         let token = Token::chosen(token.reveal())?;
         self.pass(token, Grant::Super)
     }
 
-    fn pass(&self, token: Token, grant: Grant) -> Result<PassingToken, Failure> {
+    fn pass(&self, token: Token, grant: Grant) -> Result<EphemeralToken, Failure> {
         let now = self.clock().now();
         let fingerprint = Fingerprint::of(token.reveal());
         let id = self.write(|state| {
@@ -40,35 +40,33 @@ impl TokenStore {
             };
             let new = NewToken::new(grant);
             state
-                .passing
+                .ephemeral
                 .insert(Record::new(id.clone(), fingerprint, new, now));
             Ok(id)
         })?;
         let store = self.clone();
-        Ok(PassingToken { store, id, token })
+        Ok(EphemeralToken { store, id, token })
     }
 }
 
-impl PassingToken {
-    /// The token itself.
+impl EphemeralToken {
     pub fn token(&self) -> &Token {
         &self.token
     }
 
-    /// What it is called.
     pub fn id(&self) -> &TokenId {
         &self.id
     }
 }
 
-impl Drop for PassingToken {
+impl Drop for EphemeralToken {
     fn drop(&mut self) {
-        self.store.write(|state| state.passing.remove(&self.id));
+        self.store.write(|state| state.ephemeral.remove(&self.id));
         self.store.shared.changes.send_replace(());
     }
 }
 
-impl fmt::Debug for PassingToken {
+impl fmt::Debug for EphemeralToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_tuple("PassingToken")

@@ -12,7 +12,7 @@ use crate::{Millis, Principal, Record, TokenId};
 pub(crate) struct Entry {
     pub(crate) record: Record,
     pub(crate) principal: Principal,
-    /// When it was last used, 0 if never.
+    /// The last use; 0 if never.
     used: AtomicI64,
 }
 
@@ -25,7 +25,7 @@ impl Entry {
         }
     }
 
-    /// Notes that it is used now.
+    /// Records a use at `now`.
     pub(super) fn used(&self, now: Millis) {
         self.used.fetch_max(now, Ordering::Relaxed);
     }
@@ -38,7 +38,7 @@ impl Entry {
 /// Entries by hash and by id.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// By the beginning of the hash; the whole of it is compared in constant time.
+    /// By the first bytes of the hash. The whole hash is compared in constant time.
     buckets: HashMap<u64, Vec<Arc<Entry>>>,
     by_id: HashMap<TokenId, Arc<Entry>>,
     order: Vec<TokenId>,
@@ -69,7 +69,7 @@ impl Index {
         self.order.retain(|other| other != id);
     }
 
-    /// Removes an entry, but not its place in the order.
+    /// Removes an entry, but not its position in the order.
     fn take(&mut self, id: &TokenId) {
         let Some(entry) = self.by_id.remove(id) else {
             return;
@@ -83,13 +83,12 @@ impl Index {
         }
     }
 
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Forgets those that have ended by `now`, and if there are still `most`, the one that was not used for longest.
-    pub(super) fn make_room(&mut self, now: Millis, most: usize) {
+    /// Removes entries that have expired by `now`; if there are still `most`, removes the one with the oldest use.
+    pub(super) fn evict(&mut self, now: Millis, most: usize) {
         let entries = self.by_id.values();
         let ended = entries.filter(|entry| entry.record.is_expired(now));
         let mut gone: Vec<TokenId> = ended.map(|entry| entry.record.id.clone()).collect();
@@ -107,17 +106,17 @@ impl Index {
         order.retain(|id| by_id.contains_key(id));
     }
 
-    /// Holds these records instead of those before, and remembers what only memory knew about them.
+    /// Replaces the records, and preserves the last uses that only memory has.
     pub(super) fn adopt(&mut self, mut records: Vec<Record>) {
-        self.note_use(&mut records);
+        self.copy_last_use(&mut records);
         *self = Self::default();
         for record in records {
             self.insert(record);
         }
     }
 
-    /// Writes into `records` when they were last used, as far as we know better.
-    pub(super) fn note_use(&self, records: &mut [Record]) {
+    /// Writes newer last uses into `records`.
+    pub(super) fn copy_last_use(&self, records: &mut [Record]) {
         for record in records {
             if let Some(entry) = self.by_id.get(&record.id) {
                 record.last_used = record.last_used.max(entry.last_used());
@@ -125,15 +124,15 @@ impl Index {
         }
     }
 
-    /// Whether some token was used more than `much` later than its record says.
-    pub(super) fn has_news(&self, much: Millis) -> bool {
+    /// Reports whether a token was used more than `much` milliseconds after the use in its record.
+    pub(super) fn has_newer_use(&self, much: Millis) -> bool {
         self.by_id.values().any(|entry| {
             let written = entry.record.last_used.unwrap_or(0);
             entry.last_used().unwrap_or(0) > written.saturating_add(much)
         })
     }
 
-    /// Every record with its latest use, in the order of the file.
+    /// Returns every record with its last use, in the order of the file.
     pub(super) fn records(&self) -> Vec<Record> {
         let entries = self.order.iter().filter_map(|id| self.by_id.get(id));
         let records = entries.map(|entry| {

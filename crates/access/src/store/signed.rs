@@ -1,32 +1,33 @@
-//! Tokens that somebody else made, recognised until they end.
+//! Tokens of an external issuer, accepted until they expire.
 
 use pinion_status::Failure;
 
 use super::TokenStore;
 use crate::token::Fingerprint;
-use crate::{NewToken, Record, TokenId, Vouched};
+use crate::{NewToken, Record, TokenId, VerifiedGrant};
 
-/// As many are remembered; the one that was not used for longest goes when there is one more, and is checked anew when it is shown again.
-const MOST: usize = 10_000;
-/// From so many on those that have ended are looked for.
-const SOME: usize = 256;
+/// The number of tokens in memory. One more removes the least recently used one, which is verified again when it
+/// returns.
+const MAX_TOKENS: usize = 10_000;
+/// The number of tokens from which expired ones are searched for.
+const SWEEP_THRESHOLD: usize = 256;
 
 impl TokenStore {
-    /// Whether the token with this plain text was made here, or vouched for already.
-    pub fn knows(&self, token: &str) -> bool {
+    /// Reports whether the token with this plain text is in the store, or was accepted already.
+    pub fn is_known(&self, token: &str) -> bool {
         matches!(self.find(&Fingerprint::of(token)), Ok(Some(_)))
     }
 
-    /// Recognises a token until it ends, because somebody who is trusted signed it. It is never written down.
-    pub fn vouch(&self, token: &str, vouched: Vouched) -> Result<(), Failure> {
+    /// Accepts a token until it expires, because a trusted issuer signed it. It is never written to a file.
+    pub fn accept_signed(&self, token: &str, signed: VerifiedGrant) -> Result<(), Failure> {
         let fingerprint = Fingerprint::of(token);
         let now = self.clock().now();
         self.write(|state| {
-            if state.vouched.find(&fingerprint).is_some() {
+            if state.signed.find(&fingerprint).is_some() {
                 return Ok(());
             }
-            if state.vouched.len() >= SOME {
-                state.vouched.make_room(now, MOST);
+            if state.signed.len() >= SWEEP_THRESHOLD {
+                state.signed.evict(now, MAX_TOKENS);
             }
             let id = loop {
                 let id = TokenId::random()?;
@@ -34,9 +35,9 @@ impl TokenStore {
                     break id;
                 }
             };
-            let mut record = Record::new(id, fingerprint, NewToken::new(vouched.grant), now);
-            record.expires = Some(vouched.expires);
-            state.vouched.insert(record);
+            let mut record = Record::new(id, fingerprint, NewToken::new(signed.grant), now);
+            record.expires = Some(signed.expires);
+            state.signed.insert(record);
             Ok(())
         })
     }

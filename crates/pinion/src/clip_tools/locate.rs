@@ -1,6 +1,6 @@
 //! Which hub is meant, and the token to show it: the same that commands of the command line use.
 
-use pinion_access::client::{CLI_VARIABLE, Source, Wanted};
+use pinion_access::client::{CLI_VARIABLE, Source, TokenQuery};
 
 use crate::failure::Failure;
 use crate::hub::seat::{Holder, pid_file};
@@ -20,7 +20,7 @@ pub(super) fn locate(named: Option<&str>) -> Result<Located, Failure> {
     let root = place::named_or_usual(None)?;
     let holder = Holder::at(&pid_file(&root));
     let url = caller::address(named, &root, holder.as_ref())?;
-    let wanted = Wanted {
+    let wanted = TokenQuery {
         root: &root,
         flag: None,
         variable: CLI_VARIABLE,

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
-use pinion_access::client::{CLI_VARIABLE, ClientConfig, Wanted};
+use pinion_access::client::{CLI_VARIABLE, ClientConfig, TokenQuery};
 use pinion_connect::{Client, ClientOptions, Code, Failure as Refusal, Receiver, Roots};
 use pinion_proto::Binary;
 
@@ -66,7 +66,7 @@ impl Caller {
         let root = place::root(line)?;
         let holder = Holder::at(&pid_file(&root));
         let url = address(line.value("--server"), &root, holder.as_ref())?;
-        let wanted = Wanted {
+        let wanted = TokenQuery {
             root: &root,
             flag: line.value("--auth-token"),
             variable: CLI_VARIABLE,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pinion_access::client::{DAEMON_VARIABLE, Wanted};
+use pinion_access::client::{DAEMON_VARIABLE, TokenQuery};
 use pinion_clip::Programs;
 use pinion_clip::logs::ClipLog;
 use pinion_hub::{
@@ -49,7 +49,7 @@ pub(super) fn options(
     root: &Path,
     port: u16,
 ) -> Result<JoinOptions, Failure> {
-    let wanted = Wanted {
+    let wanted = TokenQuery {
         root,
         flag: line.value("--hub-token"),
         variable: DAEMON_VARIABLE,

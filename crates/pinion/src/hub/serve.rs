@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use pinion_access::{Entrance, TokenStore};
+use pinion_access::{LocalToken, TokenStore};
 use pinion_clip::logs::{ClipLog, Followed, Level};
 use pinion_connect::{Server, ServerOptions};
 use pinion_hub::{Endpoint, Hub, Joined, Opened, PREFIXES};
@@ -201,7 +201,7 @@ async fn end(hub: &Arc<Hub>, mounts: &Mounts, tokens: TokenStore) {
     if let Some(runtime) = hub.runtime() {
         runtime.shut_down().await;
     }
-    let written = tokio::task::spawn_blocking(move || tokens.write_use()).await;
+    let written = tokio::task::spawn_blocking(move || tokens.write_last_use()).await;
     if let Ok(Err(failure)) = written {
         let message = format!("the use of tokens was not written down: {failure}");
         let origin = pinion_clip::logs::Origin::System;
@@ -215,7 +215,7 @@ async fn note_use(tokens: TokenStore) {
         tokio::time::sleep(NOTE_USE).await;
         let tokens = tokens.clone();
         // What could not be written is tried again; the end of the hub says so if it never works.
-        let _ = tokio::task::spawn_blocking(move || tokens.write_use()).await;
+        let _ = tokio::task::spawn_blocking(move || tokens.write_last_use()).await;
     }
 }
 
@@ -243,7 +243,7 @@ pub(super) fn copy_log(log: &Arc<ClipLog>, least: Level) -> mpsc::Receiver<()> {
 }
 
 /// How to get in, said once.
-fn first_words(url: &str, entrance: &Entrance) -> String {
+fn first_words(url: &str, entrance: &LocalToken) -> String {
     let path: &Path = &entrance.path;
     let path = path.display();
     format!(

@@ -5,7 +5,7 @@ mod keeper;
 
 use std::process::ExitCode;
 
-use pinion_access::{DEFAULT_LIFETIME, Grant, Kind, parse_expiry};
+use pinion_access::{DEFAULT_LIFETIME, Grant, TokenKind, parse_expiry};
 use serde_json::{Value, json};
 
 use self::keeper::{Keeper, Wish};
@@ -71,8 +71,8 @@ const REVOKE: Verb = Verb {
 fn create(line: &Line) -> Result<ExitCode, Failure> {
     line.exactly::<0>()?;
     let wrong = |failure: pinion_connect::Failure| line.wrong(&failure.message);
-    let kind: Kind = match line.value("--kind") {
-        None => Kind::Hub,
+    let kind: TokenKind = match line.value("--kind") {
+        None => TokenKind::Hub,
         Some(kind) => kind.parse().map_err(wrong)?,
     };
     let manage = line.has("--manage");
