@@ -1,10 +1,10 @@
-//! A client that believes nothing but the lines: it keeps its own picture of the chat and compares.
+//! A client that relies only on the lines: it builds its own state of the chat and compares it with snapshots.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// What a client has made of a stream.
+/// The state that a client derives from a stream.
 #[derive(Default)]
 pub struct Client {
     pub ordinal: u64,
@@ -12,7 +12,7 @@ pub struct Client {
     entities: BTreeMap<(String, String), Entity>,
     /// Text of every growing segment, as patches have it.
     growing: BTreeMap<String, String>,
-    /// Segments and requests that have begun and not ended.
+    /// Segments and requests that have not ended.
     open: Vec<String>,
     pub runs: usize,
     is_running: bool,
@@ -76,7 +76,7 @@ impl Client {
         self.project(name, payload, ordinal);
     }
 
-    /// What comes when.
+    /// Checks the order of events.
     fn order(&mut self, name: &str, payload: &Value) {
         let message = text(payload, "messageId").to_owned();
         let request = format!(
@@ -97,7 +97,7 @@ impl Client {
                 self.is_running = false;
                 self.ended = true;
             }
-            // Bookkeeping may follow the end of a run.
+            // Metadata may follow the end of a run.
             "ChatProviderCallFinished" => self.close(&request),
             _ => assert!(self.is_running, "{name} outside of a run"),
         }
@@ -252,7 +252,7 @@ impl Client {
         content.unwrap_or_default().to_owned()
     }
 
-    /// Members that say something overwrite; `false` takes a member away.
+    /// Members that are not empty overwrite; `false` removes a member.
     fn put(&mut self, kind: &str, id: &str, ordinal: u64, changes: Value) {
         let key = (kind.to_owned(), id.to_owned());
         let new = Entity {

@@ -8,11 +8,11 @@
 )]
 
 mod client;
-mod orders;
+mod event_order;
 mod properties;
 #[path = "../../../pi/tests/meaning/script.rs"]
 mod script;
 mod stage;
 mod stores;
+mod text_output;
 mod vectors;
-mod words;

@@ -1,4 +1,4 @@
-//! What holds whatever the engine does.
+//! Properties that hold for every sequence of engine events.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use pinion_agent::Event;
 use pinion_jsonl::Coalesce;
 use pinion_message::Message;
 use pinion_pinocchio::{
-    Control, FrontOptions, Out, PatchMode, RunEnd, RunStart, Surface, Terminal, Text, Verdict,
+    Control, FrontOptions, Out, PatchMode, RunEnd, RunEndTracker, RunStart, Surface, Terminal, Text,
 };
 use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::client::Client;
 use crate::script;
-use crate::stage::{self, Prompt, Shared, Stage};
+use crate::stage::{self, EagerFront, SharedStore, Stage};
 
 const APIS: [&str; 6] = [
     "openai-completions",
@@ -34,7 +34,7 @@ pub fn start(number: usize) -> RunStart {
     }
 }
 
-/// The same events, said by a model behind another interface.
+/// Returns the events as a model of another API would produce them.
 fn behind(api: &str, events: &[Event]) -> Vec<Event> {
     let moved = |message: &Arc<Message>| match &**message {
         Message::Assistant(answer) => {
@@ -52,17 +52,17 @@ fn behind(api: &str, events: &[Event]) -> Vec<Event> {
     events.iter().map(moved).collect()
 }
 
-/// Every episode as a run.
+/// Splits the events into runs.
 fn as_runs(events: &[Event]) -> (Vec<Out>, Vec<RunEnd>) {
     let mut stage = Stage::new();
     stage.hello("s", Surface::Stdin);
-    let mut verdict = Verdict::default();
+    let mut verdict = RunEndTracker::default();
     let mut ends = Vec::new();
     let mut is_running = false;
     for event in events {
         if !is_running {
             stage.begin(start(ends.len()), &format!("r{}", ends.len()));
-            verdict = Verdict::default();
+            verdict = RunEndTracker::default();
             is_running = true;
         }
         verdict.notice(event);
@@ -81,10 +81,10 @@ fn as_runs(events: &[Event]) -> (Vec<Out>, Vec<RunEnd>) {
     (stage.outs, ends)
 }
 
-fn options(patch_mode: PatchMode, store: Option<&Shared>) -> FrontOptions {
+fn options(patch_mode: PatchMode, store: Option<&SharedStore>) -> FrontOptions {
     FrontOptions {
         patch_mode,
-        store: store.and_then(Shared::boxed),
+        store: store.and_then(SharedStore::boxed),
         copy: None,
     }
 }
@@ -115,7 +115,7 @@ proptest! {
         mode in proptest::sample::select(&[PatchMode::Append, PatchMode::Snapshot][..]),
         coalesce in proptest::sample::select(&[Coalesce::Never, Coalesce::WhenBehind][..]),
     ) {
-        let store = Shared::default();
+        let store = SharedStore::default();
         let (outs, ends) = as_runs(&behind(api, &events));
         let printed = stage::printed(outs, options(mode, Some(&store)), coalesce);
         let lines = stage::lines(&printed);
@@ -126,7 +126,7 @@ proptest! {
         prop_assert_eq!(client.done, statuses);
         let failed = ends.iter().filter(|end| matches!(end, RunEnd::Failed(_))).count();
         prop_assert_eq!(client.errors.len(), failed);
-        // The store has what the client was shown.
+        // The store has the state that the client saw.
         let kept = store.snapshot_of("s");
         prop_assert_eq!(kept.ordinal, client.ordinal);
         let shown = &lines.last().unwrap()["snapshot"]["entities"];
@@ -138,7 +138,7 @@ proptest! {
             prop_assert_eq!(&*kept.id, shown["id"].as_str().unwrap());
             prop_assert_eq!(serde_json::from_str::<Value>(&kept.payload).unwrap(), payload);
         }
-        // Another front goes on where this one stopped.
+        // Another front continues where this one stopped.
         let mut again = Stage::new();
         again.control("s", "last", Control::Snapshot);
         again.begin(start(999), "again");
@@ -193,10 +193,10 @@ fn an_event_of_every_kind_is_survived_in_any_place() {
     }
 }
 
-/// A long answer, read by somebody who is never behind: what the store and the reader were given.
+/// Writes a long answer to a reader that is never slow, and returns the bytes that the store and the reader received.
 fn long_answer(pieces: usize, mode: PatchMode) -> (usize, usize, usize) {
-    let store = Shared::default();
-    let mut prompt = Prompt::new(options(mode, Some(&store)));
+    let store = SharedStore::default();
+    let mut prompt = EagerFront::new(options(mode, Some(&store)));
     let delta = "twelve bytes";
     let mut stage = Stage::new();
     stage.begin(start(0), "");
@@ -205,13 +205,13 @@ fn long_answer(pieces: usize, mode: PatchMode) -> (usize, usize, usize) {
     }
     stage.end(RunEnd::Finished, Terminal::Yes);
     prompt.take(stage.outs);
-    let held = store.0.lock().unwrap();
-    assert!(held.appends > pieces);
+    let state = store.0.lock().unwrap();
+    assert!(state.appends > pieces);
     let printed = match mode {
         PatchMode::Append => prompt.printed().len(),
         PatchMode::Snapshot => 0,
     };
-    (held.entity_bytes, held.event_bytes, printed)
+    (state.entity_bytes, state.event_bytes, printed)
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_long_answer_costs_what_it_is_long() {
     let pieces = 20_000;
     let size = pieces * "twelve bytes".len();
     let (entities, events, printed) = long_answer(pieces, PatchMode::Append);
-    // The text is in an entity twice, and the sum of what is handed over doubles it once more.
+    // The text is in an entity twice, and the sum of the stored versions doubles it once more.
     assert!(entities < 8 * size + 4096, "{entities} bytes of entities");
     assert!(events < pieces * 600 + 4 * size, "{events} bytes of events");
     assert!(

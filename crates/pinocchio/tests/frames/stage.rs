@@ -1,4 +1,4 @@
-//! Drives a front and reads what it prints.
+//! Drives a front and reads its output.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -19,7 +19,7 @@ use pinion_pinocchio::{
 };
 use serde_json::{Value, json};
 
-/// What a front of `options` prints of `outs`.
+/// Returns the output of a front with `options` for `outs`.
 pub fn printed(outs: Vec<Out>, options: FrontOptions, coalesce: Coalesce) -> String {
     let queue = Queue::new(coalesce);
     for out in outs {
@@ -48,7 +48,7 @@ pub fn append() -> FrontOptions {
     }
 }
 
-/// What happens, in order, with a clock of its own.
+/// A sequence of items with its own clock.
 pub struct Stage {
     pub outs: Vec<Out>,
     now: Instant,
@@ -107,7 +107,7 @@ impl Stage {
         });
     }
 
-    /// An answer begins.
+    /// Starts an answer.
     pub fn answer_begins(&mut self, answer: &Value) {
         let mut beginning = answer.clone();
         beginning["content"] = json!([]);
@@ -118,7 +118,7 @@ impl Stage {
         self.event(Event::MessageStart(message(&beginning)));
     }
 
-    /// The block at `index` of an answer arrives in `pieces`.
+    /// Sends the block at `index` of an answer in `pieces`.
     pub fn block(&mut self, index: usize, answer: &Value, pieces: &[&str]) {
         let mut beginning = answer["content"][index].clone();
         for (name, empty) in [
@@ -178,39 +178,40 @@ pub fn block(value: &Value) -> Arc<Block> {
     Arc::new(serde_json::from_value(value.clone()).unwrap())
 }
 
-/// A store that several hold, and that counts what it is given.
+/// A shared store that counts what it receives.
 #[derive(Clone, Default)]
-pub struct Shared(pub Arc<Mutex<Held>>);
+pub struct SharedStore(pub Arc<Mutex<StoreState>>);
 
 #[derive(Default)]
-pub struct Held {
+pub struct StoreState {
     pub timeline: MemoryTimeline,
     pub entity_bytes: usize,
     pub event_bytes: usize,
     pub appends: usize,
-    /// Appends that work before the disk is full.
+    /// Appends that succeed before the disk is full.
     pub fails_after: Option<usize>,
-    /// Nothing can be read.
+    /// Reading fails.
     pub unreadable: bool,
 }
 
-impl Shared {
+impl SharedStore {
     pub fn boxed(&self) -> Option<Box<dyn TimelineStore>> {
         Some(Box::new(self.clone()))
     }
 
     pub fn snapshot_of(&self, session: &str) -> TimelineSnapshot {
-        let mut held = self.0.lock().unwrap();
-        held.timeline.snapshot(session, None).unwrap()
+        let mut state = self.0.lock().unwrap();
+        state.timeline.snapshot(session, None).unwrap()
     }
 }
 
-impl TimelineStore for Shared {
+impl TimelineStore for SharedStore {
     fn cursor(&mut self, session: &str) -> Result<u64, HistoryError> {
-        let mut held = self.0.lock().unwrap();
-        match held.unreadable {
-            true => Err(HistoryError::Options("not a database".into())),
-            false => held.timeline.cursor(session),
+        let mut state = self.0.lock().unwrap();
+        if state.unreadable {
+            Err(HistoryError::Options("not a database".into()))
+        } else {
+            state.timeline.cursor(session)
         }
     }
 
@@ -220,17 +221,17 @@ impl TimelineStore for Shared {
         events: &[TimelineEvent],
         entities: &[EntityChange],
     ) -> Result<(), HistoryError> {
-        let mut held = self.0.lock().unwrap();
-        held.appends += 1;
-        if held.fails_after.is_some_and(|limit| held.appends > limit) {
+        let mut state = self.0.lock().unwrap();
+        state.appends += 1;
+        if state.fails_after.is_some_and(|limit| state.appends > limit) {
             return Err(HistoryError::Options("disk full".into()));
         }
-        held.event_bytes += events.iter().map(|it| it.payload.len()).sum::<usize>();
-        held.entity_bytes += entities
+        state.event_bytes += events.iter().map(|it| it.payload.len()).sum::<usize>();
+        state.entity_bytes += entities
             .iter()
             .map(|it| it.entity.payload.len())
             .sum::<usize>();
-        held.timeline.append(session, events, entities)
+        state.timeline.append(session, events, entities)
     }
 
     fn apply(
@@ -239,8 +240,8 @@ impl TimelineStore for Shared {
         entities: &[EntityChange],
         through: u64,
     ) -> Result<(), HistoryError> {
-        let mut held = self.0.lock().unwrap();
-        held.timeline.apply(session, entities, through)
+        let mut state = self.0.lock().unwrap();
+        state.timeline.apply(session, entities, through)
     }
 
     fn snapshot(
@@ -257,8 +258,8 @@ impl TimelineStore for Shared {
         after: u64,
         limit: usize,
     ) -> Result<Vec<TimelineEvent>, HistoryError> {
-        let mut held = self.0.lock().unwrap();
-        held.timeline.events(session, after, limit)
+        let mut state = self.0.lock().unwrap();
+        state.timeline.events(session, after, limit)
     }
 
     fn projected(&mut self, session: &str) -> Result<u64, HistoryError> {
@@ -282,14 +283,14 @@ impl TimelineStore for Shared {
     }
 }
 
-/// A front whose reader is never behind: every item is written before the next one comes.
-pub struct Prompt {
+/// A front with a reader that is never slow: every item is written before the next one.
+pub struct EagerFront {
     front: Front,
     records: Records,
     file: File,
 }
 
-impl Prompt {
+impl EagerFront {
     pub fn new(options: FrontOptions) -> Self {
         let file = tempfile();
         Self {

@@ -1,4 +1,4 @@
-//! Stores that fail, writers that are ended, files beside the stream.
+//! Stores that fail, writers that are killed, and copies of the stream.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use pinion_pinocchio::{
 use crate::client::Client;
 use crate::properties::start;
 use crate::script;
-use crate::stage::{self, Prompt, Shared, Stage};
+use crate::stage::{self, EagerFront, SharedStore, Stage};
 
 fn run(stage: &mut Stage, number: usize, pieces: usize) {
     stage.begin(start(number), &format!("r{number}"));
@@ -22,7 +22,7 @@ fn run(stage: &mut Stage, number: usize, pieces: usize) {
     stage.end(RunEnd::Finished, Terminal::No);
 }
 
-fn options(store: &Shared) -> FrontOptions {
+fn options(store: &SharedStore) -> FrontOptions {
     FrontOptions {
         patch_mode: PatchMode::Append,
         store: store.boxed(),
@@ -33,35 +33,35 @@ fn options(store: &Shared) -> FrontOptions {
 #[test]
 fn a_store_that_fails_is_told_once_and_the_runs_go_on() {
     for works in [0, 1, 3, 40] {
-        let store = Shared::default();
+        let store = SharedStore::default();
         store.0.lock().unwrap().fails_after = Some(works);
         let mut stage = Stage::new();
         stage.hello("s", Surface::Stdin);
         run(&mut stage, 0, 50);
         run(&mut stage, 1, 50);
-        let mut prompt = Prompt::new(options(&store));
+        let mut prompt = EagerFront::new(options(&store));
         prompt.take(stage.outs);
         let client = Client::of(&stage::lines(&prompt.printed()));
         assert_eq!(client.done, ["ok", "ok"]);
         assert_eq!(client.errors, ["store_failed"]);
         assert_eq!(client.runs, 2);
-        let mut held = store.0.lock().unwrap();
-        let faults = held.timeline.faults("s").unwrap();
+        let mut state = store.0.lock().unwrap();
+        let faults = state.timeline.faults("s").unwrap();
         assert_eq!(faults.len(), 1);
         assert_eq!(faults[0].kind, "store");
-        assert_eq!(held.appends, works + 1);
+        assert_eq!(state.appends, works + 1);
     }
 }
 
 #[test]
 fn a_store_that_cannot_be_read_is_told_to_who_asked() {
-    let store = Shared::default();
+    let store = SharedStore::default();
     store.0.lock().unwrap().unreadable = true;
     let mut stage = Stage::new();
     stage.hello("s", Surface::OneShot);
     stage.control("s", "look", Control::Snapshot);
     run(&mut stage, 0, 3);
-    let mut prompt = Prompt::new(options(&store));
+    let mut prompt = EagerFront::new(options(&store));
     prompt.take(stage.outs);
     let lines = stage::lines(&prompt.printed());
     let error = lines.iter().find(|line| line.get("error").is_some());
@@ -77,17 +77,20 @@ fn a_store_that_cannot_be_read_is_told_to_who_asked() {
 
 #[test]
 fn bytes_go_out_after_what_they_tell_is_kept() {
-    /// Looks into the store whenever something is written.
-    struct Watch(Shared, Arc<Mutex<Vec<(u64, u64)>>>);
+    /// Reads the store at every write.
+    struct Watch(SharedStore, Arc<Mutex<Vec<(u64, u64)>>>);
     impl Write for Watch {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let text = std::str::from_utf8(bytes).unwrap();
-            let told = stage::lines(text)
+            let events_between = stage::lines(text)
                 .iter()
                 .filter_map(|line| line["uiEvent"]["ordinal"].as_str()?.parse::<u64>().ok())
                 .max();
             let kept = self.0.0.lock().unwrap().timeline.cursor("s").unwrap();
-            self.1.lock().unwrap().push((told.unwrap_or(0), kept));
+            self.1
+                .lock()
+                .unwrap()
+                .push((events_between.unwrap_or(0), kept));
             Ok(bytes.len())
         }
 
@@ -95,7 +98,7 @@ fn bytes_go_out_after_what_they_tell_is_kept() {
             Ok(())
         }
     }
-    let store = Shared::default();
+    let store = SharedStore::default();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let mut stage = Stage::new();
     run(&mut stage, 0, 2000);
@@ -106,14 +109,14 @@ fn bytes_go_out_after_what_they_tell_is_kept() {
     stage::printed(stage.outs, options, Coalesce::Never);
     let seen = seen.lock().unwrap();
     assert!(seen.len() > 5, "{} writes", seen.len());
-    for (told, kept) in &*seen {
-        assert!(told <= kept, "told {told}, kept {kept}");
+    for (events_between, kept) in &*seen {
+        assert!(events_between <= kept, "told {events_between}, kept {kept}");
     }
 }
 
 #[test]
 fn what_was_growing_when_the_writer_was_ended_is_whole_again() {
-    let store = Shared::default();
+    let store = SharedStore::default();
     let mut stage = Stage::new();
     stage.begin(start(0), "r");
     let mut events = script::answer_of(1000, "twelve bytes");
@@ -121,7 +124,7 @@ fn what_was_growing_when_the_writer_was_ended_is_whole_again() {
     for event in events {
         stage.event(event);
     }
-    Prompt::new(options(&store)).take(stage.outs);
+    EagerFront::new(options(&store)).take(stage.outs);
     let kept = store.snapshot_of("s");
     let whole = "twelve bytes".repeat(1000);
     let is_whole = |payload: &str| payload.contains(&whole);
@@ -138,7 +141,7 @@ fn what_was_growing_when_the_writer_was_ended_is_whole_again() {
 
 #[test]
 fn a_timeline_that_cannot_be_read_is_gone_around_and_recorded() {
-    let mut store = Shared::default();
+    let mut store = SharedStore::default();
     let event = TimelineEvent {
         ordinal: 1,
         name: "ChatSomethingElse".into(),
@@ -160,7 +163,7 @@ fn a_timeline_that_cannot_be_read_is_gone_around_and_recorded() {
     let mut stage = Stage::new();
     run(&mut stage, 0, 5);
     stage.control("s", "", Control::Snapshot);
-    let mut prompt = Prompt::new(options(&store));
+    let mut prompt = EagerFront::new(options(&store));
     prompt.take(stage.outs);
     let lines = stage::lines(&prompt.printed());
     assert_eq!(

@@ -1,9 +1,9 @@
-//! The worked streams in `tests/pinocchio`, made again from the engine's events.
+//! The recorded streams in `tests/pinocchio`, reproduced from the engine's events.
 
 use pinion_agent::Event;
 use pinion_jsonl::Coalesce;
 use pinion_pinocchio::{
-    Activity, Binding, Code, Control, DoneStatus, LINE_TOO_LONG, Refusal, RequestKind, RunEnd,
+    Activity, Binding, Control, DoneStatus, ErrorCode, LINE_TOO_LONG, Refusal, RequestKind, RunEnd,
     RunStart, Surface, Terminal, Text, decode,
 };
 use serde_json::{Value, json};
@@ -25,13 +25,13 @@ fn text_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// The ids of the runs of a stream, in order.
+/// Returns the ids of the runs of a stream, in order.
 fn runs(expected: &[Value]) -> Vec<RunStart> {
     let payloads = || expected.iter().map(|line| &line["uiEvent"]["payload"]);
     let named = |name: &'static str| {
         move |payload: &&Value| text_of(&payload["@type"]).ends_with(&format!(".{name}"))
     };
-    // All engine events of a stream are of one run, where there are any.
+    // All engine events of a stream belong to one run.
     let engine = payloads()
         .find(|payload| {
             let run = text_of(&payload["correlation"]["runId"]);
@@ -59,7 +59,7 @@ fn assert_same(outs: Stage, expected: &[Value]) {
     assert_eq!(printed.len(), expected.len());
 }
 
-/// A stream of one run: `play` gives the events of the engine.
+/// Checks a stream of one run: `play` provides the events of the engine.
 fn one_shot(name: &str, end: RunEnd, play: impl FnOnce(&mut Stage)) {
     let expected = vector(name);
     let start = runs(&expected).remove(0);
@@ -171,7 +171,7 @@ fn an_engine_that_cannot_be_made() {
     stage.hello(session, Surface::OneShot);
     stage.control(session, "", Control::Snapshot);
     let error = Control::Error {
-        code: Code::EngineInitFailed,
+        code: ErrorCode::EngineInitFailed,
         message: "failed to create engine: boom".into(),
         terminal: Terminal::Yes,
     };
@@ -199,7 +199,7 @@ fn a_file_beside_the_text() {
     let mut start = runs(&expected).remove(0);
     start.turn_id = Text::default();
     let session = start.session_id.to_string();
-    // The engine behind this stream named a session of its own; ours has none.
+    // The recorded engine named a session of its own; pinion has none.
     let text = serde_json::to_string(&expected).unwrap();
     let text = text.replace(
         r#""sessionId":"sid""#,
@@ -223,15 +223,15 @@ fn a_file_beside_the_text() {
     assert_same(stage, &expected);
 }
 
-/// How the model answers a submit.
+/// The model's answer to a submit.
 enum Reply {
     Whole(&'static str),
-    /// It says this and then nothing more.
+    /// The model sends this and then nothing more.
     Hangs(Option<&'static str>),
     Fails(&'static str),
 }
 
-/// A stream with requests on stdin.
+/// Checks a stream with requests on standard input.
 fn stdin(name: &str, mut replies: Vec<Reply>, too_long: bool) {
     let mut expected = vector(name);
     let mut starts = runs(&expected).into_iter();
@@ -309,7 +309,7 @@ fn stdin(name: &str, mut replies: Vec<Reply>, too_long: bool) {
     }
     if too_long {
         let error = Control::Error {
-            code: Code::StdinReadFailed,
+            code: ErrorCode::StdinReadFailed,
             message: LINE_TOO_LONG.into(),
             terminal: Terminal::Yes,
         };
@@ -319,7 +319,7 @@ fn stdin(name: &str, mut replies: Vec<Reply>, too_long: bool) {
     assert_same(stage, &expected);
 }
 
-/// The words for a line that is no request are our own.
+/// Replaces the message of a malformed line, which differs from the recorded one.
 fn rename(expected: &mut [Value], frame: &str, message: &str) {
     let line = expected
         .iter_mut()
@@ -329,7 +329,7 @@ fn rename(expected: &mut [Value], frame: &str, message: &str) {
     line[frame]["detail"] = json!(message);
 }
 
-/// An invented id is another one each time.
+/// Replaces a generated id, which differs each time.
 fn rename_request(expected: &mut [Value], id: &str) {
     let is_vectors = |line: &&Value| text_of(&line["requestId"]).contains("-0000-4000-8000-");
     let invented = expected.iter().find(is_vectors).unwrap()["requestId"].clone();

@@ -1,4 +1,4 @@
-//! What comes when, for every kind of engine.
+//! The order of events, for every kind of engine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +20,8 @@ fn answer(api: &str, content: Value, stop: &str) -> Value {
         "usage":{"input":1,"output":1},"stopReason":stop})
 }
 
-/// The payloads of what a run tells between its first two events and its end.
-fn told(play: impl FnOnce(&mut Stage), end: RunEnd) -> Vec<Value> {
+/// Returns the payloads between the first two events of a run and its end.
+fn events_between(play: impl FnOnce(&mut Stage), end: RunEnd) -> Vec<Value> {
     let mut stage = Stage::new();
     stage.begin(start(0), "r");
     play(&mut stage);
@@ -33,7 +33,7 @@ fn told(play: impl FnOnce(&mut Stage), end: RunEnd) -> Vec<Value> {
     events.skip(2).cloned().collect()
 }
 
-/// Names without what all have, in a few words.
+/// Returns the names of events in a short form.
 fn names(events: &[Value]) -> Vec<String> {
     let name = |event: &Value| event["name"].as_str().unwrap().replace("Chat", "");
     let name = |event| name(event).replace("ProviderCall", "Call");
@@ -58,7 +58,7 @@ fn thinks_and_answers(api: &str) -> Vec<Value> {
         stage.block_ends(1, &answer);
         stage.answer_ends(&answer);
     };
-    told(play, RunEnd::Finished)
+    events_between(play, RunEnd::Finished)
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn several_calls_are_requested_before_any_is_made() {
             stage.tool("c1", "a", json!({"x":1}), "1");
             stage.tool("c2", "b", json!({}), "2");
         };
-        names(&told(play, RunEnd::Finished))
+        names(&events_between(play, RunEnd::Finished))
     };
     let made = [
         "ToolExecutionStarted",
@@ -230,7 +230,7 @@ fn a_broken_answer_ends_what_it_began() {
         ("anthropic-messages", "failed"),
         ("openai-responses", "failed"),
     ] {
-        let events = told(|stage| half(api, stage, "error"), end());
+        let events = events_between(|stage| half(api, stage, "error"), end());
         let expected = [
             "CallStarted",
             "TextSegmentStarted",
@@ -253,7 +253,7 @@ fn a_broken_answer_ends_what_it_began() {
 fn a_cancel_is_never_a_failure() {
     for stop in ["aborted", "error"] {
         let play = |stage: &mut Stage| half("openai-completions", stage, stop);
-        let events = told(play, RunEnd::Stopped);
+        let events = events_between(play, RunEnd::Stopped);
         assert_eq!(
             names(&events)[3..],
             ["TextSegmentFinished", "RunStopped", "CallFinished"]
@@ -285,7 +285,7 @@ fn a_request_made_again_is_another_one() {
         stage.block_ends(0, &whole);
         stage.answer_ends(&whole);
     };
-    let events = told(play, RunEnd::Finished);
+    let events = events_between(play, RunEnd::Finished);
     let begun = ["CallStarted", "TextSegmentStarted", "TextPatch"];
     let expected = [
         &begun[..],
@@ -307,7 +307,7 @@ fn a_request_made_again_is_another_one() {
 #[test]
 fn too_many_requests_are_warned_of() {
     let end = RunEnd::Failed("max iterations (20) reached".into());
-    let events = told(|_| {}, end);
+    let events = events_between(|_| {}, end);
     assert_eq!(names(&events), ["TextSegmentFinished", "RunFailed"]);
     let warning = &events[0]["payload"];
     assert_eq!(warning["messageId"], "chat-msg-0:warning");
@@ -326,7 +326,7 @@ fn a_blank_answer_leaves_nothing() {
         stage.answer_begins(&blank);
         stage.answer_ends(&blank);
     };
-    let events = told(play, RunEnd::Finished);
+    let events = events_between(play, RunEnd::Finished);
     assert_eq!(
         names(&events),
         ["CallStarted", "CallFinished", "RunFinished"]
@@ -385,7 +385,7 @@ fn isolated_lines_are_printed_as_they_were() {
         let name = event["name"].as_str().unwrap();
         let mut payload = event["payload"].clone();
         payload.as_object_mut().unwrap().remove("@type");
-        // The compact form is made by hosts only, and our patches always name their stream.
+        // Only hosts create the compact form, and pinion's patches always name their stream.
         if matches!(name, "ChatTextDelta" | "ChatTextPatch") {
             continue;
         }

@@ -28,7 +28,7 @@ fn printed(outs: Vec<Out>, format: TextFormat, metadata: Metadata) -> String {
     text
 }
 
-/// Thinks, calls a tool, answers.
+/// A run that thinks, calls a tool and answers.
 fn conversation(end: RunEnd) -> Vec<Out> {
     let answer = |content: Value, stop: &str| {
         json!({"role":"assistant","content":content,"api":"anthropic-messages","provider":"p",
