@@ -1,7 +1,7 @@
-//! How many events a second go through translation, projection, the timeline in memory and the encoder:
-//! `cargo run --release -p pinion-pinocchio --example throughput`.
+//! Measures events per second through translation, projection, the timeline in memory and the encoder: `cargo run
+//! --release -p pinion-pinocchio --example throughput`.
 //!
-//! Time is that of the processor, so that a busy machine does not count.
+//! It measures processor time, so that other programs on the machine do not change the result.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ fn answer() -> Arc<Message> {
     }))
 }
 
-/// Nanoseconds this thread has run.
+/// Nanoseconds of processor time that this thread has used.
 fn processor_time() -> std::io::Result<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let first = text.split_whitespace().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Backend events: what happened in a chat, as messages of the protocol.
+//! Backend events: the events of a chat as messages of the protocol.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ const CHAT: &str = "pinocchio.chatapp.v1.";
 const FRONTEND_TOOLS: &str = "pinocchio.chatapp.frontendtools.v1.";
 const WIDGETS: &str = "pinocchio.chatapp.widgets.v1.";
 
-/// The names of events, their packages and messages.
+/// Lists the events with their packages and messages.
 macro_rules! chat_events {
     ($($variant:ident, $name:literal, $package:ident, $message:ident;)*) => {
-        /// Something that happened in a chat. UI events have the same names and payloads, one to one.
+        /// An event of a chat. UI events have the same names and payloads, one to one.
         #[derive(Debug, Clone)]
         #[allow(missing_docs, reason = "the names are those of the protocol")]
         pub enum ChatEvent {
@@ -23,7 +23,6 @@ macro_rules! chat_events {
         }
 
         impl ChatEvent {
-            /// The name of the event.
             pub fn name(&self) -> &'static str {
                 match self {
                     Self::Patch(patch) => patch.stream.kind.name(),
@@ -31,7 +30,7 @@ macro_rules! chat_events {
                 }
             }
 
-            /// The package and the name of the payload's message.
+            /// Returns the package and the name of the payload's message.
             fn message_name(&self) -> (&'static str, &'static str) {
                 match self {
                     Self::Patch(patch) => (CHAT, patch.stream.kind.name()),
@@ -47,7 +46,7 @@ macro_rules! chat_events {
                 }
             }
 
-            /// Reads a payload back.
+            /// Parses a payload.
             pub fn decode(name: &str, payload: &str) -> Result<Self, Undecodable> {
                 Ok(match name {
                     "ChatTextPatch" => text_patch(message::decode(payload)?),
@@ -59,7 +58,6 @@ macro_rules! chat_events {
             }
         }
 
-        /// The names of all events.
         #[cfg(test)]
         pub(crate) const EVENT_NAMES: &[&str] = &[
             "ChatTextPatch", "ChatReasoningPatch", "ChatToolArgumentsPatch", $($name,)*
@@ -97,7 +95,7 @@ chat_events! {
 }
 
 impl ChatEvent {
-    /// Appends the type of the payload as an `Any` names it.
+    /// Appends the type URL of the payload for an `Any`.
     pub(crate) fn append_type_url(&self, out: &mut Vec<u8>) {
         let (package, name) = self.message_name();
         for part in [TYPE_URL, package, name] {
@@ -105,7 +103,7 @@ impl ChatEvent {
         }
     }
 
-    /// The terminal event of a run: exactly one of these comes in each.
+    /// Reports whether this is the terminal event of a run. Each run has exactly one.
     pub fn ends_run(&self) -> bool {
         matches!(
             self,
@@ -114,7 +112,7 @@ impl ChatEvent {
     }
 }
 
-/// The type of the payload of an entity, as an `Any` names it; `None` for kinds nobody registered.
+/// Returns the parts of the type URL of an entity's payload; `None` for kinds that are not registered.
 pub(crate) fn entity_type_url(kind: &str) -> Option<[&'static str; 3]> {
     let (package, name) = match kind {
         "ChatMessage" => (CHAT, "ChatMessageEntity"),
@@ -137,7 +135,7 @@ fn append_patch(patch: &Patch, out: &mut Vec<u8>) {
     for slice in patch.members(&numbers, &escaped, patch.mode) {
         out.extend_from_slice(slice);
     }
-    // Every member has its comma in front; the first one's place is the brace's.
+    // Every member begins with a comma; the brace replaces the first one.
     match out.get_mut(start) {
         Some(comma) => *comma = b'{',
         None => out.push(b'{'),

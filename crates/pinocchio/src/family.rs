@@ -1,38 +1,38 @@
-//! What the kinds of model interfaces do differently, as one table.
+//! The differences between the kinds of model APIs, as one table.
 //!
-//! Pinocchio's engines tell of the same things in different orders and words, and clients have learned them. A
-//! row of the table is one kind of engine; everything else is the same for all.
+//! Pinocchio's engines report the same facts in different orders and words, and clients rely on them. A row of the
+//! table is one kind of engine; everything else is the same for all.
 
 use pinion_message::{StopReason, Usage};
 
 use crate::pb::UsageInfo;
 
-/// How one kind of engine tells of a request.
+/// The way in which one kind of engine reports a request.
 #[derive(Debug)]
 pub(crate) struct Family {
-    /// How segments and calls are named.
+    /// The naming scheme of segments and calls.
     pub naming: Naming,
-    /// Whether the beginning and the end of a request are told.
+    /// Decides whether the beginning and the end of a request are reported.
     pub calls: ProviderCalls,
-    /// When a text or thinking segment is told to be finished.
+    /// The moment at which the end of a text or thinking segment is reported.
     pub segments_end: Moment,
-    /// When a tool call is told to be requested.
+    /// The moment at which a tool call is reported as requested.
     pub calls_requested: Moment,
-    /// How the stop reason and the usage are told before the end.
+    /// The way in which the stop reason and the usage are reported before the end.
     pub metadata: Metadata,
-    /// Whether the end of a request has a finish class.
+    /// The end of a request has a finish class.
     pub finish_class: bool,
     /// The `source` of thinking.
     pub thinking: &'static str,
     /// The finish reason of a segment; `None` is the stop reason of the answer.
     pub segment_reason: Option<&'static str>,
-    /// The words for a natural end, the output limit, and calls.
+    /// The words for a natural end, the output limit, and tool calls.
     pub stop_words: [&'static str; 3],
-    /// The status of a segment that an error cut short.
+    /// The status of a segment that an error interrupted.
     pub broken_status: &'static str,
-    /// Which prompt tokens count as input.
+    /// The prompt tokens that count as input.
     pub input: InputTokens,
-    /// Whether patches of text and thinking are numbered; those of arguments always are.
+    /// Patches of text and thinking are numbered. Those of arguments always are.
     pub numbered: bool,
 }
 
@@ -53,9 +53,9 @@ pub(crate) enum ProviderCalls {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// When its block ends.
+    /// At the end of its block.
     BlockEnd,
-    /// When the answer ends, after the metadata.
+    /// At the end of the answer, after the metadata.
     AnswerEnd,
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Moment {
 pub(crate) enum Metadata {
     /// Not before the end of the request.
     Nothing,
-    /// Both at once.
+    /// Both in one event.
     Together,
     /// The stop reason, then the usage.
     Apart,
@@ -71,13 +71,13 @@ pub(crate) enum Metadata {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputTokens {
-    /// All of the prompt; those read from a cache are told as `cachedTokens` too.
+    /// All of the prompt; tokens read from a cache are also reported as `cachedTokens`.
     All,
-    /// Only fresh ones; cached ones are told apart.
+    /// Only tokens that are not from a cache; cached ones are reported separately.
     Fresh,
 }
 
-/// Chat completions, and Mistral's protocol, which is much like them.
+/// Chat completions, and Mistral's protocol, which is similar.
 const COMPLETIONS: Family = Family {
     naming: Naming::Completions,
     calls: ProviderCalls::Told,
@@ -134,7 +134,7 @@ const GEMINI: Family = Family {
     ..RESPONSES
 };
 
-/// The built-in model and interfaces nobody has told us about: as responses, without summaries.
+/// The built-in model and unknown APIs: like responses, without summaries.
 const OTHERS: Family = Family {
     thinking: "thinking",
     segment_reason: Some("stop"),
@@ -142,7 +142,7 @@ const OTHERS: Family = Family {
     ..RESPONSES
 };
 
-/// An engine that says nothing of its requests.
+/// An engine that does not report its requests.
 const PLAIN: Family = Family {
     naming: Naming::Plain,
     calls: ProviderCalls::Silent,
@@ -151,7 +151,8 @@ const PLAIN: Family = Family {
 };
 
 impl Family {
-    /// The row for a wire protocol; an answer without one comes from an engine that says nothing of requests.
+    /// Returns the row for a wire protocol. An answer without one comes from an engine that does not report its
+    /// requests.
     pub fn of(api: &str) -> &'static Self {
         match api {
             "openai-completions" | "mistral-conversations" => &COMPLETIONS,
@@ -163,7 +164,7 @@ impl Family {
         }
     }
 
-    /// The word for why an answer ended.
+    /// Returns the word for the reason why an answer ended.
     pub fn stop_word(&self, reason: StopReason) -> &'static str {
         let [stop, length, calls] = self.stop_words;
         match reason {
@@ -175,7 +176,7 @@ impl Family {
         }
     }
 
-    /// The class of an end, where this engine tells one. Ends that are none always have one.
+    /// Returns the finish class, if this engine reports one. Errors and aborts always have one.
     pub fn class(&self, reason: StopReason) -> &'static str {
         match reason {
             StopReason::Error => "failed",
@@ -185,7 +186,7 @@ impl Family {
         }
     }
 
-    /// Tokens as this engine counts them; nothing if none were counted.
+    /// Returns the token counts as this engine reports them; `None` if there are none.
     pub fn usage(&self, usage: &Usage) -> Option<UsageInfo> {
         let cached = usage.cache_read.saturating_add(usage.cache_write);
         if usage.input == 0 && usage.output == 0 && cached == 0 {
@@ -209,7 +210,7 @@ impl Family {
     }
 }
 
-/// The class of an end, the same for all engines.
+/// Returns the finish class of a stop reason, the same for all engines.
 pub(crate) fn finish_class(reason: StopReason) -> &'static str {
     match reason {
         StopReason::Stop => "completed",

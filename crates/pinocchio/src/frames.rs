@@ -1,7 +1,7 @@
 //! Frames: `RpcLine`s as protobuf JSON, one per line.
 //!
-//! A patch that tells everything so far is put together from what is alike in all patches of its segment and a
-//! buffer of escaped text that is only ever appended to: it costs a copy of the text and no printing of it.
+//! A patch that repeats the text so far is assembled from the parts that all patches of its segment share and a buffer
+//! of escaped text that only grows. So each patch needs one copy of the text and no escaping of it.
 
 use std::sync::Arc;
 
@@ -14,23 +14,22 @@ use crate::events::{ChatEvent, append_quoted_number, entity_type_url};
 use crate::outgoing::Surface;
 use crate::patch::{Patch, PatchMode, PatchStream};
 use crate::pb::Text;
-use crate::timeline::Shown;
+use crate::timeline::ShownEntity;
 
 const VERSION: u32 = 1;
 const PROTOCOL: &str = "pinocchio.chatapp.rpc.v1";
-/// Clients may compare it, so it is the name of the program we stand in for.
+/// Clients may compare the name, so it is that of the program that pinion replaces.
 const SERVER: &str = "pinocchio";
 
-/// Whose frame it is.
+/// The session and request that a frame belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Address {
-    /// The session.
     pub session_id: Text,
-    /// The request; empty where there is none.
+    /// The request; empty for frames outside requests.
     pub request_id: Text,
 }
 
-/// What an event is told as.
+/// The kind of frame that carries an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventFrame {
     /// `uiEvent`.
@@ -39,22 +38,22 @@ pub enum EventFrame {
     Backend,
 }
 
-/// Prints frames.
+/// Encodes frames.
 #[derive(Debug)]
 pub struct Frames {
     mode: PatchMode,
     /// `{"version":1,"sessionId":…,"requestId":…,` of the last address.
     opening: Vec<u8>,
     opened: Option<Address>,
-    /// From the opening to the members of the payload.
+    /// The bytes from the opening to the members of the payload.
     head: Vec<u8>,
     numbers: Vec<u8>,
-    /// The escaped text of every segment that grows.
+    /// The escaped text of every growing segment.
     growing: Vec<(Arc<PatchStream>, Vec<u8>)>,
 }
 
 impl Frames {
-    /// Prints patches in `mode`.
+    /// Creates an encoder that writes patches in `mode`.
     pub fn new(mode: PatchMode) -> Self {
         Self {
             mode,
@@ -66,12 +65,12 @@ impl Frames {
         }
     }
 
-    /// Whether `payload` of [`Frames::event`] is looked at.
+    /// Reports whether [`Frames::event`] uses its `payload`.
     pub fn needs_payload(&self, event: &ChatEvent) -> bool {
         self.repeated(event).is_none()
     }
 
-    /// A patch that tells everything so far. Arguments never do: their readers add up whatever comes.
+    /// Returns a patch that repeats the text so far. Patches of arguments never do, because clients concatenate them.
     fn repeated<'a>(&self, event: &'a ChatEvent) -> Option<&'a Patch> {
         match event {
             ChatEvent::Patch(patch) if patch.stream.kind.mode(self.mode).repeats() => Some(patch),
@@ -79,7 +78,7 @@ impl Frames {
         }
     }
 
-    /// Prints an event; `payload` is its protobuf JSON. The slices of the line are given to `push`.
+    /// Encodes an event; `payload` is its protobuf JSON. `push` receives the slices of the line.
     pub fn event(
         &mut self,
         address: &Address,
@@ -140,7 +139,7 @@ impl Frames {
         ]);
     }
 
-    /// Gives up the text of a segment that has ended.
+    /// Drops the text of a segment that has ended.
     fn forget(&mut self, event: &ChatEvent) {
         if self.growing.is_empty() {
             return;
@@ -177,8 +176,13 @@ impl Frames {
         self.opened = Some(address.clone());
     }
 
-    /// Prints what a session looks like after the event `ordinal`.
-    pub fn snapshot(&mut self, address: &Address, ordinal: u64, entities: &[Shown]) -> Vec<u8> {
+    /// Encodes the state of a session after the event `ordinal`.
+    pub fn snapshot(
+        &mut self,
+        address: &Address,
+        ordinal: u64,
+        entities: &[ShownEntity],
+    ) -> Vec<u8> {
         self.open(address);
         let mut line = self.opening.clone();
         line.extend_from_slice(br#""snapshot":{"#);
@@ -188,7 +192,7 @@ impl Frames {
         }
         let mut is_first = true;
         for entity in entities {
-            // What a kind nobody registered holds cannot be named.
+            // The payload of an unregistered kind has no type URL, so it cannot be encoded.
             let Some(type_url) = entity_type_url(&entity.kind) else {
                 continue;
             };
@@ -207,7 +211,7 @@ impl Frames {
         line
     }
 
-    /// Prints the first frame.
+    /// Encodes the first frame.
     pub fn hello(&self, address: &Address, surface: Surface) -> Vec<u8> {
         let capabilities = surface.capabilities();
         let hello = HelloFrame {
@@ -218,7 +222,7 @@ impl Frames {
         control(address, Frame::Hello(hello))
     }
 
-    /// Prints an error.
+    /// Encodes an error.
     pub fn error(&self, address: &Address, code: &str, message: &str, terminal: bool) -> Vec<u8> {
         let message = Text::new(message);
         let error = ErrorFrame {
@@ -230,7 +234,7 @@ impl Frames {
         control(address, Frame::Error(error))
     }
 
-    /// Prints the end of a request.
+    /// Encodes the end of a request.
     pub fn done(&self, address: &Address, status: &'static str) -> Vec<u8> {
         let done = DoneFrame {
             status: status.into(),
@@ -239,7 +243,7 @@ impl Frames {
     }
 }
 
-fn append_entity(line: &mut Vec<u8>, entity: &Shown, type_url: [&str; 3]) {
+fn append_entity(line: &mut Vec<u8>, entity: &ShownEntity, type_url: [&str; 3]) {
     line.extend_from_slice(br#"{"kind":""#);
     json::append_escaped(line, &entity.kind);
     line.extend_from_slice(br#"","id":""#);

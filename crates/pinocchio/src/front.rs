@@ -1,4 +1,4 @@
-//! Engine events and control frames as lines.
+//! Writes engine events and control frames as lines.
 
 use std::fmt;
 use std::io::Write;
@@ -11,19 +11,19 @@ use crate::events::ChatEvent;
 use crate::frames::{Address, EventFrame, Frames};
 use crate::outgoing::{Closing, Control, Out, Terminal};
 use crate::patch::PatchMode;
-use crate::requests::Code;
+use crate::requests::ErrorCode;
+use crate::run_end::RunEnd;
 use crate::stream::SessionStream;
 use crate::translate::Translator;
-use crate::verdict::RunEnd;
 
-/// What a front is made of.
+/// The parts of a front.
 #[derive(Default)]
 pub struct FrontOptions {
-    /// How patches are told.
+    /// The form of patches.
     pub patch_mode: PatchMode,
-    /// Where the timeline is kept. Without one it ends with the process.
+    /// The store of the timeline. Without one it ends with the process.
     pub store: Option<Box<dyn TimelineStore>>,
-    /// Gets the same lines.
+    /// Receives a copy of all lines.
     pub copy: Option<Box<dyn Write + Send>>,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Debug for FrontOptions {
     }
 }
 
-/// Hears, in words, that the timeline is not kept any more.
+/// Receives a message when the timeline is no longer stored.
 struct Watcher(Box<dyn Fn(&str) + Send>);
 
 impl fmt::Debug for Watcher {
@@ -46,36 +46,36 @@ impl fmt::Debug for Watcher {
     }
 }
 
-/// Prints what happens as frames. A frame is written after what it tells is in the store.
+/// Writes events as frames. A frame is written after its events are in the store.
 #[derive(Debug)]
 pub struct Front {
     translator: Translator,
     frames: Frames,
-    keeper: Keeper,
-    copy: Copy,
-    /// Who is told when the store is given up.
+    timeline: TimelineWriter,
+    copy: LineCopy,
+    /// Notified when the store has failed.
     watcher: Option<Watcher>,
-    /// Whose the events of the active run are.
+    /// The address of the events of the active run.
     run: Address,
-    /// Whose the last control frame was; `None` once a run has gone on.
+    /// The address of the last control frame; `None` once a run has continued.
     asked: Option<Address>,
-    /// Events of one item.
+    /// The events of one item.
     events: Vec<ChatEvent>,
     payload: Vec<u8>,
 }
 
 impl Front {
-    /// A front before its first frame.
+    /// Creates a front before its first frame.
     pub fn new(options: FrontOptions) -> Self {
         Self {
             translator: Translator::default(),
             frames: Frames::new(options.patch_mode),
-            keeper: Keeper {
+            timeline: TimelineWriter {
                 streams: Vec::new(),
                 store: options.store,
                 failure: None,
             },
-            copy: Copy {
+            copy: LineCopy {
                 file: options.copy,
                 lines: Vec::new(),
             },
@@ -87,7 +87,7 @@ impl Front {
         }
     }
 
-    /// The same, with somebody who does not read frames and is told when the timeline is not kept any more.
+    /// Adds a watcher that does not read frames and is notified when the timeline is no longer stored.
     pub fn watched(self, watcher: impl Fn(&str) + Send + 'static) -> Self {
         Self {
             watcher: Some(Watcher(Box::new(watcher))),
@@ -95,7 +95,7 @@ impl Front {
         }
     }
 
-    /// Publishes what the translator made of an item.
+    /// Publishes the events that the translator made from an item.
     fn publish(&mut self, records: &mut Records) {
         let mut events = std::mem::take(&mut self.events);
         for event in events.drain(..) {
@@ -105,19 +105,19 @@ impl Front {
     }
 
     fn publish_one(&mut self, event: &ChatEvent, records: &mut Records) {
-        let at = self.keeper.stream(&self.run.session_id);
-        let is_kept = self.keeper.store.is_some();
+        let at = self.timeline.stream(&self.run.session_id);
+        let is_kept = self.timeline.store.is_some();
         self.payload.clear();
         if is_kept || self.frames.needs_payload(event) {
             event.append_payload(&mut self.payload);
         }
         let payload = is_kept.then(|| String::from_utf8_lossy(&self.payload));
-        let Some(stream) = self.keeper.streams.get_mut(at) else {
+        let Some(stream) = self.timeline.streams.get_mut(at) else {
             return;
         };
         let ordinal = stream.publish(event, payload.as_deref());
-        let (keeper, copy) = (&mut self.keeper, &mut self.copy);
-        let mut push = |slices: &[&[u8]]| push(slices, records, keeper, copy);
+        let (timeline, copy) = (&mut self.timeline, &mut self.copy);
+        let mut push = |slices: &[&[u8]]| push(slices, records, timeline, copy);
         self.frames.event(
             &self.run,
             EventFrame::Ui,
@@ -126,13 +126,13 @@ impl Front {
             &self.payload,
             &mut push,
         );
-        self.tell_failure(records);
+        self.report_store_failure(records);
     }
 
     fn snapshot(&mut self, address: &Address, records: &mut Records) {
-        let at = self.keeper.stream(&address.session_id);
-        self.tell_failure(records);
-        if let Some(stream) = self.keeper.streams.get(at) {
+        let at = self.timeline.stream(&address.session_id);
+        self.report_store_failure(records);
+        if let Some(stream) = self.timeline.streams.get(at) {
             let line = self
                 .frames
                 .snapshot(address, stream.ordinal(), &stream.entities());
@@ -162,42 +162,43 @@ impl Front {
         let address = self.run.clone();
         self.snapshot(&address, records);
         if let RunEnd::Failed(error) = end {
-            let message = match error.is_empty() {
-                true => "chat run failed",
-                false => error,
+            let message = if error.is_empty() {
+                "chat run failed"
+            } else {
+                error
             };
             let is_terminal = terminal == Terminal::Yes;
-            let code = Code::RunFailed.as_str();
+            let code = ErrorCode::RunFailed.as_str();
             let line = self.frames.error(&address, code, message, is_terminal);
             self.line(&line, records);
         }
-        // Nothing of the run may be told as done that is not kept.
-        self.keeper.commit();
-        self.tell_failure(records);
+        // Events must be stored before a frame reports the end of their run.
+        self.timeline.commit();
+        self.report_store_failure(records);
         let line = self.frames.done(&address, end.done_status());
         self.line(&line, records);
     }
 
     fn line(&mut self, line: &[u8], records: &mut Records) {
-        push(&[line], records, &mut self.keeper, &mut self.copy);
-        self.tell_failure(records);
+        push(&[line], records, &mut self.timeline, &mut self.copy);
+        self.report_store_failure(records);
     }
 
-    /// A store that failed is told once; the stream goes on without it.
-    fn tell_failure(&mut self, records: &mut Records) {
-        let Some(failure) = self.keeper.failure.take() else {
+    /// Reports a failed store once; the stream continues without it.
+    fn report_store_failure(&mut self, records: &mut Records) {
+        let Some(failure) = self.timeline.failure.take() else {
             return;
         };
         let message = format!(
-            "the timeline is not kept from here on: {failure}; what was kept before is unharmed"
+            "the timeline is no longer stored: {failure}; entries stored before are intact"
         );
         if let Some(Watcher(watcher)) = &self.watcher {
             watcher(&message);
         }
-        let code = Code::StoreFailed.as_str();
+        let code = ErrorCode::StoreFailed.as_str();
         let address = self.asked.as_ref().unwrap_or(&self.run);
         let line = self.frames.error(address, code, &message, false);
-        push(&[&line], records, &mut self.keeper, &mut self.copy);
+        push(&[&line], records, &mut self.timeline, &mut self.copy);
     }
 }
 
@@ -224,7 +225,7 @@ impl Project for Front {
                     session_id: start.session_id.clone(),
                     request_id,
                 };
-                // Whoever begins a run owes the end of the one before; its last event is still its own.
+                // The start of a run ends an unfinished one first; its last event still belongs to the earlier run.
                 self.translator.begin(*start, &mut self.events);
                 let begins = |event: &ChatEvent| matches!(event, ChatEvent::UserMessageAccepted(_));
                 let own = self.events.iter().position(begins).unwrap_or(0);
@@ -249,32 +250,37 @@ impl Project for Front {
     }
 
     fn before_flush(&mut self, records: &mut Records) {
-        self.keeper.commit();
-        self.tell_failure(records);
+        self.timeline.commit();
+        self.report_store_failure(records);
         self.copy.flush();
     }
 }
 
-/// Adds a line. If that makes bytes go out, what they tell is kept first.
-fn push(slices: &[&[u8]], records: &mut Records, keeper: &mut Keeper, copy: &mut Copy) {
+/// Adds a line. If that writes bytes, their events are stored first.
+fn push(
+    slices: &[&[u8]],
+    records: &mut Records,
+    timeline: &mut TimelineWriter,
+    copy: &mut LineCopy,
+) {
     let length = slices.iter().map(|slice| slice.len()).sum();
     if records.would_write(length) {
-        keeper.commit();
+        timeline.commit();
         copy.flush();
     }
     copy.push(slices);
     records.push(slices);
 }
 
-/// The sessions of the process and the store that keeps them.
-struct Keeper {
+/// The sessions of the process and the store of their timelines.
+struct TimelineWriter {
     streams: Vec<SessionStream>,
     store: Option<Box<dyn TimelineStore>>,
-    /// Why the store is no more, until that has been told.
+    /// The reason why the store failed, until it has been reported.
     failure: Option<String>,
 }
 
-impl fmt::Debug for Keeper {
+impl fmt::Debug for TimelineWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keeper")
             .field("streams", &self.streams)
@@ -284,8 +290,8 @@ impl fmt::Debug for Keeper {
     }
 }
 
-impl Keeper {
-    /// The position of the stream of a session, which is read from the store when it is first asked for.
+impl TimelineWriter {
+    /// Returns the position of a session's stream, which is read from the store on first use.
     fn stream(&mut self, id: &str) -> usize {
         let known = self.streams.iter().position(|stream| stream.id() == id);
         if let Some(at) = known {
@@ -296,14 +302,14 @@ impl Keeper {
             None => Ok(SessionStream::new(id)),
         };
         let stream = hydrated.unwrap_or_else(|error| {
-            self.give_up(id, &error);
+            self.drop_store(id, &error);
             SessionStream::new(id)
         });
         self.streams.push(stream);
         self.streams.len() - 1
     }
 
-    /// Gives the store what it does not have.
+    /// Writes pending events to the store.
     fn commit(&mut self) {
         for at in 0..self.streams.len() {
             let (Some(stream), Some(store)) = (self.streams.get_mut(at), &mut self.store) else {
@@ -311,13 +317,13 @@ impl Keeper {
             };
             if let Err(error) = stream.commit(&mut **store) {
                 let id = stream.id().to_owned();
-                self.give_up(&id, &error);
+                self.drop_store(&id, &error);
                 return;
             }
         }
     }
 
-    fn give_up(&mut self, id: &str, error: &HistoryError) {
+    fn drop_store(&mut self, id: &str, error: &HistoryError) {
         if let Some(mut store) = self.store.take() {
             let fault = Fault {
                 kind: "store".into(),
@@ -325,7 +331,7 @@ impl Keeper {
                 error: error.to_string(),
                 ..Fault::default()
             };
-            // A store that cannot keep events may not be able to keep this either; then it is only told.
+            // A store that cannot store events may not be able to store this either; then it is only reported.
             let _ = store.record_error(&fault);
         }
         for stream in &mut self.streams {
@@ -335,13 +341,13 @@ impl Keeper {
     }
 }
 
-/// A second place for the same lines.
-struct Copy {
+/// A second output for the same lines.
+struct LineCopy {
     file: Option<Box<dyn Write + Send>>,
     lines: Vec<u8>,
 }
 
-impl fmt::Debug for Copy {
+impl fmt::Debug for LineCopy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Copy")
             .field("file", &self.file.is_some())
@@ -349,10 +355,10 @@ impl fmt::Debug for Copy {
     }
 }
 
-/// Lines are written to the copy in pieces of about this size.
-const COPY_BATCH: usize = 64 * 1024;
+/// Bytes after which lines are written to the copy.
+const COPY_BATCH_BYTES: usize = 64 * 1024;
 
-impl Copy {
+impl LineCopy {
     fn push(&mut self, slices: &[&[u8]]) {
         if self.file.is_none() {
             return;
@@ -360,12 +366,12 @@ impl Copy {
         for slice in slices {
             self.lines.extend_from_slice(slice);
         }
-        if self.lines.len() >= COPY_BATCH {
+        if self.lines.len() >= COPY_BATCH_BYTES {
             self.flush();
         }
     }
 
-    /// Writes what there is. A copy that cannot be written is given up: the stream itself is what counts.
+    /// Writes the buffered lines. A copy that cannot be written is dropped, so that the stream itself continues.
     fn flush(&mut self) {
         if let Some(file) = &mut self.file
             && !self.lines.is_empty()

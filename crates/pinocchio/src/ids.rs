@@ -1,4 +1,4 @@
-//! Names of runs, messages and segments.
+//! Ids of runs, messages and segments.
 
 use uuid::Uuid;
 
@@ -7,17 +7,17 @@ const THINKING: &str = ":thinking:";
 const USER: &str = "-user";
 const WARNING: &str = ":warning";
 
-/// A name for a new run that no other run has.
+/// Creates a unique name for a new run.
 pub fn new_root() -> String {
     format!("chat-msg-{}", Uuid::new_v4())
 }
 
-/// A fresh UUID: sessions, requests, turns and runs of the engine are named so.
+/// Creates a UUID, which is the form of the ids of sessions, requests, turns and inferences.
 pub fn new_id() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// Whether names made from `root` can be told apart from those of other roots.
+/// Reports whether ids derived from `root` cannot be confused with those of other roots.
 pub fn is_usable_root(root: &str) -> bool {
     !root.trim().is_empty()
         && !root.contains(TEXT)
@@ -26,37 +26,37 @@ pub fn is_usable_root(root: &str) -> bool {
         && !root.ends_with(WARNING)
 }
 
-/// What the user said in the run `root`.
+/// The id of the user's message in the run `root`.
 pub(crate) fn user_message(root: &str) -> String {
     format!("{root}{USER}")
 }
 
-/// A piece of the answer's text.
+/// The id of a text segment of the answer.
 pub(crate) fn text_segment(root: &str, segment: &str) -> String {
     format!("{root}{TEXT}{segment}")
 }
 
-/// A piece of thinking.
+/// The id of a thinking segment.
 pub(crate) fn thinking_segment(root: &str, segment: &str) -> String {
     format!("{root}{THINKING}{segment}")
 }
 
-/// A warning the run gives.
+/// The id of a warning of the run.
 pub(crate) fn warning(root: &str) -> String {
     format!("{root}{WARNING}")
 }
 
-/// The entity of what a tool returned.
+/// The id of the entity of a tool result.
 pub(crate) fn tool_result(call_id: &str) -> String {
     format!("{call_id}:result")
 }
 
-/// The run a text segment belongs to; empty if the name is not that of one.
+/// Returns the run that a text segment belongs to; empty if the id is not that of a text segment.
 pub(crate) fn parent_of_text(message_id: &str) -> &str {
     message_id.rfind(TEXT).map_or("", |at| &message_id[..at])
 }
 
-/// A name of the engine's as part of a name of ours.
+/// Converts a name from the engine into a part of an id.
 pub(crate) fn sanitise(name: &str) -> String {
     let kept = |character: char| match character {
         'A'..='Z' | 'a'..='z' | '0'..='9' | '-' | '_' | '.' | ':' => character,

@@ -1,9 +1,9 @@
 //! Front: Pinocchio's chat protocol over the engine.
 //!
 //! Three pure steps: [`Translator`] turns the engine's events of a run into backend events of a chat, [`SessionStream`]
-//! numbers them and keeps the entities that follow from them, and [`Front`] prints both as frames, or
-//! [`TextPrinter`] as text, JSON or YAML. On the way in, [`decode`] reads a request and [`Binding`] says
-//! whether it may be served. No files, no sockets, no processes: stores and descriptors are handed in.
+//! numbers them and derives the entities, and [`Front`] writes both as frames, or [`TextPrinter`] as text, JSON or
+//! YAML. For input, [`decode`] parses a request and [`Binding`] decides whether it is accepted. The crate opens no
+//! files, sockets or processes: the caller passes in stores and descriptors.
 
 mod events;
 mod family;
@@ -15,14 +15,14 @@ mod message;
 mod outgoing;
 mod patch;
 mod plugins;
-mod recall;
 mod requests;
+mod run_end;
 mod stream;
 mod text;
 mod timeline;
+mod timeline_messages;
 mod translate;
 mod turns;
-mod verdict;
 
 pub(crate) mod pb {
     pub use pinion_proto::Text;
@@ -40,17 +40,17 @@ pub use message::Undecodable;
 pub use outgoing::{ActiveRun, Closing, Control, Out, Surface, Terminal};
 pub use patch::{Patch, PatchKind, PatchMode, PatchStream, SegmentFacts};
 pub use pinion_proto::Text;
-pub use recall::recalled;
 pub use requests::{
-    Activity, Binding, Code, DoneStatus, LINE_LIMIT, LINE_TOO_LONG, Refusal, Request, RequestKind,
-    decode,
+    Activity, Binding, DoneStatus, ErrorCode, LINE_LIMIT, LINE_TOO_LONG, Refusal, Request,
+    RequestKind, decode,
 };
+pub use run_end::{RunEnd, RunEndListener, RunEndTracker};
 pub use stream::SessionStream;
 pub use text::{Metadata, TextFormat, TextPrinter};
-pub use timeline::{Shown, Timeline};
+pub use timeline::{ShownEntity, Timeline};
+pub use timeline_messages::timeline_messages;
 pub use translate::{RunStart, Translator};
 pub use turns::{
-    Context, Produced, Seed, context, displayed_prompt, final_turn, messages, seed_turn,
+    Produced, Seed, TurnContext, context, displayed_prompt, final_turn, messages, seed_turn,
     with_prompt, with_prompt_and_images,
 };
-pub use verdict::{Judge, RunEnd, Verdict};

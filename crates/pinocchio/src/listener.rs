@@ -1,4 +1,4 @@
-//! Takes the engine's events into the queue of the writer.
+//! Puts the engine's events into the queue of the writer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -8,20 +8,19 @@ use pinion_agent::{Event, Listener};
 use pinion_jsonl::{DeltaText, Queue};
 use pinion_message::{Block, Message};
 
-use crate::outgoing::{FRAME, Out};
+use crate::outgoing::{FRAME_OVERHEAD, Out};
 use crate::patch::PatchMode;
 
-/// Puts the events of a run into the queue of a front.
 #[derive(Debug)]
 pub struct ChatListener {
     queue: Queue<Out>,
     mode: PatchMode,
-    /// Size of the block that grows.
+    /// Bytes of the block that grows.
     growing: AtomicUsize,
 }
 
 impl ChatListener {
-    /// A listener that feeds `queue`, from which patches are printed in `mode`.
+    /// Creates a listener that fills `queue`; patches from it are written in `mode`.
     pub fn new(queue: Queue<Out>, mode: PatchMode) -> Self {
         Self {
             queue,
@@ -34,19 +33,19 @@ impl ChatListener {
         match event {
             Event::BlockStart { .. } => {
                 self.growing.store(0, Ordering::Relaxed);
-                FRAME
+                FRAME_OVERHEAD
             }
-            Event::BlockEnd { block, .. } => FRAME + 2 * block_size(block),
+            Event::BlockEnd { block, .. } => FRAME_OVERHEAD + 2 * block_size(block),
             Event::MessageEnd(message) => match &**message {
                 Message::Assistant(answer) => {
-                    4 * FRAME + 2 * answer.content.iter().map(block_size).sum::<usize>()
+                    4 * FRAME_OVERHEAD + 2 * answer.content.iter().map(block_size).sum::<usize>()
                 }
                 _ => 0,
             },
             Event::ToolEnd { output, .. } => {
-                2 * FRAME + output.content.iter().map(block_size).sum::<usize>()
+                2 * FRAME_OVERHEAD + output.content.iter().map(block_size).sum::<usize>()
             }
-            _ => FRAME,
+            _ => FRAME_OVERHEAD,
         }
     }
 }
@@ -60,10 +59,10 @@ impl Listener for ChatListener {
                 Out::Delta {
                     index: *index,
                     text: DeltaText::One(delta.clone()),
-                    weight: FRAME + delta.len() + repeated,
+                    weight: FRAME_OVERHEAD + delta.len() + repeated,
                 }
             }
-            // A chat has no place for them, and they may be large.
+            // A chat does not show them, and they may be large.
             Event::ToolUpdate { .. } => return,
             event => Out::Event {
                 event: event.clone(),
@@ -88,6 +87,6 @@ fn block_size(block: &Block) -> usize {
         Block::Text(text) => text.text.len(),
         Block::Thinking(thinking) => thinking.thinking.len(),
         Block::Image { data, .. } => data.len(),
-        Block::ToolCall(_) => FRAME,
+        Block::ToolCall(_) => FRAME_OVERHEAD,
     }
 }

@@ -1,4 +1,4 @@
-//! What waits to be written: engine events as they are, and the frames around them.
+//! The items of the output queue: engine events, and the frames around them.
 
 use std::time::Instant;
 
@@ -8,113 +8,103 @@ use pinion_jsonl::{DeltaText, Outgoing, Queue};
 use crate::frames::Address;
 use crate::patch::PatchMode;
 use crate::pb::Text;
-use crate::requests::{Code, DoneStatus};
+use crate::requests::{DoneStatus, ErrorCode};
+use crate::run_end::RunEnd;
 use crate::translate::RunStart;
-use crate::verdict::RunEnd;
 
-/// About how many bytes of a line are not text.
-pub(crate) const FRAME: usize = 1024;
+/// Approximate bytes of a line besides its text.
+pub(crate) const FRAME_OVERHEAD: usize = 1024;
 
-/// One thing to write.
+/// One item to write.
 #[derive(Debug)]
 pub enum Out {
-    /// The engine told something.
+    /// An event of the engine.
     Event {
-        /// What happened.
         event: Event,
-        /// When.
         at: Instant,
-        /// About how many bytes it takes on the wire.
+        /// Approximate bytes on the wire.
         weight: usize,
     },
-    /// A block of the answer grew; consecutive ones of one block merge while the reader is slow.
+    /// A block of the answer grew. Consecutive deltas of one block merge while the reader is slow.
     Delta {
-        /// Position of the block.
+        /// The position of the block.
         index: usize,
-        /// What was added.
+        /// The added text.
         text: DeltaText,
-        /// About how many bytes it takes on the wire.
+        /// Approximate bytes on the wire.
         weight: usize,
     },
     /// A run begins.
     RunBegins {
-        /// What is known of it.
         start: Box<RunStart>,
-        /// The request that asked for it; empty where there is none.
+        /// The request that started it; empty if there is none.
         request_id: Text,
     },
-    /// The run is over.
+    /// The run has ended.
     RunEnded {
-        /// How.
         end: RunEnd,
-        /// When.
         at: Instant,
-        /// What follows the terminal event.
+        /// The frames after the terminal event.
         closing: Closing,
     },
-    /// A frame that is not about an event.
-    Control {
-        /// Whose it is.
-        address: Address,
-        /// What it says.
-        control: Control,
-    },
+    /// A frame that is not an event.
+    Control { address: Address, control: Control },
 }
 
-/// What follows the terminal event of a run.
+/// The frames after the terminal event of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closing {
     /// A snapshot, an error if the run failed, and `done`.
     Request {
-        /// Whether the error ends the stream.
+        /// Decides whether the error ends the stream.
         terminal: Terminal,
     },
-    /// Nothing: the stream goes on with the next run.
+    /// No frames: the stream continues with the next run.
     Nothing,
 }
 
-/// Whether an error ends the stream.
+/// The scope of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Terminal {
-    /// It does.
+    /// The error ends the stream.
     Yes,
-    /// It belongs to one request.
+    /// The error belongs to one request.
     No,
 }
 
-/// A frame that is not about an event.
+/// A frame that is not an event.
 #[derive(Debug, Clone)]
 pub enum Control {
     /// The first frame.
     Hello(Surface),
-    /// What the session looks like now.
+    /// The current state of the session.
     Snapshot,
-    /// Something went wrong.
+    /// An error.
     Error {
-        /// What, as a name that does not change.
-        code: Code,
-        /// What, in words.
+        /// The stable name of the error.
+        code: ErrorCode,
+        /// A message for people.
         message: String,
-        /// Whether that is the end.
+        /// Decides whether the error ends the stream.
         terminal: Terminal,
     },
-    /// A request is over.
+    /// The end of a request.
     Done(DoneStatus),
 }
 
-/// What kind of stream it is, which `hello` tells.
+/// The kind of stream, which `hello` reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Surface {
     /// One run.
     OneShot,
-    /// Requests on stdin.
+    /// Requests on standard input.
     Stdin,
-    /// A file beside what a person reads.
+    /// A debug file beside the output for people.
     DebugFile,
 }
 
 impl Surface {
-    /// What a client may expect, in the order it is told.
+    /// Returns the capabilities for `hello`, in their order.
     pub fn capabilities(self) -> &'static [&'static str] {
         match self {
             Self::OneShot => &["ui-events", "snapshot", "done"],
@@ -148,7 +138,7 @@ impl Outgoing for Out {
                 },
             ) if *index == next_index => {
                 text.push(&more);
-                *weight = next_weight.max(FRAME + text.as_str().len());
+                *weight = next_weight.max(FRAME_OVERHEAD + text.as_str().len());
                 Ok(())
             }
             (_, next) => Err(next),
@@ -158,13 +148,13 @@ impl Outgoing for Out {
     fn weight(&self) -> usize {
         match self {
             Self::Event { weight, .. } | Self::Delta { weight, .. } => *weight,
-            Self::RunBegins { start, .. } => FRAME + 3 * start.prompt.len(),
-            Self::RunEnded { .. } | Self::Control { .. } => FRAME,
+            Self::RunBegins { start, .. } => FRAME_OVERHEAD + 3 * start.prompt.len(),
+            Self::RunEnded { .. } | Self::Control { .. } => FRAME_OVERHEAD,
         }
     }
 }
 
-/// A run that was told to have begun. It ends exactly once: dropping it ends it as failed.
+/// A run whose beginning was reported. It ends exactly once: dropping it ends it as failed.
 #[derive(Debug)]
 pub struct ActiveRun {
     queue: Queue<Out>,
@@ -173,7 +163,7 @@ pub struct ActiveRun {
 }
 
 impl ActiveRun {
-    /// Tells that a run begins.
+    /// Reports the beginning of a run.
     pub fn begin(queue: &Queue<Out>, start: RunStart, request_id: Text, closing: Closing) -> Self {
         queue.push(Out::RunBegins {
             start: Box::new(start),
@@ -186,12 +176,12 @@ impl ActiveRun {
         }
     }
 
-    /// Tells that it is over.
+    /// Reports the end of the run.
     pub fn end(mut self, end: RunEnd) {
-        self.tell(end);
+        self.report(end);
     }
 
-    fn tell(&mut self, end: RunEnd) {
+    fn report(&mut self, end: RunEnd) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
@@ -205,13 +195,13 @@ impl ActiveRun {
 
 impl Drop for ActiveRun {
     fn drop(&mut self) {
-        let words = "the run was given up before it had a result (internal error)";
-        self.tell(RunEnd::Failed(words.into()));
+        let message = "the run ended without a result (internal error)";
+        self.report(RunEnd::Failed(message.into()));
     }
 }
 
 impl PatchMode {
-    /// Whether every patch repeats what came before it.
+    /// Reports whether every patch repeats the text before it.
     pub(crate) fn repeats(self) -> bool {
         self == Self::Snapshot
     }

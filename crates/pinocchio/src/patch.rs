@@ -1,7 +1,7 @@
-//! Patches: what is added to a growing text, thinking or argument.
+//! Patches: additions to a growing text, thinking or argument.
 //!
-//! They are nearly all of a stream, and all patches of one segment are alike but for a number, an offset and
-//! the text. So what is alike is printed once, and a patch is put together from slices.
+//! Nearly all events of a stream are patches, and the patches of one segment differ only in a number, an offset and the
+//! text. So the common parts are encoded once, and each patch is assembled from slices.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use pinion_jsonl::json;
 
 use crate::pb::{CorrelationInfo, Text};
 
-/// What a patch is added to.
+/// The kind of text that a patch is added to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchKind {
     /// Text of the answer.
     Text,
-    /// Thinking.
+    /// Thinking of the model.
     Thinking,
     /// Arguments of a tool call.
     Arguments,
 }
 
 impl PatchKind {
-    /// The name of the event.
+    /// Returns the name of the event.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "ChatTextPatch",
@@ -30,7 +30,7 @@ impl PatchKind {
         }
     }
 
-    /// How such patches are told where `mode` is asked for: arguments are always what is new.
+    /// Returns the mode of such patches when `mode` is configured: arguments are always appended.
     pub(crate) fn mode(self, mode: PatchMode) -> PatchMode {
         match self {
             Self::Text | Self::Thinking => mode,
@@ -39,12 +39,12 @@ impl PatchKind {
     }
 }
 
-/// How a reader takes the text of a patch.
+/// The meaning of the text of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PatchMode {
-    /// `text` is what is new.
+    /// `text` is the addition.
     Append,
-    /// `text` is everything so far.
+    /// `text` is the whole text so far.
     #[default]
     Snapshot,
 }
@@ -58,40 +58,39 @@ impl PatchMode {
     }
 }
 
-/// What all patches of one segment say.
+/// The members that all patches of a segment share.
 #[derive(Debug, Clone, Default)]
 pub struct SegmentFacts {
-    /// The message that grows; of arguments, the run.
+    /// The growing message; the run, for arguments.
     pub message_id: Text,
-    /// The run, of thinking.
+    /// The run, for thinking.
     pub parent_message_id: Text,
     /// `assistant` or `thinking`.
     pub role: Text,
-    /// What the user said, of text.
+    /// The user's prompt, for text.
     pub prompt: Text,
-    /// Where the thinking comes from.
+    /// The source of the thinking.
     pub source: Text,
     /// The call whose arguments grow.
     pub tool_call_id: Text,
-    /// Who and what it belongs to.
+    /// The session, run and request that the segment belongs to.
     pub correlation: Option<CorrelationInfo>,
 }
 
-/// A segment that patches are made for.
+/// A segment that receives patches.
 #[derive(Debug)]
 pub struct PatchStream {
-    /// What grows.
     pub kind: PatchKind,
-    /// What all patches say.
+    /// The members that all patches share.
     pub facts: SegmentFacts,
-    /// Members before the number.
+    /// The members before the number.
     head: Vec<u8>,
-    /// From the quote that ends the mode to the end of the members.
+    /// The bytes from the quote that ends the mode to the end of the members.
     tail: Vec<u8>,
 }
 
 impl PatchStream {
-    /// Prints what all patches of a segment say.
+    /// Encodes the members that all patches of a segment share.
     pub fn new(kind: PatchKind, facts: SegmentFacts) -> Self {
         let mut head = Vec::new();
         let mut tail = vec![b'"'];
@@ -142,7 +141,7 @@ impl PatchStream {
         }
     }
 
-    /// The entity that grows.
+    /// Returns the id of the growing entity.
     pub fn entity_id(&self) -> &str {
         match self.kind {
             PatchKind::Text | PatchKind::Thinking => &self.facts.message_id,
@@ -163,23 +162,23 @@ fn member(out: &mut Vec<u8>, name: &str, value: &str) {
     out.push(b'"');
 }
 
-/// Something was added to a segment.
+/// An addition to a segment.
 #[derive(Debug, Clone)]
 pub struct Patch {
-    /// To which.
+    /// The segment.
     pub stream: Arc<PatchStream>,
-    /// The number of the patch from 1, or 0.
+    /// The number of the patch from 1, or 0 if patches are not numbered.
     pub sequence: u64,
-    /// How many bytes came before.
+    /// The bytes of text before this patch.
     pub offset: u64,
-    /// What was added, or everything so far, as `mode` says.
+    /// The addition or the whole text so far, depending on `mode`.
     pub text: Arc<str>,
-    /// How `text` is taken. Always [`PatchMode::Append`] where we made it.
+    /// The meaning of `text`. Always [`PatchMode::Append`] in patches that pinion creates.
     pub mode: PatchMode,
 }
 
 impl Patch {
-    /// Appends `,"sequence":…,"offset":…` where they are not 0.
+    /// Appends `,"sequence":…,"offset":…` if they are not 0.
     pub(crate) fn append_numbers(&self, out: &mut Vec<u8>) {
         for (name, number) in [("sequence", self.sequence), ("offset", self.offset)] {
             if number > 0 {
@@ -192,8 +191,8 @@ impl Patch {
         }
     }
 
-    /// The slices of the members, each with a comma in front: `numbers` as [`Patch::append_numbers`] makes
-    /// them, `escaped` the text for `mode`.
+    /// Returns the slices of the members, each with a leading comma. `numbers` comes from [`Patch::append_numbers`],
+    /// and `escaped` is the text for `mode`.
     pub(crate) fn members<'a>(
         &'a self,
         numbers: &'a [u8],
@@ -218,7 +217,7 @@ impl Patch {
     }
 }
 
-/// Appends a number in digits.
+/// Appends a decimal number.
 pub(crate) fn append_number(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();

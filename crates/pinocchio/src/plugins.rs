@@ -1,7 +1,7 @@
-//! Entities of hosts that offer more than a command runner: tools of the client, widgets, agent modes.
+//! Entities of hosts with more features than a command runner: client tools, widgets, agent modes.
 //!
-//! The command runner makes none of their events. They are here because a timeline database may hold them, and
-//! a timeline that does not know a kind of event cannot be made again from its log.
+//! The command runner creates none of their events. They are here because a timeline database may contain them, and a
+//! timeline cannot be rebuilt from its log if a kind of event is unknown.
 
 use pinion_proto::{Message, Struct};
 
@@ -9,24 +9,24 @@ use crate::events::ChatEvent;
 use crate::message::{Undecodable, decode};
 use crate::pb;
 
-/// What becomes of an entity.
+/// The new state of an entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Projected {
     pub kind: &'static str,
     pub id: String,
-    /// `None`: it is gone.
+    /// `None` if the entity was removed.
     pub payload: Option<String>,
 }
 
-/// The payload of an entity before the event.
+/// Returns the payload of an entity before the event.
 pub(crate) type Current<'a> = &'a dyn Fn(&str, &str) -> Option<String>;
 
-/// A family of events: what becomes of its entities, nothing if the event is none of the family.
+/// Projects the events of one plugin to entities; returns `None` for other events.
 type Plugin = fn(&ChatEvent, Current<'_>) -> Result<Option<Projected>, Undecodable>;
 
 const PLUGINS: [Plugin; 3] = [frontend_tools, widgets, agent_mode];
 
-/// What becomes of the entities of the family the event belongs to.
+/// Projects an event to entities with the plugin it belongs to.
 pub(crate) fn project(
     event: &ChatEvent,
     current: Current<'_>,
@@ -54,7 +54,7 @@ fn stored(kind: &'static str, id: &str, message: &impl Message) -> Option<Projec
     })
 }
 
-/// Takes `new` where it says something.
+/// Replaces `old` by `new` unless `new` is empty.
 fn overwrite(old: &mut pb::Text, new: &pb::Text) {
     if !new.is_empty() {
         old.clone_from(new);
@@ -143,7 +143,7 @@ fn widgets(event: &ChatEvent, current: Current<'_>) -> Result<Option<Projected>,
 
 const AGENT_MODE: &str = "AgentMode";
 
-/// Previews are shown and forgotten; only what was decided stays.
+/// Previews are shown and not stored; only the committed mode stays.
 fn agent_mode(event: &ChatEvent, _current: Current<'_>) -> Result<Option<Projected>, Undecodable> {
     Ok(match event {
         ChatEvent::AgentModeCommitted(event) => {
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// What is left of the entity `kind`/`id` after events given as JSON.
+    /// Returns the entity `kind`/`id` after events given as JSON.
     fn after(events: &[(&str, Value)]) -> Option<Value> {
         let mut payload: Option<String> = None;
         for (name, event) in events {

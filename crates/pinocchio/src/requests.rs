@@ -1,4 +1,4 @@
-//! Requests on stdin: what a line asks, and whether it may be asked.
+//! Requests on standard input: parses a line and decides whether it is accepted.
 
 use pinion_proto::rpc::{RpcRequestLine, rpc_request_line};
 use pinion_proto::{Message, Strictness};
@@ -8,15 +8,15 @@ use crate::ids;
 use crate::outgoing::{Control, Out, Terminal};
 use crate::pb::Text;
 
-/// The longest line that is read, without its LF.
+/// The longest accepted line in bytes, without its LF.
 pub const LINE_LIMIT: usize = 10 * 1024 * 1024 - 1;
-/// What a client is told of a longer one.
+/// The error for a longer line.
 pub const LINE_TOO_LONG: &str = "bufio.Scanner: token too long";
 
-/// What went wrong, as a name that does not change.
+/// The stable name of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the protocol")]
-pub enum Code {
+pub enum ErrorCode {
     RunnerInitFailed,
     InitialSnapshotFailed,
     EngineInitFailed,
@@ -33,12 +33,12 @@ pub enum Code {
     NoActiveRequest,
     StdinReadFailed,
     TuiFailed,
-    /// Ours: the timeline could not be kept. The run goes on without it.
+    /// Specific to pinion: the timeline could not be stored. The run continues without it.
     StoreFailed,
 }
 
-impl Code {
-    /// The name on the wire.
+impl ErrorCode {
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RunnerInitFailed => "runner_init_failed",
@@ -62,7 +62,7 @@ impl Code {
     }
 }
 
-/// How a request ended.
+/// The result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoneStatus {
     /// The run finished, or the request was served.
@@ -76,7 +76,7 @@ pub enum DoneStatus {
 }
 
 impl DoneStatus {
-    /// The word on the wire.
+    /// Returns the word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -87,49 +87,48 @@ impl DoneStatus {
     }
 }
 
-/// What a line asks.
+/// A parsed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// As the client gave it, trimmed; empty where it gave none.
+    /// As the client sent it, trimmed; empty if it sent none.
     pub session_id: Text,
-    /// As the client gave it, trimmed; invented where it gave none.
+    /// As the client sent it, trimmed; generated if it sent none.
     pub request_id: Text,
-    /// What is asked.
     pub kind: RequestKind,
 }
 
-/// What is asked.
+/// The kind of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestKind {
-    /// Say something to the model; trimmed.
+    /// Sends this trimmed prompt to the model.
     Submit(String),
-    /// Stop the run.
+    /// Stops the run.
     Cancel,
-    /// Show the session.
+    /// Asks for the state of the session.
     Snapshot,
-    /// End the process.
+    /// Ends the process.
     Shutdown,
-    /// A request this protocol does not have, by its name.
+    /// An unknown request, with its name.
     Unknown(String),
     /// The line names no request.
     Empty,
 }
 
-/// Why a request is not served.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// Why, as a name that does not change.
-    pub code: Code,
-    /// Why, in words.
+    /// The stable name of the error.
+    pub code: ErrorCode,
+    /// A message for people.
     pub message: String,
-    /// How the request is told to be over; a line that is no request has no end.
+    /// The status of the `done` frame; `None` for a line that is not a request.
     pub done: Option<DoneStatus>,
 }
 
 impl Refusal {
-    /// A refusal after which the request is over and failed.
-    pub fn failed(code: Code, message: impl Into<String>) -> Self {
+    /// Creates a refusal that ends the request as failed.
+    pub fn failed(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
@@ -137,20 +136,21 @@ impl Refusal {
         }
     }
 
-    /// For a line that names no request, once the active run is over. The words are Pinocchio's, which clients compare.
+    /// Creates the refusal of a line that names no request, sent after the active run has ended. The words are
+    /// Pinocchio's, because clients compare them.
     pub fn empty_request() -> Self {
-        Self::failed(Code::UnknownRequest, "request oneof is empty")
+        Self::failed(ErrorCode::UnknownRequest, "request oneof is empty")
     }
 
-    /// For a request this protocol does not have, once the active run is over.
+    /// Creates the refusal of an unknown request, sent after the active run has ended.
     pub fn unknown_request(name: &str) -> Self {
         Self::failed(
-            Code::UnknownRequest,
+            ErrorCode::UnknownRequest,
             format!("unknown request {name:?}; use submit, cancel, snapshot or shutdown"),
         )
     }
 
-    /// The frames that tell of it.
+    /// Returns the frames that report the refusal.
     pub fn frames(self, address: &Address) -> Vec<Out> {
         let error = Control::Error {
             code: self.code,
@@ -170,7 +170,7 @@ impl Refusal {
     }
 }
 
-/// Reads a line; `None` if it is blank.
+/// Parses a line; `None` if it is blank.
 pub fn decode(line: &[u8]) -> Result<Option<Request>, Refusal> {
     let line = line.trim_ascii();
     if line.is_empty() {
@@ -178,7 +178,7 @@ pub fn decode(line: &[u8]) -> Result<Option<Request>, Refusal> {
     }
     let decoded = RpcRequestLine::decode_json(line, Strictness::Lenient);
     let decoded = decoded.map_err(|error| Refusal {
-        code: Code::InvalidRequestJson,
+        code: ErrorCode::InvalidRequestJson,
         message: error.to_string(),
         done: None,
     })?;
@@ -205,7 +205,7 @@ pub fn decode(line: &[u8]) -> Result<Option<Request>, Refusal> {
     }))
 }
 
-/// The members of a request, as protobuf's JSON spells them.
+/// The members of a request in protobuf JSON.
 const MEMBERS: [&str; 9] = [
     "version",
     "sessionId",
@@ -219,25 +219,25 @@ const MEMBERS: [&str; 9] = [
 ];
 
 /// The longest unknown name that an error repeats, in characters.
-const NAME_SHOWN: usize = 40;
+const MAX_QUOTED_NAME: usize = 40;
 
-/// The first member of a line that a request does not have.
+/// Returns the first unknown member of a line.
 fn unknown_member(line: &[u8]) -> Option<String> {
     let members: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(line).ok()?;
     let name = members.keys().find(|name| !MEMBERS.contains(&&***name))?;
-    Some(name.chars().take(NAME_SHOWN).collect())
+    Some(name.chars().take(MAX_QUOTED_NAME).collect())
 }
 
-/// Whether a submit is being served.
+/// Reports whether a submit is active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
-    /// None is.
+    /// No submit is active.
     Idle,
-    /// One is.
+    /// A submit is active.
     Busy,
 }
 
-/// The session a process serves: the one the first request names, or the default.
+/// The session that a process serves: the one that the first request names, or the default.
 #[derive(Debug)]
 pub struct Binding {
     default: Text,
@@ -245,7 +245,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// A process that is bound by its first request; `default` is the session of those that name none.
+    /// Creates a binding that the first request fixes; requests without a session use `default`.
     pub fn new(default: impl Into<Text>) -> Self {
         Self {
             default: default.into(),
@@ -253,7 +253,7 @@ impl Binding {
         }
     }
 
-    /// A process that is bound from the start.
+    /// Creates a binding that is fixed from the start.
     pub fn to(session_id: impl Into<Text>) -> Self {
         let default = session_id.into();
         Self {
@@ -262,7 +262,7 @@ impl Binding {
         }
     }
 
-    /// Whose frames are that belong to no request.
+    /// Returns the address of frames outside requests.
     pub fn default_address(&self) -> Address {
         Address {
             session_id: self.default.clone(),
@@ -270,26 +270,27 @@ impl Binding {
         }
     }
 
-    /// The session the process is bound to.
+    /// Returns the session that the process is bound to.
     pub fn bound(&self) -> Option<&Text> {
         self.bound.as_ref()
     }
 
-    /// Whether `request` may be served: whose frames its answer is, or whose its refusal and why.
+    /// Decides whether `request` is accepted. Returns the address of its answer, or that of its refusal and the reason.
     ///
-    /// A request without a session id is meant for the session the process is bound to. One that asks nothing
-    /// passes, because it is refused only when the active run is over: [`Refusal::empty_request`].
+    /// A request without a session id belongs to the bound session. An empty request passes, because it is refused only
+    /// after the active run has ended: [`Refusal::empty_request`].
     pub fn check(
         &mut self,
         request: &Request,
         activity: Activity,
     ) -> Result<Address, (Address, Refusal)> {
-        let bound = self
-            .bound
-            .get_or_insert_with(|| match request.session_id.is_empty() {
-                true => self.default.clone(),
-                false => request.session_id.clone(),
-            });
+        let bound = self.bound.get_or_insert_with(|| {
+            if request.session_id.is_empty() {
+                self.default.clone()
+            } else {
+                request.session_id.clone()
+            }
+        });
         let address = Address {
             session_id: bound.clone(),
             request_id: request.request_id.clone(),
@@ -297,18 +298,18 @@ impl Binding {
         let given = &request.session_id;
         let refusal = match (&request.kind, activity) {
             _ if !given.is_empty() && given != bound => Refusal::failed(
-                Code::SessionMismatch,
+                ErrorCode::SessionMismatch,
                 format!("stdin RPC process is bound to session {bound}; got {given}"),
             ),
             (RequestKind::Submit(prompt), _) if prompt.is_empty() => {
-                Refusal::failed(Code::EmptyPrompt, "prompt is empty")
+                Refusal::failed(ErrorCode::EmptyPrompt, "prompt is empty")
             }
             (RequestKind::Submit(_), Activity::Busy) => Refusal::failed(
-                Code::SessionBusy,
+                ErrorCode::SessionBusy,
                 format!("stdin RPC session {bound} already has an active submit"),
             ),
             (RequestKind::Cancel, Activity::Idle) => Refusal {
-                code: Code::NoActiveRequest,
+                code: ErrorCode::NoActiveRequest,
                 message: format!("stdin RPC session {bound} has no active submit"),
                 done: Some(DoneStatus::Ok),
             },
@@ -335,7 +336,7 @@ mod tests {
         let blank = request(r#"{"sessionId":" s1 ","requestId":" a ","submit":{"prompt":"  "}}"#);
         let (address, refusal) = binding.check(&blank, Activity::Idle).unwrap_err();
         assert_eq!((&*address.session_id, &*address.request_id), ("s1", "a"));
-        assert_eq!(refusal.code, Code::EmptyPrompt);
+        assert_eq!(refusal.code, ErrorCode::EmptyPrompt);
         let foreign = request(r#"{"sessionId":"s2","snapshot":{}}"#);
         let (address, refusal) = binding.check(&foreign, Activity::Idle).unwrap_err();
         assert_eq!(address.session_id, "s1");
@@ -392,7 +393,7 @@ mod tests {
         let long = "x".repeat(1000);
         assert_eq!(
             kind(&format!("{{\"{long}\":1}}")),
-            unknown(&long[..NAME_SHOWN])
+            unknown(&long[..MAX_QUOTED_NAME])
         );
         assert_eq!(kind(r#"{"version":1,"submit":null}"#), RequestKind::Empty);
         assert_eq!(
@@ -431,7 +432,7 @@ mod tests {
         #[test]
         fn any_bytes_are_a_request_or_a_refusal(line in any::<Vec<u8>>()) {
             if let Err(refusal) = decode(&line) {
-                prop_assert_eq!(refusal.code, Code::InvalidRequestJson);
+                prop_assert_eq!(refusal.code, ErrorCode::InvalidRequestJson);
                 prop_assert!(refusal.done.is_none() && !refusal.message.is_empty());
             }
         }

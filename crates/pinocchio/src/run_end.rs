@@ -1,23 +1,23 @@
-//! How a run ended, as far as the engine's events tell.
+//! The result of a run, derived from the engine's events.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pinion_agent::{Event, Listener};
 use pinion_message::{Message, StopReason};
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEnd {
-    /// The model was done.
+    /// The model finished.
     Finished,
-    /// The user stopped it.
+    /// The user stopped the run.
     Stopped,
-    /// It failed, with these words.
+    /// The run failed, with this message.
     Failed(String),
 }
 
 impl RunEnd {
-    /// The status of the `done` frame.
+    /// Returns the status of the `done` frame.
     pub fn done_status(&self) -> &'static str {
         match self {
             Self::Finished => "ok",
@@ -27,16 +27,16 @@ impl RunEnd {
     }
 }
 
-/// Follows a run and says how it ended.
+/// Derives the result of a run from its events.
 #[derive(Debug, Default)]
-pub struct Verdict {
+pub struct RunEndTracker {
     failure: Option<String>,
     aborted: bool,
     cancelled: bool,
 }
 
-impl Verdict {
-    /// Takes an event of the run.
+impl RunEndTracker {
+    /// Records an event of the run.
     pub fn notice(&mut self, event: &Event) {
         match event {
             Event::AgentStart => self.failure = None,
@@ -59,12 +59,11 @@ impl Verdict {
         }
     }
 
-    /// The user asked for the run to stop. A run that failed afterwards counts as stopped.
+    /// Records that the user stopped the run. A run that fails afterwards counts as stopped.
     pub fn cancel(&mut self) {
         self.cancelled = true;
     }
 
-    /// How the run ended.
     pub fn end(&self) -> RunEnd {
         match &self.failure {
             _ if self.aborted => RunEnd::Stopped,
@@ -75,27 +74,27 @@ impl Verdict {
     }
 }
 
-/// Listens to a run and says how it ended.
+/// Listens to a run and returns its result.
 #[derive(Debug, Default)]
-pub struct Judge(Mutex<Verdict>);
+pub struct RunEndListener(Mutex<RunEndTracker>);
 
-impl Judge {
-    /// The user asked for the run to stop.
+impl RunEndListener {
+    /// Records that the user stopped the run.
     pub fn cancel(&self) {
         self.verdict().cancel();
     }
 
-    /// How the run ended, once the engine has settled.
+    /// Returns the result, once the engine has settled.
     pub fn end(&self) -> RunEnd {
         self.verdict().end()
     }
 
-    fn verdict(&self) -> MutexGuard<'_, Verdict> {
+    fn verdict(&self) -> MutexGuard<'_, RunEndTracker> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Listener for Judge {
+impl Listener for RunEndListener {
     fn notice(&self, _ordinal: u64, event: &Event) {
         match event {
             Event::BlockDelta { .. } | Event::ToolUpdate { .. } => {}

@@ -1,4 +1,4 @@
-//! A session as a stream: events get numbers, entities follow from them, a store keeps both.
+//! A session as a stream: numbers its events, derives the entities, and writes both to a store.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use pinion_history::{Fault, HistoryError, TimelineEvent, TimelineStore};
 
 use crate::events::ChatEvent;
-use crate::timeline::{Shown, Timeline};
+use crate::timeline::{ShownEntity, Timeline};
 
-/// Events read at a time when entities are made again.
-const PAGE: usize = 256;
+/// Events to read at a time when entities are rebuilt.
+const REBUILD_PAGE_SIZE: usize = 256;
 
-/// The events of one session, numbered from where its store ended.
+/// The events of one session, numbered from the end of its store.
 #[derive(Debug)]
 pub struct SessionStream {
     id: Arc<str>,
     ordinal: u64,
     timeline: Timeline,
-    /// What no store has yet.
+    /// Events that are not in a store yet.
     pending: Vec<TimelineEvent>,
     faults: Vec<Fault>,
     names: HashMap<&'static str, Arc<str>>,
 }
 
 impl SessionStream {
-    /// A session nobody has written to.
+    /// Creates a new session.
     pub fn new(id: &str) -> Self {
         Self {
             id: id.into(),
@@ -36,27 +36,29 @@ impl SessionStream {
         }
     }
 
-    /// A session as a store has it. Entities that were growing when their writer was ended are completed from the
-    /// events.
+    /// Reads a session from a store. Entities that were growing when their writer ended are completed from the events.
     pub fn hydrate(id: &str, store: &mut dyn TimelineStore) -> Result<Self, HistoryError> {
         let mut stream = Self::new(id);
         stream.ordinal = store.cursor(id)?;
         stream.timeline = Timeline::of(store.snapshot(id, None)?.entities);
         let projected = store.projected(id)?;
-        let mut after = stream.timeline.behind_since().unwrap_or(stream.ordinal);
+        let mut after = stream
+            .timeline
+            .first_missing_event()
+            .unwrap_or(stream.ordinal);
         after = after.min(projected);
         while after < stream.ordinal {
-            let events = store.events(id, after, PAGE)?;
+            let events = store.events(id, after, REBUILD_PAGE_SIZE)?;
             let Some(last) = events.last() else { break };
             after = last.ordinal;
             for event in &events {
-                stream.project_again(event);
+                stream.rebuild(event);
             }
         }
         Ok(stream)
     }
 
-    fn project_again(&mut self, stored: &TimelineEvent) {
+    fn rebuild(&mut self, stored: &TimelineEvent) {
         let projected = ChatEvent::decode(&stored.name, &stored.payload)
             .and_then(|event| self.timeline.apply(&event, stored.ordinal));
         if let Err(error) = projected {
@@ -64,17 +66,16 @@ impl SessionStream {
         }
     }
 
-    /// Its id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The number of the last event.
+    /// Returns the number of the last event.
     pub fn ordinal(&self) -> u64 {
         self.ordinal
     }
 
-    /// Numbers an event and lets entities follow from it. `payload` is for the store, `None` where there is none.
+    /// Numbers an event and updates the entities. `payload` is for the store; `None` if there is no store.
     pub fn publish(&mut self, event: &ChatEvent, payload: Option<&str>) -> u64 {
         self.ordinal += 1;
         let name = event.name();
@@ -103,10 +104,10 @@ impl SessionStream {
         });
     }
 
-    /// Gives the store what it does not have, all or nothing.
+    /// Writes pending events to the store, all or none.
     pub fn commit(&mut self, store: &mut dyn TimelineStore) -> Result<(), HistoryError> {
         let mut entities = Vec::new();
-        self.timeline.hand_over(&mut entities);
+        self.timeline.drain_changes(&mut entities);
         if !self.pending.is_empty() || !entities.is_empty() {
             store.append(&self.id, &self.pending, &entities)?;
             self.pending.clear();
@@ -117,14 +118,14 @@ impl SessionStream {
         Ok(())
     }
 
-    /// Forgets what was meant for a store that is no more.
+    /// Drops events for a store that has failed.
     pub(crate) fn drop_pending(&mut self) {
         self.pending = Vec::new();
         self.faults = Vec::new();
     }
 
-    /// All entities, in the order of snapshots.
-    pub fn entities(&self) -> Vec<Shown> {
+    /// Returns all entities, in the order of snapshots.
+    pub fn entities(&self) -> Vec<ShownEntity> {
         self.timeline.shown()
     }
 }

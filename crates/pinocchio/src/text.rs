@@ -1,4 +1,4 @@
-//! What a run says, for people and scripts: text as it comes, or every event as JSON or YAML.
+//! Output of a run for people and scripts: text as it arrives, or every event as JSON or YAML.
 
 mod facts;
 
@@ -16,30 +16,30 @@ use crate::family::Family;
 use crate::outgoing::Out;
 use crate::patch::PatchKind;
 use crate::pb::{self, Text};
-use crate::translate::{Translator, told};
+use crate::translate::{Translator, from_json_text};
 use facts::{Facts, facts};
 
 /// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TextFormat {
-    /// Text and thinking as they come, the rest in a few words.
+    /// Text and thinking as they arrive, the rest in a few words.
     #[default]
     Text,
-    /// An object per event and line.
+    /// One object per event and line.
     Json,
-    /// The same objects as YAML, with a blank line between them.
+    /// The objects as YAML, separated by blank lines.
     Yaml,
 }
 
-/// How much is told about an answer beside what it says.
+/// The amount of metadata about an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Metadata {
-    /// Nothing.
+    /// No metadata.
     #[default]
     None,
-    /// Model, tokens, why it ended.
+    /// Model, tokens and stop reason.
     Short,
-    /// Everything, ids included.
+    /// Everything, including ids.
     Full,
 }
 
@@ -51,29 +51,28 @@ pub struct TextPrinter {
     translator: Translator,
     events: Vec<ChatEvent>,
     answer: AnswerFacts,
-    /// Whether what was printed last ended its line.
+    /// The last output ended its line.
     at_line_start: bool,
-    /// The segment that was printed last, while its line may go on.
+    /// The segment printed last, while its line may continue.
     growing: Option<Text>,
-    /// Segments that were printed as they grew, and have not ended: thinking and text may end together.
+    /// Segments that were printed as they grew and have not ended. Thinking and text may end together.
     printed: Vec<Text>,
 }
 
-/// What is known of the answer that grows.
+/// The known facts about the growing answer.
 #[derive(Debug, Default)]
 struct AnswerFacts {
     api: String,
     provider: String,
     model: String,
     usage: Usage,
-    /// When it was asked for.
+    /// The time of the request.
     asked: Option<Instant>,
-    /// How long it has taken.
+    /// The duration so far.
     taken: Duration,
 }
 
 impl TextPrinter {
-    /// A printer that has printed nothing.
     pub fn new(format: TextFormat, metadata: Metadata) -> Self {
         Self {
             format,
@@ -137,7 +136,7 @@ impl TextPrinter {
                 self.document(&tool_call(call), records);
             }
             ChatEvent::ToolResultReady(result) => {
-                let words = told(&result.result);
+                let words = from_json_text(&result.result);
                 self.document(&tool_result(result, &words), records);
             }
             ChatEvent::RunFailed(failed) => {
@@ -149,7 +148,7 @@ impl TextPrinter {
         }
     }
 
-    /// Makes a segment the one whose line goes on.
+    /// Makes a segment the one whose line continues.
     fn segment_grows(&mut self, segment: &Text, records: &mut Records) {
         if self.growing.as_ref() == Some(segment) {
             return;
@@ -212,7 +211,7 @@ impl TextPrinter {
         }
     }
 
-    /// The type and the content of an event; nothing for those that only the protocol has.
+    /// Returns the type and the content of an event; `None` for events that only the protocol has.
     fn typed(&self, event: &ChatEvent) -> Option<(&'static str, Value)> {
         Some(match event {
             ChatEvent::ProviderCallStarted(_) => ("provider-call-started", Value::Null),
@@ -285,7 +284,7 @@ impl TextPrinter {
         }
     }
 
-    /// The metadata of an event.
+    /// Returns the metadata of an event.
     fn facts_of(&self, facts: &Facts) -> Value {
         let mut object = Map::new();
         let mut put = |name: &str, value: Value| {

@@ -1,8 +1,8 @@
-//! The timeline projection: what a chat looks like now, made from its events.
+//! The timeline projection: the current state of a chat, derived from its events.
 //!
-//! Entities are kept as they are and not as JSON, so that a patch costs what it adds. They are printed when
-//! somebody wants to see them; a store gets one that only grew when it has doubled, and in any case when it is
-//! complete.
+//! Entities are stored as structures and not as JSON, so that the work for a patch depends only on its length. They are
+//! encoded when they are read. A store receives an entity that only grew when its size has doubled, and always when it
+//! is complete.
 
 mod entity;
 mod rules;
@@ -23,29 +23,27 @@ const CALL: &str = "ChatToolCall";
 #[derive(Debug, Default)]
 pub struct Timeline {
     entities: Vec<Entity>,
-    /// Positions by id; entities of different kinds may share one.
+    /// Positions by id; entities of different kinds may share an id.
     by_id: HashMap<Arc<str>, Vec<usize>>,
-    /// Those a store does not have in their present form.
+    /// Entities whose current form is not in the store.
     changed: Vec<usize>,
 }
 
-/// An entity for a snapshot.
+/// An entity in a snapshot.
 #[derive(Debug)]
-pub struct Shown {
-    /// What it is.
+pub struct ShownEntity {
     pub kind: Arc<str>,
-    /// Its name.
     pub id: Arc<str>,
-    /// The event it came with.
+    /// The number of the event that created it.
     pub created_ordinal: u64,
-    /// The event that changed it last.
+    /// The number of the event that last changed it.
     pub last_event_ordinal: u64,
     /// Protobuf JSON, without `@type`.
     pub payload: Arc<str>,
 }
 
 impl Timeline {
-    /// The entities a store has.
+    /// Creates a timeline from the entities of a store.
     pub fn of(entities: Vec<TimelineEntity>) -> Self {
         let mut timeline = Self::default();
         for stored in entities.into_iter().filter(|entity| !entity.tombstone) {
@@ -56,15 +54,15 @@ impl Timeline {
                 last: stored.last_event_ordinal,
                 body: Body::Stored(stored.payload),
                 change: Change::No,
-                handed: 1,
+                stored_length: 1,
             });
         }
         timeline
     }
 
-    /// The first event that may be missing in what a store had of entities that were still growing: whoever wrote
-    /// them was ended in the middle of a run.
-    pub(crate) fn behind_since(&self) -> Option<u64> {
+    /// Returns the first event that may be missing in stored entities that were still growing, because their writer
+    /// ended in the middle of a run.
+    pub(crate) fn first_missing_event(&self) -> Option<u64> {
         let growing = self.entities.iter().filter(|entity| match &entity.body {
             Body::Stored(payload) => {
                 payload.contains("\"streaming\":true") || payload.contains("\"streaming_args\"")
@@ -74,8 +72,8 @@ impl Timeline {
         growing.map(|entity| entity.last).min()
     }
 
-    /// Whether a finished segment leaves nothing behind.
-    fn is_nothing(&self, id: &str, content: &str) -> bool {
+    /// Reports whether a finished segment is empty and leaves no entity.
+    fn is_empty_segment(&self, id: &str, content: &str) -> bool {
         content.trim().is_empty() && self.position(MESSAGE, id).is_none()
     }
 
@@ -122,12 +120,12 @@ impl Timeline {
             last: 0,
             body,
             change: Change::No,
-            handed: 0,
+            stored_length: 0,
         };
         (self.insert(entity), true)
     }
 
-    /// Changes a message, or makes it.
+    /// Changes or creates a message.
     fn message(
         &mut self,
         id: &str,
@@ -174,7 +172,7 @@ impl Timeline {
         failure
     }
 
-    /// Changes a call, or makes it.
+    /// Changes or creates a tool call.
     fn call(
         &mut self,
         id: &str,
@@ -218,7 +216,7 @@ impl Timeline {
         failure
     }
 
-    /// Puts a whole entity in the place of the one before.
+    /// Replaces a whole entity.
     fn replace(&mut self, kind: &str, id: &str, ordinal: u64, body: Body) {
         let (at, _) = self.position_or_new(kind, id, ordinal);
         if let Some(entity) = self.entities.get_mut(at).filter(|it| it.last < ordinal) {
@@ -239,8 +237,8 @@ impl Timeline {
         }
     }
 
-    /// Gives what a store does not have yet, and counts it as given.
-    pub fn hand_over(&mut self, changes: &mut Vec<EntityChange>) {
+    /// Appends the entities that a store does not have yet, and marks them as stored.
+    pub fn drain_changes(&mut self, changes: &mut Vec<EntityChange>) {
         let Self {
             entities, changed, ..
         } = self;
@@ -249,8 +247,12 @@ impl Timeline {
                 return false;
             };
             let size = entity.growing_size();
-            // Handing over a text each time it has doubled costs twice its final size, however often it grew.
-            if entity.change == Change::Grew && entity.handed > 0 && size < 2 * entity.handed {
+            // Storing a text each time it has doubled writes at most twice its final size, independent of the number of
+            // patches.
+            if entity.change == Change::Grew
+                && entity.stored_length > 0
+                && size < 2 * entity.stored_length
+            {
                 return true;
             }
             let payload = entity.payload();
@@ -266,18 +268,18 @@ impl Timeline {
                 },
             });
             entity.change = Change::No;
-            entity.handed = size.max(1);
+            entity.stored_length = size.max(1);
             false
         });
     }
 
-    /// All entities, in the order of snapshots.
-    pub fn shown(&self) -> Vec<Shown> {
-        let mut shown: Vec<Shown> = self
+    /// Returns all entities, in the order of snapshots.
+    pub fn shown(&self) -> Vec<ShownEntity> {
+        let mut shown: Vec<ShownEntity> = self
             .entities
             .iter()
             .filter_map(|entity| {
-                Some(Shown {
+                Some(ShownEntity {
                     kind: Arc::clone(&entity.kind),
                     id: Arc::clone(&entity.id),
                     created_ordinal: entity.created,
@@ -291,7 +293,7 @@ impl Timeline {
     }
 }
 
-impl Shown {
+impl ShownEntity {
     fn order(&self) -> (u64, u64, &str, &str) {
         (
             self.created_ordinal,

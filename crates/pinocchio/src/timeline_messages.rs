@@ -1,6 +1,6 @@
-//! What a timeline shows, as the messages a chat is made of.
+//! Converts a timeline back to the messages of a chat.
 //!
-//! A timeline is for looking at: it has what people saw, failures and thinking included, and nothing of what only the
+//! A timeline is made for display: it has what people saw, including failures and thinking, and nothing that only the
 //! model needs.
 
 use pinion_message::{
@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use crate::message::decode;
 use crate::pb;
-use crate::timeline::Shown;
-use crate::translate::told;
+use crate::timeline::ShownEntity;
+use crate::translate::from_json_text;
 use crate::turns::{arguments, blank};
 
-/// The entities of a session as messages, in their order. What a chat has no place for is left out.
-pub fn recalled(entities: &[Shown]) -> Vec<Message> {
-    let mut recalling = Recalling::default();
+/// Converts the entities of a session to messages, in order. Entities without a counterpart in a chat are skipped.
+pub fn timeline_messages(entities: &[ShownEntity]) -> Vec<Message> {
+    let mut recalling = MessageBuilder::default();
     for entity in entities {
         recalling.entity(entity);
     }
@@ -26,14 +26,14 @@ pub fn recalled(entities: &[Shown]) -> Vec<Message> {
 }
 
 #[derive(Default)]
-struct Recalling {
+struct MessageBuilder {
     messages: Vec<Message>,
-    /// What the model says until somebody else does.
+    /// The model's answer, until another role follows.
     answer: Option<AssistantMessage>,
 }
 
-impl Recalling {
-    fn entity(&mut self, entity: &Shown) {
+impl MessageBuilder {
+    fn entity(&mut self, entity: &ShownEntity) {
         let payload = &entity.payload;
         match &*entity.kind {
             "ChatMessage" => {
@@ -56,9 +56,10 @@ impl Recalling {
     }
 
     fn message(&mut self, message: &pb::ChatMessageEntity) {
-        let text = match message.content.is_empty() {
-            true => message.text.to_string(),
-            false => message.content.to_string(),
+        let text = if message.content.is_empty() {
+            message.text.to_string()
+        } else {
+            message.content.to_string()
         };
         match &*message.role {
             "user" => {
@@ -95,7 +96,7 @@ impl Recalling {
 
     fn said(&mut self, message: &pb::ChatMessageEntity, block: Block) {
         let answer = self.answer();
-        // What is still growing in a store was cut off when its writer was ended.
+        // An entity that is still growing in a store was interrupted when its writer ended.
         if message.streaming || &*message.status == "stopped" {
             answer.stop_reason = StopReason::Aborted;
         }
@@ -119,7 +120,7 @@ impl Recalling {
         self.messages.push(Message::ToolResult(ToolResultMessage {
             tool_call_id: result.tool_call_id.to_string(),
             tool_name: result.tool_name.to_string(),
-            content: vec![Block::text(told(&result.result))],
+            content: vec![Block::text(from_json_text(&result.result))],
             details: None,
             is_error: &*result.status == "error",
             timestamp: 0,
@@ -143,8 +144,8 @@ mod tests {
 
     use super::*;
 
-    fn shown(kind: &str, payload: Value) -> Shown {
-        Shown {
+    fn shown(kind: &str, payload: Value) -> ShownEntity {
+        ShownEntity {
             kind: kind.into(),
             id: "id".into(),
             created_ordinal: 1,
@@ -153,14 +154,14 @@ mod tests {
         }
     }
 
-    fn said(role: &str, content: &str, status: &str) -> Shown {
+    fn said(role: &str, content: &str, status: &str) -> ShownEntity {
         shown(
             "ChatMessage",
             json!({"role": role, "content": content, "status": status}),
         )
     }
 
-    /// A message in a few words.
+    /// Summarises a message.
     fn outline(message: &Message) -> String {
         match message {
             Message::User(user) => format!("user: {}", user.content.joined_text("|")),
@@ -215,7 +216,7 @@ mod tests {
                 json!({"role": "assistant", "content": "Cut o", "status": "streaming", "streaming": true}),
             ),
         ];
-        let lines: Vec<String> = recalled(&entities).iter().map(outline).collect();
+        let lines: Vec<String> = timeline_messages(&entities).iter().map(outline).collect();
         assert_eq!(
             lines,
             [
@@ -238,7 +239,7 @@ mod tests {
         let mut torn = said("user", "x", "accepted");
         torn.payload = "{".into();
         let entities = [torn, said("error", "boom", "failed")];
-        let lines: Vec<String> = recalled(&entities).iter().map(outline).collect();
+        let lines: Vec<String> = timeline_messages(&entities).iter().map(outline).collect();
         assert_eq!(lines, ["Error:  boom"]);
     }
 }

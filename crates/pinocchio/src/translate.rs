@@ -1,7 +1,7 @@
-//! Engine events of one run as backend events of a chat.
+//! Translates the engine's events of one run into backend events of a chat.
 //!
-//! The engine tells of turns, messages and blocks; a chat tells of requests to the provider, segments and
-//! calls. Which comes when, and in which words, depends on the kind of engine: `family.rs` is the table.
+//! The engine reports turns, messages and blocks; a chat reports requests to the provider, segments and calls. Their
+//! order and words depend on the kind of engine: `family.rs` has the table.
 
 mod answer;
 mod naming;
@@ -18,25 +18,24 @@ use crate::events::ChatEvent;
 use crate::family::ProviderCalls;
 use crate::ids;
 use crate::pb::{self, Text};
-use crate::verdict::RunEnd;
+use crate::run_end::RunEnd;
 use answer::Answer;
 use naming::Naming;
 use result::result_text;
 
-pub(crate) use result::{told, written};
+pub(crate) use result::{from_json_text, to_json_text};
 
-/// What is known of a run when it begins.
+/// The facts about a run when it begins.
 #[derive(Debug, Clone)]
 pub struct RunStart {
-    /// The session it belongs to.
     pub session_id: Text,
-    /// Its name, from [`crate::new_root`].
+    /// The run's name, from [`crate::new_root`].
     pub root: Text,
-    /// The engine's name for it, a UUID.
+    /// The engine's id of the run, a UUID.
     pub inference_id: Text,
-    /// The turn it works on, a UUID.
+    /// The turn that the run continues, a UUID.
     pub turn_id: Text,
-    /// What the user said, as it is shown.
+    /// The user's prompt, as it is shown.
     pub prompt: Text,
 }
 
@@ -50,19 +49,19 @@ pub struct Translator {
 #[derive(Debug)]
 struct Run {
     start: RunStart,
-    /// When the question to the model began.
+    /// The time of the request to the model.
     asked: Option<Instant>,
     naming: Naming,
-    /// The answer that grows, or that failed and whose failure has not been told.
+    /// The growing answer, or a failed one whose failure has not been reported.
     answer: Option<Answer>,
-    /// The correlation of every call the model made.
+    /// The correlation of every call of the model.
     calls: HashMap<String, pb::CorrelationInfo>,
-    /// An answer has begun: a failure is then the engine's own, which names no run.
+    /// An answer has begun. A failure is then the engine's own, which names no run.
     has_answer: bool,
 }
 
 impl Translator {
-    /// A run begins. One that has not ended is ended as stopped: a run has exactly one end.
+    /// Starts a run. An unfinished one ends as stopped: a run has exactly one end.
     pub fn begin(&mut self, start: RunStart, out: &mut Vec<ChatEvent>) {
         self.end(&RunEnd::Stopped, Instant::now(), out);
         let prompt = Text::new(start.prompt.trim());
@@ -93,12 +92,11 @@ impl Translator {
         self.run = Some(run);
     }
 
-    /// Whether a run is under way.
     pub fn is_running(&self) -> bool {
         self.run.is_some()
     }
 
-    /// Something happened. Every event of the engine is here, also those that a chat does not show.
+    /// Translates an event. All events of the engine are listed here, including those that a chat does not show.
     pub fn event(&mut self, event: &Event, at: Instant, out: &mut Vec<ChatEvent>) {
         let Some(run) = &mut self.run else { return };
         match event {
@@ -125,14 +123,13 @@ impl Translator {
                     run.close_failed_attempt(at, out);
                 }
             }
-            // The beginning and the end of a run are told by whoever started it, because a prompt may take
-            // the engine several runs.
+            // The starter of a run reports its beginning and end, because a prompt may need several runs of the engine.
             Event::AgentStart | Event::TurnEnd { .. } | Event::Settled { .. } => {}
-            // A chat has no place for what a tool has produced so far.
+            // A chat does not show partial results of a tool.
             Event::ToolUpdate { .. } => {}
-            // The request that is made again is told of as another one.
+            // The repeated request is reported as another one.
             Event::RetryStart { .. } | Event::RetryEnd { .. } => {}
-            // Housekeeping and things beside the conversation.
+            // Housekeeping and events outside the conversation.
             Event::CompactionStart { .. }
             | Event::CompactionEnd { .. }
             | Event::SummaryRetryScheduled { .. }
@@ -146,14 +143,14 @@ impl Translator {
         }
     }
 
-    /// A block of the answer grew.
+    /// Translates an addition to a block of the answer.
     pub fn delta(&mut self, index: usize, delta: &Arc<str>, out: &mut Vec<ChatEvent>) {
         if let Some(run) = &mut self.run {
             run.delta(index, delta, out);
         }
     }
 
-    /// The run is over.
+    /// Ends the run.
     pub fn end(&mut self, end: &RunEnd, at: Instant, out: &mut Vec<ChatEvent>) {
         if let Some(run) = self.run.take() {
             run.end(end, at, out);
@@ -162,7 +159,7 @@ impl Translator {
 }
 
 impl Run {
-    /// Who events of the run itself belong to.
+    /// Returns the correlation of the run's own events.
     fn correlation(&self) -> pb::CorrelationInfo {
         pb::CorrelationInfo {
             session_id: self.start.session_id.clone(),
@@ -175,7 +172,7 @@ impl Run {
         let Message::Assistant(message) = message else {
             return;
         };
-        // An answer that failed before its first byte: nothing has been asked of anybody.
+        // The answer failed before its first byte, so no request has been reported.
         if message.error_message.is_some() {
             return;
         }
@@ -220,13 +217,13 @@ impl Run {
         let (Message::Assistant(message), Some(answer)) = (message, &mut self.answer) else {
             return;
         };
-        if answer.take_end(message) {
-            // What to make of a failure is known when the engine says whether it tries again.
+        if answer.record_end(message) {
+            // The handling of a failure depends on whether the engine retries, which it reports later.
             return;
         }
         for (index, block) in message.content.iter().enumerate() {
             if answer.is_unannounced(index) {
-                answer.tell_whole(index, block, &self.start, &mut self.naming, out);
+                answer.report_whole(index, block, &self.start, &mut self.naming, out);
                 if let (Block::ToolCall(call), Some(correlation)) =
                     (block, answer.correlation_of(index))
                 {
@@ -238,12 +235,12 @@ impl Run {
         self.answer = None;
     }
 
-    /// A request failed and will be made again: what it began is closed.
+    /// Closes the segments of a request that failed and will be repeated.
     fn close_failed_attempt(&mut self, at: Instant, out: &mut Vec<ChatEvent>) {
         if let Some(mut answer) = self.answer.take() {
             let (status, reason) = (answer.family.broken_status, "error");
-            answer.cut_short(status, reason, &self.start, out);
-            answer.tell_failed(pinion_message::StopReason::Error, at, out);
+            answer.interrupt(status, reason, &self.start, out);
+            answer.report_failure(pinion_message::StopReason::Error, at, out);
         }
     }
 
@@ -306,7 +303,7 @@ impl Run {
                 RunEnd::Stopped => ("stopped", "stopped"),
                 RunEnd::Failed(_) => (answer.family.broken_status, "error"),
             };
-            answer.cut_short(status, reason, &self.start, out);
+            answer.interrupt(status, reason, &self.start, out);
         }
         let message_id = self.start.root.clone();
         let correlation = Some(self.correlation());
@@ -334,7 +331,7 @@ impl Run {
             }
         }
         if let Some(mut answer) = unfinished {
-            answer.tell_failed(
+            answer.report_failure(
                 match end {
                     RunEnd::Finished => pinion_message::StopReason::Stop,
                     RunEnd::Stopped => pinion_message::StopReason::Aborted,
@@ -346,7 +343,7 @@ impl Run {
         }
     }
 
-    /// A run that asked the model too often says so in words of its own.
+    /// Reports a warning if the run reached its limit of requests.
     fn warn(&self, error: &str, out: &mut Vec<ChatEvent>) {
         if !error.contains("max iterations") {
             return;
@@ -356,10 +353,11 @@ impl Run {
             .find(|digits| !digits.is_empty());
         let text: Text = match digits {
             Some(limit) => {
-                format!("The run was ended after {limit} requests to the model, its limit.").into()
+                format!("The run was stopped after {limit} requests to the model, its limit.")
+                    .into()
             }
             None => {
-                "The run was ended because it reached its limit of requests to the model.".into()
+                "The run was stopped because it reached its limit of requests to the model.".into()
             }
         };
         let message_id = Text::from(ids::warning(&self.start.root));

@@ -1,4 +1,4 @@
-//! Turns as messages of the engine, and what the engine said as blocks of a turn.
+//! Converts turns to messages of the engine, and messages of the engine to blocks of a turn.
 
 mod context;
 mod produced;
@@ -9,27 +9,27 @@ use serde_json::{Value, json};
 
 use crate::ids;
 
-pub use context::{Context, context};
+pub use context::{TurnContext, context};
 pub(crate) use context::{arguments, blank};
 pub use produced::{Produced, final_turn};
 
-/// What is shown where nobody said anything.
-const NOTHING_SAID: &str = "(input turn)";
+/// Displayed if a turn has no prompt.
+const EMPTY_PROMPT_TEXT: &str = "(input turn)";
 
-/// What a command says before anybody else does.
+/// The initial content of a command's conversation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Seed<'a> {
-    /// Rendered; none if blank.
+    /// The rendered system prompt; ignored if blank.
     pub system_prompt: &'a str,
-    /// Rendered, each a message of the user.
+    /// Rendered messages of the user.
     pub messages: &'a [String],
-    /// Rendered; none if blank.
+    /// The rendered prompt; ignored if blank.
     pub prompt: &'a str,
-    /// Image blocks; others are left out.
+    /// Image blocks; other blocks are ignored.
     pub images: &'a [MessageBlock],
 }
 
-/// The turn a command begins with. With images the prompt is said twice: with them, and again after them.
+/// Creates the first turn of a command. With images the prompt occurs twice: with them, and again after them.
 pub fn seed_turn(seed: &Seed<'_>) -> Turn {
     let mut blocks = Vec::new();
     if !seed.system_prompt.trim().is_empty() {
@@ -54,14 +54,14 @@ pub fn seed_turn(seed: &Seed<'_>) -> Turn {
     }
 }
 
-/// The turn with one more message of the user; its id stays.
+/// Appends a message of the user to a turn; its id stays.
 pub fn with_prompt(turn: &Turn, prompt: &str) -> Turn {
     let mut turn = turn.clone();
     turn.blocks.push(text_block(BlockKind::User, prompt));
     turn
 }
 
-/// The same, with images beside the words.
+/// Appends a message of the user with images; the turn's id stays.
 pub fn with_prompt_and_images(turn: &Turn, prompt: &str, images: &[MessageBlock]) -> Turn {
     let mut turn = with_prompt(turn, prompt);
     let images = self::images(images);
@@ -71,9 +71,9 @@ pub fn with_prompt_and_images(turn: &Turn, prompt: &str, images: &[MessageBlock]
     turn
 }
 
-/// All that a turn says, as messages. The system prompt is not among them.
+/// Returns all messages of a turn, without the system prompt.
 pub fn messages(turn: &Turn) -> Vec<Message> {
-    let Context {
+    let TurnContext {
         mut history,
         prompt,
         ..
@@ -88,7 +88,7 @@ pub fn messages(turn: &Turn) -> Vec<Message> {
     history
 }
 
-/// What the user is shown to have said: the last words of the user in the turn.
+/// Returns the prompt to display: the last text of the user in the turn.
 pub fn displayed_prompt(turn: &Turn) -> String {
     let said = turn.blocks.iter().rev().filter_map(|block| {
         let text = block.payload_text("text").unwrap_or_default().trim();
@@ -96,14 +96,14 @@ pub fn displayed_prompt(turn: &Turn) -> String {
     });
     said.map(str::to_owned)
         .next()
-        .unwrap_or_else(|| NOTHING_SAID.to_owned())
+        .unwrap_or_else(|| EMPTY_PROMPT_TEXT.to_owned())
 }
 
 fn text_block(kind: BlockKind, text: &str) -> Block {
     Block::text(ids::new_id(), kind, text)
 }
 
-/// Images as the payload of a block has them.
+/// Returns the images in the form of a block's payload.
 fn images(blocks: &[MessageBlock]) -> Vec<Value> {
     let image = |block: &MessageBlock| match block {
         MessageBlock::Image { data, mime_type } => {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use pinion_history::Turn;
 use pinion_jsonl::stdio;
 use pinion_message::Message;
-use pinion_pinocchio::{Code, RunEnd, SessionStream, recalled};
+use pinion_pinocchio::{ErrorCode, RunEnd, SessionStream, timeline_messages};
 use pinion_tui::{
     Chat, Feed, FeedReader, Host, Incoming, Options, PlainOptions, Terminal, feed, plain_chat,
 };
@@ -73,7 +73,7 @@ fn set(job: &mut Job) -> Result<Stage, Failure> {
         Ok(stores) => stores,
         Err(error) => {
             if let Some(frames) = KeptFrames::begin(job, None)? {
-                frames.break_off(Code::RunnerInitFailed, &error);
+                frames.break_off(ErrorCode::RunnerInitFailed, &error);
             }
             return Err(failed(error));
         }
@@ -87,7 +87,7 @@ fn set(job: &mut Job) -> Result<Stage, Failure> {
         Err(error) => {
             let error = format!("failed to create engine: {error}");
             if let Some(frames) = frames {
-                frames.fail(Code::EngineInitFailed, &error);
+                frames.fail(ErrorCode::EngineInitFailed, &error);
             }
             return Err(failed(error));
         }
@@ -123,7 +123,7 @@ pub(super) fn history(job: &Job, stores: &mut Stores) -> Result<Vec<Message>, St
     };
     let stream = SessionStream::hydrate(&job.session_id, &mut **timeline);
     let stream = stream.map_err(|error| error.to_string())?;
-    Ok(recalled(&stream.entities()))
+    Ok(timeline_messages(&stream.entities()))
 }
 
 /// What is on the screen when the chat opens after a run: what was seen before, and that run.
@@ -234,7 +234,7 @@ impl Stage {
         });
         if let Some(frames) = self.frames {
             match (&talked.chat, &talked.last) {
-                (Err(error), _) => frames.break_off(Code::TuiFailed, &error.to_string()),
+                (Err(error), _) => frames.break_off(ErrorCode::TuiFailed, &error.to_string()),
                 (Ok(_), Some(end)) => frames.end(end),
                 (Ok(_), None) => frames.end(&RunEnd::Finished),
             }

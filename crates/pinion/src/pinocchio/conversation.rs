@@ -7,8 +7,8 @@ use pinion_history::{Turn, TurnSave, TurnStore};
 use pinion_jsonl::Queue;
 use pinion_message::{Block, Message};
 use pinion_pinocchio::{
-    ActiveRun, ChatListener, Closing, Judge, Out, PatchMode, Produced, RunEnd, RunStart, Text,
-    context, displayed_prompt, final_turn, with_prompt,
+    ActiveRun, ChatListener, Closing, Out, PatchMode, Produced, RunEnd, RunEndListener, RunStart,
+    Text, context, displayed_prompt, final_turn, with_prompt,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -71,7 +71,7 @@ impl Conversation {
             ActiveRun::begin(queue, start.clone(), request_id.clone(), closing)
         };
         let active: Vec<ActiveRun> = self.queues.iter().map(begin).collect();
-        let judge = Arc::new(Judge::default());
+        let judge = Arc::new(RunEndListener::default());
         let mut listeners = self.listeners.clone();
         listeners.push(Arc::clone(&judge) as Arc<dyn Listener>);
         for queue in &self.queues {
@@ -171,7 +171,7 @@ async fn run(
     runner: &Runner,
     turn: &Turn,
     listeners: Vec<Arc<dyn Listener>>,
-    judge: &Judge,
+    judge: &RunEndListener,
     stop: CancellationToken,
 ) -> (Vec<Arc<Message>>, RunEnd) {
     if turn.blocks.is_empty() {
@@ -212,7 +212,11 @@ async fn ask_about(running: &Running, prompt: Vec<Block>) -> Result<(), String> 
 }
 
 /// Waits for the end, which comes sooner when `stop` asks for it.
-async fn finish(running: Running, judge: &Judge, stop: CancellationToken) -> Vec<Arc<Message>> {
+async fn finish(
+    running: Running,
+    judge: &RunEndListener,
+    stop: CancellationToken,
+) -> Vec<Arc<Message>> {
     let session = running.session();
     let stopping = async {
         stop.cancelled().await;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use pinion_jsonl::{Queue, Writer, read_lines_until_too_long, stdio};
 use pinion_pinocchio::{
-    Address, Binding, Closing, Code, Control, DoneStatus, Front, FrontOptions, LINE_LIMIT, Out,
-    PatchMode, RunEnd, Surface, Terminal, Text,
+    Address, Binding, Closing, Control, DoneStatus, ErrorCode, Front, FrontOptions, LINE_LIMIT,
+    Out, PatchMode, RunEnd, Surface, Terminal, Text,
 };
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -73,7 +73,7 @@ impl Stage {
     }
 
     /// Tells that there will be no run, and why.
-    fn fail(self, code: Code, message: String) -> ExitCode {
+    fn fail(self, code: ErrorCode, message: String) -> ExitCode {
         eprintln!("Error: {message}");
         self.frame(Control::Error {
             code,
@@ -125,14 +125,14 @@ pub(super) fn one_shot(mut job: Job) -> Result<ExitCode, Failure> {
     stage.frame(Control::Hello(Surface::OneShot));
     let stores = match stores {
         Ok(stores) => stores,
-        Err(error) => return Ok(stage.fail(Code::RunnerInitFailed, error)),
+        Err(error) => return Ok(stage.fail(ErrorCode::RunnerInitFailed, error)),
     };
     stage.frame(Control::Snapshot);
     let runner = match job.runner(&stage.runtime) {
         Ok(runner) => runner,
         Err(error) => {
             let error = format!("failed to create engine: {error}");
-            return Ok(stage.fail(Code::EngineInitFailed, error));
+            return Ok(stage.fail(ErrorCode::EngineInitFailed, error));
         }
     };
     let turn = job.first_turn(stores.resumed.clone());
@@ -164,7 +164,7 @@ pub(super) fn requests(mut job: Job) -> Result<ExitCode, Failure> {
     stage.frame(Control::Hello(Surface::Stdin));
     let stores = match stores {
         Ok(stores) => stores,
-        Err(error) => return Ok(stage.fail(Code::RunnerInitFailed, error)),
+        Err(error) => return Ok(stage.fail(ErrorCode::RunnerInitFailed, error)),
     };
     let runner: Result<Runner, String> = job.runner(&stage.runtime);
     let binding = match job.options.session_id {

@@ -5,7 +5,8 @@ use std::fs::{File, OpenOptions};
 use pinion_history::TimelineStore;
 use pinion_jsonl::{Coalesce, Queue, Writer, WriterEnd};
 use pinion_pinocchio::{
-    Address, Code, Control, DoneStatus, Front, FrontOptions, Out, RunEnd, Surface, Terminal, Text,
+    Address, Control, DoneStatus, ErrorCode, Front, FrontOptions, Out, RunEnd, Surface, Terminal,
+    Text,
 };
 
 use super::job::Job;
@@ -58,7 +59,7 @@ impl KeptFrames {
     pub fn end(self, end: &RunEnd) {
         self.frame(Control::Snapshot);
         if let RunEnd::Failed(words) = end {
-            self.error(Code::RunFailed, words);
+            self.error(ErrorCode::RunFailed, words);
         }
         self.frame(Control::Done(match end {
             RunEnd::Finished => DoneStatus::Ok,
@@ -69,19 +70,19 @@ impl KeptFrames {
     }
 
     /// There is no run, and why.
-    pub fn fail(self, code: Code, message: &str) {
+    pub fn fail(self, code: ErrorCode, message: &str) {
         self.error(code, message);
         self.frame(Control::Done(DoneStatus::Failed));
         self.close();
     }
 
     /// It ends without an end: whoever was to show it could not.
-    pub fn break_off(self, code: Code, message: &str) {
+    pub fn break_off(self, code: ErrorCode, message: &str) {
         self.error(code, message);
         self.close();
     }
 
-    fn error(&self, code: Code, message: &str) {
+    fn error(&self, code: ErrorCode, message: &str) {
         let message = match message.is_empty() {
             true => "chat run failed",
             false => message,

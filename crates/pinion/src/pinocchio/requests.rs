@@ -9,8 +9,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use pinion_jsonl::{Input, InputLine, Queue};
 use pinion_pinocchio::{
-    Activity, Address, Binding, Closing, Code, Control, DoneStatus, LINE_TOO_LONG, Out, Refusal,
-    Request, RequestKind, RunEnd, Terminal, decode,
+    Activity, Address, Binding, Closing, Control, DoneStatus, ErrorCode, LINE_TOO_LONG, Out,
+    Refusal, Request, RequestKind, RunEnd, Terminal, decode,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -175,7 +175,10 @@ impl<'a> Requests<'a> {
         let runner = match self.runner {
             Ok(runner) => runner,
             Err(error) => {
-                return self.refuse(Refusal::failed(Code::EngineInitFailed, error), &address);
+                return self.refuse(
+                    Refusal::failed(ErrorCode::EngineInitFailed, error),
+                    &address,
+                );
             }
         };
         let Some(mut conversation) = self.idle.take() else {
@@ -237,7 +240,7 @@ impl<'a> Requests<'a> {
             });
         };
         frame(Control::Error {
-            code: Code::StdinReadFailed,
+            code: ErrorCode::StdinReadFailed,
             message: LINE_TOO_LONG.to_owned(),
             terminal: Terminal::Yes,
         });
@@ -254,7 +257,7 @@ impl<'a> Requests<'a> {
         for request in std::mem::take(&mut self.put_off) {
             let words = "the process ends before this request could be served";
             match self.binding.check(&request, Activity::Idle) {
-                Ok(address) => self.refuse(Refusal::failed(Code::WaitFailed, words), &address),
+                Ok(address) => self.refuse(Refusal::failed(ErrorCode::WaitFailed, words), &address),
                 Err((address, refusal)) => self.refuse(refusal, &address),
             }
         }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use pinion_history::{BlockKind, Turn};
 use pinion_jsonl::{Coalesce, Queue, Writer, WriterEnd, stdio};
-use pinion_pinocchio::{Closing, Code, Metadata, RunEnd, Text, TextFormat, TextPrinter};
+use pinion_pinocchio::{Closing, ErrorCode, Metadata, RunEnd, Text, TextFormat, TextPrinter};
 use tokio_util::sync::CancellationToken;
 
 use super::conversation::{Conversation, Unanswered};
@@ -43,7 +43,7 @@ pub(super) fn run(mut job: Job, output: Output) -> Result<ExitCode, Failure> {
         Err(error) => {
             let error = format!("failed to create engine: {error}");
             if let Some(frames) = frames {
-                frames.fail(Code::EngineInitFailed, &error);
+                frames.fail(ErrorCode::EngineInitFailed, &error);
             }
             return Err(failed(error));
         }

@@ -1,9 +1,8 @@
-//! What an event says about the answer it belongs to, for the metadata beside it.
+//! The facts in an event about its answer, for the metadata.
 
 use crate::events::ChatEvent;
 use crate::pb::{self, Text};
 
-/// What an event says about an answer.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub correlation: Option<pb::CorrelationInfo>,

@@ -15,8 +15,8 @@ pub(super) struct Entity {
     pub last: u64,
     pub body: Body,
     pub change: Change,
-    /// How long its growing text was when a store last got it.
-    pub handed: usize,
+    /// The length of its growing text when a store last received it.
+    pub stored_length: usize,
 }
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Entity {
         }
     }
 
-    /// As protobuf JSON; nothing if it is gone.
+    /// Returns the protobuf JSON; `None` if the entity was removed.
     pub fn payload(&self) -> Option<Arc<str>> {
         Some(match &self.body {
             Body::Stored(payload) => Arc::clone(payload),
@@ -82,8 +82,8 @@ impl Entity {
 }
 
 impl<M> Growing<M> {
-    /// Takes `text` in the place of what there was, unless there is none.
-    pub fn take(&mut self, text: &str) {
+    /// Replaces the text by `text`, unless `text` is empty.
+    pub fn replace_text(&mut self, text: &str) {
         if !text.is_empty() {
             text.clone_into(&mut self.text);
         }
@@ -98,7 +98,7 @@ impl Growing<pb::ChatMessageEntity> {
     }
 }
 
-/// Reads a stored entity. One that cannot be read begins anew, so that it fails once and not with each event.
+/// Parses a stored entity. A malformed one becomes empty, so that it fails once and not with each event.
 pub(super) fn read<M: Message>(payload: &str, failure: &mut Result<(), Undecodable>) -> M {
     decode(payload).unwrap_or_else(|error| {
         *failure = Err(error);
@@ -107,20 +107,21 @@ pub(super) fn read<M: Message>(payload: &str, failure: &mut Result<(), Undecodab
 }
 
 pub(super) fn first<'a>(preferred: &'a str, otherwise: &'a str) -> &'a str {
-    match preferred.is_empty() {
-        true => otherwise,
-        false => preferred,
+    if preferred.is_empty() {
+        otherwise
+    } else {
+        preferred
     }
 }
 
-/// Takes `new` where it says something.
+/// Replaces `old` by `new` unless `new` is empty.
 pub(super) fn overwrite(old: &mut Text, new: &Text) {
     if !new.is_empty() {
         old.clone_from(new);
     }
 }
 
-/// Takes from `new` what it says.
+/// Copies the members of `new` that are not empty.
 pub(super) fn merge(old: &mut Option<pb::CorrelationInfo>, new: Option<&pb::CorrelationInfo>) {
     let Some(new) = new else { return };
     let old = old.get_or_insert_default();

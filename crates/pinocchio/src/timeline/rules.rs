@@ -1,4 +1,4 @@
-//! What becomes of entities with each event.
+//! The changes of entities by each event.
 
 use pinion_proto::Message;
 
@@ -14,7 +14,7 @@ use crate::plugins;
 const RESULT: &str = "ChatToolResult";
 
 impl Timeline {
-    /// Takes an event. Entities that know of it already stay as they are.
+    /// Applies an event. Entities that already contain it stay unchanged.
     pub fn apply(&mut self, event: &ChatEvent, ordinal: u64) -> Result<(), Undecodable> {
         match event {
             ChatEvent::Patch(patch) => self.patch(patch, ordinal),
@@ -38,11 +38,11 @@ impl Timeline {
             }
             ChatEvent::TextSegmentFinished(event) => {
                 let content = first(&event.content, &event.text);
-                if self.is_nothing(&event.message_id, content) {
+                if self.is_empty_segment(&event.message_id, content) {
                     return Ok(());
                 }
                 self.message(&event.message_id, ordinal, |it| {
-                    it.take(content);
+                    it.replace_text(content);
                     overwrite(&mut it.message.role, &event.role);
                     overwrite(&mut it.message.prompt, &event.prompt);
                     it.message.status.clone_from(&event.status);
@@ -64,11 +64,11 @@ impl Timeline {
             }
             ChatEvent::ReasoningSegmentFinished(event) => {
                 let content = first(&event.content, &event.text);
-                if self.is_nothing(&event.message_id, content) {
+                if self.is_empty_segment(&event.message_id, content) {
                     return Ok(());
                 }
                 self.message(&event.message_id, ordinal, |it| {
-                    it.take(content);
+                    it.replace_text(content);
                     it.message.role = "thinking".into();
                     it.message.segment_type = "reasoning".into();
                     it.message.status.clone_from(&event.status);
@@ -111,7 +111,7 @@ impl Timeline {
                 status,
                 correlation,
             }) => self.call(tool_call_id, ordinal, |it| {
-                // Some providers count calls anew in every answer.
+                // Some providers number calls from the start in every answer.
                 if it.message.status == "completed" {
                     it.text.clear();
                 }
@@ -119,7 +119,7 @@ impl Timeline {
                 overwrite(&mut it.message.tool_name, tool_name);
                 overwrite(&mut it.message.status, status);
                 it.message.executing = *executing;
-                it.take(input);
+                it.replace_text(input);
                 merge(&mut it.message.correlation, correlation.as_ref());
             }),
             ChatEvent::ToolCallFinished(event) => self.call(&event.tool_call_id, ordinal, |it| {
@@ -142,7 +142,7 @@ impl Timeline {
                 self.replace(RESULT, &id, ordinal, Body::Stored(result.to_json().into()));
                 Ok(())
             }
-            // Of these, only the event itself is kept.
+            // These change no entity; only the event is stored.
             ChatEvent::RunStarted(_)
             | ChatEvent::RunFinished(_)
             | ChatEvent::RunStopped(_)

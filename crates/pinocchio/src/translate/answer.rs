@@ -1,4 +1,4 @@
-//! An answer that grows: its request, its segments and its calls.
+//! A growing answer: its request, its segments and its calls.
 
 mod segment;
 
@@ -14,17 +14,17 @@ use crate::family::{Family, Metadata, Moment, ProviderCalls};
 use crate::ids;
 use crate::patch::{Patch, PatchKind, PatchMode, PatchStream, SegmentFacts};
 use crate::pb::{self, Text};
-use segment::{Segment, State};
+use segment::{Segment, SegmentState};
 
 #[derive(Debug)]
 pub(super) struct Answer {
     pub family: &'static Family,
-    /// Who the request belongs to.
+    /// The correlation of the request.
     pub correlation: pb::CorrelationInfo,
-    /// As counted so far.
+    /// The token counts so far.
     pub usage: Usage,
     names: RequestNames,
-    /// When the question was asked.
+    /// The time of the request.
     asked: Instant,
     /// By position in the answer.
     segments: Vec<(usize, Segment)>,
@@ -44,7 +44,7 @@ impl Answer {
         }
     }
 
-    /// A block begins.
+    /// Starts a block.
     pub fn open(
         &mut self,
         index: usize,
@@ -181,7 +181,7 @@ impl Answer {
             text: String::new(),
             tool_name,
             patches: 0,
-            state: State::Growing,
+            state: SegmentState::Growing,
         };
         self.segments.push((index, segment));
     }
@@ -193,23 +193,23 @@ impl Answer {
             .map(|(_, segment)| segment)
     }
 
-    /// Whether nothing has been told of the block at `index`.
+    /// Reports whether no event of the block at `index` was sent yet.
     pub fn is_unannounced(&self, index: usize) -> bool {
         self.segments.iter().all(|(at, _)| *at != index)
     }
 
-    /// Who the block at `index` belongs to.
+    /// Returns the correlation of the block at `index`.
     pub fn correlation_of(&mut self, index: usize) -> Option<pb::CorrelationInfo> {
         self.segment(index)?.stream.facts.correlation.clone()
     }
 
-    /// A block grows.
+    /// Adds text to a block.
     pub fn grow(&mut self, index: usize, delta: &Arc<str>, out: &mut Vec<ChatEvent>) {
         let numbered = self.family.numbered;
         let Some(segment) = self.segment(index) else {
             return;
         };
-        if delta.is_empty() || segment.state != State::Growing {
+        if delta.is_empty() || segment.state != SegmentState::Growing {
             return;
         }
         segment.patches += 1;
@@ -224,7 +224,7 @@ impl Answer {
         segment.text.push_str(delta);
     }
 
-    /// A block is complete.
+    /// Completes a block.
     pub fn close(
         &mut self,
         index: usize,
@@ -236,7 +236,7 @@ impl Answer {
         let Some(segment) = self.segment(index) else {
             return;
         };
-        if segment.state != State::Growing {
+        if segment.state != SegmentState::Growing {
             return;
         }
         segment.complete(block);
@@ -246,12 +246,12 @@ impl Answer {
         };
         if when == Moment::BlockEnd {
             let reason = family.segment_reason.unwrap_or("stop");
-            segment.tell("finished", reason, start, out);
+            segment.report("finished", reason, start, out);
         }
     }
 
-    /// Tells of a block that came with the whole answer only.
-    pub fn tell_whole(
+    /// Reports a block that came only with the complete answer.
+    pub fn report_whole(
         &mut self,
         index: usize,
         block: &Block,
@@ -288,17 +288,17 @@ impl Answer {
         }
         if let Some(segment) = self.segment(index) {
             segment.complete(block);
-            segment.tell("finished", "stop", start, out);
+            segment.report("finished", "stop", start, out);
         }
     }
 
-    /// Takes note of how the answer ended; whether it failed or was stopped.
-    pub fn take_end(&mut self, message: &AssistantMessage) -> bool {
+    /// Records the end of the answer, and returns whether it failed or was stopped.
+    pub fn record_end(&mut self, message: &AssistantMessage) -> bool {
         self.usage = message.usage;
         matches!(message.stop_reason, StopReason::Error | StopReason::Aborted)
     }
 
-    /// Tells the natural end of the answer.
+    /// Reports the natural end of the answer.
     pub fn finish(
         &mut self,
         message: &AssistantMessage,
@@ -310,27 +310,34 @@ impl Answer {
         let stop = family.stop_word(message.stop_reason);
         let reason = family.segment_reason.unwrap_or(stop);
         for (index, segment) in &mut self.segments {
-            if let (State::Growing, Some(block)) = (segment.state, message.content.get(*index)) {
+            if let (SegmentState::Growing, Some(block)) =
+                (segment.state, message.content.get(*index))
+            {
                 segment.complete(block);
             }
         }
         if family.segments_end == Moment::BlockEnd {
-            self.tell_segments(reason, start, out);
+            self.report_segments(reason, start, out);
         }
-        self.tell_metadata(stop, out);
-        self.tell_segments(reason, start, out);
-        self.tell_kind(PatchKind::Arguments, reason, start, out);
+        self.report_metadata(stop, out);
+        self.report_segments(reason, start, out);
+        self.report_kind(PatchKind::Arguments, reason, start, out);
         let mut finished = self.call_finished(message.stop_reason, at);
         finished.has_tool_calls = message.tool_calls().next().is_some();
-        self.tell_call(finished, out);
+        self.report_call(finished, out);
     }
 
-    fn tell_segments(&mut self, reason: &'static str, start: &RunStart, out: &mut Vec<ChatEvent>) {
-        self.tell_kind(PatchKind::Thinking, reason, start, out);
-        self.tell_kind(PatchKind::Text, reason, start, out);
+    fn report_segments(
+        &mut self,
+        reason: &'static str,
+        start: &RunStart,
+        out: &mut Vec<ChatEvent>,
+    ) {
+        self.report_kind(PatchKind::Thinking, reason, start, out);
+        self.report_kind(PatchKind::Text, reason, start, out);
     }
 
-    fn tell_kind(
+    fn report_kind(
         &mut self,
         kind: PatchKind,
         reason: &'static str,
@@ -338,18 +345,18 @@ impl Answer {
         out: &mut Vec<ChatEvent>,
     ) {
         for (_, segment) in &mut self.segments {
-            if segment.stream.kind == kind && segment.state != State::Told {
-                segment.tell("finished", reason, start, out);
+            if segment.stream.kind == kind && segment.state != SegmentState::Told {
+                segment.report("finished", reason, start, out);
             }
         }
     }
 
-    fn tell_metadata(&self, stop: &'static str, out: &mut Vec<ChatEvent>) {
+    fn report_metadata(&self, stop: &'static str, out: &mut Vec<ChatEvent>) {
         if self.family.calls == ProviderCalls::Silent {
             return;
         }
         let usage = self.family.usage(&self.usage);
-        let mut tell = |stop: &'static str, usage: Option<pb::UsageInfo>| {
+        let mut report = |stop: &'static str, usage: Option<pb::UsageInfo>| {
             out.push(ChatEvent::ProviderCallMetadataUpdated(
                 pb::ChatProviderCallMetadataUpdated {
                     stop_reason: stop.into(),
@@ -360,18 +367,18 @@ impl Answer {
         };
         match self.family.metadata {
             Metadata::Nothing => {}
-            Metadata::Together => tell(stop, usage),
+            Metadata::Together => report(stop, usage),
             Metadata::Apart => {
-                tell(stop, None);
+                report(stop, None);
                 if usage.is_some() {
-                    tell("", usage);
+                    report("", usage);
                 }
             }
         }
     }
 
-    /// Closes what is open, because nothing more will come.
-    pub fn cut_short(
+    /// Closes the open segments, because nothing more will follow.
+    pub fn interrupt(
         &mut self,
         status: &'static str,
         reason: &'static str,
@@ -380,18 +387,18 @@ impl Answer {
     ) {
         for kind in [PatchKind::Thinking, PatchKind::Text] {
             for (_, segment) in &mut self.segments {
-                if segment.stream.kind != kind || segment.state == State::Told {
+                if segment.stream.kind != kind || segment.state == SegmentState::Told {
                     continue;
                 }
-                segment.tell(status, reason, start, out);
+                segment.report(status, reason, start, out);
             }
         }
     }
 
-    /// Tells the end of a request that did not end by itself.
-    pub fn tell_failed(&mut self, reason: StopReason, at: Instant, out: &mut Vec<ChatEvent>) {
+    /// Reports the end of a request that failed or was stopped.
+    pub fn report_failure(&mut self, reason: StopReason, at: Instant, out: &mut Vec<ChatEvent>) {
         let finished = self.call_finished(reason, at);
-        self.tell_call(finished, out);
+        self.report_call(finished, out);
     }
 
     fn call_finished(&self, reason: StopReason, at: Instant) -> pb::ChatProviderCallFinished {
@@ -406,7 +413,7 @@ impl Answer {
         }
     }
 
-    fn tell_call(&self, finished: pb::ChatProviderCallFinished, out: &mut Vec<ChatEvent>) {
+    fn report_call(&self, finished: pb::ChatProviderCallFinished, out: &mut Vec<ChatEvent>) {
         if self.family.calls == ProviderCalls::Told {
             out.push(ChatEvent::ProviderCallFinished(finished));
         }

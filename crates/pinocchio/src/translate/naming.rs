@@ -1,4 +1,4 @@
-//! How requests and segments are named, by kind of engine.
+//! Names requests and segments, depending on the kind of engine.
 
 use std::collections::HashSet;
 
@@ -9,15 +9,15 @@ use crate::family::{Family, Naming as Style};
 use crate::ids::sanitise;
 use crate::pb::{CorrelationInfo, Text};
 
-/// Gives names within one run; none twice.
+/// Creates names within one run, each only once.
 #[derive(Debug)]
 pub(super) struct Naming {
     session_id: Text,
     inference_id: Text,
     turn_id: Text,
-    /// Requests so far.
+    /// The number of requests so far.
     requests: u32,
-    /// Segments the engine did not name, so far.
+    /// The number of segments without a name from the engine.
     unnamed: u32,
     used: HashSet<String>,
 }
@@ -25,15 +25,15 @@ pub(super) struct Naming {
 /// The names of one request.
 #[derive(Debug)]
 pub(super) struct RequestNames {
-    /// Who and what the request belongs to.
+    /// The session, run and request.
     pub correlation: CorrelationInfo,
-    /// The kind of interface, as upstream calls it.
+    /// The kind of API, as Pinocchio names it.
     interface: String,
-    /// The provider's id of the response, or what stands for it.
+    /// The provider's id of the response, or a substitute.
     response: String,
 }
 
-/// What is named.
+/// The part of an answer to be named.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part<'a> {
     Text,
@@ -76,7 +76,7 @@ impl Naming {
                 ..Default::default()
             },
             interface,
-            // Most providers tell the id after the answer has begun; its number stands for it.
+            // Most providers send the id after the answer has begun; its number is the substitute.
             response: given.unwrap_or_else(|| format!("response-{}", number + 1)),
         }
     }
@@ -131,7 +131,7 @@ impl Naming {
         self.unique(sanitise(&name))
     }
 
-    /// Names a piece of text that the engine gave as a whole.
+    /// Numbers a text that the engine sent as a whole.
     pub fn unnamed(&mut self) -> u32 {
         self.unnamed += 1;
         self.unnamed
@@ -167,8 +167,9 @@ fn interface(answer: &AssistantMessage, family: &Family) -> String {
         (Style::Gemini, _) => "gemini".to_owned(),
         (Style::Responses | Style::Plain, api) => sanitise(api),
     };
-    match name.is_empty() {
-        true => "openai".to_owned(),
-        false => name,
+    if name.is_empty() {
+        "openai".to_owned()
+    } else {
+        name
     }
 }

@@ -1,10 +1,10 @@
-//! What a tool gave, as the JSON text that frames and turns carry.
+//! Results of tools as the JSON text that frames and turns carry.
 
 use pinion_agent::ToolOutput;
 use pinion_message::Block;
 use serde_json::Value;
 
-/// What a tool gave: the JSON of its result, or `Error: ` and why there is none.
+/// Returns the JSON of a result, or `Error: ` and the reason if the tool failed.
 pub(super) fn result_text(output: &ToolOutput, is_error: bool) -> String {
     let words: Vec<String> = output
         .content
@@ -21,22 +21,23 @@ pub(super) fn result_text(output: &ToolOutput, is_error: bool) -> String {
         (words, Some(data), true) if words.is_empty() => format!("{data} | Error: failed"),
         (words, Some(_), true) => format!("Error: {words}"),
         (words, Some(data), false) if words.is_empty() => data,
-        (words, _, false) => written(words),
+        (words, _, false) => to_json_text(words),
     }
 }
 
-/// The words of a tool as JSON text. What is JSON already stays as it is, except a string: it would read as what is
-/// between its quotes.
-pub(crate) fn written(words: String) -> String {
+/// Encodes a tool's text as JSON text. JSON stays as it is, except a string, because decoding it would remove its
+/// quotes.
+pub(crate) fn to_json_text(words: String) -> String {
     let is_string = words.trim_start().starts_with('"');
-    match !is_string && serde_json::from_str::<Value>(&words).is_ok() {
-        true => words,
-        false => Value::String(words).to_string(),
+    if !is_string && serde_json::from_str::<Value>(&words).is_ok() {
+        words
+    } else {
+        Value::String(words).to_string()
     }
 }
 
-/// The words behind the JSON text of a result, as the model was told them.
-pub(crate) fn told(result: &str) -> String {
+/// Decodes the JSON text of a result to the text that the model received.
+pub(crate) fn from_json_text(result: &str) -> String {
     serde_json::from_str(result).unwrap_or_else(|_| result.to_owned())
 }
 
@@ -56,13 +57,13 @@ mod tests {
             (r#""quoted""#, r#""\"quoted\"""#),
             (r#"{"cut": "#, r#""{\"cut\": ""#),
         ] {
-            assert_eq!(written(words.to_owned()), text);
-            assert_eq!(told(text), words);
+            assert_eq!(to_json_text(words.to_owned()), text);
+            assert_eq!(from_json_text(text), words);
         }
     }
 
     #[test]
     fn a_result_that_other_programs_kept_as_plain_words_is_told_as_it_is() {
-        assert_eq!(told("no JSON"), "no JSON");
+        assert_eq!(from_json_text("no JSON"), "no JSON");
     }
 }

@@ -1,4 +1,4 @@
-//! A turn as the engine is told it.
+//! Converts a turn to the initial context of the engine.
 
 use base64::Engine as _;
 use pinion_history::{Block, BlockKind, Turn};
@@ -8,22 +8,22 @@ use pinion_message::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::translate::told;
+use crate::translate::from_json_text;
 
-/// What the engine begins with.
+/// The initial context of the engine.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Context {
+pub struct TurnContext {
     /// The system prompt; several are joined by a blank line.
     pub system_prompt: Option<String>,
-    /// What was said before.
+    /// The messages before the prompt.
     pub history: Vec<Message>,
-    /// What is said now: text and images of the last block, if the user said it.
+    /// The text and images of the last block, if it belongs to the user.
     pub prompt: Option<Vec<MessageBlock>>,
 }
 
-/// Reads a turn. Blocks of kinds the engine does not know are left out.
-pub fn context(turn: &Turn) -> Context {
-    let mut reading = Reading::default();
+/// Reads a turn. Blocks of unknown kinds are skipped.
+pub fn context(turn: &Turn) -> TurnContext {
+    let mut reading = ContextBuilder::default();
     for block in &turn.blocks {
         reading.block(block);
     }
@@ -31,14 +31,14 @@ pub fn context(turn: &Turn) -> Context {
 }
 
 #[derive(Default)]
-struct Reading {
+struct ContextBuilder {
     system: Vec<String>,
     history: Vec<Message>,
-    /// What the model says until somebody else does.
+    /// The model's answer, until another role follows.
     answer: Option<AssistantMessage>,
 }
 
-impl Reading {
+impl ContextBuilder {
     fn block(&mut self, block: &Block) {
         let text = || block.payload_text("text").unwrap_or_default().to_owned();
         match block.kind {
@@ -46,17 +46,17 @@ impl Reading {
             BlockKind::User => {
                 self.end_answer();
                 self.history.push(Message::User(UserMessage {
-                    content: Content::Blocks(said(block, text())),
+                    content: Content::Blocks(content_blocks(block, text())),
                     timestamp: 0,
                     attachments: None,
                 }));
             }
             BlockKind::LlmText => {
-                let said = MessageBlock::Text(TextBlock {
+                let content_blocks = MessageBlock::Text(TextBlock {
                     text: text(),
                     text_signature: block.payload_text("signature").map(str::to_owned),
                 });
-                self.answered(block, said);
+                self.answered(block, content_blocks);
             }
             BlockKind::Reasoning => {
                 let thought = MessageBlock::Thinking(ThinkingBlock {
@@ -85,15 +85,15 @@ impl Reading {
         }
     }
 
-    fn answered(&mut self, block: &Block, said: MessageBlock) {
+    fn answered(&mut self, block: &Block, content_blocks: MessageBlock) {
         let answer = self.answer.get_or_insert_with(blank);
         if let Some(result) = block.metadata.get(Turn::INFERENCE_RESULT) {
             name_model(answer, result);
         }
-        if matches!(said, MessageBlock::ToolCall(_)) {
+        if matches!(content_blocks, MessageBlock::ToolCall(_)) {
             answer.stop_reason = StopReason::ToolUse;
         }
-        answer.content.push(said);
+        answer.content.push(content_blocks);
     }
 
     fn returned(&mut self, block: &Block) {
@@ -103,7 +103,7 @@ impl Reading {
         let text = match block.payload.get("result") {
             _ if !error.is_empty() => error.to_owned(),
             None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => told(text),
+            Some(Value::String(text)) => from_json_text(text),
             Some(other) => other.to_string(),
         };
         let name = self
@@ -117,7 +117,7 @@ impl Reading {
         self.history.push(Message::ToolResult(ToolResultMessage {
             tool_call_id: id.to_owned(),
             tool_name: name,
-            content: said(block, text),
+            content: content_blocks(block, text),
             details: None,
             is_error: !error.is_empty(),
             timestamp: 0,
@@ -130,7 +130,7 @@ impl Reading {
         }
     }
 
-    fn end(mut self) -> Context {
+    fn end(mut self) -> TurnContext {
         self.end_answer();
         let prompt = match self.history.pop() {
             Some(Message::User(UserMessage {
@@ -142,7 +142,7 @@ impl Reading {
                 None
             }
         };
-        Context {
+        TurnContext {
             system_prompt: (!self.system.is_empty()).then(|| self.system.join("\n\n")),
             history: self.history,
             prompt,
@@ -165,7 +165,7 @@ pub(crate) fn blank() -> AssistantMessage {
     }
 }
 
-/// Signatures count only for the model that made them.
+/// Signatures are valid only for the model that created them.
 fn name_model(answer: &mut AssistantMessage, result: &Value) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     answer.provider = text(&result["provider"]);
@@ -173,7 +173,7 @@ fn name_model(answer: &mut AssistantMessage, result: &Value) {
     answer.api = text(&result["extra"]["api"]);
 }
 
-/// Arguments are an object; some programs keep them as text.
+/// Returns the arguments as an object; some programs store them as text.
 pub(crate) fn arguments(args: &Value) -> Value {
     let object = match args {
         Value::String(text) => serde_json::from_str(text).unwrap_or_default(),
@@ -185,8 +185,8 @@ pub(crate) fn arguments(args: &Value) -> Value {
     }
 }
 
-/// Text and images of a block.
-fn said(block: &Block, text: String) -> Vec<MessageBlock> {
+/// Returns the text and images of a block.
+fn content_blocks(block: &Block, text: String) -> Vec<MessageBlock> {
     let images = block.payload.get("images").and_then(Value::as_array);
     let images = images.map_or(&[][..], Vec::as_slice).iter().map(image);
     let has_images = images.len() > 0;
@@ -198,7 +198,7 @@ fn said(block: &Block, text: String) -> Vec<MessageBlock> {
     blocks
 }
 
-/// An image; one that is not here is named in words.
+/// Returns an image; one without data is described by a text.
 fn image(image: &Value) -> MessageBlock {
     let text = |name: &str| image[name].as_str().unwrap_or_default();
     let data = match &image["content"] {
@@ -223,7 +223,7 @@ fn image(image: &Value) -> MessageBlock {
     }
 }
 
-/// What proves or names a thought: as it was, or put together from what another program kept.
+/// Returns the signature of a thinking block: as stored, or assembled from the members that another program stored.
 fn signature(block: &Block) -> Option<String> {
     if let Some(signature) = block.payload_text("signature") {
         return Some(signature.to_owned());

@@ -1,4 +1,4 @@
-//! What the engine said, as blocks of a turn.
+//! Converts the engine's messages to blocks of a turn.
 
 use std::sync::Arc;
 
@@ -12,22 +12,21 @@ use serde_json::{Value, json};
 use super::{images, put, text_block};
 use crate::family::{Family, finish_class};
 use crate::ids;
-use crate::translate::written;
+use crate::translate::to_json_text;
 
-/// What a run produced, and its names.
+/// The messages of a run, and its ids.
 #[derive(Debug, Clone, Copy)]
 pub struct Produced<'a> {
-    /// The session.
     pub session_id: &'a str,
     /// The run.
     pub inference_id: &'a str,
-    /// What entered the conversation, in order; what the user said first is in the turn already.
+    /// The new messages of the conversation, in order. The first prompt is already in the turn.
     pub messages: &'a [Arc<Message>],
 }
 
-/// The turn after a run: what it was, and what the run produced. Its id stays.
+/// Returns the turn after a run: the turn before, and the messages of the run. Its id stays.
 ///
-/// An answer that failed and was asked for again is left out; one that failed last is kept as far as it came.
+/// A failed answer that was repeated is omitted; a failed last answer stays as far as it came.
 pub fn final_turn(turn: &Turn, produced: &Produced<'_>) -> Turn {
     let mut turn = turn.clone();
     let is_said = |message: &&Arc<Message>| matches!(***message, Message::User(_));
@@ -55,7 +54,7 @@ pub fn final_turn(turn: &Turn, produced: &Produced<'_>) -> Turn {
                 last_result = Some(result);
             }
             Message::ToolResult(result) => turn.blocks.push(result_block(result)),
-            // Nothing was said.
+            // The message is empty.
             Message::Custom(custom) if custom.content == Content::Blocks(Vec::new()) => {}
             Message::Custom(custom) => turn.blocks.push(user_block(&custom.content)),
             Message::BashExecution(_)
@@ -132,7 +131,7 @@ fn thinking_block(thinking: &ThinkingBlock, answer: &AssistantMessage) -> Block 
     if thinking.redacted == Some(true) {
         put(payload, "redacted", true);
     }
-    // Of responses, the signature is the whole item; its parts are what other programs look for.
+    // For responses, the signature is the whole item; other programs look for its parts.
     let item = thinking.thinking_signature.as_deref();
     let item = item.and_then(|item| serde_json::from_str::<Value>(item).ok());
     if let Some(Value::Object(item)) = item {
@@ -146,7 +145,7 @@ fn thinking_block(thinking: &ThinkingBlock, answer: &AssistantMessage) -> Block 
             }
         }
     }
-    // A thought has no role, so what names its model is not stamped on it unless it stands alone.
+    // Thinking has no role, so the model's name is attached to it only if it is the only block.
     if answer.content.len() == 1 {
         put(
             &mut block.metadata,
@@ -160,9 +159,10 @@ fn thinking_block(thinking: &ThinkingBlock, answer: &AssistantMessage) -> Block 
 fn result_block(result: &ToolResultMessage) -> Block {
     let text = Content::Blocks(result.content.clone()).joined_text("\n");
     let mut payload = Map::new();
-    let (error, given) = match result.is_error {
-        true => (text, Value::Null),
-        false => (String::new(), Value::String(written(text))),
+    let (error, given) = if result.is_error {
+        (text, Value::Null)
+    } else {
+        (String::new(), Value::String(to_json_text(text)))
     };
     put(&mut payload, "error", error);
     put(&mut payload, "id", result.tool_call_id.clone());
@@ -179,7 +179,7 @@ fn result_block(result: &ToolResultMessage) -> Block {
     }
 }
 
-/// Who answered, why the answer ended and what it took.
+/// Returns the model, the stop reason and the usage of an answer.
 fn inference_result(answer: &AssistantMessage) -> Value {
     let family = Family::of(&answer.api);
     let mut result = Map::new();

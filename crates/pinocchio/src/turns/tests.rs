@@ -131,7 +131,7 @@ fn what_a_run_produced_is_told_to_the_next_one() {
         [false, true, true, false, true]
     );
 
-    // Through YAML, as a database keeps it.
+    // Through YAML, as in a database.
     let turn = Turn::from_yaml(&turn.to_yaml()).unwrap();
     let context = context(&with_prompt(&turn, "and now?"));
     assert_eq!(context.prompt, Some(vec![MessageBlock::text("and now?")]));

@@ -1,4 +1,4 @@
-//! One segment of an answer: a text, a thought, a call.
+//! One segment of an answer: a text, thinking, or a call.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use crate::translate::RunStart;
 #[derive(Debug)]
 pub(super) struct Segment {
     pub stream: Arc<PatchStream>,
-    /// All of it so far; of a call, its arguments.
+    /// The whole text so far; the arguments, for a call.
     pub text: String,
     pub tool_name: Text,
     pub patches: u64,
-    pub state: State,
+    pub state: SegmentState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SegmentState {
     Growing,
-    /// Its block has ended, which is told later.
+    /// Its block has ended, which is reported later.
     Complete,
     Told,
 }
 
 impl Segment {
-    /// Takes the block as it ended.
+    /// Completes the segment from the finished block.
     pub fn complete(&mut self, block: &Block) {
         match block {
             Block::Text(text) => self.text.clone_from(&text.text),
@@ -36,18 +36,18 @@ impl Segment {
             Block::ToolCall(call) => self.text = call.arguments.to_string(),
             Block::Image { .. } => {}
         }
-        self.state = State::Complete;
+        self.state = SegmentState::Complete;
     }
 
-    /// Tells that the segment is finished, or that the call is requested.
-    pub fn tell(
+    /// Reports that the segment is finished, or that the call is requested.
+    pub fn report(
         &mut self,
         status: &'static str,
         reason: &'static str,
         start: &RunStart,
         out: &mut Vec<ChatEvent>,
     ) {
-        self.state = State::Told;
+        self.state = SegmentState::Told;
         let facts = &self.stream.facts;
         let text = Text::from(std::mem::take(&mut self.text));
         out.push(match self.stream.kind {
