@@ -1,4 +1,4 @@
-//! Another name for a command, with some of its values already given.
+//! Aliases: other names for commands, with some of their values set.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,18 +6,17 @@ use std::path::PathBuf;
 /// An alias of a command in a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alias {
-    /// The verb.
+    /// The last word of its name.
     pub name: String,
-    /// The command it stands for: one word beside the alias, several from the root.
+    /// The command: one word for a sibling of the alias, several from the root.
     pub target: Vec<String>,
-    /// One line of help; empty for the command's own.
+    /// One line of help; empty to use the command's own.
     pub short: String,
-    /// More help.
+    /// The long help text.
     pub long: String,
-    /// Options that are given unless the user gives them.
+    /// Values of options that the user does not set.
     pub flags: BTreeMap<String, String>,
-    /// Arguments that are given when the user gives none.
+    /// Positional arguments if the user gives none.
     pub arguments: Vec<String>,
-    /// The file.
     pub path: Option<PathBuf>,
 }

@@ -1,23 +1,24 @@
-//! A command line is read: the command's own fields and the program's options, by one set of rules.
+//! Parses a command line: the command's own fields and the program's options, by one set of rules.
 
 use std::collections::BTreeMap;
 
 use crate::built_in::BuiltIn;
 use crate::command::Command;
+use crate::command_line::CommandLine;
+use crate::convert;
 use crate::error::CommandError;
 use crate::field::{Field, FieldType, variable};
-use crate::line::Line;
-use crate::parsed::{BuiltInValues, Parsed, Slot, Source};
-use crate::read;
+use crate::parsed::{BuiltInValue, BuiltInValues, Parsed, Source};
 use crate::world::World;
 use pinion_spelling::nearest;
 
-/// Options that look at a command instead of running it: nothing is required with them.
-const LOOKING: &[&str] = &["help", "long-help", "version", "print-yaml", "print-schema"];
+/// Options that print information about a command. With them, no field is required.
+const INFORMATION_OPTIONS: &[&str] =
+    &["help", "long-help", "version", "print-yaml", "print-schema"];
 
-/// An option, wherever it is described.
+/// An option of the command or of the program.
 #[derive(Clone)]
-struct Known<'k> {
+struct KnownOption<'k> {
     option: String,
     short: Option<char>,
     kind: FieldType,
@@ -25,24 +26,24 @@ struct Known<'k> {
 }
 
 /// The positional words of one field.
-type Share = (Vec<String>, Source);
+type PositionalWords = (Vec<String>, Source);
 
-/// What was written for each option and argument.
+/// The texts given for each option and argument.
 #[derive(Default)]
-struct Written {
+struct GivenTexts {
     options: BTreeMap<String, Vec<String>>,
     positional: Vec<String>,
 }
 
 impl Command {
-    /// Reads a command line.
+    /// Parses a command line.
     ///
-    /// Options may stand anywhere; `--` ends them. A field is what the command line says, else what its positional
-    /// argument says, else what the alias says, else what `PINOCCHIO_…` says, else its default. With `--help` and other
-    /// options that only look at a command its fields are not read and not required.
+    /// Options may stand anywhere; `--` ends them. The value of a field comes from the command line, else from its
+    /// positional argument, else from the alias, else from `PINOCCHIO_…`, else from its default. With `--help` and
+    /// other options that only print information, fields are neither read nor required.
     pub fn parse(
         &self,
-        line: &Line,
+        line: &CommandLine,
         built_ins: &[BuiltIn],
         world: &mut World,
     ) -> Result<Parsed, CommandError> {
@@ -53,7 +54,7 @@ impl Command {
         if let Some(option) = built_ins.iter().find(claiming) {
             world.claim_stdin(option.name);
         }
-        let looking = LOOKING.iter().any(|name| builtin.flag(name));
+        let looking = INFORMATION_OPTIONS.iter().any(|name| builtin.flag(name));
         let mut parsed = Parsed {
             values: BTreeMap::new(),
             sources: BTreeMap::new(),
@@ -89,14 +90,14 @@ impl Command {
         Ok(parsed)
     }
 
-    fn known<'k>(&'k self, built_ins: &'k [BuiltIn]) -> Vec<Known<'k>> {
-        let own = self.fields().map(|field| Known {
+    fn known<'k>(&'k self, built_ins: &'k [BuiltIn]) -> Vec<KnownOption<'k>> {
+        let own = self.fields().map(|field| KnownOption {
             option: field.option(),
             short: field.short,
             kind: field.kind,
             choices: field.choices.iter().map(String::as_str).collect(),
         });
-        let program = built_ins.iter().map(|option| Known {
+        let program = built_ins.iter().map(|option| KnownOption {
             option: option.name.to_owned(),
             short: option.short,
             kind: option.kind,
@@ -105,19 +106,19 @@ impl Command {
         own.chain(program).collect()
     }
 
-    /// The words for each field, in the order of [`Command::fields`]: none for flags.
+    /// Returns the words for each field, in the order of [`Command::fields`]: none for flags.
     fn positional(
         &self,
-        written: &Written,
-        line: &Line,
-    ) -> Result<Vec<Option<Share>>, CommandError> {
+        written: &GivenTexts,
+        line: &CommandLine,
+    ) -> Result<Vec<Option<PositionalWords>>, CommandError> {
         let (words, source) = if written.positional.is_empty() {
             (&line.arguments, Source::Alias)
         } else {
             (&written.positional, Source::Argument)
         };
         let mut rest = words.as_slice();
-        let mut shares: Vec<Option<Share>> = vec![None; self.flags.len()];
+        let mut shares: Vec<Option<PositionalWords>> = vec![None; self.flags.len()];
         for field in &self.arguments {
             let count = if field.kind.is_list() {
                 rest.len()
@@ -146,7 +147,7 @@ impl Command {
     }
 }
 
-fn unknown(option: &str, name: &str, known: &[Known<'_>]) -> CommandError {
+fn unknown(option: &str, name: &str, known: &[KnownOption<'_>]) -> CommandError {
     CommandError::UnknownOption {
         option: option.to_owned(),
         suggestion: nearest(name, known.iter().map(|known| known.option.as_str()))
@@ -154,9 +155,9 @@ fn unknown(option: &str, name: &str, known: &[Known<'_>]) -> CommandError {
     }
 }
 
-/// Sorts words into options and positional arguments.
-fn scan(words: &[String], known: &[Known<'_>]) -> Result<Written, CommandError> {
-    let mut written = Written::default();
+/// Splits words into options and positional arguments.
+fn scan(words: &[String], known: &[KnownOption<'_>]) -> Result<GivenTexts, CommandError> {
+    let mut written = GivenTexts::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if word == "--" {
@@ -181,9 +182,9 @@ fn scan(words: &[String], known: &[Known<'_>]) -> Result<Written, CommandError> 
     Ok(written)
 }
 
-/// How many words at the beginning of a line are options of the program itself, with their values.
+/// Counts the words at the beginning of a line that are options of the program, with their values.
 ///
-/// They may come before the words of a command, whose own options cannot be known there.
+/// They may come before the words of a command, whose own options are not known yet.
 pub fn leading_options(words: &[String], built_ins: &[BuiltIn]) -> usize {
     let mut count = 0;
     while let Some(word) = words.get(count) {
@@ -196,9 +197,10 @@ pub fn leading_options(words: &[String], built_ins: &[BuiltIn]) -> usize {
             name.strip_prefix("--") == Some(option.name) || letter(option).as_deref() == Some(name)
         });
         let Some(option) = option else { break };
-        count += match has_value || option.kind.is_flag() {
-            true => 1,
-            false => 2,
+        count += if has_value || option.kind.is_flag() {
+            1
+        } else {
+            2
         };
     }
     count.min(words.len())
@@ -207,14 +209,14 @@ pub fn leading_options(words: &[String], built_ins: &[BuiltIn]) -> usize {
 /// `-v`, `-n 3`, `-n3`, `-n=3`, `-abc`.
 fn letters(
     letters: &str,
-    known: &[Known<'_>],
+    known: &[KnownOption<'_>],
     words: &mut std::slice::Iter<'_, String>,
-    written: &mut Written,
+    written: &mut GivenTexts,
 ) -> Result<(), CommandError> {
     for (at, letter) in letters.char_indices() {
         let shown = format!("-{letter}");
         let Some(option) = known.iter().find(|known| known.short == Some(letter)) else {
-            // Somebody who wrote one dash instead of two.
+            // Probably an option with one dash instead of two.
             return Err(unknown(&format!("-{letters}"), letters, known));
         };
         let rest = &letters[at + letter.len_utf8()..];
@@ -233,13 +235,13 @@ fn letters(
     Ok(())
 }
 
-/// Negative numbers are arguments, not options.
+/// Reports whether a word is a negative number, which is an argument and not an option.
 fn is_number(word: &str) -> bool {
     word.parse::<f64>().is_ok()
 }
 
 fn value_of(
-    option: &Known<'_>,
+    option: &KnownOption<'_>,
     shown: &str,
     attached: Option<String>,
     words: &mut std::slice::Iter<'_, String>,
@@ -252,16 +254,17 @@ fn value_of(
             .cloned()
             .ok_or_else(|| CommandError::MissingValue {
                 option: shown.to_owned(),
-                expected: match option.choices.is_empty() {
-                    true => option.kind.expected().to_owned(),
-                    false => format!("one of {}", option.choices.join(", ")),
+                expected: if option.choices.is_empty() {
+                    option.kind.expected().to_owned()
+                } else {
+                    format!("one of {}", option.choices.join(", "))
                 },
             }),
     }
 }
 
-impl Written {
-    fn put(&mut self, option: &Known<'_>, value: String) {
+impl GivenTexts {
+    fn put(&mut self, option: &KnownOption<'_>, value: String) {
         let values = self.options.entry(option.option.clone()).or_default();
         if option.kind.is_list() {
             values.extend(split(option.kind, &value));
@@ -271,7 +274,7 @@ impl Written {
     }
 }
 
-/// Lists may be written with commas; a file of pairs is one word.
+/// Splits a list at its commas; a file of pairs stays one word.
 fn split(kind: FieldType, text: &str) -> Vec<String> {
     if kind == FieldType::KeyValue && text.starts_with('@') {
         return vec![text.to_owned()];
@@ -281,7 +284,7 @@ fn split(kind: FieldType, text: &str) -> Vec<String> {
 
 fn given(kind: FieldType, text: &str) -> Vec<String> {
     if kind.is_list() {
-        read::listed(text)
+        convert::listed(text)
     } else {
         vec![text.to_owned()]
     }
@@ -294,9 +297,9 @@ fn bad(name: impl Into<String>) -> impl FnOnce(String) -> CommandError {
 
 fn field_value(
     field: &Field,
-    written: &Written,
-    argument: Option<Share>,
-    line: &Line,
+    written: &GivenTexts,
+    argument: Option<PositionalWords>,
+    line: &CommandLine,
     world: &mut World,
 ) -> Result<Option<(pinion_templates::Value, Source)>, CommandError> {
     let choices: Vec<&str> = field.choices.iter().map(String::as_str).collect();
@@ -322,20 +325,20 @@ fn field_value(
             field.variable(),
         )
     } else if let Some(default) = &field.default {
-        let value = read::default_value(field, default, world)
+        let value = convert::default_value(field, default, world)
             .map_err(bad(format!("default of {}", field.name)))?;
         return Ok(Some((value, Source::Default)));
     } else {
         return Ok(None);
     };
-    let value = read::value(field.kind, &choices, &texts, world).map_err(bad(name))?;
+    let value = convert::value(field.kind, &choices, &texts, world).map_err(bad(name))?;
     Ok(Some((value, source)))
 }
 
 fn built_in_values(
     built_ins: &[BuiltIn],
-    written: &Written,
-    line: &Line,
+    written: &GivenTexts,
+    line: &CommandLine,
     world: &mut World,
 ) -> Result<BuiltInValues, CommandError> {
     let mut values = BuiltInValues::default();
@@ -371,10 +374,11 @@ fn built_in_values(
             .into_iter()
             .map(|text| as_listed(option.choices, text))
             .collect();
-        let value = read::value(option.kind, option.choices, &texts, world).map_err(bad(name))?;
+        let value =
+            convert::value(option.kind, option.choices, &texts, world).map_err(bad(name))?;
         values.slots.insert(
             option.name.to_owned(),
-            Slot {
+            BuiltInValue {
                 kind: option.kind,
                 value,
                 source,
@@ -384,7 +388,7 @@ fn built_in_values(
     Ok(values)
 }
 
-/// A choice of the program as its list spells it: `JSONL` is `jsonl`.
+/// Returns a choice in the spelling of its list: `JSONL` becomes `jsonl`.
 fn as_listed(choices: &[&str], text: String) -> String {
     let same = |choice: &&&str| choice.eq_ignore_ascii_case(&text);
     match choices.iter().find(same) {

@@ -10,56 +10,56 @@ pub struct BuiltIn {
     pub name: &'static str,
     /// The letter after a single dash.
     pub short: Option<char>,
-    /// What may be given.
+    /// The type of its value.
     pub kind: FieldType,
-    /// What may be chosen from.
+    /// The permitted values.
     pub choices: &'static [&'static str],
-    /// What it is when nobody gives it, as it would be written.
+    /// The default, as it would be written on a command line.
     pub default: Option<&'static str>,
-    /// The part of a help page it stands in.
+    /// The section of the help page.
     pub group: Group,
-    /// What it is for.
+    /// The line on the help page.
     pub help: &'static str,
-    /// Whether it needs standard input for itself, so that no field may read it.
+    /// The option uses standard input, so that no field may read it.
     pub claims_stdin: bool,
 }
 
-/// The parts of a help page. The names are those of the original.
+/// The sections of a help page. The names are those of the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Group {
-    /// How the command runs and what it prints.
+    /// Execution and output of the command.
     Helpers,
-    /// What only this program has.
+    /// Options that only pinion has.
     Pinion,
     /// The model and its answers.
     AiChat,
     /// Connections.
     AiClient,
-    /// Servers that speak OpenAI's protocols.
+    /// Servers with OpenAI's protocols.
     OpenAi,
-    /// Anthropic's.
+    /// Anthropic's servers.
     Claude,
-    /// Google's.
+    /// Google's servers.
     Gemini,
-    /// Settings that go before those of `ai-chat`.
+    /// Settings that override those of `ai-chat`.
     Inference,
-    /// Vectors for texts; accepted, of no use to chats.
+    /// Embeddings; accepted and ignored by chats.
     Embeddings,
-    /// Sorting of results; accepted, of no use to chats.
+    /// Reranking of results; accepted and ignored by chats.
     Rerank,
-    /// Which profile is used.
+    /// The choice of a profile.
     Profile,
-    /// Looking at a command instead of running it.
+    /// Information about a command instead of running it.
     Command,
-    /// Writing new command files; in repositories only.
+    /// Creation of command files; in repositories only.
     Create,
     /// Logging and help.
     Root,
 }
 
 impl Group {
-    /// The name on help pages.
+    /// Returns the name on help pages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Helpers => "geppetto-helpers",
@@ -79,7 +79,7 @@ impl Group {
         }
     }
 
-    /// Whether `--help` shows it; `--long-help` shows all.
+    /// Reports whether `--help` shows the section; `--long-help` shows all.
     pub fn is_common(self) -> bool {
         matches!(self, Self::Helpers | Self::Pinion)
     }
@@ -120,7 +120,7 @@ impl BuiltIn {
         self
     }
 
-    /// The variable of the environment that gives the option.
+    /// Returns the environment variable that sets the option.
     pub fn variable(&self) -> String {
         variable(self.name)
     }

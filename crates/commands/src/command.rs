@@ -1,4 +1,4 @@
-//! One command file.
+//! Reads one command file.
 
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
@@ -7,35 +7,34 @@ use crate::built_in::BuiltIn;
 use crate::decode;
 use crate::error::CommandError;
 use crate::field::Field;
-use crate::place::Start;
+use crate::yaml_position::StringStart;
 
-/// The largest command file.
-const LARGEST: u64 = 4 << 20;
+/// The largest command file, in bytes.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Where a command comes from.
+/// The source of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// The file, as it is named in messages.
+    /// The name of the file in messages.
     pub name: String,
-    /// The file on disk, if it is one.
+    /// The file on disk; `None` for a text without a file.
     pub path: Option<PathBuf>,
-    /// What it says.
     pub text: String,
 }
 
-/// A template of a command and where it stands in the file.
+/// A template of a command and its position in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TemplateText {
     pub text: String,
-    pub start: Start,
+    pub start: StringStart,
 }
 
-/// Something in a command file that has no effect and was probably meant to have one.
+/// Something in a command file that has no effect, although it was probably meant to have one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// The file and the line.
     pub place: String,
-    /// What is strange, and what may have been meant.
+    /// The problem, and the probable intention.
     pub message: String,
 }
 
@@ -45,30 +44,28 @@ impl std::fmt::Display for Warning {
     }
 }
 
-/// A command: a prompt, and what it asks of its caller.
+/// A command: a prompt with fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
-    /// The verb.
+    /// The last word of its name.
     pub name: String,
     /// One line of help.
     pub short: String,
-    /// More help.
+    /// The long help text.
     pub long: String,
-    /// Its options.
+    /// The options.
     pub flags: Vec<Field>,
-    /// Its positional arguments, in order.
+    /// The positional arguments, in order.
     pub arguments: Vec<Field>,
-    /// The lowest layer of inference settings, as the file has it.
+    /// The lowest layer of inference settings, as in the file.
     pub factories: Option<serde_json::Value>,
-    /// What kind of command it says it is.
+    /// The value of `type` in the file.
     pub kind: String,
     /// Words to find it by.
     pub tags: Vec<String>,
-    /// Whatever else the file says about itself.
+    /// Other data of the file.
     pub metadata: Option<serde_json::Value>,
-    /// What in the file has no effect.
     pub warnings: Vec<Warning>,
-    /// The file.
     pub origin: Origin,
     pub(crate) system_prompt: Option<TemplateText>,
     pub(crate) prompt: Option<TemplateText>,
@@ -91,7 +88,7 @@ impl Command {
         Self::read(origin, built_ins)
     }
 
-    /// Reads a command from the text of its file.
+    /// Parses the text of a command file.
     pub fn read(origin: Origin, built_ins: &[BuiltIn]) -> Result<Self, CommandError> {
         if let Some(alias) = decode::alias(&origin)
             && !decode::command(origin.clone()).is_ok_and(|command| command.has_templates())
@@ -99,7 +96,7 @@ impl Command {
             return Err(CommandError::Malformed {
                 place: origin.name,
                 reason: format!(
-                    "it is an alias of `{}`; an alias works in a repository, beside what it stands for",
+                    "it is an alias of `{}`; put it in a repository, next to that command",
                     alias.target.join(" ")
                 ),
             });
@@ -110,29 +107,29 @@ impl Command {
             command.name =
                 stem.map_or_else(|| "command".to_owned(), |s| s.to_string_lossy().into());
         }
-        crate::describe::check(&command, built_ins)?;
+        crate::check_fields::check(&command, built_ins)?;
         Ok(command)
     }
 
-    /// Flags, then arguments.
+    /// Returns the flags, then the arguments.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.flags.iter().chain(&self.arguments)
     }
 
-    /// Whether it would say anything to a model.
+    /// Reports whether the command has a prompt, messages or a system prompt.
     pub fn has_templates(&self) -> bool {
         self.system_prompt.is_some() || self.prompt.is_some() || !self.messages.is_empty()
     }
 }
 
-/// Reads a command file by a path the user gave.
+/// Reads a command file from a path that the user gave.
 fn read(directory: &Path, path: &Path) -> Result<(String, String), CommandError> {
-    if path.is_relative() && leaves(path) {
+    if path.is_relative() && leaves_directory(path) {
         return Err(CommandError::Outside {
             path: path.to_owned(),
         });
     }
-    let text = pinion_files::read_named(&directory.join(path), LARGEST);
+    let text = pinion_files::read_named(&directory.join(path), MAX_FILE_BYTES);
     let text = as_text(text).map_err(|reason| CommandError::Unreadable {
         path: path.to_owned(),
         reason,
@@ -140,24 +137,24 @@ fn read(directory: &Path, path: &Path) -> Result<(String, String), CommandError>
     Ok((path.display().to_string(), text))
 }
 
-/// The text of a file in a repository.
+/// Reads a file of a repository.
 pub(crate) fn read_file(path: &Path) -> Result<String, String> {
-    as_text(pinion_files::read(path, LARGEST))
+    as_text(pinion_files::read(path, MAX_FILE_BYTES))
 }
 
 fn as_text(bytes: io::Result<Vec<u8>>) -> Result<String, String> {
     let bytes = bytes.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::NotFound => "the file does not exist".to_owned(),
         ErrorKind::IsADirectory => "it is a directory, expected a YAML file".to_owned(),
-        ErrorKind::FileTooLarge => format!("it is larger than {} MiB", LARGEST >> 20),
+        ErrorKind::FileTooLarge => format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20),
         ErrorKind::InvalidInput => format!("it {error}"),
         _ => error.to_string(),
     })?;
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
-/// Whether a relative path leads out of where it starts.
-fn leaves(path: &Path) -> bool {
+/// Reports whether a relative path leaves its starting directory.
+fn leaves_directory(path: &Path) -> bool {
     let mut depth = 0_i64;
     for component in path.components() {
         match component {

@@ -1,11 +1,11 @@
-//! Dates as people write them.
+//! Parses dates as people write them.
 
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use jiff::{Span, Zoned};
 use pinion_templates::parse_time;
 
-/// Forms with a date of their own, tried in order; Go's example shows each.
+/// Formats with a date, tried in order; the comments show Go's example of each.
 const LAYOUTS: &[&str] = &[
     "2006-01-02T15:04:05Z07:00",
     "2006-01-02T15:04:05",
@@ -36,8 +36,8 @@ const LAYOUTS: &[&str] = &[
     "20060102",
 ];
 
-/// Reads a date: ISO, RFC 3339, RFC 1123 and their like, or words such as `yesterday`, `3 days ago`, `next friday`.
-/// Dates without a time are at midnight, all without a zone are in that of `now`.
+/// Parses a date: ISO, RFC 3339, RFC 1123 and similar forms, or words such as `yesterday`, `3 days ago`, `next friday`.
+/// Dates without a time are at midnight; dates without a zone are in the zone of `now`.
 pub fn parse_date(text: &str, now: &Zoned) -> Option<Zoned> {
     let text = text.trim();
     LAYOUTS
@@ -66,7 +66,7 @@ fn words(text: &str, now: &Zoned) -> Option<Zoned> {
         .split(|c: char| c.is_whitespace() || c == ',')
         .filter(|word| !word.is_empty() && *word != "the" && *word != "on")
         .collect();
-    // A time of day may stand behind a day: `tomorrow at 15:30`.
+    // A time of day may follow a day: `tomorrow at 15:30`.
     if let Some((clock, day)) = words.split_last()
         && let Some((hour, minute)) = time_of_day(clock)
     {
@@ -142,7 +142,7 @@ enum Direction {
     Forward,
 }
 
-/// The nearest such day before or after today.
+/// Returns the nearest such day before or after today.
 fn weekday(word: &str, now: &Zoned, direction: Direction) -> Option<Zoned> {
     const DAYS: [(&str, Weekday); 7] = [
         ("monday", Weekday::Monday),
@@ -168,7 +168,7 @@ fn zone(now: &Zoned) -> TimeZone {
     now.time_zone().clone()
 }
 
-/// `15:30`, `3pm`, `3:30pm`, `noon`, `midnight`.
+/// Parses `15:30`, `3pm`, `3:30pm`, `noon`, `midnight`.
 fn time_of_day(word: &str) -> Option<(i64, i64)> {
     match word {
         "noon" => return Some((12, 0)),

@@ -1,4 +1,4 @@
-//! From YAML to a command or an alias.
+//! Decodes YAML into a command or an alias.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::alias::Alias;
 use crate::command::{Command, Origin, TemplateText, Warning};
 use crate::error::CommandError;
 use crate::field::{Field, FieldType};
-use crate::place::Start;
+use crate::yaml_position::StringStart;
 use pinion_spelling::nearest;
 
 /// The keys of a command file.
@@ -42,8 +42,8 @@ const FIELD_KEYS: &[&str] = &[
     "required",
 ];
 
-/// Keys of fields that real files have, and that never did anything.
-const IDLE_FIELD_KEYS: &[&str] = &["short", "description"];
+/// Keys of fields that occur in real files and have no effect.
+const IGNORED_FIELD_KEYS: &[&str] = &["short", "description"];
 
 #[derive(Deserialize)]
 struct Document {
@@ -79,7 +79,7 @@ struct FieldDocument {
     others: BTreeMap<String, IgnoredAny>,
 }
 
-/// A text, or a number or truth value that is taken as one.
+/// A string, or a number or boolean that is read as one.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Scalar {
@@ -184,7 +184,7 @@ pub(crate) fn command(origin: Origin) -> Result<Command, CommandError> {
 fn template(text: Spanned<String>) -> TemplateText {
     let number = |value: u64| usize::try_from(value).unwrap_or(1);
     TemplateText {
-        start: Start {
+        start: StringStart {
             line: number(text.defined.line()),
             column: number(text.defined.column()),
         },
@@ -213,7 +213,7 @@ fn fields(
             return Err(bad(unknown_type(&kind_name)));
         };
         for key in document.others.keys() {
-            if !IDLE_FIELD_KEYS.contains(&key.as_str()) {
+            if !IGNORED_FIELD_KEYS.contains(&key.as_str()) {
                 warnings.push(Warning {
                     place: origin.name.clone(),
                     message: unknown(&format!("key `{key}` of field `{name}`"), key, FIELD_KEYS),
@@ -230,8 +230,8 @@ fn fields(
         };
         let required = match document.required {
             None => false,
-            Some(scalar) => crate::read::boolean(&String::from(scalar))
-                .map_err(|reason| bad(format!("has a `required` that cannot be one: {reason}")))?,
+            Some(scalar) => crate::convert::boolean(&String::from(scalar))
+                .map_err(|reason| bad(format!("has a `required` that is invalid: {reason}")))?,
         };
         fields.push(Field {
             name: name.clone(),
@@ -261,7 +261,7 @@ fn unknown_type(name: &str) -> String {
     }
 }
 
-/// Keys at the top that mean nothing, with what they are probably meant to be.
+/// Warns of unknown top-level keys, with suggestions.
 fn unknown_keys(origin: &Origin) -> Vec<Warning> {
     let keys: BTreeMap<String, IgnoredAny> = crate::yaml::command(&origin.text).unwrap_or_default();
     keys.into_keys()
@@ -284,7 +284,7 @@ fn unknown(what: &str, key: &str, known: &[&'static str]) -> String {
     }
 }
 
-/// Line and column of a key at the top of a file.
+/// Returns the line and column of a top-level key.
 fn key_place(text: &str, key: &str) -> (usize, usize) {
     text.lines()
         .position(|line| {
@@ -294,7 +294,7 @@ fn key_place(text: &str, key: &str) -> (usize, usize) {
         .map_or((1, 1), |line| (line + 1, 1))
 }
 
-/// Reads an alias; nothing if the file is not one.
+/// Reads an alias; `None` if the file is not one.
 pub(crate) fn alias(origin: &Origin) -> Option<Alias> {
     let document: AliasDocument = crate::yaml::command(&origin.text).ok()?;
     let parts = match document.target? {

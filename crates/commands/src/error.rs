@@ -1,23 +1,18 @@
-//! Why a command was not loaded, understood or rendered.
+//! Errors in command files, command lines and templates.
 
 use std::path::PathBuf;
 
 use pinion_templates::TemplateError;
 use thiserror::Error;
 
-/// A failure with a command file or its command line. The message says what to do.
+/// An error in a command file or its command line. The message contains the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CommandError {
-    /// A file cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// A relative path that leads out of the working directory.
+    Unreadable { path: PathBuf, reason: String },
+    /// A relative path leads out of the working directory.
     #[error(
         "{} leads out of the working directory; give an absolute path, or change to its directory",
         path.display()
@@ -31,90 +26,86 @@ pub enum CommandError {
     Malformed {
         /// File, line and column.
         place: String,
-        /// What is wrong, and what was expected.
+        /// The problem, and the expected form.
         reason: String,
     },
-    /// The file says both how a conversation starts and what the prompt is.
+    /// The file has both messages and a prompt.
     #[error("{place}: Prompt and messages are mutually exclusive")]
     PromptAndMessages {
         /// File, line and column.
         place: String,
     },
-    /// A flag or argument of the file cannot be one.
+    /// A flag or argument of the file is invalid.
     #[error("{place}: field `{field}` {reason}")]
     BadField {
-        /// The file.
         place: String,
-        /// The field's name.
         field: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// A name that belongs to the program.
+    /// A field has the name of a built-in option.
     #[error(
         "{place}: field `{field}` clashes with the built-in option {option}; give the field another name"
     )]
     Clash {
-        /// The file.
         place: String,
-        /// The field's name.
         field: String,
         /// The option, with its dashes.
         option: String,
     },
-    /// An option nobody knows.
+    /// The option is unknown.
     #[error("unknown option {option}{}; --help lists all options", did_you_mean(suggestion.as_deref()))]
     UnknownOption {
         /// The option, with its dashes.
         option: String,
-        /// The option that is spelled most like it.
+        /// The most similar option.
         suggestion: Option<String>,
     },
-    /// An option at the end that needs a value.
+    /// An option at the end of the line lacks its value.
     #[error("{option} needs a value: {expected}")]
     MissingValue {
         /// The option, with its dashes.
         option: String,
-        /// What kind of value.
+        /// The kind of value.
         expected: String,
     },
-    /// A value that is not of the field's type.
+    /// A value is not of the field's type.
     #[error("{name}: {reason}")]
     BadValue {
-        /// The option with its dashes, the argument, or the variable of the environment.
+        /// The option with its dashes, the argument, or the environment variable.
         name: String,
-        /// What is wrong, and what was expected.
+        /// The problem, and the expected form.
         reason: String,
     },
-    /// Fields that must be given and were not.
+    /// Required fields are missing.
     #[error("missing {}; --help shows what the command needs", names.join(", "))]
     Required {
         /// The options with their dashes, the arguments in angle brackets.
         names: Vec<String>,
     },
-    /// More arguments than the command has.
+    /// There are more arguments than the command has.
     #[error("unexpected argument {argument:?}: the command takes {takes}")]
     TooMany {
-        /// The first argument that has no place.
+        /// The first superfluous argument.
         argument: String,
-        /// What it takes.
+        /// The arguments that the command has.
         takes: String,
     },
-    /// A template that cannot be rendered.
+    /// A template cannot be rendered.
     #[error("failed to render templates: {0}")]
     Render(#[from] TemplateError),
-    /// An alias of something that does not exist.
-    #[error("alias {alias} stands for `{target}`, which does not exist")]
+    /// An alias has a target that does not exist.
+    #[error("alias {alias} refers to `{target}`, which does not exist")]
     DeadAlias {
-        /// The alias, as a path of words.
+        /// The words of the alias.
         alias: String,
-        /// What it stands for.
+        /// The missing target.
         target: String,
     },
 }
 
 impl CommandError {
-    /// A stable name of the failure, for programs.
+    /// Returns a stable name of the error, for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } => "command_unreadable",

@@ -1,15 +1,15 @@
-//! What a command asks of its caller.
+//! The flags and arguments of a command.
 
 use pinion_templates::Value;
 use serde_json::json;
 
-/// The type of a field: what may be written, and what a template sees.
+/// The type of a field: the form on a command line, and the value in templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FieldType {
     /// Text.
     String,
-    /// Text that is never shown again.
+    /// Text that is never printed.
     Secret,
     /// A whole number.
     Int,
@@ -17,7 +17,7 @@ pub enum FieldType {
     Float,
     /// True or false.
     Bool,
-    /// A date, absolute or in words.
+    /// A date, absolute or relative.
     Date,
     /// One of the choices.
     Choice,
@@ -37,21 +37,21 @@ pub enum FieldType {
     StringFromFiles,
     /// The lines of a file, or the list in it.
     StringListFromFile,
-    /// The same of several files.
+    /// The lines or lists of several files.
     StringListFromFiles,
     /// The object in a file.
     ObjectFromFile,
     /// The list of objects in a file.
     ObjectListFromFile,
-    /// The same of several files.
+    /// The lists of objects in several files.
     ObjectListFromFiles,
-    /// A file with all that is known about it.
+    /// A file with its metadata.
     File,
-    /// Several of them.
+    /// Several files with their metadata.
     FileList,
 }
 
-/// Names as files write them, with what a help page shows for a value and says about it.
+/// The name of each type in files, its placeholder on help pages, and its description.
 const NAMES: &[(FieldType, &str, &str, &str)] = &[
     (FieldType::String, "string", "TEXT", "text"),
     (FieldType::Secret, "secret", "TEXT", "text"),
@@ -152,47 +152,47 @@ const NAMES: &[(FieldType, &str, &str, &str)] = &[
 ];
 
 impl FieldType {
-    /// The type of that name.
+    /// Returns the type with this name.
     pub fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|row| row.1 == name).map(|row| row.0)
     }
 
-    /// All names, as files write them.
+    /// Returns all names, as files write them.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMES.iter().map(|row| row.1)
     }
 
     fn row(self) -> &'static (FieldType, &'static str, &'static str, &'static str) {
-        // Every type has a row; a test holds the table to it.
+        // Every type has a row; a test checks the table.
         NAMES.iter().find(|row| row.0 == self).unwrap_or(&NAMES[0])
     }
 
-    /// The name, as files write it.
+    /// Returns the name, as files write it.
     pub fn name(self) -> &'static str {
         self.row().1
     }
 
-    /// What stands for a value on a help page.
+    /// Returns the placeholder of a value on a help page.
     pub fn placeholder(self) -> &'static str {
         self.row().2
     }
 
-    /// What is expected, in words.
+    /// Returns a description of valid values.
     pub fn expected(self) -> &'static str {
         self.row().3
     }
 
-    /// Whether it takes several values.
+    /// Reports whether it takes several values.
     pub fn is_list(self) -> bool {
         self.placeholder().ends_with('…')
     }
 
-    /// Whether its values are names of files.
+    /// Reports whether its values are file names.
     pub fn reads_files(self) -> bool {
         self.placeholder().starts_with("FILE")
     }
 
-    /// Whether an option of this type stands without a value.
+    /// Reports whether an option of this type needs no value.
     pub fn is_flag(self) -> bool {
         self == Self::Bool
     }
@@ -203,32 +203,31 @@ impl FieldType {
 pub struct Field {
     /// The name in templates.
     pub name: String,
-    /// The one letter after a single dash.
+    /// The letter after a single dash.
     pub short: Option<char>,
-    /// What may be given.
+    /// The type of its value.
     pub kind: FieldType,
-    /// What it is for.
+    /// The line on the help page.
     pub help: String,
-    /// What it is when nobody gives it, as the file has it.
+    /// The default, as in the file.
     pub default: Option<serde_json::Value>,
-    /// What may be chosen from.
+    /// The permitted values.
     pub choices: Vec<String>,
-    /// Whether it must be given.
     pub required: bool,
 }
 
 impl Field {
-    /// The name of the option: `_` is written as `-`.
+    /// Returns the name of the option, in which `_` becomes `-`.
     pub fn option(&self) -> String {
         self.name.replace('_', "-")
     }
 
-    /// The variable of the environment that gives the field.
+    /// Returns the environment variable that sets the field.
     pub fn variable(&self) -> String {
         variable(&self.name)
     }
 
-    /// The field's part of a JSON schema.
+    /// Returns the field's part of a JSON schema.
     pub fn schema(&self) -> serde_json::Value {
         let choices = || {
             let mut text = json!({ "type": "string" });
@@ -271,7 +270,7 @@ impl Field {
         schema
     }
 
-    /// A value as it may be shown: secrets are hidden.
+    /// Returns a value for display: secrets are masked.
     pub fn shown(&self, value: &Value) -> serde_json::Value {
         match self.kind {
             FieldType::Secret => json!("***"),
@@ -280,7 +279,7 @@ impl Field {
     }
 }
 
-/// The variable of the environment for a name.
+/// Returns the environment variable for a name.
 pub(crate) fn variable(name: &str) -> String {
     format!("PINOCCHIO_{}", name.replace('-', "_").to_uppercase())
 }

@@ -1,4 +1,4 @@
-//! Files that a caller names, and what templates see of them.
+//! Reads files that the caller names and converts them to template values.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use pinion_templates::Value;
 use crate::tables;
 use crate::world::{World, relative_to};
 
-/// What the extension of a file says about its content.
+/// The format of a file, derived from its extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Json,
@@ -39,14 +39,14 @@ impl Format {
     }
 }
 
-/// The extension in lower case, with its dot.
+/// Returns the extension in lower case, with its dot.
 fn extension(name: &str) -> String {
     Path::new(name).extension().map_or_else(String::new, |ext| {
         format!(".{}", ext.to_string_lossy().to_lowercase())
     })
 }
 
-/// What a JSON, YAML or CSV text holds; nothing for other texts.
+/// Parses a JSON, YAML or CSV text; `None` for other formats.
 pub(crate) fn parsed(text: &str, format: Format) -> Result<Option<Value>, String> {
     match format {
         Format::Json => match serde_json::from_str(text) {
@@ -86,7 +86,7 @@ pub(crate) fn parsed(text: &str, format: Format) -> Result<Option<Value>, String
     }
 }
 
-/// What a file that must hold data holds. Standard input and files without a known extension may be JSON or YAML.
+/// Reads a file that must contain data. Standard input and files without a known extension may be JSON or YAML.
 pub(crate) fn data(world: &mut World, name: &str) -> Result<Value, String> {
     let text = world.text(name)?;
     let format = Format::of(name);
@@ -100,12 +100,12 @@ pub(crate) fn data(world: &mut World, name: &str) -> Result<Value, String> {
     }
 }
 
-/// A file's name in a message.
+/// Returns a file's name for messages.
 pub(crate) fn shown(name: &str) -> &str {
     if name == "-" { "standard input" } else { name }
 }
 
-/// A file with all that templates may ask about it.
+/// Reads a file with its metadata.
 pub(crate) fn record(world: &mut World, name: &str) -> Result<Value, String> {
     let path = world.path(name);
     let metadata = match name {
@@ -179,7 +179,7 @@ pub(crate) fn record(world: &mut World, name: &str) -> Result<Value, String> {
     ]))
 }
 
-/// Permissions as `ls` shows them.
+/// Returns permissions in the form of `ls`.
 #[cfg(unix)]
 fn permissions(metadata: Option<&std::fs::Metadata>, directory: bool) -> String {
     use std::os::unix::fs::PermissionsExt;
@@ -192,7 +192,7 @@ fn permissions(metadata: Option<&std::fs::Metadata>, directory: bool) -> String 
     shown
 }
 
-/// Permissions, as far as the system has them.
+/// Returns permissions, as far as the system has them.
 #[cfg(not(unix))]
 fn permissions(metadata: Option<&std::fs::Metadata>, directory: bool) -> String {
     let read_only = metadata.is_some_and(|metadata| metadata.permissions().readonly());

@@ -1,23 +1,23 @@
-//! Help pages, made from what a command file says.
+//! Creates help pages from command files.
 
 use crate::built_in::{BuiltIn, Group};
 use crate::command::Command;
 use crate::field::{Field, FieldType};
 
-/// How much a help page shows.
+/// The amount of detail on a help page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HelpLevel {
     /// The command's own options and the most common others.
     Short,
-    /// Everything.
+    /// All options.
     Long,
 }
 
-/// Where the text of an option begins.
-const INDENT: usize = 34;
+/// The column at which the text of an option begins.
+const HELP_COLUMN: usize = 34;
 
 impl Command {
-    /// The help page. `call` is how the command is started, such as `pinion run-command explain.yaml`.
+    /// Returns the help page. `call` starts the command, such as `pinion run-command explain.yaml`.
     pub fn help(&self, call: &str, level: HelpLevel, built_ins: &[BuiltIn]) -> String {
         let mut page = String::new();
         if self.short.is_empty() {
@@ -156,12 +156,12 @@ fn section(page: &mut String, title: &str, rows: impl Iterator<Item = (String, S
     page.push_str(&format!("\n{title}:\n"));
     for (left, right) in rows {
         let width = left.chars().count();
-        let gap = if width + 2 > INDENT {
-            format!("\n{}", " ".repeat(INDENT))
+        let gap = if width + 2 > HELP_COLUMN {
+            format!("\n{}", " ".repeat(HELP_COLUMN))
         } else {
-            " ".repeat(INDENT - width)
+            " ".repeat(HELP_COLUMN - width)
         };
-        let right = right.replace('\n', &format!("\n{}", " ".repeat(INDENT)));
+        let right = right.replace('\n', &format!("\n{}", " ".repeat(HELP_COLUMN)));
         page.push_str(format!("{left}{gap}{right}").trim_end());
         page.push('\n');
     }

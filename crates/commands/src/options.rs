@@ -56,18 +56,22 @@ use Group::{
 
 /// The options of every command, in the order of help pages.
 pub const BUILT_INS: &[BuiltIn] = &[
-    flag(Helpers, "print-prompt", "Print the rendered prompt and end"),
+    flag(
+        Helpers,
+        "print-prompt",
+        "Print the rendered prompt and exit",
+    ),
     flag(
         Helpers,
         "print-inference-settings",
-        "Print the settings the model would get and end",
+        "Print the inference settings and exit",
     ),
     flag(
         Helpers,
         "interactive",
-        "Ask after the answer whether to go on in a chat",
+        "Ask after the answer whether to continue in a chat",
     ),
-    flag(Helpers, "chat", "Talk with the model on the terminal"),
+    flag(Helpers, "chat", "Chat with the model on the terminal"),
     flag(
         Helpers,
         "force-interactive",
@@ -76,14 +80,14 @@ pub const BUILT_INS: &[BuiltIn] = &[
     flag(
         Helpers,
         "non-interactive",
-        "Never ask whether to go on in a chat",
+        "Never ask whether to continue in a chat",
     ),
     choice(
         Helpers,
         "output",
         &["text", "json", "yaml", "jsonl"],
         Some("text"),
-        "How the answer is printed",
+        "The format of the output",
     ),
     flag(
         Helpers,
@@ -93,25 +97,21 @@ pub const BUILT_INS: &[BuiltIn] = &[
     flag(
         Helpers,
         "stdin-rpc",
-        "Take requests from standard input, one JSON object per line",
+        "Read requests from standard input, one JSON object per line",
     )
     .claiming_stdin(),
     text(
         Helpers,
         "session-id",
-        "The session to keep turns and timeline under",
+        "The session under which turns and timeline are stored",
     ),
     flag(
         Helpers,
         "resume",
-        "Go on from the last finished turn of --session-id",
+        "Continue from the last finished turn of --session-id",
     ),
     flag(Helpers, "with-metadata", "Print metadata with the answer"),
-    flag(
-        Helpers,
-        "full-output",
-        "Print everything that is known about the answer",
-    ),
+    flag(Helpers, "full-output", "Print all metadata of the answer"),
     text(
         Helpers,
         "debug-events-jsonl",
@@ -122,9 +122,9 @@ pub const BUILT_INS: &[BuiltIn] = &[
         "turns-backend",
         BACKENDS,
         Some(""),
-        "Where turns are kept",
+        "The kind of database for turns",
     ),
-    text(Helpers, "turns-db", "Keep turns in this SQLite file"),
+    text(Helpers, "turns-db", "Store turns in this SQLite file"),
     text(
         Helpers,
         "turns-dsn",
@@ -135,19 +135,19 @@ pub const BUILT_INS: &[BuiltIn] = &[
         "timeline-backend",
         BACKENDS,
         Some(""),
-        "Where the timeline is kept",
+        "The kind of database for the timeline",
     ),
     text(
         Helpers,
         "timeline-db",
-        "Keep the timeline in this SQLite file",
+        "Store the timeline in this SQLite file",
     ),
     text(
         Helpers,
         "timeline-dsn",
         "Keep the timeline in this database: file:… for SQLite, postgres://user@host/database for PostgreSQL",
     ),
-    texts(Helpers, "images", "Local pictures to send with the prompt"),
+    texts(Helpers, "images", "Local images to send with the prompt"),
     text(Helpers, "system", "Accepted, without effect"),
     text(Helpers, "message-file", "Accepted, without effect"),
     text(Helpers, "append-message-file", "Accepted, without effect"),
@@ -163,12 +163,12 @@ pub const BUILT_INS: &[BuiltIn] = &[
         "patch-mode",
         &["snapshot", "append"],
         Some("snapshot"),
-        "Whether text frames carry all of the text so far or only what is new",
+        "Send in text frames the whole text so far, or only the addition",
     ),
     flag(
         Pinion,
         "no-coalesce",
-        "Keep every text frame apart, however slowly they are read",
+        "Never merge text frames, even for a slow reader",
     ),
     texts(
         Pinion,
@@ -183,7 +183,7 @@ pub const BUILT_INS: &[BuiltIn] = &[
     text(
         Pinion,
         "hub",
-        "The hub the clips are on; without --clips, all of its clips",
+        "The hub of the clips; without --clips, all of its clips",
     ),
     with(text(AiChat, "ai-engine", "The model"), "gpt-4"),
     choice(
@@ -205,15 +205,15 @@ pub const BUILT_INS: &[BuiltIn] = &[
         "The longest answer, in tokens",
     ),
     with(
-        float(AiChat, "ai-top-p", "Sampling: share of likely tokens"),
+        float(
+            AiChat,
+            "ai-top-p",
+            "Sampling: cumulative probability of candidate tokens",
+        ),
         "1.0",
     ),
     with(
-        float(
-            AiChat,
-            "ai-temperature",
-            "Sampling: how much is left to chance",
-        ),
+        float(AiChat, "ai-temperature", "Sampling: temperature"),
         "0.7",
     ),
     texts(AiChat, "ai-stop", "Texts that end the answer"),
@@ -227,22 +227,34 @@ pub const BUILT_INS: &[BuiltIn] = &[
     int(
         AiChat,
         "ai-cache-max-size",
-        "The size of kept answers, in bytes",
+        "The size of the answer cache, in bytes",
     ),
-    int(AiChat, "ai-cache-max-entries", "The number of kept answers"),
-    text(AiChat, "ai-cache-directory", "Where answers are kept"),
+    int(
+        AiChat,
+        "ai-cache-max-entries",
+        "The number of cached answers",
+    ),
+    text(
+        AiChat,
+        "ai-cache-directory",
+        "The directory of the answer cache",
+    ),
     choice(
         AiChat,
         "ai-structured-output-mode",
         &["off", "json_schema"],
         Some("off"),
-        "Ask for JSON of a given form",
+        "Ask for JSON that matches a schema",
     ),
-    text(AiChat, "ai-structured-output-name", "A name for the form"),
+    text(
+        AiChat,
+        "ai-structured-output-name",
+        "The name of the schema",
+    ),
     text(
         AiChat,
         "ai-structured-output-description",
-        "What the form is for",
+        "The purpose of the schema",
     ),
     text(
         AiChat,
@@ -252,28 +264,24 @@ pub const BUILT_INS: &[BuiltIn] = &[
     on(
         AiChat,
         "ai-structured-output-strict",
-        "Ask the server to hold the model to the form",
+        "Ask the server to enforce the schema",
     ),
     flag(
         AiChat,
         "ai-structured-output-require-valid",
-        "Fail when the answer has another form",
+        "Fail if the answer does not match the schema",
     ),
     with(
-        int(AiClient, "timeout", "Seconds until a request is given up"),
+        int(AiClient, "timeout", "Seconds until a request times out"),
         "60",
     ),
-    text(AiClient, "organization", "The organization that pays"),
-    text(
-        AiClient,
-        "user-agent",
-        "What the server is told about the client",
-    ),
+    text(AiClient, "organization", "The organization to bill"),
+    text(AiClient, "user-agent", "The user agent of requests"),
     text(AiClient, "proxy-url", "A proxy for requests"),
     on(
         AiClient,
         "proxy-from-environment",
-        "Take the proxy from HTTPS_PROXY and its like",
+        "Use the proxy in HTTPS_PROXY and similar variables",
     ),
     secret(OpenAi, "openai-api-key", "The key"),
     with(
@@ -281,32 +289,32 @@ pub const BUILT_INS: &[BuiltIn] = &[
         "https://api.openai.com/v1",
     ),
     with(
-        int(OpenAi, "openai-n", "How many answers are asked for"),
+        int(OpenAi, "openai-n", "The number of answers to request"),
         "1",
     ),
     float(
         OpenAi,
         "openai-presence-penalty",
-        "Sampling: against what was said before",
+        "Sampling: penalty for tokens that occurred before",
     ),
     float(
         OpenAi,
         "openai-frequency-penalty",
-        "Sampling: against what was said often",
+        "Sampling: penalty for tokens that occurred often",
     ),
     BuiltIn::new(
         OpenAi,
         "openai-logit-bias",
         FieldType::KeyValue,
         None,
-        "Sampling: for or against single tokens",
+        "Sampling: bias of single tokens",
     ),
     choice(
         OpenAi,
         "openai-reasoning-effort",
         EFFORTS,
         Some("medium"),
-        "How much the model thinks",
+        "The thinking effort of the model",
     ),
     text(
         OpenAi,
@@ -318,7 +326,7 @@ pub const BUILT_INS: &[BuiltIn] = &[
         "openai-chat-reasoning-effort",
         EFFORTS,
         None,
-        "The same for the completions protocol",
+        "The thinking effort in the completions protocol",
     ),
     flag(
         OpenAi,
@@ -329,19 +337,19 @@ pub const BUILT_INS: &[BuiltIn] = &[
         text(
             OpenAi,
             "openai-reasoning-summary",
-            "Summaries of what the model thinks",
+            "Summaries of the model's thinking",
         ),
         "auto",
     ),
     flag(
         OpenAi,
         "openai-include-reasoning-encrypted",
-        "Ask for what the model thinks in encrypted form",
+        "Ask for encrypted thinking",
     ),
     on(
         OpenAi,
         "openai-stream-include-usage",
-        "Ask for the number of tokens",
+        "Ask for token counts",
     ),
     secret(Claude, "claude-api-key", "The key"),
     with(
@@ -349,7 +357,11 @@ pub const BUILT_INS: &[BuiltIn] = &[
         "https://api.anthropic.com",
     ),
     with(
-        int(Claude, "claude-top-k", "Sampling: number of likely tokens"),
+        int(
+            Claude,
+            "claude-top-k",
+            "Sampling: number of candidate tokens",
+        ),
         "1",
     ),
     text(Claude, "claude-user-id", "Who asks"),
@@ -362,39 +374,39 @@ pub const BUILT_INS: &[BuiltIn] = &[
     flag(
         Gemini,
         "gemini-include-thoughts",
-        "Ask for what the model thinks",
+        "Ask for the model's thinking",
     ),
     int(
         Gemini,
         "gemini-thinking-budget",
-        "How many tokens the model may think",
+        "The most tokens for thinking",
     ),
-    text(Gemini, "gemini-thinking-level", "How much the model thinks"),
+    text(
+        Gemini,
+        "gemini-thinking-level",
+        "The thinking effort of the model",
+    ),
     int(
         Inference,
         "inference-thinking-budget",
-        "How many tokens the model may think",
+        "The most tokens for thinking",
     ),
     text(
         Inference,
         "inference-reasoning-effort",
-        "How much the model thinks",
+        "The thinking effort of the model",
     ),
     text(Inference, "inference-thinking-type", "The kind of thinking"),
     text(
         Inference,
         "inference-reasoning-summary",
-        "Summaries of what the model thinks",
+        "Summaries of the model's thinking",
     ),
-    float(
-        Inference,
-        "inference-temperature",
-        "Sampling: how much is left to chance",
-    ),
+    float(Inference, "inference-temperature", "Sampling: temperature"),
     float(
         Inference,
         "inference-top-p",
-        "Sampling: share of likely tokens",
+        "Sampling: cumulative probability of candidate tokens",
     ),
     int(
         Inference,
@@ -405,66 +417,66 @@ pub const BUILT_INS: &[BuiltIn] = &[
     int(
         Inference,
         "inference-seed",
-        "Makes sampling repeat itself, where the server can",
+        "A seed for reproducible sampling, if the server supports it",
     ),
     text(
         Embeddings,
         "embeddings-type",
-        "Accepted, of no use to chats",
+        "Accepted and ignored by chats",
     ),
     text(
         Embeddings,
         "embeddings-engine",
-        "Accepted, of no use to chats",
+        "Accepted and ignored by chats",
     ),
     int(
         Embeddings,
         "embeddings-dimensions",
-        "Accepted, of no use to chats",
+        "Accepted and ignored by chats",
     ),
     text(
         Embeddings,
         "embeddings-cache-type",
-        "Accepted, of no use to chats",
+        "Accepted and ignored by chats",
     ),
     int(
         Embeddings,
         "embeddings-cache-max-size",
-        "Accepted, of no use to chats",
+        "Accepted and ignored by chats",
     ),
     int(
         Embeddings,
         "embeddings-cache-max-entries",
-        "Accepted, of no use to chats",
+        "Accepted and ignored by chats",
     ),
     text(
         Embeddings,
         "embeddings-cache-directory",
-        "Accepted, of no use to chats",
+        "Accepted and ignored by chats",
     ),
-    text(Rerank, "rerank-type", "Accepted, of no use to chats"),
-    text(Rerank, "rerank-engine", "Accepted, of no use to chats"),
+    text(Rerank, "rerank-type", "Accepted and ignored by chats"),
+    text(Rerank, "rerank-engine", "Accepted and ignored by chats"),
     text(Profile, "profile", "The profile to use"),
     texts(
         Profile,
         "profile-registries",
-        "Where profiles are looked for: yaml:PATH, sqlite:PATH or a path",
+        "The profile registries: yaml:PATH, sqlite:PATH or a path",
     ),
-    flag(Command, "print-yaml", "Print the command file and end"),
+    flag(Command, "print-yaml", "Print the command file and exit"),
     flag(
         Command,
         "print-parsed-fields",
-        "Print what every field is and where it comes from, and end",
+        "Print the value and source of every field and exit",
     ),
     flag(
         Command,
         "print-schema",
-        "Print a JSON schema of the command's fields and end",
+        "Print a JSON schema of the command's fields and exit",
     ),
     text(
         Command,
         "config-file",
-        "One more configuration file, after all others",
+        "An additional configuration file, read after all others",
     ),
     text(
         Create,
@@ -482,14 +494,14 @@ pub const BUILT_INS: &[BuiltIn] = &[
         "log-level",
         &["trace", "debug", "info", "warn", "error", "fatal"],
         Some("info"),
-        "What is logged",
+        "The least severe level to log",
     ),
     choice(
         Root,
         "log-format",
         &["text", "json"],
         Some("text"),
-        "How it is logged",
+        "The format of the log",
     ),
     text(Root, "log-file", "Log to this file only"),
     flag(
@@ -497,12 +509,8 @@ pub const BUILT_INS: &[BuiltIn] = &[
         "log-to-stdout",
         "Log to standard output; not with --rpc",
     ),
-    flag(
-        Root,
-        "with-caller",
-        "Log where in the source a line comes from",
-    ),
-    text(Root, "log-config", "A file that says what is logged"),
+    flag(Root, "with-caller", "Log the source position of each line"),
+    text(Root, "log-config", "A file of log settings"),
     texts(
         Root,
         "log-area",

@@ -1,4 +1,4 @@
-//! Help pages: Markdown with a head of YAML.
+//! Help pages: Markdown with YAML front matter.
 
 use std::path::{Path, PathBuf};
 
@@ -7,30 +7,27 @@ use serde::Deserialize;
 use crate::command::read_file;
 use crate::error::CommandError;
 
-/// A page of help that comes with a repository.
+/// A help page of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HelpPage {
-    /// The word that shows it.
+    /// The word that selects the page.
     pub slug: String,
-    /// Its title.
     pub title: String,
-    /// One line about it.
+    /// One line of summary.
     pub short: String,
     /// `GeneralTopic`, `Example`, `Application` or `Tutorial`.
     pub section: String,
-    /// What it is about.
     pub topics: Vec<String>,
-    /// The commands it belongs to.
+    /// The commands that the page belongs to.
     pub commands: Vec<String>,
-    /// The options it belongs to.
+    /// The options that the page belongs to.
     pub flags: Vec<String>,
-    /// Whether it stands in the list of all pages.
+    /// The page is in the list of all pages.
     pub top_level: bool,
-    /// Where it stands in lists, smallest first.
+    /// The position in lists, smallest first.
     pub order: i64,
-    /// The page, without its head.
+    /// The text after the front matter.
     pub body: String,
-    /// The file.
     pub path: PathBuf,
 }
 
@@ -57,24 +54,25 @@ struct Head {
 }
 
 impl HelpPage {
-    /// The page as it is read: its body, below its title if it does not begin with one.
+    /// Returns the page for reading: its body, below its title unless the body begins with a heading.
     pub fn text(&self) -> String {
         let body = self.body.trim_end();
-        match body.starts_with('#') {
-            true => format!("{body}\n"),
-            false => format!("# {}\n\n{body}\n", self.title),
+        if body.starts_with('#') {
+            format!("{body}\n")
+        } else {
+            format!("# {}\n\n{body}\n", self.title)
         }
     }
 
-    /// One line about it.
+    /// Returns one line of summary.
     pub fn summary(&self) -> &str {
-        match self.short.is_empty() {
-            true => &self.title,
-            false => &self.short,
+        if self.short.is_empty() {
+            &self.title
+        } else {
+            &self.short
         }
     }
 
-    /// Reads a page.
     pub fn load(path: &Path) -> Result<Self, CommandError> {
         let text = read_file(path).map_err(|reason| CommandError::Unreadable {
             path: path.to_owned(),

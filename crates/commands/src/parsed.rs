@@ -1,4 +1,4 @@
-//! What a command line gave.
+//! The result of parsing a command line.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use pinion_templates::Value;
 
 use crate::field::FieldType;
 
-/// Where a value comes from, the strongest first.
+/// The source of a value, the strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Source {
@@ -16,14 +16,14 @@ pub enum Source {
     Argument,
     /// An alias.
     Alias,
-    /// A variable of the environment.
+    /// An environment variable.
     Environment,
-    /// The file's or the program's default.
+    /// The default in the file or the program.
     Default,
 }
 
 impl Source {
-    /// The name in listings.
+    /// Returns the name in listings.
     pub fn name(self) -> &'static str {
         match self {
             Self::CommandLine => "command line",
@@ -35,52 +35,52 @@ impl Source {
     }
 }
 
-/// A command line, read.
+/// A parsed command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
-    /// The command's own fields, as its templates see them. A field that nobody gave is not there.
+    /// The command's own fields, as its templates see them. Fields without a value are absent.
     pub values: BTreeMap<String, Value>,
-    /// Where each of them comes from.
+    /// The source of each field.
     pub sources: BTreeMap<String, Source>,
     /// The program's options.
     pub builtin: BuiltInValues,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Slot {
+pub(crate) struct BuiltInValue {
     pub kind: FieldType,
     pub value: Value,
     pub source: Source,
 }
 
-/// The program's options: what was given, and otherwise their defaults.
+/// The program's options: the given values, and otherwise their defaults.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BuiltInValues {
-    pub(crate) slots: BTreeMap<String, Slot>,
+    pub(crate) slots: BTreeMap<String, BuiltInValue>,
 }
 
 impl BuiltInValues {
-    /// The value of an option; nothing if it has none.
+    /// Returns the value of an option, if it has one.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.slots.get(name).map(|slot| &slot.value)
     }
 
-    /// Whether a flag is on.
+    /// Reports whether a flag is set.
     pub fn flag(&self, name: &str) -> bool {
         matches!(self.value(name), Some(Value::Bool(true)))
     }
 
-    /// A text; empty if it has none.
+    /// Returns a text; empty if there is none.
     pub fn text(&self, name: &str) -> &str {
         self.value(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A text, if it has one that is not empty.
+    /// Returns a text, if it is not empty.
     pub fn optional(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty())
     }
 
-    /// The texts of a list.
+    /// Returns the texts of a list.
     pub fn list(&self, name: &str) -> Vec<String> {
         match self.value(name) {
             Some(Value::List(list)) => list.iter().map(pinion_templates::printed).collect(),
@@ -88,7 +88,6 @@ impl BuiltInValues {
         }
     }
 
-    /// A whole number.
     pub fn int(&self, name: &str) -> Option<i64> {
         match self.value(name) {
             Some(Value::Int(number)) => Some(*number),
@@ -96,7 +95,6 @@ impl BuiltInValues {
         }
     }
 
-    /// A number.
     pub fn float(&self, name: &str) -> Option<f64> {
         match self.value(name) {
             Some(Value::Float(number)) => Some(*number),
@@ -105,7 +103,7 @@ impl BuiltInValues {
         }
     }
 
-    /// The pairs of an option that takes pairs.
+    /// Returns the pairs of an option of type `keyValue`.
     pub fn pairs(&self, name: &str) -> BTreeMap<String, String> {
         match self.value(name) {
             Some(Value::Map(map)) => map
@@ -116,18 +114,18 @@ impl BuiltInValues {
         }
     }
 
-    /// Whether somebody gave the option, on the command line or in the environment.
+    /// Reports whether the option was set on the command line or in the environment.
     pub fn given(&self, name: &str) -> bool {
         self.source(name)
             .is_some_and(|source| source != Source::Default)
     }
 
-    /// Where the value comes from.
+    /// Returns the source of an option's value.
     pub fn source(&self, name: &str) -> Option<Source> {
         self.slots.get(name).map(|slot| slot.source)
     }
 
-    /// The names of all options that somebody gave.
+    /// Returns the names of all options that were set.
     pub fn given_names(&self) -> impl Iterator<Item = &str> {
         self.slots
             .iter()

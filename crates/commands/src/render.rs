@@ -1,4 +1,4 @@
-//! A command's templates with its values put in.
+//! Renders a command's templates with its values.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use pinion_templates::{RenderContext, Template, TemplateError, Value};
 use crate::command::{Command, TemplateText};
 use crate::error::CommandError;
 use crate::parsed::Parsed;
-use crate::place::locate;
 use crate::world::World;
+use crate::yaml_position::locate;
 
-/// What a command says to a model: the seed of a conversation. Blank texts are left out.
+/// The initial messages of a conversation. Blank texts are omitted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RenderedCommand {
-    /// The system block.
+    /// The system prompt.
     pub system_prompt: Option<String>,
-    /// User blocks before the prompt.
+    /// User messages before the prompt.
     pub messages: Vec<String>,
-    /// The last user block.
+    /// The last user message.
     pub prompt: Option<String>,
 }
 
 impl RenderedCommand {
-    /// The blocks with their roles, in order.
+    /// Returns the messages with their roles, in order.
     pub fn blocks(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let system = self
             .system_prompt
@@ -32,7 +32,7 @@ impl RenderedCommand {
         system.chain(user.map(|text| ("user", text.as_str())))
     }
 
-    /// What `--print-prompt` prints: each block behind its role.
+    /// Returns the output of `--print-prompt`: each message after its role.
     pub fn transcript(&self) -> String {
         self.blocks()
             .map(|(role, text)| format!("{role}: {text}\n"))
@@ -41,13 +41,13 @@ impl RenderedCommand {
 }
 
 impl Command {
-    /// Puts the values of a command line into the templates.
+    /// Renders the templates with the values of a command line.
     pub fn render(&self, parsed: &Parsed, world: &World) -> Result<RenderedCommand, CommandError> {
         let data = Value::map(parsed.values.clone());
         let environment = Arc::clone(&world.environment);
         let context = RenderContext {
             now: world.now.clone(),
-            // A prompt goes to a server: keys that happen to be in the environment must not go with it.
+            // A prompt is sent to a server, so secrets from the environment must not be in it.
             environment: Arc::new(move |name| {
                 if is_secret(name) {
                     None
@@ -71,7 +71,7 @@ impl Command {
         })
     }
 
-    /// Reads all templates without rendering them, to find mistakes before anything runs.
+    /// Parses all templates without rendering them, to find errors before anything runs.
     pub fn check_templates(&self) -> Result<(), CommandError> {
         let all = self
             .system_prompt
@@ -111,7 +111,7 @@ impl Command {
     }
 }
 
-/// Names of variables that hold what must not be sent anywhere.
+/// Reports whether a variable's name suggests a secret.
 fn is_secret(name: &str) -> bool {
     let name = name.to_uppercase();
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"]

@@ -1,4 +1,4 @@
-//! A tree of commands, gathered from directories.
+//! A tree of commands, read from directories.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use crate::alias::Alias;
 use crate::built_in::BuiltIn;
 use crate::command::{Command, Origin, read_file};
+use crate::command_line::CommandLine;
 use crate::decode;
 use crate::error::CommandError;
-use crate::line::Line;
 use crate::pages::HelpPage;
 
-/// How deep directories may be nested, and how many files are looked at.
-const DEEPEST: usize = 16;
-const MOST: usize = 10_000;
+/// The deepest nesting of directories. [`MAX_FILES`] limits their number.
+const MAX_DEPTH: usize = 16;
+const MAX_FILES: usize = 10_000;
 
 /// Commands and aliases by their words.
 #[derive(Debug, Clone, Default)]
 pub struct Repository {
     entries: BTreeMap<Vec<String>, Entry>,
-    failures: Vec<Failure>,
+    failures: Vec<SkippedFile>,
     pages: Vec<HelpPage>,
 }
 
@@ -28,25 +28,24 @@ pub struct Repository {
 pub enum Entry {
     /// A command.
     Command(Box<Command>),
-    /// Another name for one.
+    /// Another name for a command.
     Alias(Alias),
 }
 
-/// What an entry of a listing is.
+/// The kind of an entry in a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A command.
     Command,
-    /// Another name for one.
+    /// Another name for a command.
     Alias,
 }
 
-/// A file that was left out, and why.
+/// A file that was skipped, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct SkippedFile {
     /// The file or directory.
     pub path: PathBuf,
-    /// What is wrong with it.
     pub reason: CommandError,
 }
 
@@ -59,24 +58,22 @@ pub struct Listing {
     pub short: String,
     /// The file.
     pub source: Option<PathBuf>,
-    /// What it is.
     pub kind: EntryKind,
 }
 
-/// A command found by its words, and what is left of them.
+/// A command found by its words, and the rest of the line.
 #[derive(Debug, Clone)]
 pub struct Found<'r> {
-    /// The command.
     pub command: &'r Command,
     /// The words of the command itself, not of an alias.
     pub path: Vec<String>,
-    /// The rest of the line, with what an alias adds.
-    pub line: Line,
+    /// The rest of the line, with the values of an alias.
+    pub line: CommandLine,
 }
 
 impl Repository {
-    /// Loads all directories as one tree; what comes later replaces what came earlier. Directories that do not exist
-    /// are passed over, files that are wrong are left out and listed.
+    /// Loads all directories as one tree; later entries replace earlier ones. Directories that do not exist are
+    /// ignored; invalid files are skipped and listed in [`Repository::failures`].
     pub fn load<P: AsRef<Path>>(directories: &[P], built_ins: &[BuiltIn]) -> Self {
         let mut repository = Self::default();
         for directory in directories {
@@ -85,7 +82,7 @@ impl Repository {
                 continue;
             }
             repository.pages(&root.join("doc"));
-            let mut walk = Walk {
+            let mut walk = RepositoryWalk {
                 repository: &mut repository,
                 built_ins,
                 root,
@@ -97,22 +94,22 @@ impl Repository {
         repository
     }
 
-    /// What was left out, and why.
-    pub fn failures(&self) -> &[Failure] {
+    /// Returns the skipped files, with reasons.
+    pub fn failures(&self) -> &[SkippedFile] {
         &self.failures
     }
 
-    /// Help pages that came with the repositories, in their order.
+    /// Returns the help pages of the repositories, in order.
     pub fn help_pages(&self) -> &[HelpPage] {
         &self.pages
     }
 
-    /// The help page of that slug.
+    /// Returns the help page with this slug.
     pub fn help_page(&self, slug: &str) -> Option<&HelpPage> {
         self.pages.iter().find(|page| page.slug == slug)
     }
 
-    /// The help pages that belong to a command, by any of its words or all of them.
+    /// Returns the help pages that belong to a command, by any of its words or all of them.
     pub fn related_pages(&self, path: &[String]) -> Vec<&HelpPage> {
         let whole = path.join(" ");
         let belongs = |name: &String| *name == whole || path.last() == Some(name);
@@ -122,13 +119,13 @@ impl Repository {
             .collect()
     }
 
-    /// What can be said after `help`: slugs of pages, and commands.
+    /// Returns the valid words after `help`: slugs of pages, and commands.
     pub fn topics(&self) -> impl Iterator<Item = String> {
         let slugs = self.pages.iter().map(|page| page.slug.clone());
         slugs.chain(self.entries.keys().map(|path| path.join(" ")))
     }
 
-    /// All commands and aliases, by their words.
+    /// Returns all commands and aliases, sorted by their words.
     pub fn list(&self) -> Vec<Listing> {
         self.entries
             .iter()
@@ -153,12 +150,12 @@ impl Repository {
             .collect()
     }
 
-    /// The entry of exactly these words.
+    /// Returns the entry with exactly these words.
     pub fn entry(&self, path: &[String]) -> Option<&Entry> {
         self.entries.get(path)
     }
 
-    /// The command that the line begins with: as many words as possible are taken as its name.
+    /// Returns the command at the beginning of the line. Its name is as many words as possible.
     pub fn find(&self, words: &[String]) -> Result<Option<Found<'_>>, CommandError> {
         let most = words
             .iter()
@@ -167,14 +164,14 @@ impl Repository {
         for count in (1..=most).rev() {
             let path = words[..count].to_vec();
             if let Some(entry) = self.entries.get(&path) {
-                let line = Line::new(words[count..].iter().cloned());
+                let line = CommandLine::new(words[count..].iter().cloned());
                 return self.resolve(path, entry, line).map(Some);
             }
         }
         Ok(None)
     }
 
-    /// Words that begin commands below these, for "did you mean" and listings of a group.
+    /// Returns the words that continue `path` to a command, for suggestions and listings of a group.
     pub fn below(&self, path: &[String]) -> Vec<&str> {
         let mut words: Vec<&str> = self
             .entries
@@ -190,10 +187,10 @@ impl Repository {
         &'r self,
         path: Vec<String>,
         entry: &'r Entry,
-        line: Line,
+        line: CommandLine,
     ) -> Result<Found<'r>, CommandError> {
         let (mut path, mut entry, mut line) = (path, entry, line);
-        // An alias of an alias is followed, but not in a circle.
+        // An alias of an alias is resolved, but not endlessly.
         for _ in 0..8 {
             let alias = match entry {
                 Entry::Command(command) => {
@@ -221,7 +218,7 @@ impl Repository {
         }
         Err(CommandError::DeadAlias {
             alias: path.join(" "),
-            target: "an alias that comes back to itself".to_owned(),
+            target: "an alias that refers to itself".to_owned(),
         })
     }
 
@@ -240,7 +237,7 @@ impl Repository {
                     self.pages.retain(|known| known.slug != page.slug);
                     self.pages.push(page);
                 }
-                Err(reason) => self.failures.push(Failure { path, reason }),
+                Err(reason) => self.failures.push(SkippedFile { path, reason }),
             }
         }
         self.pages
@@ -255,7 +252,7 @@ fn dead(path: &[String], alias: &Alias) -> CommandError {
     }
 }
 
-struct Walk<'w> {
+struct RepositoryWalk<'w> {
     repository: &'w mut Repository,
     built_ins: &'w [BuiltIn],
     root: &'w Path,
@@ -263,11 +260,11 @@ struct Walk<'w> {
     files: usize,
 }
 
-impl Walk<'_> {
+impl RepositoryWalk<'_> {
     fn directory(&mut self, directory: &Path, words: &mut Vec<String>) {
-        // A link that leads back up is walked once.
+        // A link to a parent directory is visited once.
         let real = std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
-        if words.len() > DEEPEST || !self.seen.insert(real) {
+        if words.len() > MAX_DEPTH || !self.seen.insert(real) {
             return;
         }
         let entries = match std::fs::read_dir(directory) {
@@ -298,10 +295,10 @@ impl Walk<'_> {
                 Some("yaml" | "yml")
             ) {
                 self.files += 1;
-                if self.files > MOST {
+                if self.files > MAX_FILES {
                     self.fail(
                         self.root,
-                        format!("more than {MOST} files; the rest was left out"),
+                        format!("more than {MAX_FILES} files; the rest was skipped"),
                     );
                     return;
                 }
@@ -322,14 +319,14 @@ impl Walk<'_> {
         };
         let alias = decode::alias(&origin);
         let entry = match decode::command(origin) {
-            // Without a prompt of its own a file that names a command is another name for it.
+            // A file that names a command and has no prompt is an alias of it.
             Ok(command) if alias.is_none() || command.has_templates() => {
                 self.command(path, command)
             }
             _ if alias.is_some() => alias.map(Entry::Alias),
             Ok(_) => None,
             Err(reason) => {
-                self.repository.failures.push(Failure {
+                self.repository.failures.push(SkippedFile {
                     path: path.to_owned(),
                     reason,
                 });
@@ -351,10 +348,10 @@ impl Walk<'_> {
             self.fail(path, "it has no `name`".to_owned());
             return None;
         }
-        match crate::describe::check(&command, self.built_ins) {
+        match crate::check_fields::check(&command, self.built_ins) {
             Ok(()) => Some(Entry::Command(Box::new(command))),
             Err(reason) => {
-                self.repository.failures.push(Failure {
+                self.repository.failures.push(SkippedFile {
                     path: path.to_owned(),
                     reason,
                 });
@@ -364,7 +361,7 @@ impl Walk<'_> {
     }
 
     fn fail(&mut self, path: &Path, reason: String) {
-        self.repository.failures.push(Failure {
+        self.repository.failures.push(SkippedFile {
             path: path.to_owned(),
             reason: CommandError::Unreadable {
                 path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! A command looked at instead of run: its schema, its values, new files made from it.
+//! Prints a command instead of running it: its schema, its values, and new files made from it.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -10,7 +10,7 @@ use crate::field::FieldType;
 use crate::parsed::{Parsed, Source};
 
 impl Command {
-    /// A JSON schema of the command's own fields.
+    /// Returns a JSON schema of the command's own fields.
     pub fn schema(&self) -> Json {
         let properties: Map<String, Json> = self
             .fields()
@@ -36,7 +36,7 @@ impl Command {
         schema
     }
 
-    /// What `--print-parsed-fields` prints: every field and option with its value and where it comes from, as YAML.
+    /// Returns the output of `--print-parsed-fields`: every field and option with its value and source, as YAML.
     pub fn parsed_fields(&self, parsed: &Parsed, built_ins: &[BuiltIn]) -> String {
         let mut groups: Vec<(&str, Map<String, Json>)> = vec![("command", Map::new())];
         for field in self.fields() {
@@ -75,7 +75,7 @@ impl Command {
         serde_saphyr::to_string(&document).unwrap_or_default()
     }
 
-    /// What `--create-alias` prints: an alias file with the values that were given. `path` are the command's words.
+    /// Returns the output of `--create-alias`: an alias file with the given values. `path` is the command's name.
     pub fn alias_file(&self, name: &str, path: &[String], parsed: &Parsed) -> String {
         let mut flags = Map::new();
         let mut arguments = Vec::new();
@@ -86,7 +86,7 @@ impl Command {
             ) else {
                 continue;
             };
-            // Values of files and secrets are not put into another file.
+            // Contents of files and secrets are not copied into another file.
             if field.kind.reads_files() || field.kind == FieldType::Secret {
                 continue;
             }
@@ -110,7 +110,7 @@ impl Command {
         serde_saphyr::to_string(&document).unwrap_or_default()
     }
 
-    /// What `--create-command` prints: this command under another name, with the values that were given as defaults.
+    /// Returns the output of `--create-command`: this command under another name, with the given values as defaults.
     pub fn command_file(&self, name: &str, parsed: &Parsed) -> Result<String, CommandError> {
         let mut document: Json = crate::yaml::from_str(&self.origin.text)
             .map_err(|error| decode::malformed(&self.origin, &error))?;

@@ -1,6 +1,6 @@
 //! Comma and tab separated values.
 
-/// The records of a table. Quotes may hold separators, line ends and doubled quotes.
+/// Returns the records of a table. Quotes may contain separators, line ends and doubled quotes.
 pub(crate) fn records(text: &str, separator: char) -> Vec<Vec<String>> {
     let mut records = Vec::new();
     let mut record = Vec::new();
@@ -31,7 +31,7 @@ pub(crate) fn records(text: &str, separator: char) -> Vec<Vec<String>> {
     records
 }
 
-/// Lines with nothing on them are no records.
+/// Adds a record, unless its line is empty.
 fn finish(records: &mut Vec<Vec<String>>, record: &mut Vec<String>) {
     let record = std::mem::take(record);
     if record.len() > 1 || record.first().is_some_and(|cell| !cell.is_empty()) {
@@ -39,7 +39,7 @@ fn finish(records: &mut Vec<Vec<String>>, record: &mut Vec<String>) {
     }
 }
 
-/// The items of one written list: `a,"b,c",d`.
+/// Splits a written list: `a,"b,c",d`.
 pub(crate) fn items(text: &str) -> Vec<String> {
     records(text, ',').into_iter().next().unwrap_or_default()
 }

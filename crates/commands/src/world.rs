@@ -1,4 +1,4 @@
-//! What a command line is read in: a directory, an environment, standard input, a clock.
+//! The surroundings in which a command line is parsed: a directory, an environment, standard input, a clock.
 
 use std::fmt;
 use std::io::{ErrorKind, Read};
@@ -8,26 +8,26 @@ use std::sync::Arc;
 use jiff::Zoned;
 use pinion_templates::Lookup;
 
-/// The most that is read from one file or from standard input.
-pub(crate) const LARGEST: u64 = 64 << 20;
+/// The most bytes that are read from one file or from standard input.
+pub(crate) const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// The surroundings of a command. Nothing is taken from the process itself.
+/// The surroundings of a command. It never reads the state of the process itself.
 pub struct World {
-    /// What relative paths start from.
+    /// The directory that relative paths start from.
     pub directory: PathBuf,
-    /// Looks up a variable.
+    /// Looks up an environment variable.
     pub environment: Lookup,
-    /// What `-` reads. It is read once; every `-` is the same text.
+    /// The input for `-`. It is read once; every `-` is the same text.
     pub stdin: Box<dyn Read + Send>,
-    /// What words such as `yesterday` start from.
+    /// The time that words such as `yesterday` refer to.
     pub now: Zoned,
     read: Option<Arc<str>>,
-    /// The option that needs standard input for itself.
+    /// The option that uses standard input itself.
     claimed: Option<String>,
 }
 
 impl World {
-    /// Surroundings with nothing in the environment and nothing on standard input.
+    /// Creates surroundings with an empty environment and empty standard input.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -39,7 +39,7 @@ impl World {
         }
     }
 
-    /// The same with an environment.
+    /// Sets the environment.
     #[must_use]
     pub fn with_environment(
         mut self,
@@ -49,21 +49,21 @@ impl World {
         self
     }
 
-    /// The same with standard input.
+    /// Sets standard input.
     #[must_use]
     pub fn with_stdin(mut self, stdin: impl Read + Send + 'static) -> Self {
         self.stdin = Box::new(stdin);
         self
     }
 
-    /// The same at another time.
+    /// Sets the time.
     #[must_use]
     pub fn at(mut self, now: Zoned) -> Self {
         self.now = now;
         self
     }
 
-    /// From now on no field may read standard input.
+    /// Reserves standard input, so that no field may read it.
     pub(crate) fn claim_stdin(&mut self, option: &str) {
         self.claimed = Some(option.to_owned());
     }
@@ -72,7 +72,7 @@ impl World {
         self.directory.join(name)
     }
 
-    /// The text of a file, or of standard input for `-`.
+    /// Reads a file, or standard input for `-`.
     pub(crate) fn text(&mut self, name: &str) -> Result<Arc<str>, String> {
         if name == "-" {
             return self.input();
@@ -89,7 +89,7 @@ impl World {
     fn input(&mut self) -> Result<Arc<str>, String> {
         if let Some(option) = &self.claimed {
             return Err(format!(
-                "standard input belongs to --{option}; name a file instead of -"
+                "--{option} uses standard input; name a file instead of -"
             ));
         }
         if let Some(text) = &self.read {
@@ -104,11 +104,14 @@ impl World {
 fn limited(source: impl Read, name: &str) -> Result<Arc<str>, String> {
     let mut bytes = Vec::new();
     source
-        .take(LARGEST + 1)
+        .take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| format!("cannot read {name}: {error}"))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(format!("{name} is larger than {} MiB", LARGEST >> 20));
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(format!(
+            "{name} is larger than {} MiB",
+            MAX_FILE_BYTES >> 20
+        ));
     }
     Ok(match String::from_utf8(bytes) {
         Ok(text) => text.into(),
@@ -116,7 +119,7 @@ fn limited(source: impl Read, name: &str) -> Result<Arc<str>, String> {
     })
 }
 
-/// A path in the words of the directory it is seen from.
+/// Returns a path relative to a directory.
 pub(crate) fn relative_to(path: &Path, directory: &Path) -> String {
     path.strip_prefix(directory)
         .unwrap_or(path)

@@ -1,8 +1,8 @@
-//! YAML as Go reads it: `y`, `no` and `on` are words unless true or false is asked for.
+//! Parses YAML like Go: `y`, `no` and `on` are strings unless a boolean is expected.
 
 use serde::de::DeserializeOwned;
 
-/// Reads a command file. What it unpacks to is bounded well below what data may be.
+/// Parses a command file. The limits on its expanded size are much lower than those for data.
 pub(crate) fn command<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
@@ -11,7 +11,7 @@ pub(crate) fn command<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr
     serde_saphyr::from_str_with_options(text, options)
 }
 
-/// Reads a document of data.
+/// Parses a document of data.
 pub(crate) fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
     serde_saphyr::from_str_with_options(text, serde_saphyr::options! { strict_booleans: true })
 }

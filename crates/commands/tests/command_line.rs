@@ -1,4 +1,4 @@
-//! One parser for a command's own fields and the program's options.
+//! Tests of the parser for a command's own fields and the program's options.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -142,7 +142,7 @@ fn mistakes_on_the_command_line() {
         ),
         (
             &["q", "--rpc=maybe"],
-            "--rpc: \"maybe\" is not true or false (on, off, yes and no are understood too)",
+            "--rpc: \"maybe\" is not true or false (on, off, yes and no work too)",
         ),
     ];
     for (words, expected) in cases {
@@ -222,7 +222,7 @@ fn fields_that_cannot_be_are_refused() {
         ),
         (
             "flags: [{name: a_b}, {name: a-b}]",
-            "prompts/x.yaml: field `a-b` is there twice",
+            "prompts/x.yaml: field `a-b` occurs twice",
         ),
         (
             "flags: [{name: a, shortFlag: z}, {name: b, shortFlag: z}]",
@@ -242,7 +242,7 @@ fn fields_that_cannot_be_are_refused() {
         ),
         (
             "flags: [{name: a, type: choice}]",
-            "prompts/x.yaml: field `a` has no `choices` to choose from",
+            "prompts/x.yaml: field `a` has no `choices`",
         ),
         (
             "arguments: [{name: a}, {name: b, required: true}]",
@@ -371,7 +371,7 @@ fn the_table_of_options_is_sound() {
     names.sort_unstable();
     let count = names.len();
     names.dedup();
-    assert_eq!(names.len(), count, "an option is there twice");
+    assert_eq!(names.len(), count, "an option occurs twice");
     for option in BUILT_INS {
         assert!(!option.help.is_empty(), "{}", option.name);
         assert_eq!(
@@ -387,7 +387,7 @@ fn the_table_of_options_is_sound() {
             option.name
         );
     }
-    // Groups are not scattered: a help page shows each once.
+    // Groups are contiguous: a help page shows each once.
     let mut groups: Vec<_> = BUILT_INS.iter().map(|option| option.group).collect();
     groups.dedup();
     let mut sorted = groups.clone();
@@ -413,7 +413,7 @@ Options of this command:
   -t, --terse                     Use at most three sentences (bool; default false)
 
 Options: geppetto-helpers:
-      --print-prompt              Print the rendered prompt and end
+      --print-prompt              Print the rendered prompt and exit
 ";
 
 #[test]
@@ -425,7 +425,7 @@ fn a_help_page_is_made_from_the_file() {
         BUILT_INS,
     );
     assert!(page.starts_with(PAGE), "{page}");
-    assert!(page.contains("      --output CHOICE             How the answer is printed (one of text, json, yaml, jsonl; default text)\n"), "{page}");
+    assert!(page.contains("      --output CHOICE             The format of the output (one of text, json, yaml, jsonl; default text)\n"), "{page}");
     assert!(page.contains("postgres://"), "{page}");
     assert!(page.contains("--patch-mode"), "{page}");
     assert!(!page.contains("--ai-engine"), "{page}");

@@ -202,7 +202,7 @@ fn wrong_values_say_what_is_expected() {
             "bool",
             "",
             &["--my-field=perhaps"],
-            "--my-field: \"perhaps\" is not true or false (on, off, yes and no are understood too)",
+            "--my-field: \"perhaps\" is not true or false (on, off, yes and no work too)",
         ),
         (
             "date",
@@ -250,7 +250,7 @@ fn wrong_values_say_what_is_expected() {
             "objectFromFile",
             "",
             &["--my-field", "l.json"],
-            "--my-field: l.json does not hold one object",
+            "--my-field: l.json does not contain exactly one object",
         ),
         (
             "objectFromFile",
@@ -262,13 +262,13 @@ fn wrong_values_say_what_is_expected() {
             "objectListFromFile",
             "",
             &["--my-field", "l.json"],
-            "--my-field: l.json does not hold a list of objects",
+            "--my-field: l.json does not contain a list of objects",
         ),
         (
             "stringListFromFile",
             "",
             &["--my-field", "os.json"],
-            "--my-field: os.json does not hold a list of texts",
+            "--my-field: os.json does not contain a list of texts",
         ),
         (
             "int",
@@ -399,7 +399,7 @@ fn defaults_are_of_their_type() {
         let text = format!("name: x\nflags: [{{name: f, type: {kind}, default: {default}}}]\n");
         let error = read(&text).unwrap_err().to_string();
         assert!(
-            error.starts_with("prompts/x.yaml: field `f` has a default that cannot be one: "),
+            error.starts_with("prompts/x.yaml: field `f` has a default that is invalid: "),
             "{error}"
         );
     }

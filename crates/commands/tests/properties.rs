@@ -1,4 +1,4 @@
-//! What holds for every file and every command line.
+//! Properties of every file and every command line.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -90,7 +90,7 @@ proptest! {
         prop_assert!(error_of(&file).contains(&format!("prompts/x.yaml:{line}:{column}: unknown function `qqqq`")), "{file}\n{}", error_of(&file));
     }
 
-    /// The same for texts in quotes, whose escapes take more room than what they stand for.
+    /// A mistake in a quoted string is found too, although escapes are longer than the characters they encode.
     #[test]
     fn mistakes_in_quotes_are_found(
         parts in prop::collection::vec(prop::sample::select(vec!["a", "\\n", "\\\"", "\\\\", "\\u00e9", "\\t", " ", "ö", "\\x41"]), 0..12),

@@ -1,4 +1,4 @@
-//! Command files become prompts, and their mistakes are found where they stand.
+//! Command files become prompts, and errors name the position in the file.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -39,7 +39,7 @@ fn the_example_of_the_documentation() {
 #[test]
 fn mistakes_are_found_in_the_file() {
     let cases = [
-        // Blocks, kept and folded.
+        // Literal and folded blocks.
         (
             "name: x\nprompt: |\n  fine {{ .a }}\n  {{ nofunction .a }}\n",
             "4:6: unknown function `nofunction`; a field of the data is written `.nofunction`",
@@ -301,7 +301,7 @@ fn a_path_that_leads_out_is_refused() {
     let error = Command::load(&inside, "none.yaml".as_ref(), BUILT_INS).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot read none.yaml: there is no such file"
+        "cannot read none.yaml: the file does not exist"
     );
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use common::{commands, world};
 use pinion_commands::templates::printed;
-use pinion_commands::{BUILT_INS, Command, EntryKind, Line, Repository, Source};
+use pinion_commands::{BUILT_INS, Command, CommandLine, EntryKind, Repository, Source};
 
 fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
@@ -261,7 +261,7 @@ fn new_files_from_a_command_line() {
     let repository = Repository::load(&[commands()], BUILT_INS);
     let found = repository.find(&words("write numbers")).unwrap().unwrap();
     let mut world = world(&commands());
-    let line = Line::new([
+    let line = CommandLine::new([
         "rivers",
         "--count",
         "8",

@@ -1,13 +1,13 @@
-//! What the tests of commands share.
+//! Helpers shared by the tests.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
-use pinion_commands::{BUILT_INS, Command, CommandError, Line, Origin, Parsed, World};
+use pinion_commands::{BUILT_INS, Command, CommandError, CommandLine, Origin, Parsed, World};
 
-/// The command files that tests of the whole program use as well.
+/// The command files that tests of the whole program use too.
 pub fn commands() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/pinocchio/commands")
 }
@@ -41,10 +41,10 @@ pub fn parse_in(
     words: &[&str],
     world: &mut World,
 ) -> Result<Parsed, CommandError> {
-    command.parse(&Line::new(words.iter().copied()), BUILT_INS, world)
+    command.parse(&CommandLine::new(words.iter().copied()), BUILT_INS, world)
 }
 
-/// The prompt of a command with these words on its command line.
+/// Renders the prompt of a command with these words on its command line.
 pub fn prompt(command: &Command, words: &[&str], world: &mut World) -> String {
     let parsed = parse_in(command, words, world).unwrap();
     command

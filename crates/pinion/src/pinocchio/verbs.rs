@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pinion_commands::{
-    BUILT_INS, Command, CommandError, EntryKind, HelpLevel, HelpPage, Line, Repository, World,
-    leading_options,
+    BUILT_INS, Command, CommandError, CommandLine, EntryKind, HelpLevel, HelpPage, Repository,
+    World, leading_options,
 };
 use pinion_spelling::nearest;
 use serde_json::json;
@@ -59,7 +59,7 @@ fn run_file(program: Program, arguments: &[String]) -> Result<ExitCode, Failure>
     let place = Place::read()?;
     let command = Command::load(&place.dirs.cwd, Path::new(file), BUILT_INS).map_err(failed)?;
     let call = format!("{} run-command {file}", program.name());
-    execute(place, &command, &Line::new(rest), &call, &[])
+    execute(place, &command, &CommandLine::new(rest), &call, &[])
 }
 
 fn run_named(program: Program, words: &[String]) -> Result<ExitCode, Failure> {
@@ -99,7 +99,7 @@ fn unknown(repository: &Repository, words: &[String]) -> Failure {
 fn execute(
     place: Place,
     command: &Command,
-    line: &Line,
+    line: &CommandLine,
     call: &str,
     related: &[&HelpPage],
 ) -> Result<ExitCode, Failure> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use pinion_agent::{Answer, Command, Disposition, EngineError, Event, Prompt, Reply, StateView};
-use pinion_commands::{BUILT_INS, Command as CommandFile, Line as CommandLine, World};
+use pinion_commands::{BUILT_INS, Command as CommandFile, CommandLine, World};
 use pinion_config::Dirs;
 use pinion_history::{StoreChoice, TimelineStore, TurnStore};
 use pinion_message::{Block, Message, StopReason};

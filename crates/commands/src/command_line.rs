@@ -1,4 +1,4 @@
-//! The words of a command line, and what an alias adds to them.
+//! The words of a command line, and the values that an alias adds.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,15 @@ use crate::alias::Alias;
 
 /// A command line, without the program and the words that chose the command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Line {
-    /// The words.
+pub struct CommandLine {
     pub words: Vec<String>,
-    /// Options that count when the words do not have them.
+    /// Options that apply if the words do not contain them.
     pub flags: BTreeMap<String, String>,
-    /// Arguments that count when the words have none.
+    /// Arguments that apply if the words contain none.
     pub arguments: Vec<String>,
 }
 
-impl Line {
-    /// A line of words.
+impl CommandLine {
     pub fn new<W: Into<String>>(words: impl IntoIterator<Item = W>) -> Self {
         Self {
             words: words.into_iter().map(Into::into).collect(),
@@ -24,7 +22,7 @@ impl Line {
         }
     }
 
-    /// The same line behind an alias.
+    /// Adds the values of an alias.
     #[must_use]
     pub fn through(mut self, alias: &Alias) -> Self {
         for (name, value) in &alias.flags {

@@ -1,11 +1,11 @@
-//! Whether the fields of a command can be what they say.
+//! Checks the fields of a command.
 
 use crate::built_in::BuiltIn;
 use crate::command::Command;
 use crate::error::CommandError;
 use crate::field::{Field, FieldType};
 
-/// Refuses fields that no command line could give.
+/// Rejects fields that a command line cannot set.
 pub(crate) fn check(command: &Command, built_ins: &[BuiltIn]) -> Result<(), CommandError> {
     let place = || command.origin.name.clone();
     let bad = |field: &Field, reason: &str| CommandError::BadField {
@@ -30,7 +30,7 @@ pub(crate) fn check(command: &Command, built_ins: &[BuiltIn]) -> Result<(), Comm
             ));
         }
         if names.contains(&option) {
-            return Err(bad(field, "is there twice"));
+            return Err(bad(field, "occurs twice"));
         }
         if field.short.is_some_and(|letter| letters.contains(&letter)) {
             return Err(bad(field, "has the `shortFlag` of another field"));
@@ -41,16 +41,13 @@ pub(crate) fn check(command: &Command, built_ins: &[BuiltIn]) -> Result<(), Comm
         if matches!(field.kind, FieldType::Choice | FieldType::ChoiceList)
             && field.choices.is_empty()
         {
-            return Err(bad(field, "has no `choices` to choose from"));
+            return Err(bad(field, "has no `choices`"));
         }
         names.push(option);
         letters.extend(field.short);
         if let Some(default) = &field.default {
-            crate::read::default(field, default).map_err(|reason| {
-                bad(
-                    field,
-                    &format!("has a default that cannot be one: {reason}"),
-                )
+            crate::convert::default(field, default).map_err(|reason| {
+                bad(field, &format!("has a default that is invalid: {reason}"))
             })?;
         }
     }

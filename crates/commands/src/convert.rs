@@ -1,4 +1,4 @@
-//! From what is written on a command line, in the environment or in a file to values.
+//! Converts the texts of a command line, an environment variable or a file to values.
 
 use pinion_templates::Value;
 
@@ -8,7 +8,7 @@ use crate::files::{self, Format};
 use crate::tables;
 use crate::world::World;
 
-/// Reads a value that was given as one or several texts.
+/// Converts one or several texts to a value.
 pub(crate) fn value(
     kind: FieldType,
     choices: &[&str],
@@ -49,7 +49,7 @@ pub(crate) fn value(
     }
 }
 
-/// The texts in one written list, with or without brackets around it.
+/// Splits a written list, with or without brackets.
 pub(crate) fn listed(text: &str) -> Vec<String> {
     let inner = text
         .trim()
@@ -64,7 +64,7 @@ pub(crate) fn listed(text: &str) -> Vec<String> {
     }
 }
 
-/// A default of a file as a value. Files are not read: what stands there is the value itself.
+/// Converts a default in a command file to a value. Files are not read: the text itself is the value.
 pub(crate) fn default(field: &Field, json: &serde_json::Value) -> Result<Value, String> {
     let choices: Vec<&str> = field.choices.iter().map(String::as_str).collect();
     let wrong = || format!("{json} is not {}", field.kind.expected());
@@ -115,7 +115,7 @@ pub(crate) fn default(field: &Field, json: &serde_json::Value) -> Result<Value, 
     }
 }
 
-/// A default as templates see it: dates and file records are made from their texts now.
+/// Converts a default to a template value: resolves dates and reads file records.
 pub(crate) fn default_value(
     field: &Field,
     json: &serde_json::Value,
@@ -156,7 +156,7 @@ pub(crate) fn boolean(text: &str) -> Result<bool, String> {
         "true" | "t" | "1" | "yes" | "y" | "on" => Ok(true),
         "false" | "f" | "0" | "no" | "n" | "off" => Ok(false),
         _ => Err(format!(
-            "{text:?} is not true or false (on, off, yes and no are understood too)"
+            "{text:?} is not true or false (on, off, yes and no work too)"
         )),
     }
 }
@@ -226,7 +226,10 @@ fn object(name: &str, world: &mut World) -> Result<Value, String> {
         Value::List(list) if list.len() == 1 && matches!(list[0], Value::Map(_)) => {
             Ok(list[0].clone())
         }
-        _ => Err(format!("{} does not hold one object", files::shown(name))),
+        _ => Err(format!(
+            "{} does not contain exactly one object",
+            files::shown(name)
+        )),
     }
 }
 
@@ -237,7 +240,7 @@ fn objects(name: &str, world: &mut World) -> Result<Vec<Value>, String> {
         }
         map @ Value::Map(_) => Ok(vec![map]),
         _ => Err(format!(
-            "{} does not hold a list of objects",
+            "{} does not contain a list of objects",
             files::shown(name)
         )),
     }
@@ -265,7 +268,7 @@ fn lines(name: &str, world: &mut World) -> Result<Vec<Value>, String> {
                     .collect())
             }
             _ => Err(format!(
-                "{} does not hold a list of texts",
+                "{} does not contain a list of texts",
                 files::shown(name)
             )),
         },

@@ -1,28 +1,28 @@
-//! Where in a YAML file a byte of one of its texts is.
+//! Finds the position in a YAML file of a byte of one of its strings.
 //!
-//! A text of YAML is not what stands in the file: blocks lose their indentation, folded lines are joined,
-//! quotes have escapes. But what is not blank keeps its order, so the n-th such character of the text is the
-//! n-th such character of the file from the text's beginning.
+//! A YAML string differs from its source: blocks lose their indentation, folded lines are joined, quotes have escapes.
+//! But the order of characters that are not blank stays the same. So the n-th such character of the string is the n-th
+//! such character of the file after the beginning of the string.
 
-/// Where a text begins in its file: line and column, both from 1.
+/// The beginning of a string in its file: line and column, both from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Start {
+pub(crate) struct StringStart {
     pub line: usize,
     pub column: usize,
 }
 
-/// How a text is written.
+/// The YAML style of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Style {
+enum ScalarStyle {
     Plain,
     Single,
     Double,
 }
 
-/// Line and column in `file` of the byte at `offset` of `text`, which begins at `start`.
-pub(crate) fn locate(file: &str, start: Start, text: &str, offset: usize) -> (usize, usize) {
+/// Returns the line and column in `file` of the byte at `offset` of `text`, which begins at `start`.
+pub(crate) fn locate(file: &str, start: StringStart, text: &str, offset: usize) -> (usize, usize) {
     let mut from = byte_at(file, start);
-    let mut style = Style::Plain;
+    let mut style = ScalarStyle::Plain;
     match file[from..].chars().next() {
         Some('|' | '>') => {
             from += file[from..]
@@ -30,11 +30,11 @@ pub(crate) fn locate(file: &str, start: Start, text: &str, offset: usize) -> (us
                 .map_or(file.len() - from, |at| at + 1);
         }
         Some('"') => {
-            style = Style::Double;
+            style = ScalarStyle::Double;
             from += 1;
         }
         Some('\'') => {
-            style = Style::Single;
+            style = ScalarStyle::Single;
             from += 1;
         }
         _ => {}
@@ -45,14 +45,14 @@ pub(crate) fn locate(file: &str, start: Start, text: &str, offset: usize) -> (us
     position(file, at)
 }
 
-/// The byte of the n-th character that is not blank.
-fn nth_visible(source: &str, style: Style, wanted: usize) -> Option<usize> {
+/// Returns the byte offset of the n-th character that is not blank.
+fn nth_visible(source: &str, style: ScalarStyle, wanted: usize) -> Option<usize> {
     let mut seen = 0;
     let mut characters = source.char_indices().peekable();
     while let Some((at, character)) = characters.next() {
         let mut visible = !character.is_whitespace();
         match (style, character) {
-            (Style::Double, '\\') => {
+            (ScalarStyle::Double, '\\') => {
                 let escaped = characters.next().map(|(_, c)| c);
                 let digits = match escaped {
                     Some('x') => 2,
@@ -68,7 +68,7 @@ fn nth_visible(source: &str, style: Style, wanted: usize) -> Option<usize> {
                     Some('n' | 't' | 'r' | ' ' | '\n' | '_' | 'L' | 'P' | 'N' | 'v' | 'f')
                 );
             }
-            (Style::Single, '\'') if characters.peek().is_some_and(|(_, c)| *c == '\'') => {
+            (ScalarStyle::Single, '\'') if characters.peek().is_some_and(|(_, c)| *c == '\'') => {
                 characters.next();
             }
             _ => {}
@@ -83,7 +83,7 @@ fn nth_visible(source: &str, style: Style, wanted: usize) -> Option<usize> {
     None
 }
 
-fn byte_at(file: &str, start: Start) -> usize {
+fn byte_at(file: &str, start: StringStart) -> usize {
     let mut line_start = 0;
     for _ in 1..start.line {
         match file[line_start..].find('\n') {
@@ -97,7 +97,7 @@ fn byte_at(file: &str, start: Start) -> usize {
         .map_or(file.len(), |(at, _)| line_start + at)
 }
 
-/// Line and column of a byte, both from 1.
+/// Returns the line and column of a byte, both from 1.
 pub(crate) fn position(file: &str, at: usize) -> (usize, usize) {
     let before = file.get(..at).unwrap_or(file);
     let line_start = before.rfind('\n').map_or(0, |found| found + 1);
