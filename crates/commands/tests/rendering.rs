@@ -312,7 +312,7 @@ fn standard_input_that_carries_requests_is_not_read() {
     let error = parse_in(&command, &["-", "--stdin-rpc"], &mut world).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "<input>: standard input belongs to --stdin-rpc; name a file instead of -"
+        "<input>: --stdin-rpc uses standard input; name a file instead of -"
     );
 }
 
@@ -324,7 +324,7 @@ fn an_alias_is_not_run_by_its_file() {
     ] {
         assert_eq!(
             read(text).unwrap_err().to_string(),
-            "prompts/x.yaml: it is an alias of `code go`; an alias works in a repository, beside what it stands for"
+            "prompts/x.yaml: it is an alias of `code go`; put it in a repository, next to that command"
         );
     }
 }

@@ -232,7 +232,7 @@ fn aliases_of_every_form() {
     let error = repository.find(&words("dead")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "alias dead stands for `nothing here`, which does not exist"
+        "alias dead refers to `nothing here`, which does not exist"
     );
     assert_eq!(
         repository.find(&words("circle")).unwrap_err().code(),

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use jiff::Timestamp;
 use pinion_access::{
-    Caller, DEFAULT_LIFETIME, Gate, Grant, Kind, NewToken, Peer, Principal, Record, TokenId,
+    Caller, DEFAULT_LIFETIME, Gate, Grant, NewToken, Peer, Principal, Record, TokenId, TokenKind,
     Transport, bearer,
 };
 use pinion_connect::Body;
@@ -164,9 +164,9 @@ struct Session<'a> {
 
 fn show_session(caller: &Caller) -> Result<Response<Body>, Failure> {
     let (kind, alias, manage) = match &caller.principal {
-        Principal::Super => (Kind::Super.as_str(), "", true),
-        Principal::Hub { manage, .. } => (Kind::Hub.as_str(), "", *manage),
-        Principal::Clip { alias, .. } => (Kind::Clip.as_str(), &**alias, false),
+        Principal::Super => (TokenKind::Super.as_str(), "", true),
+        Principal::Hub { manage, .. } => (TokenKind::Hub.as_str(), "", *manage),
+        Principal::Clip { alias, .. } => (TokenKind::Clip.as_str(), &**alias, false),
         Principal::Guest => ("guest", "", false),
         Principal::Anonymous => return Err(not_signed_in()),
     };
@@ -189,9 +189,9 @@ fn show_name(caller: &Caller) -> Result<Response<Body>, Failure> {
     }
     let scope = caller.scope().map_or("", |scope| scope.as_str());
     let (kind, otherwise) = match &caller.principal {
-        Principal::Clip { alias, .. } => (Kind::Clip, &**alias),
-        Principal::Hub { .. } => (Kind::Hub, ""),
-        _ => (Kind::Super, "super"),
+        Principal::Clip { alias, .. } => (TokenKind::Clip, &**alias),
+        Principal::Hub { .. } => (TokenKind::Hub, ""),
+        _ => (TokenKind::Super, "super"),
     };
     let username = match scope.strip_prefix('@') {
         Some(name) => name,
@@ -261,7 +261,7 @@ struct Wanted {
 impl Default for Wanted {
     fn default() -> Self {
         Self {
-            kind: Kind::Hub.as_str().into(),
+            kind: TokenKind::Hub.as_str().into(),
             scope: String::new(),
             alias: String::new(),
             manage: false,
