@@ -92,7 +92,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_reads_back(text in "\\PC{0,80}") {
+        fn a_parsed_scope_is_stable(text in "\\PC{0,80}") {
             if let Ok(scope) = text.parse::<Scope>() {
                 prop_assert_eq!(scope.as_str().parse::<Scope>().unwrap(), scope.clone());
                 prop_assert!(scope.as_str().is_ascii() && scope.as_str().starts_with('@'));

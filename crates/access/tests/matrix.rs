@@ -216,7 +216,7 @@ fn every_cell_says_on_which_clips() {
 }
 
 #[test]
-fn lists_hold_what_is_in_sight() {
+fn lists_contain_visible_clips() {
     for (method, column, word) in cells() {
         if method != Method::ListClips {
             continue;
@@ -333,7 +333,7 @@ fn the_double_method_for_data_has_the_rights_of_its_operation() {
 }
 
 #[test]
-fn a_clip_of_nobody_sees_what_is_open_and_itself() {
+fn a_clip_without_owner_sees_shared_clips_and_itself() {
     let caller = Principal::Clip {
         alias: "clock".into(),
         owner: None,

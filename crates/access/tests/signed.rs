@@ -62,7 +62,7 @@ fn they_are_known_until_they_end_and_never_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_open_ends_with_them() {
+async fn open_streams_end_with_signed_tokens() {
     let (_root, clock, gate) = gate();
     gate.store().accept_signed("a.b.c", ada(3)).unwrap();
     let caller = gate.authenticate(Some("a.b.c"), Peer::LOCAL).unwrap();

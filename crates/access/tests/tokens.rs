@@ -546,7 +546,7 @@ fn sessions_end_by_time_and_by_wish() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_open_ends_with_its_token() {
+async fn open_streams_end_with_their_token() {
     let fixture = Fixture::new(Mode::OpenLocal);
     let lease = |token: &Token| fixture.gate.watch(&fixture.ask(token).unwrap());
     let here = fixture.store().mint(NewToken::new(hub(false))).unwrap();

@@ -182,7 +182,7 @@ fn values_of_every_type() {
 }
 
 #[test]
-fn wrong_values_say_what_is_expected() {
+fn wrong_values_name_the_expected_form() {
     let directory = files();
     let choices = "    choices: [red, green]";
     let cases: &[(&str, &str, &[&str], &str)] = &[

@@ -19,8 +19,8 @@
 //!     }
 //!
 //!     async fn serve(self: Arc<Self>, mut call: IncomingCall) -> Result<(), Failure> {
-//!         let said: ListClipsRequest = call.requests.message().await?;
-//!         call.answers.send(&said).await
+//!         let request: ListClipsRequest = call.requests.message().await?;
+//!         call.answers.send(&request).await
 //!     }
 //! }
 //!

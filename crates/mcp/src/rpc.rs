@@ -296,12 +296,12 @@ fn ask<P: Serialize>(id: Option<&Id>, method: &str, params: Option<&P>) -> Bytes
 fn print<P: Serialize, R: Serialize>(message: &Outgoing<'_, P, R>) -> Bytes {
     let mut text = serde_json::to_vec(message).unwrap_or_else(|error| {
         let fault = Fault::new(code::INTERNAL, error.to_string());
-        let told = Outgoing {
+        let outgoing = Outgoing {
             id: message.id,
             error: Some(&fault),
             ..EMPTY
         };
-        serde_json::to_vec(&told).unwrap_or_default()
+        serde_json::to_vec(&outgoing).unwrap_or_default()
     });
     if memchr::memchr2(b'\n', b'\r', &text).is_some() {
         for byte in &mut text {

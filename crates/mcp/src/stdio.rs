@@ -293,8 +293,8 @@ impl Client {
         }
         self.tasks.abort_all();
         while let Some(done) = self.tasks.join_next_with_id().await {
-            let told = tokio::time::timeout(FLUSH_TIMEOUT, self.done(done)).await;
-            if told.is_err() {
+            let flushed = tokio::time::timeout(FLUSH_TIMEOUT, self.done(done)).await;
+            if flushed.is_err() {
                 return;
             }
         }

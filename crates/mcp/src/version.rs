@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_answered_with_what_we_know_best() {
+    fn an_unknown_revision_is_answered_with_the_newest_one() {
         assert_eq!(agreed("2025-03-26"), "2025-03-26");
         assert_eq!(agreed("2030-01-01"), HANDSHAKE_REVISIONS[0]);
         assert_eq!(agreed(MODERN_REVISION), HANDSHAKE_REVISIONS[0]);

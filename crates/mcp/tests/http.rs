@@ -352,7 +352,7 @@ async fn a_conversation_over_http() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_refused() {
+async fn malformed_messages_are_refused() {
     let gateway = TestGateway::todo().await;
     let usual = [
         ("content-type", "application/json"),

@@ -76,7 +76,7 @@ impl MessageBuilder {
                 answer.error_message = Some(text);
                 self.end_answer();
             }
-            "thinking" => self.said(
+            "thinking" => self.push_block(
                 message,
                 Block::Thinking(ThinkingBlock {
                     thinking: text,
@@ -84,7 +84,7 @@ impl MessageBuilder {
                     redacted: None,
                 }),
             ),
-            _ => self.said(
+            _ => self.push_block(
                 message,
                 Block::Text(TextBlock {
                     text,
@@ -94,7 +94,7 @@ impl MessageBuilder {
         }
     }
 
-    fn said(&mut self, message: &pb::ChatMessageEntity, block: Block) {
+    fn push_block(&mut self, message: &pb::ChatMessageEntity, block: Block) {
         let answer = self.answer();
         // An entity that is still growing in a store was interrupted when its writer ended.
         if message.streaming || &*message.status == "stopped" {
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    fn said(role: &str, content: &str, status: &str) -> ShownEntity {
+    fn entity_of(role: &str, content: &str, status: &str) -> ShownEntity {
         shown(
             "ChatMessage",
             json!({"role": role, "content": content, "status": status}),
@@ -193,8 +193,8 @@ mod tests {
     #[test]
     fn a_timeline_reads_as_a_conversation() {
         let entities = [
-            said("user", "How warm?", "accepted"),
-            said("thinking", "Let me look.", "finished"),
+            entity_of("user", "How warm?", "accepted"),
+            entity_of("thinking", "Let me look.", "finished"),
             shown(
                 "ChatToolCall",
                 json!({"toolCallId": "c1", "toolName": "read", "input": "{\"path\":\"a\"}"}),
@@ -203,14 +203,14 @@ mod tests {
                 "ChatToolResult",
                 json!({"toolCallId": "c1", "toolName": "read", "result": "-3", "status": "success"}),
             ),
-            said("assistant", "Minus three.", "finished"),
+            entity_of("assistant", "Minus three.", "finished"),
             shown("AgentMode", json!({"title": "other"})),
-            said("user", "And now?", "accepted"),
-            said("assistant", "It is", "stopped"),
-            said("user", "And now?", "accepted"),
-            said("assistant", "Well,", "failed"),
-            said("error", "the line broke", "failed"),
-            said("user", "Hm.", "accepted"),
+            entity_of("user", "And now?", "accepted"),
+            entity_of("assistant", "It is", "stopped"),
+            entity_of("user", "And now?", "accepted"),
+            entity_of("assistant", "Well,", "failed"),
+            entity_of("error", "the line broke", "failed"),
+            entity_of("user", "Hm.", "accepted"),
             shown(
                 "ChatMessage",
                 json!({"role": "assistant", "content": "Cut o", "status": "streaming", "streaming": true}),
@@ -236,9 +236,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_costs_only_itself() {
-        let mut torn = said("user", "x", "accepted");
+        let mut torn = entity_of("user", "x", "accepted");
         torn.payload = "{".into();
-        let entities = [torn, said("error", "boom", "failed")];
+        let entities = [torn, entity_of("error", "boom", "failed")];
         let lines: Vec<String> = timeline_messages(&entities).iter().map(outline).collect();
         assert_eq!(lines, ["Error:  boom"]);
     }

@@ -90,11 +90,12 @@ pub fn messages(turn: &Turn) -> Vec<Message> {
 
 /// Returns the prompt to display: the last text of the user in the turn.
 pub fn displayed_prompt(turn: &Turn) -> String {
-    let said = turn.blocks.iter().rev().filter_map(|block| {
+    let texts = turn.blocks.iter().rev().filter_map(|block| {
         let text = block.payload_text("text").unwrap_or_default().trim();
         (block.kind == BlockKind::User && !text.is_empty()).then_some(text)
     });
-    said.map(str::to_owned)
+    texts
+        .map(str::to_owned)
         .next()
         .unwrap_or_else(|| EMPTY_PROMPT_TEXT.to_owned())
 }

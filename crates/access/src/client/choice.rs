@@ -57,10 +57,10 @@ impl TokenQuery<'_> {
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<ChosenToken>, Failure> {
         let found = |token: Option<Token>, source| token.map(|token| ChosenToken { token, source });
-        let said = self.flag.and_then(Token::given);
+        let flag = self.flag.and_then(Token::given);
         let set = || environment(self.variable).as_deref().and_then(Token::given);
         if let Some(chosen) =
-            found(said, Source::Flag).or_else(|| found(set(), Source::Variable(self.variable)))
+            found(flag, Source::Flag).or_else(|| found(set(), Source::Variable(self.variable)))
         {
             return Ok(Some(chosen));
         }

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_without_a_call_is_the_end_of_an_answer_or_a_ping() {
+    fn writes_without_a_call_extend_the_idle_time_only_over_http1() {
         let limits = Limits::default();
         let mut activity = Activity::new();
         activity.start = activity.start.checked_sub(Duration::from_secs(60)).unwrap();

@@ -51,10 +51,10 @@ pub(crate) fn check_origin(
     let text = origin.to_str().unwrap_or_default();
     match &options.origins {
         Origins::Any => return Ok(Some(HeaderValue::from_static("*"))),
-        Origins::InFlightEntry(list) if list.iter().any(|known| known == text) => {
+        Origins::Listed(list) if list.iter().any(|known| known == text) => {
             return Ok(Some(origin.clone()));
         }
-        Origins::InFlightEntry(_) => {}
+        Origins::Listed(_) => {}
     }
     let own = authority(&parts.uri, &parts.headers);
     if own.is_some_and(|own| is_own_origin(text, own, options.tls.is_some())) {
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn only_pages_of_the_server_and_listed_ones_may_ask() {
         let mut options = ServerOptions {
-            origins: Origins::InFlightEntry(vec!["https://app.example".into()]),
+            origins: Origins::Listed(vec!["https://app.example".into()]),
             ..ServerOptions::default()
         };
         let check = |options: &ServerOptions, origin: &str| {

@@ -46,14 +46,14 @@ impl ServerOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origins {
     /// Only these origins, such as `https://example.org`.
-    InFlightEntry(Vec<String>),
+    Listed(Vec<String>),
     /// Every origin.
     Any,
 }
 
 impl Default for Origins {
     fn default() -> Self {
-        Self::InFlightEntry(Vec::new())
+        Self::Listed(Vec::new())
     }
 }
 

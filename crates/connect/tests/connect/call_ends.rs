@@ -371,7 +371,7 @@ fn whole(bytes: &[u8]) -> Option<u16> {
 }
 
 #[tokio::test]
-async fn who_is_answered_early_may_send_the_rest_and_ask_again() {
+async fn a_client_answered_early_may_send_the_rest_and_another_request() {
     let server = hub::start(hub::options().loopback_and(["localhost"])).await;
     let body = vec![b'x'; 100_000];
     for (method, path, host, kind, status) in [
@@ -461,7 +461,7 @@ async fn who_is_answered_early_may_send_the_rest_and_ask_again() {
 }
 
 #[tokio::test]
-async fn who_is_answered_early_and_sends_nothing_is_left_soon() {
+async fn a_client_answered_early_that_sends_nothing_is_disconnected() {
     let server = hub::start(hub::options()).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let head = "POST /pinix.v2.HubService/Nothing HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n";

@@ -25,7 +25,7 @@ async fn ask(server: &Serving, method: &str, kind: &str, body: &[u8]) -> TcpStre
 }
 
 #[tokio::test]
-async fn who_has_said_everything_is_answered() {
+async fn a_client_that_closed_its_side_is_answered() {
     let server = hub::start(hub::options()).await;
     for length in [1, 100_000, 20_000_000] {
         let input = "x".repeat(length);
@@ -46,7 +46,7 @@ async fn who_has_said_everything_is_answered() {
 }
 
 #[tokio::test]
-async fn who_has_left_ends_calls_that_say_nothing() {
+async fn a_client_that_left_ends_silent_calls() {
     let mut options = hub::options();
     options.limits.half_close_timeout = Duration::from_millis(300);
     let server = hub::start(options).await;
@@ -66,7 +66,7 @@ async fn who_has_left_ends_calls_that_say_nothing() {
 }
 
 #[tokio::test]
-async fn who_has_left_ends_calls_that_speak() {
+async fn a_client_that_left_ends_sending_calls() {
     let mut options = hub::options();
     options.limits.half_close_timeout = Duration::from_secs(60);
     let server = hub::start(options).await;
@@ -78,7 +78,7 @@ async fn who_has_left_ends_calls_that_speak() {
 }
 
 #[tokio::test]
-async fn who_waits_hears_a_call_out_that_keeps_speaking() {
+async fn a_waiting_client_receives_all_of_a_call_that_continues_to_send() {
     let mut options = hub::options();
     options.limits.half_close_timeout = Duration::from_millis(200);
     let server = hub::start(options).await;

@@ -56,7 +56,7 @@ async fn more_than_a_hundred_headers_are_refused() {
 }
 
 #[tokio::test]
-async fn who_is_refused_early_may_send_the_rest() {
+async fn a_client_refused_early_may_send_the_rest() {
     let server = hub::start(hub::options()).await;
     let (mut asking, connection) = connect(&server).await;
     tokio::spawn(connection);
@@ -83,7 +83,7 @@ async fn who_is_refused_early_may_send_the_rest() {
 }
 
 #[tokio::test]
-async fn who_is_refused_early_and_goes_on_sending_is_told_to_stop() {
+async fn a_client_refused_early_that_sends_too_much_is_stopped() {
     let mut options = hub::options();
     options.limits.message = 10_000;
     let server = hub::start(options).await;

@@ -20,7 +20,7 @@ async fn post(server: &Serving, path: &str, headers: &[(&str, &str)], body: &[u8
 }
 
 #[tokio::test]
-async fn what_is_no_call_is_answered_in_plain_http() {
+async fn a_request_that_is_not_a_call_is_answered_in_plain_http() {
     let server = hub::start(hub::options()).await;
     let json = [("content-type", "application/json")];
     let answer = raw::request(server.address, "GET", INVOKE, &json, b"").await;
@@ -103,7 +103,7 @@ async fn answers_have_the_content_type_of_the_request() {
 }
 
 #[tokio::test]
-async fn limits_and_encodings_that_are_not_understood_are_said() {
+async fn invalid_limits_and_encodings_are_reported() {
     let server = hub::start(hub::options()).await;
     let body = hub::json(&invoke("todo", "list", ""));
     let ask = |kind: &'static str, more: (&'static str, &'static str), body: Vec<u8>| {
@@ -242,7 +242,7 @@ async fn grpc_says_how_a_call_ended_in_its_trailers() {
 #[tokio::test]
 async fn pages_of_others_are_refused_before_anything_runs() {
     let mut options = hub::options();
-    options.origins = Origins::InFlightEntry(vec!["https://app.example".into()]);
+    options.origins = Origins::Listed(vec!["https://app.example".into()]);
     let server = hub::start(options).await;
     let body = hub::json(&invoke("todo", "list", ""));
     let own = format!("http://{}", server.address);

@@ -104,7 +104,7 @@ async fn plain_words_to_a_tls_server_and_a_handshake_that_stops_end() {
 }
 
 #[test]
-fn what_is_no_certificate_is_refused_with_words() {
+fn an_invalid_certificate_is_refused_with_a_message() {
     for (certificate, key) in [
         (&b""[..], KEY),
         (CERTIFICATE, b""),

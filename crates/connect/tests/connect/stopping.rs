@@ -153,7 +153,7 @@ async fn every_protocol_has_its_end() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_is_not_waited_for() {
+async fn shutdown_does_not_wait_for_callers_that_do_not_read() {
     let (hub, url, stop, task) = stoppable(Duration::ZERO).await;
     let mut socket = TcpStream::connect(url.trim_start_matches("http://"))
         .await
@@ -173,7 +173,7 @@ async fn who_does_not_read_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn who_is_in_a_hurry_need_not_wait_for_calls() {
+async fn shutdown_may_end_calls_at_once() {
     let hub = Arc::new(Hub::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -66,10 +66,10 @@ impl ToolResult {
     }
 
     fn failed(failure: &Failure) -> Self {
-        let told = json!({ "error": failure.message, "code": failure.code() });
+        let content = json!({ "error": failure.message, "code": failure.code() });
         Self {
             is_error: true,
-            ..Self::new(failure.message.to_string(), raw(&told))
+            ..Self::new(failure.message.to_string(), raw(&content))
         }
     }
 }
@@ -82,16 +82,16 @@ fn raw(value: &impl Serialize) -> Option<Box<RawValue>> {
 struct Progress<'a> {
     token: Id,
     sink: &'a dyn NotificationSink,
-    told: u64,
+    count: u64,
 }
 
 impl Progress<'_> {
     async fn send(&mut self, output: &[u8]) {
-        self.told += 1;
-        let told =
-            json!({ "progressToken": self.token, "progress": self.told, "message": text(output) });
-        let told = rpc::notification("notifications/progress", Some(&told));
-        self.sink.send(told).await;
+        self.count += 1;
+        let notification =
+            json!({ "progressToken": self.token, "progress": self.count, "message": text(output) });
+        let notification = rpc::notification("notifications/progress", Some(&notification));
+        self.sink.send(notification).await;
     }
 }
 
@@ -102,7 +102,7 @@ impl Gateway {
         let progress = token.zip(context.sink).map(|(token, sink)| Progress {
             token,
             sink,
-            told: 0,
+            count: 0,
         });
         let arguments = params.arguments.filter(|given| given.get() != "null");
         let given = match &self.scope {
@@ -292,13 +292,13 @@ fn item(clip: &ClipSummary) -> Value {
 }
 
 fn described(clip: &ClipSummary, manifest: &Manifest) -> Value {
-    let mut told = item(clip);
+    let mut described = item(clip);
     if !manifest.domain.is_empty() {
-        told["domain"] = manifest.domain.clone().into();
+        described["domain"] = manifest.domain.clone().into();
     }
     if !manifest.description.is_empty() {
-        told["description"] = manifest.description.clone().into();
+        described["description"] = manifest.description.clone().into();
     }
-    told["commands"] = manifest.commands.iter().map(tools::described).collect();
-    told
+    described["commands"] = manifest.commands.iter().map(tools::described).collect();
+    described
 }

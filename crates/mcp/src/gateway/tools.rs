@@ -153,11 +153,11 @@ fn empty() -> Value {
 
 /// Describes a command in the output of `info`.
 pub(crate) fn described(command: &Command) -> Value {
-    let mut told = Map::new();
+    let mut object = Map::new();
     let mut tell = |name: &str, value: Value| {
         let is_empty = value.is_null() || value.as_str().is_some_and(str::is_empty);
         if !is_empty {
-            told.insert(name.to_owned(), value);
+            object.insert(name.to_owned(), value);
         }
     };
     tell("name", command.name.clone().into());
@@ -167,7 +167,7 @@ pub(crate) fn described(command: &Command) -> Value {
     tell("outputSchema", output);
     tell("inputType", command.input.clone().into());
     tell("outputType", command.output.clone().into());
-    Value::Object(told)
+    Value::Object(object)
 }
 
 #[cfg(test)]

@@ -100,8 +100,9 @@ impl Exchange {
         let message = match rpc::read(body) {
             rpc::Incoming::One(Ok(message)) => message,
             rpc::Incoming::One(Err(wrong)) => {
-                let told = answer::fault(StatusCode::BAD_REQUEST, wrong.id.as_ref(), &wrong.fault);
-                return Err(told.into());
+                let refusal =
+                    answer::fault(StatusCode::BAD_REQUEST, wrong.id.as_ref(), &wrong.fault);
+                return Err(refusal.into());
             }
             rpc::Incoming::Batch(_) => {
                 let reason =

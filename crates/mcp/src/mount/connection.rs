@@ -51,10 +51,10 @@ impl ServerMessages {
     pub(super) fn handle(&self, message: &Message) -> Option<bytes::Bytes> {
         match message {
             Message::Request(request) => Some(reply(request)),
-            Message::Notification(told) => {
-                match told.method.as_str() {
+            Message::Notification(notification) => {
+                match notification.method.as_str() {
                     "notifications/tools/list_changed" => self.changed.notify_one(),
-                    "notifications/message" => self.log(told.params.as_deref()),
+                    "notifications/message" => self.log(notification.params.as_deref()),
                     _ => {}
                 }
                 None
@@ -396,7 +396,7 @@ impl Connection {
         tokio::spawn(async move {
             loop {
                 // Wakes up regularly, so that it does not wait for a server that is gone.
-                let told =
+                let changed =
                     tokio::time::timeout(LISTING_TIMEOUT, server_messages.changed.notified()).await;
                 let Some(connection) = connection.upgrade() else {
                     return;
@@ -404,7 +404,7 @@ impl Connection {
                 if connection.lost_at().is_some() {
                     return;
                 }
-                if told.is_ok()
+                if changed.is_ok()
                     && let Err(failure) = connection.list().await
                 {
                     let level = pinion_clip::logs::Level::Warn;

@@ -147,8 +147,8 @@ pub(super) fn outputs(result: &RawValue) -> Result<Vec<Bytes>, Failure> {
         put_texts(&mut texts, &mut outputs);
         outputs.push(match &*item.kind {
             "image" | "audio" => {
-                let told = serde_json::json!({ "type": item.kind, "mimeType": item.mime, "data": item.data });
-                told.to_string().into()
+                let value = serde_json::json!({ "type": item.kind, "mimeType": item.mime, "data": item.data });
+                value.to_string().into()
             }
             _ => bytes(part),
         });
@@ -224,8 +224,11 @@ mod tests {
     #[test]
     fn errors_are_failures() {
         let failed = |result: Value| read(&result).unwrap_err();
-        let said = failed(json!({"content": [text("no"), text("way")], "isError": true}));
-        assert_eq!((said.code, &*said.message), (Code::Internal, "no\nway"));
+        let failure = failed(json!({"content": [text("no"), text("way")], "isError": true}));
+        assert_eq!(
+            (failure.code, &*failure.message),
+            (Code::Internal, "no\nway")
+        );
         let data = failed(json!({"structuredContent": {"error": "x"}, "isError": true}));
         assert_eq!(data.message, "{\"error\":\"x\"}");
         assert!(

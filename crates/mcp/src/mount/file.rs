@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_told_with_the_name_of_the_server() {
+    fn errors_name_the_server() {
         for (text, words) in [
             ("[]", "list of MCP servers"),
             (r#"{"mcpServers":{"a":{}}}"#, "\"a\": set either"),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_variable_stays() {
+    fn text_that_is_not_a_variable_stays() {
         let lookup = |name: &str| (name == "EMPTY").then(String::new);
         for text in ["$HOME", "${open", "a}b", ""] {
             assert_eq!(filled(text, &lookup).as_deref(), Ok(text));

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_stay_here_unless_said_otherwise() {
+    fn secrets_are_not_inherited_unless_configured() {
         let pairs = |pairs: &[(&str, &str)]| -> Vec<(OsString, OsString)> {
             let pairs = pairs.iter();
             pairs

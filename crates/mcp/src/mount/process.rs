@@ -186,10 +186,10 @@ impl Drop for CancelOnDrop<'_> {
             .remove(&self.id)
             .is_some()
         {
-            let told = json!({ "requestId": self.id, "reason": "the caller went away" });
-            let told = rpc::notification("notifications/cancelled", Some(&told));
+            let notification = json!({ "requestId": self.id, "reason": "the caller went away" });
+            let notification = rpc::notification("notifications/cancelled", Some(&notification));
             // A server that does not read need not receive the cancellation.
-            let _ = self.process.out.try_send(told);
+            let _ = self.process.out.try_send(notification);
         }
     }
 }
@@ -383,12 +383,14 @@ impl ProcessWatch {
         };
         self.shared
             .end(Failure::new(Code::Unavailable, message.clone()));
-        let told = self.shared.reason().message.into_owned();
+        let reported = self.shared.reason().message.into_owned();
         if requested {
             mount_status.set_status(State::Sleeping, String::new());
         } else {
-            mount_status.log.push(Level::Error, Origin::System, &told);
-            mount_status.set_status(State::Error, told);
+            mount_status
+                .log
+                .push(Level::Error, Origin::System, &reported);
+            mount_status.set_status(State::Error, reported);
         }
         self.shared.exited.cancel();
     }

@@ -202,10 +202,10 @@ impl Drop for CancelOnDrop {
         if let Ok(runtime) = Handle::try_current()
             && !modern
         {
-            let told = json!({ "requestId": self.id, "reason": "the caller went away" });
+            let notification = json!({ "requestId": self.id, "reason": "the caller went away" });
             let method = "notifications/cancelled";
-            let told = rpc::notification(method, Some(&told));
-            runtime.spawn(async move { drop(transport.post(told, method).await) });
+            let notification = rpc::notification(method, Some(&notification));
+            runtime.spawn(async move { drop(transport.post(notification, method).await) });
         }
     }
 }

@@ -46,7 +46,7 @@ fn messages_of_every_kind() {
 }
 
 #[test]
-fn what_is_no_message_is_told_apart() {
+fn malformed_messages_are_recognised() {
     for broken in ["", "{", "nonsense", "{\"a\":1}x", "\"\\ud800\""] {
         if broken.starts_with('"') {
             assert_eq!(wrong(broken), (None, code::INVALID_REQUEST));

@@ -150,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_told_as_a_whole_is_the_sum_of_its_pieces(events in script::session(), api in api()) {
+    fn snapshot_patches_equal_the_sum_of_append_patches(events in script::session(), api in api()) {
         let events = behind(api, &events);
         let read = |mode| {
             let outs = as_runs(&events).0;

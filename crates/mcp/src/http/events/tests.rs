@@ -60,7 +60,7 @@ async fn one_answer_is_told_from_a_stream() {
 }
 
 #[tokio::test]
-async fn who_comes_later_takes_over() {
+async fn a_later_reader_takes_over() {
     let log = numbered();
     let first = log.attach(None);
     let second = log.attach(None);
