@@ -126,7 +126,7 @@ impl Body for IncomingBody {
 impl fmt::Debug for IncomingBody {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Arriving")
+            .debug_struct("IncomingBody")
             .field("unread", &self.unread)
             .finish_non_exhaustive()
     }

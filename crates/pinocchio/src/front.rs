@@ -282,7 +282,7 @@ struct TimelineWriter {
 
 impl fmt::Debug for TimelineWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper")
+        f.debug_struct("TimelineWriter")
             .field("streams", &self.streams)
             .field("store", &self.store.is_some())
             .field("failure", &self.failure)
@@ -349,7 +349,7 @@ struct LineCopy {
 
 impl fmt::Debug for LineCopy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Copy")
+        f.debug_struct("LineCopy")
             .field("file", &self.file.is_some())
             .finish_non_exhaustive()
     }

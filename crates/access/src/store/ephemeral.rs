@@ -69,7 +69,7 @@ impl Drop for EphemeralToken {
 impl fmt::Debug for EphemeralToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_tuple("PassingToken")
+            .debug_tuple("EphemeralToken")
             .field(&self.id)
             .finish()
     }

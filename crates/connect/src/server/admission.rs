@@ -157,7 +157,7 @@ impl AuthenticationMark {
 impl fmt::Debug for AuthenticationMark {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_tuple("Standing")
+            .debug_tuple("AuthenticationMark")
             .field(&self.number)
             .finish()
     }

@@ -214,7 +214,7 @@ impl StreamCall {
 impl fmt::Debug for StreamCall {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Work")
+            .debug_struct("StreamCall")
             .field("protocol", &self.protocol)
             .finish_non_exhaustive()
     }

@@ -45,7 +45,10 @@ struct HttpTransport {
 
 impl std::fmt::Debug for HttpTransport {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Wire").field(&self.url).finish()
+        formatter
+            .debug_tuple("HttpTransport")
+            .field(&self.url)
+            .finish()
     }
 }
 
