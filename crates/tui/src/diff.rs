@@ -1,4 +1,4 @@
-//! Diffs as lines: what was added and removed is seen at a glance.
+//! Diffs as styled lines, with the differing words marked.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::Theme;
 use crate::text;
 
-/// Runs of changed lines longer than this are not compared word by word.
+/// Longer runs of changed lines are not compared word by word.
 const MAX_COMPARED: usize = 16;
 
-/// The rows of a diff: a unified one, or one with numbered lines as the edit tool tells of its changes.
+/// Lays out a diff: a unified one, or one with numbered lines as the edit tool reports its changes.
 pub(crate) fn diff_lines(diff: &str, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let diff = text::sanitise(diff);
     let is_unified = diff
@@ -40,9 +40,9 @@ struct Row<'a> {
     text: &'a str,
     style: Style,
     change: Change,
-    /// Where the changed text begins, which is where its next row begins too.
+    /// The column at which the content of the line begins; its continuation rows start there too.
     indent: usize,
-    /// What is different from the line it replaces or is replaced by.
+    /// The part that differs from the paired line.
     different: Range<usize>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A line of a hunk, which says by its first character what it is.
+    /// A line of a hunk; its first character is the mark of an addition or removal.
     fn marked(text: &'a str, indent: usize, theme: &Theme) -> Self {
         let (style, change) = match text.as_bytes().first() {
             Some(b'+') => (theme.added, Change::Added),
@@ -93,7 +93,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Marks what is different where as many lines were added as were removed before them.
+/// Marks the differing parts where as many lines were added as were removed before them.
 fn mark_changes(rows: &mut [Row<'_>]) {
     let mut at = 0;
     while at < rows.len() {
@@ -118,7 +118,7 @@ fn mark_change<'a>(old: &mut Row<'a>, new: &mut Row<'a>) {
     let start: usize = common(before.graphemes(true), after.graphemes(true));
     let (before, after) = (&before[start..], &after[start..]);
     let end: usize = common(before.graphemes(true).rev(), after.graphemes(true).rev());
-    // Lines that have little in common are better read as a whole.
+    // Lines that have little in common are easier to read unmarked.
     let changed = before.len().max(after.len()) - end;
     if changed > start + end {
         return;
@@ -129,7 +129,7 @@ fn mark_change<'a>(old: &mut Row<'a>, new: &mut Row<'a>) {
     }
 }
 
-/// Bytes that two texts have in common.
+/// Number of leading bytes that two sequences of graphemes share.
 fn common<'a>(one: impl Iterator<Item = &'a str>, other: impl Iterator<Item = &'a str>) -> usize {
     let pairs = one.zip(other).take_while(|(one, other)| one == other);
     pairs.map(|(grapheme, _)| grapheme.len()).sum()

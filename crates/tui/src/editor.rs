@@ -1,7 +1,7 @@
-//! Where people write: several lines, wrapped by words, with the keys of Emacs.
+//! The input editor of the chat: several lines, wrapped between words, with Emacs keys.
 //!
-//! The editor knows text and keys. What is done with a text, and which keys the chat takes for itself before
-//! they come here, is none of its business.
+//! The editor handles text and keys. It does not decide what happens with a submitted text, and
+//! never sees the keys that the chat handles first.
 
 mod attach;
 mod buffer;
@@ -29,32 +29,32 @@ pub(crate) use attach::{resolve, starts_reference};
 pub(crate) use keys::EditorOutcome;
 pub(crate) use unit::is_marker;
 
-/// An editor of text with large pastes folded into markers.
+/// A text editor that folds large pastes into markers.
 #[derive(Debug)]
 pub(crate) struct Editor {
     buffer: Buffer,
     pastes: Pastes,
     kills: Kills,
     history: History,
-    /// What was given away last, in case it is to be remembered.
+    /// The text taken last, in case [`Editor::remember`] is called with it.
     taken: Vec<Piece>,
-    /// What the last key did, for those that go on with it.
+    /// The kind of the last key, for keys that continue it.
     last: Last,
-    /// The column that going up and down tries to keep.
+    /// The column that moving up and down tries to return to.
     goal: Option<usize>,
     layout: RefCell<Layout>,
-    /// How wide it was drawn last: rows are what one sees.
+    /// The width of the last drawing, which decides where rows end.
     width: Cell<u16>,
-    /// The first row that was drawn last.
+    /// The first row of the last drawing.
     top: Cell<usize>,
 }
 
-/// What the last key did.
+/// The kind of the last key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Last {
     Kill,
     Yank(Range<usize>),
-    /// Went through what was said before: up and down go on with that.
+    /// Moved through the history: up and down continue there.
     History,
     Other,
 }
@@ -66,7 +66,6 @@ impl Default for Editor {
 }
 
 impl Editor {
-    /// An empty editor.
     pub(crate) fn new() -> Self {
         Self {
             buffer: Buffer::default(),
@@ -82,28 +81,27 @@ impl Editor {
         }
     }
 
-    /// What is written, with pastes as they were pasted.
+    /// Returns the text, with pastes expanded.
     pub(crate) fn text(&self) -> String {
         self.pastes.expand(self.buffer.text())
     }
 
-    /// Whether nothing is written.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.text().is_empty()
     }
 
-    /// What stands before the cursor; markers of pastes are single characters nobody writes.
+    /// The text before the cursor; each paste is a single marker character.
     pub(crate) fn before_cursor(&self) -> &str {
         self.buffer.before_cursor()
     }
 
-    /// What stands behind the cursor; markers of pastes are single characters nobody writes.
+    /// The text after the cursor; each paste is a single marker character.
     pub(crate) fn after_cursor(&self) -> &str {
         self.buffer.after_cursor()
     }
 
-    /// Puts `text` in the place of so many bytes before and behind the cursor, as one change. The cursor goes
-    /// behind it.
+    /// Replaces this many bytes before and after the cursor by `text`, as one change. The cursor
+    /// moves behind the text.
     pub(crate) fn replace_around_cursor(&mut self, before: usize, behind: usize, text: &str) {
         let cursor = self.buffer.cursor();
         let start = unit::snap(self.buffer.text(), cursor.saturating_sub(before));
@@ -113,7 +111,7 @@ impl Editor {
         self.change(start..end.max(cursor), &text, How::Whole);
     }
 
-    /// Moves the cursor back over so many characters.
+    /// Moves the cursor back over this many characters.
     pub(crate) fn step_back(&mut self, units: usize) {
         for _ in 0..units {
             let at = unit::before(self.buffer.text(), self.buffer.cursor());
@@ -121,18 +119,18 @@ impl Editor {
         }
     }
 
-    /// Replaces what is written; the cursor goes to the end. Can be taken back.
+    /// Replaces the text and moves the cursor to its end. Can be undone.
     pub(crate) fn set_text(&mut self, text: &str) {
         self.history.leave();
         self.show(text);
     }
 
-    /// Empties the editor. Can be taken back.
+    /// Empties the editor. Can be undone.
     pub(crate) fn clear(&mut self) {
         self.set_text("");
     }
 
-    /// Gives away what is written, with pastes as they were pasted, and starts anew.
+    /// Returns the text, with pastes expanded, and resets the editor.
     pub(crate) fn take(&mut self) -> String {
         let text = self.buffer.take();
         let expanded = self.pastes.expand(&text);
@@ -145,12 +143,12 @@ impl Editor {
         expanded
     }
 
-    /// The files that are referred to, except by what was pasted at length.
+    /// The files that the text refers to; large pastes are not searched.
     pub(crate) fn references(&self, cwd: &Path) -> Vec<PathBuf> {
         attach::references(self.buffer.text(), cwd)
     }
 
-    /// Adds a text to what can be said again. One that was just taken comes back with its pastes folded.
+    /// Adds a text to the history. A text that was just taken is stored with its pastes folded.
     pub(crate) fn remember(&mut self, text: String) {
         let taken = std::mem::take(&mut self.taken);
         let whole: String = taken.iter().map(Piece::text).collect();
@@ -162,7 +160,7 @@ impl Editor {
         });
     }
 
-    /// Sets what can be said again, the oldest first.
+    /// Replaces the history, the oldest text first.
     pub(crate) fn set_history(&mut self, texts: Vec<String>) {
         self.history = History::default();
         for text in texts {
@@ -170,7 +168,7 @@ impl Editor {
         }
     }
 
-    /// Puts pasted text in; much of it becomes a marker.
+    /// Inserts pasted text; a large paste becomes a marker.
     pub(crate) fn paste(&mut self, text: &str) {
         let text = pastes::harmless(text).into_owned();
         let text = self.pastes.fold(text);
@@ -201,7 +199,7 @@ impl Editor {
         self.settle(Last::Other);
     }
 
-    /// A change by the one who writes.
+    /// Applies a change made by the user.
     fn change(&mut self, range: Range<usize>, text: &str, how: How) {
         self.history.leave();
         self.buffer.replace(range, text, how);
@@ -228,7 +226,7 @@ impl Editor {
         self.last = Last::Yank(start..start + text.len());
     }
 
-    /// Puts the cut before in the place of the one just put back.
+    /// Replaces the text just put back by the cut before it.
     fn yank_older(&mut self) {
         let Last::Yank(range) = self.last.clone() else {
             return;
@@ -252,7 +250,7 @@ impl Editor {
         self.goal = None;
     }
 
-    /// A row up, or to what was said before.
+    /// Moves up by a row, or to the previous text of the history.
     fn up(&mut self) {
         let (row, column) = self.row_and_column();
         if row > 0 && self.last != Last::History {
@@ -269,7 +267,7 @@ impl Editor {
         }
     }
 
-    /// A row down, or to what was said after.
+    /// Moves down by a row, or to the next text of the history.
     fn down(&mut self) {
         let (row, column) = self.row_and_column();
         if row + 1 < self.layout().rows().len() && self.last != Last::History {
@@ -307,7 +305,7 @@ impl Editor {
         )
     }
 
-    /// The rows at the width it was drawn last.
+    /// The rows at the width of the last drawing.
     fn layout(&self) -> Ref<'_, Layout> {
         let width = self.width.get();
         let revision = self.buffer.revision();

@@ -1,4 +1,4 @@
-//! The way from everyone who has something to tell to the chat.
+//! The queue of everything that reaches the chat: events, dialogs, printed lines and replies.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,35 +11,35 @@ use tokio::sync::Notify;
 use crate::Incoming;
 use crate::chat::Turn;
 
-/// How much may wait before the session is asked to slow down.
+/// Queued messages above which the session is asked to slow down.
 const ROOM: usize = 4096;
 
-/// Takes what happens to the chat. A listener of the session; cheap to clone.
+/// The sending side, a listener of the session. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Feed(Arc<Shared>);
 
-/// Where the chat takes what was told.
+/// The receiving side, held by the chat.
 #[derive(Debug)]
 pub struct FeedReader(Arc<Shared>);
 
-/// What waits: something that was told, or an answer that became something to do. They are in one line, so that an
-/// answer never overtakes what happened before it.
+/// A queued message, or a reply in the form of a function to run. Both share one queue so that a
+/// reply never overtakes an event that happened before it.
 pub(crate) enum Told {
     Incoming(Incoming),
     Turn(Turn),
 }
 
-/// Brings answers to the chat, in line with everything else.
+/// Sends replies to the chat, in order with all other messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Answers(Arc<Shared>);
 
 impl Answers {
-    /// Has something done to the chat; whether it still listens.
+    /// Queues a function to run on the chat. Returns false if the chat has ended.
     pub fn send(&self, turn: Turn) -> bool {
         self.0.push(Told::Turn(turn))
     }
 
-    /// Whether nobody reads any more.
+    /// Reports whether the reader was dropped.
     pub fn is_closed(&self) -> bool {
         self.0.closed.load(Ordering::Acquire)
     }
@@ -50,7 +50,7 @@ struct Shared {
     waiting: Mutex<VecDeque<Told>>,
     arrived: Notify,
     taken: Notify,
-    /// Nobody reads any more.
+    /// The reader was dropped.
     closed: AtomicBool,
 }
 
@@ -73,14 +73,14 @@ impl Shared {
     }
 }
 
-/// A feed and its reader.
+/// Creates a feed and its reader.
 pub fn feed() -> (Feed, FeedReader) {
     let shared = Arc::new(Shared::default());
     (Feed(Arc::clone(&shared)), FeedReader(shared))
 }
 
 impl Feed {
-    /// Tells the chat something; whether it still listens.
+    /// Sends a message to the chat. Returns false if the chat has ended.
     pub fn tell(&self, incoming: Incoming) -> bool {
         self.0.push(Told::Incoming(incoming))
     }
@@ -109,7 +109,7 @@ impl Listener for Feed {
 }
 
 impl FeedReader {
-    /// Everything that was told, in order.
+    /// Takes all queued messages, in order, and drops the replies.
     pub fn take(&self) -> Vec<Incoming> {
         let told = self.take_all().into_iter();
         let incoming = told.filter_map(|told| match told {
@@ -119,12 +119,12 @@ impl FeedReader {
         incoming.collect()
     }
 
-    /// How answers are brought to whoever reads here.
+    /// Returns a sender of replies to this reader.
     pub(crate) fn answers(&self) -> Answers {
         Answers(Arc::clone(&self.0))
     }
 
-    /// Everything that waits, in order.
+    /// Takes everything in the queue, in order.
     pub(crate) fn take_all(&self) -> VecDeque<Told> {
         let taken = std::mem::take(&mut *self.0.waiting());
         if !taken.is_empty() {
@@ -133,7 +133,7 @@ impl FeedReader {
         taken
     }
 
-    /// Waits until something was told since the last time it was waited for.
+    /// Waits until something was queued since the last call.
     pub async fn arrived(&self) {
         self.0.arrived.notified().await;
     }
@@ -148,7 +148,7 @@ impl std::fmt::Debug for Shared {
 impl Drop for FeedReader {
     fn drop(&mut self) {
         self.0.closed.store(true, Ordering::Release);
-        // Dropped outside of the lock: what is done with them may tell more.
+        // Dropped outside of the lock, because dropping a message may send another one.
         drop(std::mem::take(&mut *self.0.waiting()));
         self.0.taken.notify_waiters();
     }

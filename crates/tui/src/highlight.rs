@@ -1,7 +1,8 @@
-//! Colours for code. All the work is done by a thread of its own, which starts with the first code there is: finding
-//! the syntaxes, compiling their expressions, reading the lines. Until it has come to a line, that line is plain.
+//! Colours for code.
 //!
-//! Lines keep their text whatever their colours, so nothing on the screen moves when colours arrive.
+//! A thread does all the work: it loads the syntaxes, compiles their expressions and parses the
+//! lines. It starts with the first code. Lines it has not reached yet are plain. Colours never
+//! change the text of a line, so nothing on the screen moves when they arrive.
 
 mod classes;
 mod worker;
@@ -17,9 +18,9 @@ use ratatui::text::{Line, Span};
 use crate::Theme;
 use worker::{Job, Jobs, Ticket};
 
-/// Codes that [`Highlighter::lines`] remembers.
+/// Pieces of code that [`Highlighter::lines`] caches.
 const KEPT: usize = 32;
-/// A code longer than this is not coloured to its end.
+/// Bytes of one piece of code that are coloured; the rest stays plain.
 const MAX_CODE: usize = 256 * 1024;
 
 /// Colours code in the background.
@@ -35,7 +36,7 @@ struct Inner {
     kept: Mutex<VecDeque<Code>>,
 }
 
-/// How the thread tells of its progress.
+/// Announces the progress of the thread.
 struct Signal {
     generation: AtomicU64,
     on_ready: Box<dyn Fn() + Send + Sync>,
@@ -58,7 +59,7 @@ impl fmt::Debug for Highlighter {
 }
 
 impl Highlighter {
-    /// Colours code from now on; `on_ready` is called, on another thread, whenever there are new colours.
+    /// Starts a highlighter. It calls `on_ready` on another thread whenever there are new colours.
     pub fn start(on_ready: impl Fn() + Send + Sync + 'static) -> Self {
         let signal = Signal {
             generation: AtomicU64::new(1),
@@ -73,19 +74,20 @@ impl Highlighter {
         }
     }
 
-    /// Leaves all code plain.
+    /// A highlighter that leaves all code plain.
     pub fn off() -> Self {
         Self { inner: None }
     }
 
-    /// Grows whenever there are new colours.
+    /// Increases whenever there are new colours.
     pub fn generation(&self) -> u64 {
         self.inner
             .as_ref()
             .map_or(0, |inner| inner.signal.generation.load(Ordering::Acquire))
     }
 
-    /// A code as lines, with the colours there are so far. `language` may be a name, an extension or a file's path.
+    /// Returns the lines of a piece of code, with the colours known so far. `language` may be a
+    /// name, an extension or a path.
     pub fn lines(&self, language: &str, code: &str, theme: &Theme) -> Vec<Line<'static>> {
         let Some(inner) = &self.inner else {
             return Code::new(self, language, Keep::Nothing).lines(code, theme);
@@ -110,23 +112,23 @@ impl Highlighter {
     }
 }
 
-/// Whether a code remembers its text, to tell whether another one goes on from it.
+/// Decides whether a piece of code stores its text, by which a longer version of it is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     Text,
     Nothing,
 }
 
-/// A code that may still be growing, and its colours as far as there are some.
+/// A piece of code that may still grow, with the colours known so far.
 pub(crate) struct Code {
     language: String,
     keep: Keep,
-    /// Whole lines handed over so far, if they are kept.
+    /// Whole lines sent to the thread so far, if they are stored.
     text: String,
     handed: usize,
-    /// Lines among them whose colours were asked for.
+    /// Number of those lines whose colours were requested.
     asked: usize,
-    /// The line after them, handed over although it may not be whole.
+    /// The line after them, sent although it may be incomplete.
     partial: String,
     work: Option<(Arc<Ticket>, Jobs)>,
 }
@@ -142,7 +144,7 @@ impl fmt::Debug for Code {
 }
 
 impl Code {
-    /// A code of which nothing is there yet.
+    /// Creates an empty piece of code.
     pub fn new(highlighter: &Highlighter, language: &str, keep: Keep) -> Self {
         let known = classes::syntax_name(language);
         let jobs = known.and_then(|name| Some((name, highlighter.jobs()?)));
@@ -157,12 +159,12 @@ impl Code {
         }
     }
 
-    /// Whether `code` goes on from what was handed over, so that [`Code::update`] is enough.
+    /// Reports whether `code` continues the text sent so far, so that [`Code::update`] suffices.
     pub fn begins(&self, language: &str, code: &str) -> bool {
         self.keep == Keep::Text && self.language == language && code.starts_with(&self.text)
     }
 
-    /// Hands over what is new of a code that [begins](Code::begins) with what was handed over.
+    /// Sends the new part of a code that [continues](Code::begins) the text sent so far.
     pub fn update(&mut self, code: &str) {
         let new = code.get(self.text.len()..).unwrap_or_default();
         let whole = new.rfind('\n').map_or(0, |at| at + 1);
@@ -170,7 +172,7 @@ impl Code {
         self.push_partial(&new[whole..]);
     }
 
-    /// Hands over whole lines, each with its line end.
+    /// Sends whole lines, each with its line end.
     pub fn push(&mut self, lines: &str) {
         if lines.is_empty() {
             return;
@@ -184,7 +186,7 @@ impl Code {
             .iter()
             .rposition(|&byte| byte == b'\n');
         let fitting = fitting.map_or("", |end| &lines[..=end]);
-        // Once a line was left out, none behind it can be told.
+        // After one omitted line the state of the parser is unknown, so all later lines stay plain.
         self.handed = match fitting.len() == lines.len() {
             true => self.handed + lines.len(),
             false => MAX_CODE,
@@ -200,7 +202,7 @@ impl Code {
         }
     }
 
-    /// Hands over the beginning of a line, to be handed over again when it has grown.
+    /// Sends the beginning of a line, which is sent again when it has grown.
     pub fn push_partial(&mut self, line: &str) {
         if line.is_empty() || line == self.partial || self.handed + line.len() > MAX_CODE {
             return;
@@ -212,13 +214,13 @@ impl Code {
         }
     }
 
-    /// How many whole lines have their colours.
+    /// Number of whole lines that have colours.
     pub fn ready(&self) -> usize {
         let work = self.work.as_ref();
         work.map_or(0, |(ticket, _)| ticket.found().lines.len())
     }
 
-    /// Whether all colours there will be are there.
+    /// Reports whether all colours have arrived.
     pub fn is_settled(&self) -> bool {
         let Some((ticket, _)) = &self.work else {
             return true;
@@ -227,7 +229,7 @@ impl Code {
         found.is_given_up || found.lines.len() >= self.asked
     }
 
-    /// One line, with its colours if it has them.
+    /// Returns one line, with its colours if they are known.
     pub fn line(&self, index: usize, text: &str, theme: &Theme) -> Line<'static> {
         let plain = match self.language.is_empty() {
             true => theme.code,

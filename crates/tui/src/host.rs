@@ -1,52 +1,53 @@
-//! Whom the chat talks to.
+//! The interface between the chat and the session it shows.
 
 use futures_util::future::BoxFuture;
 use pinion_agent::{Command, Event, Reply};
 use pinion_session::SessionInfo;
 use serde_json::{Map, Value};
 
-/// Whom the chat talks to: a session of our own, or a command with its turns.
+/// The session the chat shows: pinion's own, or the turns of a Pinocchio command.
 pub trait Host: Send + Sync {
-    /// Asks the session something; `reply` is answered exactly once. Must not block.
+    /// Sends a command to the session, which answers `reply` exactly once. Must not block.
     fn send(&self, command: Command, reply: Reply);
 
     /// Answers the dialog with this id: members `value`, `confirmed` or `cancelled`.
     fn answer(&self, id: &str, response: Map<String, Value>);
 
-    /// The sessions there are to go on with, those used last first.
+    /// Lists the sessions that can be resumed, the last used first.
     fn sessions(&self, scope: Scope) -> BoxFuture<'static, Result<Vec<SessionInfo>, String>>;
 
-    /// What can be asked of it.
     fn abilities(&self) -> Abilities;
 }
 
-/// Whose sessions.
+/// The sessions to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of this directory.
+    /// The sessions of this directory.
     Project,
-    /// All of them.
+    /// The sessions of all directories.
     Everywhere,
 }
 
-/// What can be asked of a host.
+/// The commands that a host supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abilities {
-    /// Everything: a session of our own.
+    /// All of them: a session of pinion's own.
     Session,
-    /// Prompts, one at a time, and stopping them: a command with its turns.
+    /// Prompts, one at a time, and cancelling them: a Pinocchio command with its turns.
     Turns,
 }
 
-/// What the chat is told.
+/// A message to the chat.
 #[derive(Debug)]
 pub enum Incoming {
-    /// Something happened in the session.
+    /// An event of the session.
     Event(Event),
-    /// A record of the dialog protocol: somebody asks or shows something. JSON as a client would get it.
+    /// A record of the dialog protocol, which asks a question or shows something; JSON as sent to
+    /// clients of pi RPC.
     Record(String),
-    /// A line that something printed beside the conversation: a warning, the console of an extension.
+    /// A line that something printed beside the conversation: a warning, the console of an
+    /// extension.
     Printed(String),
-    /// The program is to end, with this exit code.
+    /// The program should exit with this code.
     End(u8),
 }

@@ -1,5 +1,5 @@
-//! The keys of the chat: one table, from which keys get their meaning, the help page its lines and the guide its
-//! tables.
+//! The keys of the chat: one table that maps keys to actions and that the help page and the guide
+//! are made from.
 
 mod table;
 
@@ -9,7 +9,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::Abilities;
 
-/// What a key asks of the chat as a whole. Keys without one belong to whoever has the keyboard.
+/// An action of the chat as a whole. Other keys belong to the focused part of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub(crate) enum Action {
@@ -35,7 +35,8 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Whether it changes nothing but what is seen of the conversation, so that it is there while a question is open.
+    /// Reports whether the action only changes the view of the conversation and is therefore
+    /// available while a question is open.
     pub fn only_looks(self) -> bool {
         matches!(
             self,
@@ -49,7 +50,7 @@ impl Action {
     }
 }
 
-/// Where keys are told of.
+/// A section of the help page and of the guide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub(crate) enum Section {
@@ -62,7 +63,7 @@ pub(crate) enum Section {
     Program,
 }
 
-/// With whom keys do something.
+/// The hosts with which a key works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub(crate) enum Hosts {
@@ -71,23 +72,21 @@ pub(crate) enum Hosts {
     Turns,
 }
 
-/// Keys and what they do.
+/// Keys and the effect they have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Binding {
-    /// Where it is told.
     pub section: Section,
-    /// With whom it does that.
     pub hosts: Hosts,
-    /// The keys, as people write them.
+    /// The keys, as people write them: `Ctrl-A`, `Shift-Enter`.
     pub keys: &'static [&'static str],
-    /// What they ask of the chat as a whole.
+    /// The action of the chat as a whole; `None` if another part of the program handles the keys.
     pub action: Option<Action>,
-    /// What they do.
+    /// The effect of the keys, as the help page and the guide describe it.
     pub does: &'static str,
 }
 
 impl Section {
-    /// Every section, in the order they are told.
+    /// All sections, in the order of the help page.
     pub const ALL: [Self; 7] = [
         Self::Talking,
         Self::Writing,
@@ -98,7 +97,7 @@ impl Section {
         Self::Program,
     ];
 
-    /// Its heading.
+    /// The heading of the section.
     pub fn title(self) -> &'static str {
         match self {
             Self::Talking => "Talking",
@@ -111,7 +110,7 @@ impl Section {
         }
     }
 
-    /// Its rows for a host that can do this.
+    /// The rows of the section for a host with these abilities.
     pub fn bindings(self, abilities: Abilities) -> impl Iterator<Item = &'static Binding> {
         let is_ours = move |binding: &&Binding| {
             let hosts = match abilities {
@@ -124,7 +123,7 @@ impl Section {
     }
 }
 
-/// What this key asks of the chat as a whole.
+/// The action of the chat as a whole that a key stands for.
 pub(crate) fn action(key: KeyEvent) -> Option<Action> {
     let pressed = normal(key);
     BINDINGS.iter().find_map(|binding| {
@@ -134,7 +133,7 @@ pub(crate) fn action(key: KeyEvent) -> Option<Action> {
     })
 }
 
-/// One spelling for one key: letters are small, and Shift says whether they were not.
+/// Unifies the spellings of a key: letters become lower case, with Shift if they were upper case.
 fn normal(key: KeyEvent) -> (KeyCode, KeyModifiers) {
     let known = KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT;
     let modifiers = key.modifiers & known;
@@ -148,7 +147,8 @@ fn normal(key: KeyEvent) -> (KeyCode, KeyModifiers) {
     }
 }
 
-/// The key with this name; none if it names something else, such as a sign at the start of a line.
+/// Parses the name of a key; `None` if it names something else, such as a sign at the start of a
+/// line.
 pub(crate) fn parse(name: &str) -> Option<(KeyCode, KeyModifiers)> {
     let mut modifiers = KeyModifiers::NONE;
     let mut rest = name;
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// Keys as the guide shows them.
+    /// The keys as docs/chat.md lists them.
     fn table(section: Section) -> String {
         let rows = section.bindings(Abilities::Session).map(|binding| {
             let keys = binding.keys.iter().map(|key| format!("`{key}`"));

@@ -1,7 +1,8 @@
-//! The terminal chat: what people see of a session, and how they talk to it.
+//! The terminal chat: the screen on which people read and steer a session, and its line mode.
 //!
-//! It is one more subscriber of the engine's events and one more sender of its commands. It keeps no truth of
-//! its own, reads no settings and opens no session: whoever starts it hands in a [`Host`].
+//! The chat subscribes to the engine's events and sends it commands, like any other front. It holds
+//! no state that the session does not have, reads no settings and opens no session: the caller
+//! passes a [`Host`].
 
 mod chat;
 mod completion;

@@ -1,7 +1,7 @@
-//! The terminal: how it is taken over, drawn on, asked and given back.
+//! The terminal: entering and leaving its modes, drawing, and queries.
 //!
-//! Frames go out on a thread of their own, so that a terminal that does not read keeps nobody from working. It is
-//! given back when the value is dropped, which panics and orderly ends do alike.
+//! A thread writes the frames, so that a terminal that does not read blocks no other work. Dropping
+//! the value restores the terminal, after a panic as well as at an orderly end.
 
 mod background;
 mod keys;
@@ -26,10 +26,10 @@ pub(crate) use self::stopping::Stops;
 
 const BEGIN_UPDATE: &[u8] = b"\x1b[?2026h";
 const END_UPDATE: &[u8] = b"\x1b[?2026l";
-/// The most a terminal is asked to take into its clipboard.
+/// Bytes that are copied to the clipboard at most.
 const LARGEST_COPY: usize = 1 << 20;
 
-/// A terminal that was taken over.
+/// A terminal in the modes of the chat.
 #[derive(Debug)]
 pub struct Terminal {
     canvas: Canvas<CrosstermBackend<Page>>,
@@ -40,7 +40,8 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Takes over the terminal that `output` writes to; keys are read from standard input.
+    /// Enters the modes of the chat on the terminal that `output` writes to; keys are read from
+    /// standard input.
     pub fn open(output: File) -> io::Result<Self> {
         let modes = Modes::enter(&output)?;
         let page = Page::default();
@@ -54,17 +55,17 @@ impl Terminal {
         })
     }
 
-    /// Whether what was drawn last is on its way out, so that drawing more makes sense.
+    /// Reports whether the last frame was written, so that drawing another makes sense.
     pub fn is_ready(&self) -> bool {
         self.output.is_idle()
     }
 
-    /// Waits until the terminal has taken what was drawn; an error when it never will.
+    /// Waits until the last frame was written. Fails if writing failed.
     pub async fn ready(&self) -> io::Result<()> {
         self.output.idle().await
     }
 
-    /// Draws all of it; only what changed goes out.
+    /// Draws a whole frame; only the cells that changed are written.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         self.page.push(BEGIN_UPDATE);
         self.canvas.draw(draw)?;
@@ -76,19 +77,19 @@ impl Terminal {
         }
     }
 
-    /// Everything is drawn anew with the next frame.
+    /// Makes the next frame draw everything.
     pub fn redraw(&mut self) -> io::Result<()> {
-        // Unlike clearing, this does not ask the terminal where its cursor is.
+        // Unlike clearing, this does not query the terminal for its cursor.
         let size = self.canvas.size()?;
         self.canvas.resize(Rect::from((Position::ORIGIN, size)))
     }
 
-    /// Writes something the terminal understands and shows elsewhere.
+    /// Writes a sequence that does not change the screen.
     pub(crate) fn write(&self, words: String) {
         self.output.send(words.into_bytes());
     }
 
-    /// Names the window, with the next frame.
+    /// Sets the title of the window with the next frame.
     pub fn set_title(&mut self, title: &str) {
         let title: String = title
             .chars()
@@ -101,7 +102,8 @@ impl Terminal {
         }
     }
 
-    /// Puts text into the clipboard of the terminal, where it has one; whether it was asked to.
+    /// Copies text to the clipboard of the terminal, if it has one. Returns false if the text is
+    /// too long.
     pub fn copy(&self, text: &str) -> bool {
         if text.len() > LARGEST_COPY {
             return false;
@@ -111,12 +113,13 @@ impl Terminal {
             .send(format!("\x1b]52;c;{encoded}\x07").into_bytes())
     }
 
-    /// Asks what the background is like; the answer comes among the keys.
+    /// Queries the background colour; the answer arrives among the keys.
     pub(crate) fn ask_background(&self) {
         self.output.send(background::QUESTION.to_vec());
     }
 
-    /// Gives the terminal back, stops like any other program of the shell, and takes it over again when it is to go on.
+    /// Restores the terminal, stops like any other program of the shell, and enters its modes again
+    /// when continued.
     pub(crate) fn suspend(&mut self, who: Stops) -> io::Result<()> {
         self.output.finish();
         self.modes.leave()?;
@@ -124,7 +127,7 @@ impl Terminal {
         self.resume()
     }
 
-    /// Takes the terminal over again after somebody else had it.
+    /// Enters the modes again after another program used the terminal.
     pub fn resume(&mut self) -> io::Result<()> {
         self.modes.enter_again()?;
         let title = std::mem::take(&mut self.title);
@@ -136,7 +139,7 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if self.output.finish() {
-            // Whoever cannot be written to cannot be given back either.
+            // If the terminal does not read, its modes cannot be restored by writing to it.
             let _ = self.modes.leave();
         } else {
             let _ = crossterm::terminal::disable_raw_mode();

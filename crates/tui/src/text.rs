@@ -1,7 +1,7 @@
-//! Text on its way to the screen: made harmless, measured, cut and broken into rows.
+//! Text before it is drawn: sanitised, measured, cut and broken into rows.
 //!
-//! Everything shown goes through [`sanitise`] first: an answer or the output of a tool may hold escape sequences,
-//! and none of them is for our terminal.
+//! Everything shown passes through [`sanitise`] first: an answer or the output of a tool may
+//! contain escape sequences, and none of them may reach the terminal.
 
 mod rows;
 mod sanitise;
@@ -13,7 +13,7 @@ pub(crate) use rows::{fold, wrap, wrap_hanging};
 pub(crate) use sanitise::{Sanitiser, is_harmless};
 pub use sanitise::{one_line, sanitise};
 
-/// Cells a text takes on the screen.
+/// Cells that a text takes on the screen.
 pub fn width(text: &str) -> usize {
     if text.is_ascii() {
         return text.len();
@@ -21,7 +21,7 @@ pub fn width(text: &str) -> usize {
     text.graphemes(true).map(grapheme_width).sum()
 }
 
-/// Cells one grapheme takes, as the screen counts them.
+/// Cells that one grapheme takes, as the screen counts them.
 pub(crate) fn grapheme_width(grapheme: &str) -> usize {
     if grapheme.contains(char::is_control) {
         return 0;
@@ -29,7 +29,7 @@ pub(crate) fn grapheme_width(grapheme: &str) -> usize {
     usize::from(grapheme.cell_width())
 }
 
-/// The text in at most this many cells; what is cut off leaves an `…`.
+/// Shortens a text to at most this many cells; `…` replaces the rest.
 pub fn clip(text: &str, cells: usize) -> String {
     if width(text) <= cells {
         return text.to_owned();

@@ -1,26 +1,29 @@
-//! How things look. Colours are those of the terminal's own palette, so that they fit what the user chose; where that
-//! is too pale on a light background, darker ones of the larger palette, or none. What matters less is dimmed and has no
-//! colour of its own: the grey of many palettes cannot be read.
+//! Styles of everything on the screen.
+//!
+//! Colours come from the terminal's own palette, so that they fit the user's choice. Where the
+//! palette is too pale for a light background, darker tones of the larger palette are used, or
+//! none. Less important text is dimmed instead of coloured, because the grey of many palettes
+//! cannot be read.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// What the terminal's background is like.
+/// The background of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
-    /// Light on dark.
+    /// Light text on a dark background.
     Dark,
-    /// Dark on light.
+    /// Dark text on a light background.
     Light,
 }
 
-/// Whether colours are used.
+/// The colours that the terminal supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
-    /// The sixteen of the terminal.
+    /// The sixteen colours of the terminal's palette.
     Palette,
-    /// The same, and the two hundred and forty after them.
+    /// The sixteen of the palette and the 240 after them.
     Many,
-    /// None: weight, slant and underlining only.
+    /// No colours: weight, slant and underlining only.
     None,
 }
 
@@ -28,7 +31,7 @@ pub enum Colours {
 const DARK_GREEN: u8 = 22;
 const DARK_CYAN: u8 = 24;
 
-/// The styles of everything there is to see.
+/// The styles of everything on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Theme {
@@ -58,7 +61,7 @@ pub struct Theme {
     pub kind: Style,
 }
 
-/// The same for something drawn over a rule, which is dimmed.
+/// Adapts a style to text drawn over a rule, which is dimmed.
 pub(crate) fn on_rule(style: Style) -> Style {
     match style.add_modifier.contains(Modifier::DIM) {
         true => style,
@@ -67,7 +70,7 @@ pub(crate) fn on_rule(style: Style) -> Style {
 }
 
 impl Theme {
-    /// The styles for a terminal.
+    /// Creates the styles for a terminal.
     pub fn new(background: Background, colours: Colours) -> Self {
         let plain = Style::new();
         let with = |dark: Color, light: Color| match (colours, background) {
@@ -75,7 +78,8 @@ impl Theme {
             (_, Background::Dark) => plain.fg(dark),
             (_, Background::Light) => plain.fg(light),
         };
-        // Pale on white as the palette has it; `instead` where there is no darker one.
+        // The palette's tones are pale on white; `instead` is used where no darker tone is
+        // available.
         let darker = |dark: Color, light: u8, instead: Style| match (colours, background) {
             (Colours::None, _) => plain,
             (_, Background::Dark) => plain.fg(dark),
@@ -148,7 +152,7 @@ mod tests {
         ]
     }
 
-    /// How much lighter white is than a tone of the larger palette; 4.5 and more can be read.
+    /// Contrast ratio between white and a tone of the larger palette; from 4.5 it can be read.
     fn contrast_with_white(tone: u8) -> f64 {
         let share = |step: u8| {
             let value = [0.0, 95.0, 135.0, 175.0, 215.0, 255.0][usize::from(step)] / 255.0;

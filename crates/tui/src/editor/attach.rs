@@ -1,19 +1,20 @@
-//! Which files a text refers to with `@`.
+//! Finds the files that a text refers to with `@`.
 
 use std::path::{Path, PathBuf};
 
 use super::unit::is_marker;
 
-/// References that are looked up; a pasted log may have thousands of words that look like one.
+/// References that are looked up at most; a pasted log may have thousands of words that look like
+/// one.
 const LOOKED_UP: usize = 200;
 
-/// What often follows a path in a sentence without being part of it.
+/// Characters that often follow a path in a sentence without being part of it.
 const PUNCTUATION: [char; 14] = [
     '.', ',', ';', ':', '!', '?', ')', ']', '}', '>', '\'', '"', '`', '*',
 ];
 
-/// The files a text refers to as `@path` or `@"path with spaces"`, each once, in order. What is not there or
-/// not a file is left out.
+/// Returns the files a text refers to as `@path` or `@"path with spaces"`, each once, in order.
+/// Omits those that do not exist or are not files.
 pub(crate) fn references(text: &str, cwd: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut looked_up = 0;
@@ -43,12 +44,12 @@ pub(crate) fn references(text: &str, cwd: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a reference may follow this character: `name@host` is none.
+/// Reports whether a reference may follow this character: `name@host` does not contain one.
 pub(crate) fn starts_reference(before: char) -> bool {
     !(before.is_alphanumeric() || matches!(before, '@' | '_' | '-' | '.' | '/' | '+' | '%' | '\\'))
 }
 
-/// The file at the start of what follows an `@`, and how much of the text names it.
+/// Finds the file named at the start of the text after an `@`, and the length of its name.
 fn existing(text: &str, cwd: &Path) -> Option<(PathBuf, usize)> {
     if let Some(quoted) = text.strip_prefix('"') {
         let (name, taken) = unquoted(quoted)?;
@@ -65,7 +66,7 @@ fn existing(text: &str, cwd: &Path) -> Option<(PathBuf, usize)> {
     }
 }
 
-/// What stands before the closing quote, and how much of the text that took, with the quote.
+/// Returns the text before the closing quote, and its length including the quote.
 fn unquoted(text: &str) -> Option<(String, usize)> {
     let mut name = String::new();
     let mut characters = text.char_indices();
@@ -94,7 +95,7 @@ fn file(name: &str, cwd: &Path) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// A path as people write it, with `~` for their home.
+/// Resolves a path as people write it, with `~` for the home directory.
 pub(crate) fn resolve(name: &str, cwd: &Path) -> PathBuf {
     match (name.strip_prefix('~'), std::env::home_dir()) {
         (Some(""), Some(home)) => home,

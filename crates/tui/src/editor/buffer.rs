@@ -1,11 +1,11 @@
-//! The text, the cursor in it, and how to take changes back.
+//! The text of the editor, its cursor, and undo.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::unit;
 
-/// Changes that can be taken back; older ones are forgotten.
+/// Changes that can be undone; older ones are dropped.
 const CHANGES_KEPT: usize = 10_000;
 
 /// The text with its markers, and the cursor, which always stands between two units.
@@ -15,11 +15,11 @@ pub(super) struct Buffer {
     cursor: usize,
     done: VecDeque<Change>,
     undone: Vec<Change>,
-    /// Counts changes of the text, so that what was made from it knows when it is out of date.
+    /// Counts changes, so that a layout made from the text can detect that it is out of date.
     revision: u64,
 }
 
-/// One thing that was done to the text, in a form that can be turned round.
+/// One reversible change of the text.
 #[derive(Debug)]
 struct Change {
     at: usize,
@@ -29,12 +29,12 @@ struct Change {
     how: How,
 }
 
-/// Whether a change may grow when the next one continues it.
+/// Decides whether the next change may be merged into this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
-    /// Typed: a word is taken back at once.
+    /// Typed: the letters of a word are undone together.
     Typed,
-    /// A step of its own.
+    /// Undone as a step of its own.
     Whole,
 }
 
@@ -59,16 +59,16 @@ impl Buffer {
         &self.text[self.cursor..]
     }
 
-    /// Puts the cursor at the nearest place at or before this one.
+    /// Moves the cursor to the nearest position at or before `at`.
     pub(super) fn move_to(&mut self, at: usize) {
         self.cursor = unit::snap(&self.text, at);
-        // Typing elsewhere is not a continuation.
+        // Typing at another position starts a new change.
         if let Some(last) = self.done.back_mut() {
             last.how = How::Whole;
         }
     }
 
-    /// Puts `text` where `range` is; the cursor goes behind it.
+    /// Replaces `range` by `text` and moves the cursor behind it.
     pub(super) fn replace(&mut self, range: Range<usize>, text: &str, how: How) {
         if range.is_empty() && text.is_empty() {
             return;
@@ -91,7 +91,8 @@ impl Buffer {
         self.set_cursor(end);
     }
 
-    /// Adds to the last change what continues it: letters of one word, or the space behind it.
+    /// Merges typing into the last change if it continues it: letters of one word, or the space
+    /// after it. Returns whether it did.
     fn grows(&mut self, at: usize, text: &str) -> bool {
         let Some(last) = self.done.back_mut() else {
             return false;
@@ -108,7 +109,6 @@ impl Buffer {
         true
     }
 
-    /// Takes the last change back.
     pub(super) fn undo(&mut self) -> bool {
         let Some(change) = self.done.pop_back() else {
             return false;
@@ -122,7 +122,6 @@ impl Buffer {
         true
     }
 
-    /// Makes the change again that was taken back last.
     pub(super) fn redo(&mut self) -> bool {
         let Some(mut change) = self.undone.pop() else {
             return false;
@@ -137,7 +136,7 @@ impl Buffer {
         true
     }
 
-    /// Gives the text away and starts anew.
+    /// Returns the text and resets the buffer.
     pub(super) fn take(&mut self) -> String {
         self.done.clear();
         self.undone.clear();
@@ -151,7 +150,8 @@ impl Buffer {
         self.revision += 1;
     }
 
-    /// What was put in may have joined what stands around it.
+    /// Inserted characters may have joined their neighbours to one grapheme; the cursor then moves
+    /// behind it.
     fn set_cursor(&mut self, at: usize) {
         let snapped = unit::snap(&self.text, at);
         self.cursor = if snapped == at {
@@ -161,12 +161,12 @@ impl Buffer {
         };
     }
 
-    /// Where the line with this place starts.
+    /// The start of the line that contains `at`.
     pub(super) fn line_start(&self, at: usize) -> usize {
         self.text[..at].rfind('\n').map_or(0, |newline| newline + 1)
     }
 
-    /// Where the line with this place ends.
+    /// The end of the line that contains `at`.
     pub(super) fn line_end(&self, at: usize) -> usize {
         self.text[at..]
             .find('\n')

@@ -1,4 +1,4 @@
-//! The editor on the screen.
+//! Drawing of the editor.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -9,13 +9,13 @@ use crate::text::clip;
 use crate::theme::Theme;
 
 impl Editor {
-    /// How many rows everything takes at a width.
+    /// Rows that the whole text takes at a width.
     pub(crate) fn height(&self, width: u16) -> u16 {
         self.width.set(width);
         u16::try_from(self.layout().rows().len()).unwrap_or(u16::MAX)
     }
 
-    /// How many rows were not drawn above and below, when there was less room than [`Editor::height`].
+    /// Rows hidden above and below when the area has less room than [`Editor::height`].
     pub(crate) fn hidden(&self, area: Rect) -> (usize, usize) {
         self.width.set(area.width);
         let rows = self.layout().rows().len();
@@ -23,7 +23,7 @@ impl Editor {
         (top, rows.saturating_sub(top + usize::from(area.height)))
     }
 
-    /// Draws the rows around the cursor; says where the cursor is if keys come here.
+    /// Draws the rows around the cursor. Returns the cursor's position if the editor has the focus.
     pub(crate) fn draw(
         &self,
         area: Rect,
@@ -64,7 +64,8 @@ impl Editor {
         })
     }
 
-    /// The first row to draw: where it was, unless the cursor would be out of sight or rows stay empty.
+    /// The first row to draw: the last one, unless the cursor would be hidden or rows would stay
+    /// empty.
     fn first_row(&self, area: Rect) -> usize {
         let (cursor, _) = self.row_and_column();
         let height = usize::from(area.height).max(1);

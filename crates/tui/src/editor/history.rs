@@ -1,22 +1,22 @@
-//! What was said before, to be said again.
+//! The history of sent texts.
 
 use super::pastes::Piece;
 
-/// Texts that are kept.
+/// Texts in the history.
 const KEPT: usize = 500;
 
-/// Earlier texts, the oldest first, and where in them one is.
+/// Earlier texts, the oldest first, and the position of the user in them.
 #[derive(Debug, Default)]
 pub(super) struct History {
     said: Vec<Vec<Piece>>,
-    /// Which text is shown instead of the draft.
+    /// The text that is shown instead of the draft.
     shown: Option<usize>,
-    /// What stood in the editor before, with its markers.
+    /// The text of the editor before the history was entered, with its markers.
     draft: String,
 }
 
 impl History {
-    /// Adds a text unless it is empty or the one before again.
+    /// Adds a text unless it is blank or equals the newest one.
     pub(super) fn remember(&mut self, text: Vec<Piece>) {
         self.leave();
         if is_blank(&text) || self.said.last().is_some_and(|last| is_same(last, &text)) {
@@ -28,7 +28,7 @@ impl History {
         }
     }
 
-    /// The text before the one shown; `draft` is what stands in the editor now.
+    /// Moves to the text before the shown one; `draft` is the current text of the editor.
     pub(super) fn older(&mut self, draft: &str) -> Option<&[Piece]> {
         let next = match self.shown {
             Some(shown) => shown.checked_sub(1)?,
@@ -42,7 +42,7 @@ impl History {
         self.said.get(next).map(Vec::as_slice)
     }
 
-    /// What comes after the text shown.
+    /// Moves to the text after the shown one.
     pub(super) fn newer(&mut self) -> Option<Newer<'_>> {
         let next = self.shown? + 1;
         if next < self.said.len() {
@@ -53,14 +53,14 @@ impl History {
         Some(Newer::Draft(std::mem::take(&mut self.draft)))
     }
 
-    /// What is shown is being changed: it is the draft now.
+    /// The user edits the shown text: it becomes the draft.
     pub(super) fn leave(&mut self) {
         self.shown = None;
         self.draft.clear();
     }
 }
 
-/// A step towards the present.
+/// A step towards the newest text.
 #[derive(Debug)]
 pub(super) enum Newer<'a> {
     Text(&'a [Piece]),

@@ -1,4 +1,4 @@
-//! Which key does what.
+//! The keys of the editor.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -6,20 +6,20 @@ use super::buffer::How;
 use super::kills::Side;
 use super::{Editor, Last, unit};
 
-/// What became of a key.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EditorOutcome {
-    /// The text is another one now.
+    /// The text changed.
     Changed,
-    /// The cursor may stand elsewhere.
+    /// The cursor may have moved.
     Moved,
-    /// What is written is to be used.
+    /// The text should be sent.
     Submit,
-    /// The key means nothing here.
+    /// The editor does not handle this key.
     Ignored,
 }
 
-/// What a key stands for.
+/// An editing command.
 #[derive(Debug, Clone, Copy)]
 enum Action {
     Insert(char),
@@ -81,7 +81,7 @@ fn action(key: KeyEvent) -> Option<Action> {
 fn control_action(character: char, shift: bool) -> Option<Action> {
     Some(match character.to_ascii_lowercase() {
         '_' | '-' => Action::Undo,
-        // How terminals without a better protocol send Ctrl-_ .
+        // Terminals without a better protocol send these for Ctrl-_.
         '7' | '/' => Action::Undo,
         _ if shift => return None,
         'a' => Action::LineStart,
@@ -113,7 +113,7 @@ fn alt_action(character: char) -> Option<Action> {
 }
 
 impl Editor {
-    /// Does what a key stands for.
+    /// Runs the command of a key.
     pub(crate) fn key(&mut self, key: KeyEvent) -> EditorOutcome {
         if key.kind == KeyEventKind::Release {
             return EditorOutcome::Ignored;
@@ -128,7 +128,7 @@ impl Editor {
         }
     }
 
-    /// Everything that is done says it moved; whether it changed something is seen by the revision.
+    /// Every command returns `Moved`; [`Editor::key`] detects changes of the text by its revision.
     fn act(&mut self, action: Action) -> EditorOutcome {
         let text = self.buffer.text();
         let cursor = self.buffer.cursor();
@@ -197,7 +197,7 @@ impl Editor {
         EditorOutcome::Moved
     }
 
-    /// A backslash before the cursor makes a line break of it.
+    /// A backslash before the cursor turns Enter into a line break.
     fn enter(&mut self) -> EditorOutcome {
         let cursor = self.buffer.cursor();
         if !self.buffer.before_cursor().ends_with('\\') {

@@ -1,13 +1,13 @@
-//! What was cut, to be put back.
+//! The ring of cut texts.
 
 use std::collections::VecDeque;
 
 use super::unit;
 
-/// Cuts that are kept.
+/// Cut texts in the ring.
 const KEPT: usize = 32;
 
-/// From which side of the cursor text was cut.
+/// The side of the cursor from which text was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Before,
@@ -21,7 +21,7 @@ pub(super) struct Kills {
 }
 
 impl Kills {
-    /// Keeps a cut; one right after another joins it.
+    /// Adds a cut; consecutive cuts are joined.
     pub(super) fn add(&mut self, text: &str, side: Side, continues: bool) {
         match (self.ring.front_mut().filter(|_| continues), side) {
             (Some(last), Side::Before) => last.insert_str(0, text),
@@ -37,7 +37,7 @@ impl Kills {
         self.ring.front().map(String::as_str)
     }
 
-    /// Puts the newest behind the oldest.
+    /// Moves the newest cut behind the oldest.
     pub(super) fn rotate(&mut self) {
         if !self.ring.is_empty() {
             self.ring.rotate_left(1);

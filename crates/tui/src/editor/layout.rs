@@ -1,13 +1,13 @@
-//! How the text is cut into the rows of a screen.
+//! Breaks the text of the editor into rows of the screen.
 //!
-//! Text takes one column less than there are: in the last one the cursor stands behind a full row, and there
-//! hangs the space a row was broken at.
+//! Text uses one column less than available: the last one holds the cursor behind a full row, and
+//! the space at which a row was broken.
 
 use super::pastes::Pastes;
 use super::unit;
 use crate::text::{grapheme_width, width};
 
-/// What a tab takes.
+/// Columns of a tab.
 const TAB: usize = 4;
 
 /// The rows of a text at a width.
@@ -18,12 +18,12 @@ pub(super) struct Layout {
     rows: Vec<Row>,
 }
 
-/// A row: the part of the text it shows.
+/// The part of the text that one row shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Whether the line of the text goes on in the next row.
+    /// The line of the text continues in the next row.
     pub(super) continues: bool,
 }
 
@@ -56,14 +56,14 @@ impl Layout {
         &self.rows
     }
 
-    /// The row a place of the text is in.
+    /// The row that contains a position of the text.
     pub(super) fn row_of(&self, at: usize) -> usize {
         self.rows
             .partition_point(|row| row.start <= at)
             .saturating_sub(1)
     }
 
-    /// How far from the left a place of the text is.
+    /// The column of a position of the text.
     pub(super) fn column_of(&self, text: &str, pastes: &Pastes, at: usize) -> usize {
         let Some(row) = self.rows.get(self.row_of(at)) else {
             return 0;
@@ -76,7 +76,7 @@ impl Layout {
             .sum()
     }
 
-    /// The place of the text in a row that is nearest to a column without passing it.
+    /// The position of the text in a row that is nearest to a column without passing it.
     pub(super) fn place(&self, text: &str, pastes: &Pastes, row: usize, column: usize) -> usize {
         let Some(row) = self.rows.get(row) else {
             return text.len();
@@ -85,7 +85,7 @@ impl Layout {
         let mut taken = 0;
         for (_, unit) in unit::units(&text[row.start..row.end]) {
             taken += unit_width(unit, pastes, columns(self.width));
-            // Behind the last unit of a row that goes on is the start of the next one.
+            // The position behind the last unit of a continued row is the start of the next row.
             if taken > column || (row.continues && at + unit.len() == row.end) {
                 break;
             }
@@ -95,25 +95,26 @@ impl Layout {
     }
 }
 
-/// The columns text may take.
+/// The columns available to text.
 pub(super) fn columns(width: u16) -> usize {
     usize::from(width).saturating_sub(1).max(1)
 }
 
-/// What a unit takes on the screen.
+/// Columns that a unit takes on the screen.
 pub(super) fn unit_width(unit: &str, pastes: &Pastes, columns: usize) -> usize {
     match unit.as_bytes() {
         [b'\t'] => TAB.min(columns),
         [b' '..=b'~'] => 1,
         _ => match unit::unit_marker(unit) {
             Some(number) => width(pastes.label(number)).min(columns),
-            // What takes no room would leave the cursor where it was: it is shown as a replacement.
+            // A character without width would leave the cursor in place, so it is shown as a
+            // replacement character.
             None => grapheme_width(unit).max(1),
         },
     }
 }
 
-/// Cuts one line; there is always at least one row.
+/// Breaks one line into at least one row.
 fn wrap(
     text: &str,
     start: usize,
@@ -124,7 +125,7 @@ fn wrap(
 ) {
     let mut row = start;
     let mut taken = 0;
-    // Where the row may be broken, and what the part behind that takes.
+    // The position at which the row may be broken, and the width of the part behind it.
     let mut seam = start;
     let mut behind_seam = 0;
     let mut previous_alone = false;
@@ -139,7 +140,7 @@ fn wrap(
             behind_seam = 0;
         }
         while at > row && taken + width > columns && !(is_space && width == 1 && taken == columns) {
-            // A word goes to the next row as a whole if it fits; spaces stay where they are reached.
+            // A word moves to the next row as a whole if it fits there; spaces stay in place.
             let cut = if seam > row && !is_space { seam } else { at };
             rows.push(Row {
                 start: row,

@@ -1,23 +1,23 @@
-//! Pastes: made harmless, and shown as a marker where they are long.
+//! Pasted text: sanitised, and shown as a marker if it is long.
 
 use std::borrow::Cow;
 
 use super::unit::{self, MARKERS};
 
-/// More lines than this are shown as a marker.
+/// A paste with more lines is shown as a marker.
 const LINES_SHOWN: usize = 10;
 
-/// More characters than this are shown as a marker.
+/// A paste with more characters is shown as a marker.
 const CHARACTERS_SHOWN: usize = 1000;
 
-/// Longer texts than this are treated as pasted wherever they come from, so that every keystroke stays quick.
+/// Bytes above which any text is treated as a paste, so that every keystroke stays quick.
 const TYPED_SHOWN: usize = 64 * 1024;
 
-/// What markers stand for, in the order of their numbers.
+/// The contents of markers, in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Pastes {
     kept: Vec<Kept>,
-    /// How many have been long enough to get a number people see.
+    /// Pastes that were long enough to get a visible number.
     numbered: usize,
 }
 
@@ -28,14 +28,14 @@ struct Kept {
     why: Why,
 }
 
-/// Why something has a marker.
+/// The reason why a text has a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
     Long,
     LooksLikeMarker,
 }
 
-/// A part of a text: what was typed, or what was pasted at length.
+/// A part of a text: typed, or a large paste.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     Typed(String),
@@ -51,7 +51,7 @@ impl Piece {
 }
 
 impl Pastes {
-    /// What to put into the text for a paste: itself or a marker.
+    /// Returns the text to insert for a paste: the paste itself or a marker.
     pub(super) fn fold(&mut self, content: String) -> String {
         let lines = content.lines().count();
         let is_long = lines > LINES_SHOWN || content.chars().nth(CHARACTERS_SHOWN).is_some();
@@ -73,7 +73,7 @@ impl Pastes {
         }
     }
 
-    /// A text whose own characters of the markers' plane cannot be mistaken for markers.
+    /// Replaces characters of a text that could be mistaken for markers by markers of their own.
     pub(super) fn guard(&mut self, content: String) -> String {
         if !unit::has_markers(&content) {
             return content;
@@ -104,12 +104,12 @@ impl Pastes {
         Some(marker)
     }
 
-    /// What is shown for a marker.
+    /// The text shown for a marker.
     pub(super) fn label(&self, number: usize) -> &str {
         self.kept.get(number).map_or("\u{fffd}", |kept| &kept.label)
     }
 
-    /// A text with its markers replaced by what they stand for.
+    /// Replaces the markers of a text by their contents.
     pub(super) fn expand(&self, text: &str) -> String {
         let mut expanded = String::with_capacity(text.len());
         for character in text.chars() {
@@ -121,7 +121,7 @@ impl Pastes {
         expanded
     }
 
-    /// A text in pieces that need no markers.
+    /// Splits a text into pieces without markers.
     pub(super) fn pieces(&self, text: &str) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut typed = String::new();
@@ -139,7 +139,7 @@ impl Pastes {
         pieces
     }
 
-    /// The text that these are the pieces of, with markers.
+    /// Joins pieces to a text with markers.
     pub(super) fn join(&mut self, pieces: &[Piece]) -> String {
         let marked = pieces.iter().map(|piece| match piece {
             Piece::Typed(text) if text.len() <= TYPED_SHOWN => self.guard(text.clone()),
@@ -148,14 +148,14 @@ impl Pastes {
         marked.collect()
     }
 
-    /// Forgets everything; only when no marker is left anywhere.
+    /// Drops all contents. Valid only when no marker is left in any text.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
-/// A text without what a terminal would act on: line ends become `\n`, escape sequences and other control
-/// characters go, tabs stay.
+/// Removes everything a terminal would act on: line ends become `\n`, escape
+/// sequences and other control characters are removed, tabs stay.
 pub(super) fn harmless(text: &str) -> Cow<'_, str> {
     if !text
         .chars()
@@ -174,7 +174,7 @@ pub(super) fn harmless(text: &str) -> Cow<'_, str> {
                 clean.push('\n');
                 rest.next_if_eq(&'\n');
             }
-            // A coloured line copied from somewhere: the colours go with their introducer.
+            // A coloured line copied from a terminal: the whole colour sequence is removed.
             '\u{1b}' if rest.next_if_eq(&'[').is_some() => {
                 while rest.next_if(|next| matches!(next, ' '..='?')).is_some() {}
                 rest.next_if(|next| matches!(next, '@'..='~'));

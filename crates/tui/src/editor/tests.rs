@@ -1,4 +1,4 @@
-//! Keys in, text and cursor out.
+//! Tests of the editor: keys in, text and cursor out.
 
 mod drawing;
 mod keys;
@@ -8,10 +8,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{Editor, EditorOutcome};
 
-/// Presses the keys of a script and says what became of the last one.
+/// Presses the keys of a script and returns the effect of the last one.
 ///
-/// A word of a script is a key as people write it (`C-a`, `M-b`, `C-Left`, `Enter`, `Up`), `'text'` to type,
-/// `"text"` to paste (`\n` is a line break); words are separated by spaces, in quotes `_` is a space.
+/// A word of a script is a key as people write it (`C-a`, `M-b`, `C-Left`, `Enter`, `Up`), `'text'`
+/// to type, or `"text"` to paste (`\n` is a line break). Words are separated by spaces; in quotes `_` is a space.
 pub(super) fn press(editor: &mut Editor, script: &str) -> EditorOutcome {
     let mut outcome = EditorOutcome::Ignored;
     for word in script.split_whitespace() {
@@ -61,7 +61,7 @@ pub(super) fn key(name: &str) -> KeyEvent {
     KeyEvent::new(code, modifiers)
 }
 
-/// The text with `|` where the cursor is; pastes are shown by their labels.
+/// The text with `|` at the cursor; pastes are shown by their labels.
 pub(super) fn state(editor: &Editor) -> String {
     let labelled = |text: &str| {
         super::unit::units(text)

@@ -1,36 +1,36 @@
-//! What the cursor steps over: a grapheme, or the marker that stands for a paste.
+//! Units of text that the cursor steps over: a grapheme, or the marker of a paste.
 //!
-//! A marker is one character of Unicode's sixteenth plane, which nobody uses in writing. Text that does come
-//! with such characters has them turned into markers of their own (see `pastes.rs`), so in here every
-//! character of that plane is one.
+//! A marker is one character of Unicode's plane 16, which is for private use. Characters of that
+//! plane in the user's text are replaced by markers of their own (see `pastes.rs`), so every such
+//! character in the editor is a marker.
 
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
 const FIRST_MARKER: u32 = 0x10_0000;
 
-/// Every character of the sixteenth plane starts with this byte in UTF-8, and no other does.
+/// The first byte in UTF-8 of every character of plane 16, and of no other character.
 const MARKER_BYTE: u8 = 0xF4;
 
-/// How many markers there can be.
+/// The most markers that can exist.
 pub(super) const MARKERS: usize = 0xFFFE;
 
-/// The character that stands for the paste with this number.
+/// The marker character of the paste with this number.
 pub(super) fn marker(number: usize) -> Option<char> {
     let number = u32::try_from(number).ok()?;
     char::from_u32(FIRST_MARKER.checked_add(number)?)
 }
 
-/// The number of the paste that a character stands for.
+/// The number of the paste that a character marks.
 pub(super) fn marker_number(character: char) -> Option<usize> {
     usize::try_from(u32::from(character).checked_sub(FIRST_MARKER)?).ok()
 }
 
-/// Whether a character stands for a paste.
+/// Reports whether a character is the marker of a paste.
 pub(crate) fn is_marker(character: char) -> bool {
     marker_number(character).is_some()
 }
 
-/// The number of the paste that a unit stands for.
+/// The number of the paste that a unit marks.
 pub(super) fn unit_marker(unit: &str) -> Option<usize> {
     unit.chars().next().and_then(marker_number)
 }
@@ -39,7 +39,7 @@ pub(super) fn has_markers(text: &str) -> bool {
     text.as_bytes().contains(&MARKER_BYTE)
 }
 
-/// The units of a text with where they start.
+/// The units of a text and their start positions.
 pub(super) fn units(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -50,13 +50,13 @@ pub(super) fn units(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Where the unit that starts at `at` ends; the end of the text is its own.
+/// The end of the unit that starts at `at`, or the end of the text.
 pub(super) fn after(text: &str, at: usize) -> usize {
     let unit = text.get(at..).and_then(first);
     at + unit.map_or(0, str::len)
 }
 
-/// Where the unit that ends at `at` starts; the start of the text is its own.
+/// The start of the unit that ends at `at`, or the start of the text.
 pub(super) fn before(text: &str, at: usize) -> usize {
     let Some(last) = text.get(..at).and_then(|head| head.chars().next_back()) else {
         return at;
@@ -69,7 +69,7 @@ pub(super) fn before(text: &str, at: usize) -> usize {
     start
 }
 
-/// The nearest place at or before `at` where the cursor may stand.
+/// The nearest position at or before `at` that is between two units.
 pub(super) fn snap(text: &str, at: usize) -> usize {
     let at = text.floor_char_boundary(at);
     if is_boundary(text, at) {
@@ -79,7 +79,7 @@ pub(super) fn snap(text: &str, at: usize) -> usize {
     }
 }
 
-/// Whether a place between two characters is one between two units.
+/// Reports whether a position between two characters is between two units.
 fn is_boundary(text: &str, at: usize) -> bool {
     let (head, tail) = text.split_at(at);
     let (Some(previous), Some(next)) = (head.chars().next_back(), tail.chars().next()) else {
@@ -88,7 +88,7 @@ fn is_boundary(text: &str, at: usize) -> bool {
     if (previous.is_ascii() && next.is_ascii()) || is_marker(previous) || is_marker(next) {
         return true;
     }
-    // With the whole text at hand the cursor never asks for more of it.
+    // The cursor of the library has the whole text, so it never requests more.
     GraphemeCursor::new(at, text.len(), true)
         .is_boundary(text, 0)
         .unwrap_or(true)
@@ -99,7 +99,7 @@ fn first(text: &str) -> Option<&str> {
     if marker_number(first).is_some() {
         return Some(&text[..first.len_utf8()]);
     }
-    // Most text is ASCII: a character before another of them stands alone.
+    // Most text is ASCII: an ASCII character before another one is a unit of its own.
     let bytes = text.as_bytes();
     if bytes[0].is_ascii() && bytes.get(1).is_none_or(u8::is_ascii) {
         return Some(&text[..1]);
@@ -115,7 +115,7 @@ fn first(text: &str) -> Option<&str> {
     }
 }
 
-/// What kind of unit this is, for moving by words.
+/// The kind of a unit, for moving by words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Space,
@@ -142,12 +142,13 @@ fn kind(unit: &str) -> Kind {
     }
 }
 
-/// Whether a unit separates words on the screen.
+/// Reports whether a unit separates words on the screen.
 pub(super) fn is_space(unit: &str) -> bool {
     kind(unit) == Kind::Space
 }
 
-/// Whether a row may be broken on either side of a unit, as East Asian text and markers allow.
+/// Reports whether a row may be broken on either side of a unit, as East Asian text and markers
+/// allow.
 pub(super) fn stands_alone(unit: &str) -> bool {
     matches!(kind(unit), Kind::Ideograph | Kind::Kana | Kind::Marker)
 }
@@ -156,7 +157,7 @@ fn is_word(kind: Kind) -> bool {
     !matches!(kind, Kind::Space | Kind::Mark)
 }
 
-/// Where the next word ends.
+/// The end of the next word.
 pub(super) fn word_end(text: &str, from: usize) -> usize {
     let mut inside = None;
     let mut at = from;
@@ -174,7 +175,7 @@ pub(super) fn word_end(text: &str, from: usize) -> usize {
     at
 }
 
-/// Where the word before a place starts.
+/// The start of the word before a position.
 pub(super) fn word_start(text: &str, from: usize) -> usize {
     let mut inside = None;
     let mut at = from;
@@ -192,7 +193,7 @@ pub(super) fn word_start(text: &str, from: usize) -> usize {
     at
 }
 
-/// Where what stands between spaces before a place starts.
+/// The start of the text between spaces before a position.
 pub(super) fn chunk_start(text: &str, from: usize) -> usize {
     let mut at = from;
     let mut inside = false;

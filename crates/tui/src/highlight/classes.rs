@@ -1,4 +1,4 @@
-//! What the words of a code are, and how those are shown.
+//! Classes of syntax elements and their styles.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use syntect::parsing::Scope;
 
 use crate::Theme;
 
-/// What a piece of code is.
+/// The class of a piece of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     Plain,
@@ -38,7 +38,7 @@ impl Class {
     }
 }
 
-/// Beginnings of scopes, the more particular ones first.
+/// Prefixes of scopes and their classes, the more specific ones first.
 const SCOPES: &[(&str, Class)] = &[
     ("comment", Class::Comment),
     ("meta.interpolation", Class::Plain),
@@ -70,10 +70,10 @@ const SCOPES: &[(&str, Class)] = &[
     ("source", Class::Plain),
 ];
 
-/// Tells the class of a piece by the scopes it is in.
+/// Finds the class of a piece of code from its scopes.
 pub(super) struct Classes {
     known: Vec<(Scope, Class)>,
-    /// Keys of objects are strings too; those are shown as what they are.
+    /// The scope of object keys, which are strings too but have a class of their own.
     key: Option<Scope>,
     seen: HashMap<Scope, Option<Class>>,
 }
@@ -115,8 +115,8 @@ impl Classes {
     }
 }
 
-/// What to look up a language by, which may be given as a name, an extension or a path; `None` if there is nothing
-/// to colour.
+/// Returns the name to look up a syntax by. `language` may be a name, an extension or a path;
+/// `None` if there is nothing to colour.
 pub(super) fn syntax_name(language: &str) -> Option<Cow<'static, str>> {
     let name = language.rsplit(['/', '\\']).next().unwrap_or_default();
     let name = match name.rsplit_once('.') {

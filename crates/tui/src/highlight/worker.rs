@@ -1,4 +1,4 @@
-//! The thread that reads code.
+//! The thread that parses code.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use super::classes::{Class, Classes};
 use super::{Signal, locked};
 
-/// A line longer than this is left plain: it was made by a program, and it would take long.
+/// Bytes above which a line stays plain: such lines are generated and would take long.
 const MAX_LINE: usize = 2 * 1024;
 /// Bytes of code that may wait for the thread; more is left plain. A screen shows much less, and the codes of a whole
 /// session fit.
@@ -25,28 +25,28 @@ const PROGRESS: Duration = Duration::from_millis(30);
 /// Lengths and classes of the pieces of a line.
 pub(super) type Pieces = Vec<(u32, Class)>;
 
-/// One code: what the thread has found out of it, and how far it has read.
+/// One piece of code: the colours found so far and the state of the parser.
 pub(super) struct Ticket {
     syntax: Cow<'static, str>,
     found: Mutex<Found>,
     reading: Mutex<Reading>,
 }
 
-/// What is known of a code.
+/// The colours found so far.
 #[derive(Default)]
 pub(super) struct Found {
     /// Of whole lines.
     pub lines: Vec<Pieces>,
-    /// Of the line behind them, as far as it was there.
+    /// Of the line after them, with the text that was parsed.
     pub partial: (String, Pieces),
-    /// There will be no more.
+    /// No more colours will follow.
     pub is_given_up: bool,
 }
 
 enum Reading {
     NotBegun,
     At(Box<(ParseState, ScopeStack)>),
-    /// No such syntax, or one that does not work.
+    /// The syntax is unknown or invalid.
     GivenUp,
 }
 
@@ -64,9 +64,9 @@ impl Ticket {
     }
 }
 
-/// Something to read.
+/// Lines to parse.
 pub(super) struct Job {
-    /// Nobody waits for it any more once it is gone.
+    /// Once the ticket is dropped, the job is skipped.
     ticket: Weak<Ticket>,
     text: String,
     is_partial: bool,
@@ -162,7 +162,8 @@ fn work(mut jobs: mpsc::Receiver<Job>, signal: &Signal) {
     }
 }
 
-/// The next job: of the code that was asked for last, which is the one that is looked at, in its order.
+/// Returns the next job of the code that was requested last, because that is the one on the screen;
+/// jobs of one code stay in order.
 fn next(queue: &mut VecDeque<Job>) -> Option<Job> {
     loop {
         let ticket = Weak::clone(&queue.back()?.ticket);
@@ -171,7 +172,7 @@ fn next(queue: &mut VecDeque<Job>) -> Option<Job> {
             .iter()
             .position(is_same)
             .and_then(|at| queue.remove(at))?;
-        // The beginning of a line is of no use when more of it is there.
+        // The beginning of a line is obsolete once a longer part of it is queued.
         let is_outdated = job.is_partial && queue.iter().any(is_same);
         if !is_outdated {
             return Some(job);

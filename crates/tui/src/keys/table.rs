@@ -1,4 +1,4 @@
-//! All keys there are.
+//! The table of all keys.
 
 use super::{Action, Binding, Hosts, Section};
 
@@ -33,7 +33,7 @@ const fn does(
     }
 }
 
-/// All keys there are, in the order they are told.
+/// All keys, in the order of the help page.
 #[rustfmt::skip]
 pub(crate) const BINDINGS: &[Binding] = {
     use Action::*;

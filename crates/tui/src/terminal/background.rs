@@ -1,8 +1,8 @@
-//! What the terminal's background is like: from the environment, or from the terminal itself.
+//! The background of the terminal: from the environment, or from the terminal itself.
 //!
-//! The terminal answers among the keys, as `ESC ] 11 ;`, a colour and an end, which reads as Alt-] and characters. They are
-//! held back while they may be the answer and given on when they are not. What begins like the answer never is a key,
-//! whatever colour it names.
+//! The terminal answers among the keys, with `ESC ] 11 ;`, a colour and an end, which reads as
+//! Alt-] and characters. Keys are held back while they may be the answer and released when they are
+//! not. Keys that begin like the answer are never delivered, even if the colour is unknown.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use crate::Background;
 
-/// Asks for the colour of the background.
+/// Queries the background colour.
 pub(super) const QUESTION: &[u8] = b"\x1b]11;?\x1b\\";
 const ANSWER: &str = "11;";
-/// The longest answer there is.
+/// Characters of the longest answer.
 const LONGEST: usize = 80;
-/// How long a key may be held back because it may be the beginning of an answer.
+/// Time for which a key may be held back because it may begin an answer.
 const HOLD: Duration = Duration::from_millis(50);
-/// How long the rest of an answer may take.
+/// Time that the rest of an answer may take.
 const HOLD_ANSWER: Duration = Duration::from_secs(1);
 
-/// What the environment says: `COLORFGBG`, as some terminals set it.
+/// Reads the background from `COLORFGBG`, which some terminals set.
 pub fn named_background() -> Option<Background> {
     of_colours(&std::env::var("COLORFGBG").ok()?)
 }
@@ -34,7 +34,7 @@ fn of_colours(colours: &str) -> Option<Background> {
     }
 }
 
-/// Looks for the answer among the keys.
+/// Finds the terminal's answer among the keys.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundQuery {
     held: Vec<Event>,
@@ -42,33 +42,33 @@ pub(crate) struct BackgroundQuery {
     end: End,
 }
 
-/// What is known of the end of an answer.
+/// The state of the answer's end.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum End {
     #[default]
     Open,
-    /// Its first half came by itself, and the second is no key either.
+    /// The first half of the end arrived alone; the second half is not a key either.
     Half,
 }
 
-/// What a key turned out to be.
+/// The result of sorting one key.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Sorted {
-    /// Nothing yet, or nothing that matters.
+    /// The key is held back or part of the answer.
     Held,
-    /// The answer.
+    /// The answer is complete.
     Background(Background),
     /// Keys of the user.
     Keys(Vec<Event>),
 }
 
 impl BackgroundQuery {
-    /// Whether something is held back that may be more than an answer.
+    /// Reports whether keys are held back.
     pub fn holds(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// How long it may be held back.
+    /// Time for which keys may be held back.
     pub fn patience(&self) -> Duration {
         match self.is_answer() {
             true => HOLD_ANSWER,
@@ -76,7 +76,7 @@ impl BackgroundQuery {
         }
     }
 
-    /// Gives back what was held: nothing followed. Half an answer is nothing.
+    /// Releases the held keys after the time has passed. An incomplete answer is dropped.
     pub fn release(&mut self) -> Vec<Event> {
         let is_answer = self.is_answer();
         self.text.clear();
@@ -84,7 +84,7 @@ impl BackgroundQuery {
         if is_answer { Vec::new() } else { held }
     }
 
-    /// Looks at the next thing that came from the terminal.
+    /// Sorts the next event of the terminal.
     pub fn sort(&mut self, event: Event) -> Sorted {
         let Some(key) = event.as_key_event() else {
             return self.give_back(event);
@@ -150,7 +150,8 @@ fn is(key: KeyEvent, char: char, modifiers: KeyModifiers) -> bool {
     key.code == KeyCode::Char(char) && key.modifiers == modifiers
 }
 
-/// `rgb:rrrr/gggg/bbbb`, `rgba:` with one part more, or `#rrggbb`, each part in any number of digits.
+/// Parses `rgb:rrrr/gggg/bbbb`, `rgba:` with one more part, or `#rrggbb`, each part with any number
+/// of digits.
 fn of_answer(colour: &str) -> Option<Background> {
     let parts: Vec<&str> = match colour.strip_prefix('#') {
         Some(digits) => {

@@ -1,8 +1,9 @@
-//! Keys, read on a thread of their own.
+//! Reads keys on a thread.
 //!
-//! The library that understands them is only asked after a look at the descriptor: a read of it may wait, and then
-//! nobody but this thread is kept. It is built to look at the terminal each time (`use-dev-tty`); its other way is told
-//! once of what can be read, and forgets it when the size changes at the same moment.
+//! The thread polls the descriptor before it calls crossterm, because a read may block; only this
+//! thread then waits. crossterm is built with `use-dev-tty`, which polls the terminal each time.
+//! Its other implementation is edge-triggered and loses input that arrives together with a change
+//! of size.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -17,9 +18,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// How soon the thread notices that nobody wants keys any more.
+/// Milliseconds after which the thread notices that the reader was dropped.
 const LOOK: u16 = 200;
-/// How long the library looks for one more key. It looks at nothing, not even at what it has read, once this is over.
+/// Time to wait for the next byte of an escape sequence. crossterm returns nothing, not even
+/// buffered input, once this time is over, so it must not be zero.
 const GLANCE: Duration = Duration::from_millis(10);
 
 /// Keys that may wait for the chat. The thread reads no more of them meanwhile, so that the terminal holds the rest.
@@ -34,7 +36,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Begins to read; to be called inside the runtime.
+    /// Starts the thread. Must be called inside the runtime.
     pub fn read() -> io::Result<Self> {
         let terminal: OwnedFd = match io::stdin().is_terminal() {
             true => io::stdin().as_fd().try_clone_to_owned()?,
@@ -53,7 +55,7 @@ impl Keys {
         })
     }
 
-    /// The next of them; `None` when the terminal is gone.
+    /// Returns the next event; `None` when the terminal is gone.
     pub async fn next(&mut self) -> Option<Event> {
         tokio::select! {
             biased;
@@ -77,7 +79,7 @@ fn read_until_gone(terminal: &OwnedFd, sender: &mpsc::Sender<Event>, wanted: &At
         let mut looked = [PollFd::new(terminal.as_fd(), PollFlags::POLLIN)];
         match poll(&mut looked, PollTimeout::from(LOOK)) {
             Err(Errno::EINTR) => continue,
-            // Something that was read may be left, too.
+            // crossterm may also hold buffered input.
             Ok(_) => {}
             Err(_) => return,
         }
@@ -101,7 +103,7 @@ fn take_all(sender: &mpsc::Sender<Event>) -> Result<(), ()> {
             Err(error) => Err(error),
         };
         match event {
-            // Changes of size are heard of by their signal, also when no key is pressed.
+            // Changes of size arrive through their signal, also when no key is pressed.
             Ok(Event::Resize(..)) => {}
             // Ends when the keys are dropped, too.
             Ok(event) => sender.blocking_send(event).map_err(drop)?,

@@ -1,19 +1,19 @@
-//! What a terminal is told when it is taken over and when it is given back.
+//! The terminal modes of the chat.
 
 use std::fs::File;
 use std::io::{self, Write};
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 
-/// The alternate screen, pasted text marked, buttons and the wheel reported, the title kept for later.
+/// Alternate screen, bracketed paste, reports of buttons and wheel, title saved.
 const ENTER: &str = "\x1b[?1049h\x1b[2J\x1b[H\x1b[?2004h\x1b[?1000h\x1b[?1006h\x1b[22;2t";
-/// Keys that cannot be told apart otherwise are told apart; terminals that cannot do it ignore this.
+/// Requests distinct codes for ambiguous keys; terminals without support ignore it.
 const ENTER_KEYS: &str = "\x1b[>1u";
 const LEAVE_KEYS: &str = "\x1b[<1u";
 const LEAVE: &str =
     "\x1b[?2026l\x1b[23;2t\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[0m\x1b[?25h\x1b[?1049l";
 
-/// The state of a terminal that was taken over.
+/// The terminal and the modes it is in.
 #[derive(Debug)]
 pub(super) struct Modes {
     output: File,
@@ -21,11 +21,11 @@ pub(super) struct Modes {
     entered: bool,
 }
 
-/// Whether the terminal may be asked to tell keys apart.
+/// Decides whether to request distinct codes for ambiguous keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keys {
     Ask,
-    /// It would print the question.
+    /// The terminal would print the request.
     Leave,
 }
 
@@ -45,7 +45,8 @@ impl Modes {
     }
 
     pub fn enter_again(&mut self) -> io::Result<()> {
-        // A shell may have changed it since, which only a fresh start puts right.
+        // A shell may have changed the modes since; raw mode must be left before it can be entered
+        // again.
         disable_raw_mode()?;
         enable_raw_mode()?;
         self.entered = true;

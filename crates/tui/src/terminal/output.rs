@@ -1,4 +1,4 @@
-//! Writes frames on a thread of its own.
+//! Writes frames to the terminal on a thread.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// How long a terminal may take to read the last frame.
+/// Time that the terminal may take to read the last frame before it is given up.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Pages that may wait to be written. A frame is drawn only when none waits, so that this leaves room for what the user
@@ -39,7 +39,7 @@ impl Write for Page {
         Ok(bytes.len())
     }
 
-    /// Goes out when the frame is complete.
+    /// Does nothing: the page is written when the frame is complete.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -53,7 +53,7 @@ struct State {
     written: Notify,
 }
 
-/// Takes pages to the terminal.
+/// Sends pages to the thread that writes them.
 #[derive(Debug)]
 pub(super) struct Output {
     pages: mpsc::SyncSender<Vec<u8>>,
@@ -61,7 +61,6 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Starts the thread.
     pub fn start(mut file: File) -> io::Result<Self> {
         let (pages, receiver) = mpsc::sync_channel::<Vec<u8>>(WAITING_PAGES);
         let state = Arc::new(State::default());
@@ -112,7 +111,7 @@ impl Output {
         }
     }
 
-    /// Waits a moment until everything is written; whether it is.
+    /// Waits a limited time until everything is written. Returns whether it was.
     pub fn finish(&self) -> bool {
         let until = Instant::now() + PATIENCE;
         while !self.is_idle() {

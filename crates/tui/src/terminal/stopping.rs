@@ -1,7 +1,7 @@
-//! Stopping, as any other program of a shell does.
+//! Suspends the program like any other program of a shell.
 //!
-//! The signal is heard by the chat so that the terminal can be given back first; to stop, what it does by itself is put
-//! back for that moment. Where nobody could continue the program, the system does not let it stop.
+//! The chat handles SIGTSTP so that it can restore the terminal first. To stop, it briefly restores
+//! the default action. The system does not stop a process group that no shell could continue.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -9,16 +9,16 @@ use std::io;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, raise, sigaction};
 use nix::unistd::Pid;
 
-/// Who is to stop.
+/// The processes to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stops {
-    /// The whole job, whoever else belongs to it.
+    /// The whole process group.
     Job,
-    /// Only this program: the others were told, or not meant.
+    /// Only this program: the others received the signal already, or should continue.
     Program,
 }
 
-/// Stops until somebody continues us.
+/// Stops until the program is continued.
 pub(super) fn stop(who: Stops) -> io::Result<()> {
     let before = set(&plain(SigHandler::SigIgn))?;
     let stopped = stop_with(who);
@@ -40,6 +40,7 @@ fn plain(handler: SigHandler) -> SigAction {
 }
 
 fn set(action: &SigAction) -> io::Result<SigAction> {
-    // SAFETY: no code of ours runs in a handler: it is the system's own, or the one that was there before.
+    // SAFETY: no Rust code runs in a handler: the action is a default of the system or the one set
+    // before.
     Ok(unsafe { sigaction(Signal::SIGTSTP, action) }?)
 }

@@ -1,4 +1,4 @@
-//! Lines broken into rows: between words where there are some, between graphemes where not.
+//! Breaks lines into rows: between words where possible, else between graphemes.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -6,13 +6,13 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::grapheme_width;
 
-/// The line in rows of at most `width` cells, broken between words. Spaces at a break and at the end are left out;
-/// a word longer than a row is broken between graphemes.
+/// Breaks a line between words into rows of at most `width` cells. Spaces at a break and at the end
+/// are dropped; a word longer than a row is broken between graphemes.
 pub(crate) fn wrap(line: Line<'_>, width: u16) -> Vec<Line<'static>> {
     wrap_hanging(line, width, &[], &[])
 }
 
-/// As [`wrap`], with something in front of the first row and of the others.
+/// Like [`wrap`], with a prefix for the first row and one for the others.
 pub(crate) fn wrap_hanging(
     line: Line<'_>,
     width: u16,
@@ -34,7 +34,7 @@ pub(crate) fn wrap_hanging(
                 gap.add(&span.content, at, grapheme, style, cells);
                 continue;
             }
-            // Scripts with wide characters do without spaces: a row may end after each of them.
+            // Scripts with wide characters have no spaces: a row may end after any of them.
             let stands_alone = cells > 1;
             if stands_alone {
                 rows.word(&mut gap, &mut word);
@@ -49,7 +49,8 @@ pub(crate) fn wrap_hanging(
     rows.finish()
 }
 
-/// The line in rows of at most `width` cells, broken wherever a row is full: for code, whose spaces count.
+/// Breaks a line wherever a row is full, into rows of at most `width` cells: for code, whose spaces
+/// matter.
 pub(crate) fn fold(
     line: Line<'_>,
     width: u16,
@@ -69,7 +70,7 @@ pub(crate) fn fold(
                 gap.add(&span.content, at, grapheme, style, cells);
                 continue;
             }
-            // Spaces are put down only when something follows, so that no row ends in some.
+            // Spaces are written only when something follows, so that no row ends in spaces.
             rows.put(&gap);
             gap.clear();
             rows.put_one(grapheme, style, cells);
@@ -121,7 +122,7 @@ impl<'a> Run<'a> {
 struct Rows<'p> {
     done: Vec<Line<'static>>,
     row: Vec<Span<'static>>,
-    /// Cells used in this row, and how many there are.
+    /// Cells used in this row, and the most it can hold.
     used: usize,
     limit: usize,
     width: usize,
@@ -141,7 +142,7 @@ impl<'p> Rows<'p> {
         }
     }
 
-    /// Puts down a line that fits into the first row; most do.
+    /// Writes a line that fits into the first row, as most do. Returns false if it does not fit.
     fn take_whole(&mut self, line: &Line<'_>) -> bool {
         let mut cells = 0;
         for span in &line.spans {
@@ -156,7 +157,7 @@ impl<'p> Rows<'p> {
         true
     }
 
-    /// Puts down a gap and the word behind it, the word on the next row if it must.
+    /// Writes a gap and the word after it, on the next row if the word does not fit.
     fn word(&mut self, gap: &mut Run<'_>, word: &mut Run<'_>) {
         if word.pieces.is_empty() {
             return;
@@ -166,7 +167,7 @@ impl<'p> Rows<'p> {
         } else if self.used > 0 {
             self.next_row();
         } else if self.done.is_empty() && gap.cells < self.limit {
-            // What a line is indented by stays, even if the word then has to be broken.
+            // The indentation of a line stays, even if the word must then be broken.
             self.put(gap);
         }
         self.put(word);
@@ -174,7 +175,7 @@ impl<'p> Rows<'p> {
         word.clear();
     }
 
-    /// Puts down a run as it is, on as many rows as it takes.
+    /// Writes a run as it is, on as many rows as it takes.
     fn put(&mut self, run: &Run<'_>) {
         if self.used + run.cells <= self.limit {
             for piece in &run.pieces {
@@ -223,7 +224,7 @@ fn prefix_width(spans: &[Span<'_>]) -> usize {
     spans.iter().map(|span| super::width(&span.content)).sum()
 }
 
-/// A row without the spaces at its end, so that what is copied has none.
+/// Removes the spaces at the end of a row, so that copied text has none.
 fn without_trailing_space(mut row: Vec<Span<'static>>) -> Vec<Span<'static>> {
     while let Some(last) = row.last_mut() {
         let kept = last.content.trim_end().len();

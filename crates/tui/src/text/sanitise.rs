@@ -1,17 +1,19 @@
-//! Text made harmless: no escape sequences, no control characters, nothing that turns or hides other text.
+//! Sanitises text: removes escape sequences, control characters and everything that reverses or
+//! hides other text.
 //!
-//! A sequence that never ends hides nothing for long: a line end or too many characters let go what was held back.
+//! A sequence that never ends cannot hide text for long: at a line end, or after too many
+//! characters, the sanitiser shows what it held back.
 
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
 /// Cells from one tab stop to the next.
 const TAB: usize = 4;
-/// A sequence longer than this is not one.
+/// Characters after which an unfinished sequence is shown as text.
 const MAX_SEQUENCE: usize = 4096;
 
-/// The text without anything a terminal would obey. Lines end in LF, tabs are spaces, colours are gone, and
-/// characters that change the direction of text are shown as `�`.
+/// Removes everything a terminal would act on. Lines end in LF, tabs become spaces, colours are
+/// removed, and characters that change the direction of text become `�`.
 pub fn sanitise(text: &str) -> Cow<'_, str> {
     if is_harmless(text) {
         return Cow::Borrowed(text);
@@ -23,7 +25,7 @@ pub fn sanitise(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// The text made harmless and put on one line.
+/// Sanitises a text and joins its lines.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in sanitise(text).split_whitespace() {
@@ -35,19 +37,19 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// Whether a text may be shown as it is.
+/// Reports whether a text may be shown unchanged.
 pub(crate) fn is_harmless(text: &str) -> bool {
     text.chars()
         .all(|c| matches!(treatment(c), Treatment::Keep))
 }
 
-/// Makes a text harmless that arrives in pieces.
+/// Sanitises a text that arrives in pieces.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Sanitiser {
     state: State,
-    /// What has come of a sequence so far, without its introducer.
+    /// The sequence read so far, without its introducer.
     held: String,
-    /// Cells since the line began, for the next tab.
+    /// Cells since the start of the line, for the next tab.
     column: usize,
 }
 
@@ -55,13 +57,13 @@ pub(crate) struct Sanitiser {
 enum State {
     #[default]
     Text,
-    /// After a carriage return, which is a line end only if no line feed follows.
+    /// After a carriage return, which ends the line only if no line feed follows.
     Return,
     /// After ESC.
     Escape,
     /// In a control sequence, before its last character.
     Control,
-    /// In a string for the terminal: a title, a link, a picture.
+    /// In a string for the terminal: a title, a link, an image.
     Words,
     /// In such a string, after ESC.
     WordsEscape,
@@ -88,18 +90,20 @@ fn treatment(c: char) -> Treatment {
         '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => Treatment::Begin(State::Words),
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Treatment::Drop,
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Treatment::Mark,
-        // Invisible: soft hyphens, direction marks, joiners of words, byte order marks, annotations, tags.
+        // Invisible: soft hyphens, direction marks, word joiners, byte order marks, annotations,
+        // tags.
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' => Treatment::Drop,
         '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}' => Treatment::Drop,
         '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => Treatment::Drop,
-        // Stands for a piece of a picture in terminals that show them; only our own may.
+        // Stands for a piece of an image in terminals that show images; text from outside may not
+        // contain it.
         '\u{10eeee}' => Treatment::Drop,
         _ => Treatment::Keep,
     }
 }
 
 impl Sanitiser {
-    /// A sanitiser that goes on after a harmless text.
+    /// Creates a sanitiser that continues after a sanitised text.
     pub fn after(text: &str) -> Self {
         let line = text.rsplit('\n').next().unwrap_or_default();
         Self {
@@ -108,12 +112,12 @@ impl Sanitiser {
         }
     }
 
-    /// Appends to `out` what can be told of `text` already.
+    /// Appends to `out` the part of `text` that is already certain.
     pub fn push(&mut self, text: &str, out: &mut String) {
         text.chars().for_each(|c| self.push_char(c, out));
     }
 
-    /// Nothing more comes: what is held back was no sequence.
+    /// Ends the text: characters held back were not a sequence and are shown.
     pub fn finish(&mut self, out: &mut String) {
         self.state = State::Text;
         let held = std::mem::take(&mut self.held);
@@ -157,7 +161,7 @@ impl Sanitiser {
             },
             State::WordsEscape => match c {
                 '\\' => self.done(),
-                // Another sequence begins and ends this one, as terminals have it.
+                // Another sequence begins and ends this one, as in terminals.
                 _ => {
                     self.done();
                     self.state = State::Escape;

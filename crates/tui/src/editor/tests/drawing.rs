@@ -1,4 +1,4 @@
-//! What it looks like.
+//! The drawn editor.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::*;
 use crate::theme::{Background, Colours, Theme};
 
-/// The rows as text, the cursor as `▏` before its cell; at most `height` rows.
+/// The rows as text, with `▏` before the cursor's cell; at most `height` rows.
 fn screen(editor: &Editor, width: u16, height: u16) -> String {
     let theme = Theme::new(Background::Dark, Colours::None);
     let area = Rect::new(0, 0, width, editor.height(width).min(height));
@@ -107,7 +107,7 @@ fn the_rows_around_the_cursor_are_shown() {
 fn the_cursor_is_where_the_next_character_will_be() {
     let steps = [
         ("'aaaaa'", "aaaaa▏"),
-        // The space hangs in the last column: the word goes on below.
+        // The space is in the last column, and the word continues on the next row.
         ("'_'", "aaaaa\n▏"),
         ("'bb'", "aaaaa\nbb▏"),
         ("Left Left Left", "aaaaa▏\nbb"),

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Each row: keys, then the text with `|` where the cursor is afterwards.
+/// Each row: keys, then the text with `|` at the cursor.
 fn check(table: &[(&str, &str)]) {
     for (script, expected) in table {
         let mut editor = Editor::new();
@@ -138,7 +138,7 @@ fn what_was_said_comes_back_and_the_draft_stays() {
         ("Down", "draft|"),
         ("Up Up 'X'", "firstX|"),
         ("Up", "second\nline|"),
-        // Whoever moves in it means to stay.
+        // Moving the cursor turns the shown text into the draft.
         ("Left Up", "sec|ond\nline"),
         ("Up", "first|"),
         ("Down Down", "firstX|"),

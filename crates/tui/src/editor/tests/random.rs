@@ -1,4 +1,4 @@
-//! Whatever is pressed and pasted.
+//! Random keys and pastes.
 
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
@@ -68,7 +68,7 @@ fn apply(editor: &mut Editor, step: &Step) {
     }
 }
 
-/// Draws at any size and checks that what is drawn, the height and the cursor agree.
+/// Draws at any size and checks that the drawing, the height and the cursor agree.
 fn drawn(editor: &Editor, width: u16, height: u16) {
     let theme = Theme::new(Background::Dark, Colours::None);
     let area = Rect::new(1, 1, width, height);
