@@ -1,8 +1,8 @@
-//! Markdown as lines, while it is still arriving.
+//! Lays out Markdown, also while it is still arriving.
 //!
-//! The text is cut into pieces that are laid out once (`scanner`); only the last one is laid out again when it grows,
-//! and of code in a fence only its last line. Line breaks of the source stay line breaks, and so do blank lines: what
-//! is copied from the screen is close to what was written.
+//! The text is cut into pieces that are laid out once (`scanner`). Only the last one is laid out
+//! again when it grows, and of fenced code only its last line. Line breaks and blank lines of the
+//! source stay, so that text copied from the screen is close to the source.
 
 mod blocks;
 mod fence;
@@ -29,24 +29,24 @@ use scanner::{Kind, Piece, Scanner};
 #[derive(Debug)]
 pub(crate) struct Markdown {
     text: String,
-    /// The text made harmless, if it was not.
+    /// The sanitised text, if it differs from the text.
     clean: Option<(String, Sanitiser)>,
     scanner: Scanner,
-    /// Finished pieces. Those laid out have their entry in `laid`.
+    /// Finished pieces. Those already laid out are in `laid` as well.
     pieces: Vec<Piece>,
     laid: Vec<Laid>,
     /// The piece that still grows.
     tail: Option<Laid>,
     rows: Vec<Line<'static>>,
-    /// Rows of finished pieces.
+    /// Number of rows of finished pieces.
     finished_rows: usize,
     /// Finished pieces whose code does not have all its colours.
     waiting: Vec<usize>,
     look: Option<(u16, Theme)>,
     generation: u64,
-    /// How much of the text the rows show.
+    /// Bytes of the text that the rows show.
     shown: usize,
-    /// Bytes laid out so far, each as often as it was.
+    /// Bytes laid out so far, counted every time they are laid out again.
     work: u64,
 }
 
@@ -61,7 +61,7 @@ struct Laid {
 #[derive(Debug)]
 enum Content {
     Fence(Box<Fenced>),
-    /// Blocks, and the codes among them.
+    /// Blocks, and the code among them.
     Blocks(Vec<Code>),
 }
 
@@ -72,7 +72,6 @@ impl Default for Markdown {
 }
 
 impl Markdown {
-    /// An empty text.
     pub fn new() -> Self {
         Self {
             text: String::new(),
@@ -91,7 +90,7 @@ impl Markdown {
         }
     }
 
-    /// A text that is there already.
+    /// Creates a complete text.
     pub fn from_text(text: &str) -> Self {
         let mut markdown = Self::new();
         markdown.push(text);
@@ -109,12 +108,13 @@ impl Markdown {
         }
     }
 
-    /// The text as it came.
+    /// The text as it was received.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Laid out for a width; kept until the text, the width, the theme or the colours of code change.
+    /// Returns the rows for a width; they are cached until the text, the width, the theme or the
+    /// colours of code change.
     pub fn lines(
         &mut self,
         width: u16,
@@ -182,7 +182,8 @@ impl Markdown {
         };
     }
 
-    /// Lays out a piece behind the finished ones, going on from what the last piece was before it grew.
+    /// Lays out a piece behind the finished ones, reusing the layout of the last piece before it
+    /// grew.
     fn lay_out(&mut self, piece: Piece, screen: &Screen<'_>) -> Laid {
         let tail = self
             .tail
@@ -237,7 +238,7 @@ impl Markdown {
         laid
     }
 
-    /// Whether a blank row goes before a piece that is not the first.
+    /// Reports whether a blank row precedes a piece that is not the first.
     fn is_apart(&self, piece: &Piece, source: &str) -> bool {
         let is_fence = |kind: Kind| matches!(kind, Kind::Fence(_));
         let before = self.laid.last();
@@ -259,7 +260,7 @@ impl Markdown {
     }
 }
 
-/// What pieces are laid out of, and for.
+/// The source of the pieces and the screen they are laid out for.
 struct Screen<'a> {
     source: &'a str,
     width: u16,
@@ -281,7 +282,7 @@ fn blocks(piece: &Piece, codes: &mut Vec<Code>, screen: &Screen<'_>) -> Vec<Line
     Layout::new(screen, codes, piece.ordinal).of(source)
 }
 
-/// Gives code in a piece the colours that are there by now; returns whether there may be more to come.
+/// Applies the colours that have arrived to the code of a piece. Returns whether more may follow.
 fn colour(
     laid: &mut Laid,
     rows: &mut [Line<'static>],
@@ -308,7 +309,7 @@ fn parser(source: &str) -> Parser<'_> {
     Parser::new_ext(source, options)
 }
 
-/// The codes of a Markdown text, in fences or indented, as they were written.
+/// Returns the code blocks of a Markdown text, fenced or indented, as they were written.
 pub(crate) fn code_blocks(text: &str) -> Vec<String> {
     let mut codes = Vec::new();
     let mut open: Option<String> = None;

@@ -1,7 +1,8 @@
-//! The list of what was said and done.
+//! The transcript of the chat: the list of messages, tool calls and notices.
 //!
-//! It grows with the events of a run and is made anew from the messages of a session. Nothing is laid out before
-//! somebody looks at it: a session of ten thousand messages costs as much to draw as one screen of it.
+//! It grows with the events of a run and is rebuilt from the messages of a session. Only visible
+//! entries are laid out, so a session of ten thousand messages is drawn as fast as one screen of
+//! it.
 
 mod apply;
 mod card;
@@ -42,35 +43,32 @@ pub(crate) use said::image;
 pub(crate) use shell::ShellId;
 pub(crate) use waiting::elapsed;
 
-/// How the list is shown.
+/// Everything besides the transcript that its drawing depends on.
 #[derive(Clone, Copy)]
 pub(crate) struct Look<'a> {
-    /// The styles.
     pub theme: &'a Theme,
-    /// Who colours code.
     pub highlighter: &'a Highlighter,
-    /// Whether reasoning is shown in full.
+    /// Shows reasoning in full or folded.
     pub thinking: Fold,
-    /// Whether what tools gave is shown in full, and other long things.
+    /// Shows tool output and other long entries in full or folded.
     pub tools: Fold,
-    /// Who answers, for what to do about a failure.
+    /// The abilities of the host, which decide the advice after a failure.
     pub host: Abilities,
-    /// Whether something waits for the user.
     pub attention: Attention,
-    /// The time, for what counts seconds.
+    /// The current time, for elapsed seconds and countdowns.
     pub now: Instant,
 }
 
-/// Whether something waits for the user.
+/// Distinguishes running tools from those that wait for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Attention {
-    /// Nothing does.
+    /// No question is open.
     Free,
-    /// A question is open: a tool that has done nothing yet waits for its answer.
+    /// A question is open: a tool that has no output yet waits for its answer.
     Wanted,
 }
 
-/// Whether something long is shown in full.
+/// The display of a long entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fold {
     /// A few lines of it.
@@ -80,7 +78,7 @@ pub(crate) enum Fold {
 }
 
 impl Fold {
-    /// The other way.
+    /// The opposite state.
     pub(crate) fn toggled(self) -> Self {
         match self {
             Self::Folded => Self::Unfolded,
@@ -89,23 +87,22 @@ impl Fold {
     }
 }
 
-/// What a line of the chat itself is about.
+/// The importance of a notice of the chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoticeKind {
-    /// Something to know.
     Information,
-    /// Something to look at.
+    /// A problem that did not stop anything.
     Warning,
-    /// Something that failed; the text says what to do.
+    /// A failure; the text contains advice.
     Error,
 }
 
-/// Where to look.
+/// A movement of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scroll {
-    /// Up by so many rows.
+    /// Up by this many rows.
     Up(usize),
-    /// Down by so many rows.
+    /// Down by this many rows.
     Down(usize),
     /// Up by a screen.
     PageUp,
@@ -113,43 +110,43 @@ pub(crate) enum Scroll {
     PageDown,
     /// To the first row.
     Start,
-    /// To the last row, to stay there.
+    /// To the last row, following it as the transcript grows.
     End,
 }
 
-/// The list of what was said and done.
+/// The list of messages, tool calls and notices.
 #[derive(Default)]
 pub(crate) struct Transcript {
-    /// Never shortened while a session is shown: what goes away leaves [`Kind::Gone`], so that positions stay.
+    /// Never shortened while a session is shown: a removed entry becomes [`Kind::Gone`], so that
+    /// indices stay valid.
     entries: Vec<Entry>,
     /// The newest card of every call, by the provider's id.
     calls: HashMap<Box<str>, usize>,
-    /// Counts messages, so that the blocks of one are known to belong together.
+    /// Counts messages, so that the blocks of one message can be recognised.
     messages: u32,
-    /// What is still being said.
+    /// The messages and calls in progress.
     open: apply::Open,
     view: View,
 }
 
 impl Transcript {
-    /// An empty list.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a line of the chat itself.
+    /// Adds a notice of the chat itself.
     pub(crate) fn notice(&mut self, kind: NoticeKind, text: &str) {
         self.push(Kind::Notice(kind, text.into()));
     }
 
-    /// Whether something is shown that changes with time: running tools, a countdown.
+    /// Reports whether something on the screen changes with time: running tools, a countdown.
     pub(crate) fn is_lively(&self) -> bool {
         let live = self.open.live.iter();
         live.filter_map(|at| self.entries.get(*at))
             .any(Entry::counts_time)
     }
 
-    /// Whether there is nothing to see.
+    /// Reports whether no entry is visible.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.iter().all(Entry::is_hidden)
     }
@@ -176,7 +173,7 @@ impl Transcript {
             .unwrap_or_default()
     }
 
-    /// What the user said, oldest first.
+    /// The user's messages, the oldest first.
     pub(crate) fn user_texts(&self) -> Vec<String> {
         let texts = self.entries.iter().filter_map(|entry| match &entry.kind {
             Kind::User(message) => said_text(message),
@@ -190,14 +187,14 @@ impl Transcript {
         self.entries.len() - 1
     }
 
-    /// Puts something else where an entry was.
+    /// Replaces an entry.
     fn replace(&mut self, at: usize, kind: Kind) {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.replace(kind);
         }
     }
 
-    /// Takes an entry away; the places of the others stay.
+    /// Removes an entry; the indices of the others stay valid.
     fn remove(&mut self, at: usize) {
         self.replace(at, Kind::Gone);
     }

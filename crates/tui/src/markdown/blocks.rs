@@ -1,4 +1,4 @@
-//! Blocks as rows: what Markdown's parser tells of a piece, laid out for a width.
+//! Lays out the blocks of a piece, as Markdown's parser reports them, for a width.
 
 use std::borrow::Cow;
 
@@ -17,16 +17,16 @@ use crate::text;
 /// Lays out one piece.
 pub(super) struct Layout<'a> {
     screen: &'a Screen<'a>,
-    /// Codes found when the piece was laid out before, to go on with.
+    /// Code found when the piece was last laid out, whose colours are reused.
     codes: &'a mut Vec<Code>,
     next_code: usize,
     rows: Vec<Line<'static>>,
     nest: Nest<'a>,
     inline: Inline<'a>,
-    /// Nothing has been laid out since a container began.
+    /// Nothing has been laid out since the container began.
     is_fresh: bool,
     table: Option<Table>,
-    /// The code that is being gathered, and its language.
+    /// The code that is being collected, and its language.
     code: Option<(String, String)>,
     ordinal: Option<u64>,
 }
@@ -279,7 +279,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Lays out the text gathered so far, if there is any.
+    /// Lays out the text collected so far, if any.
     fn flush(&mut self) {
         if self.inline.is_empty() || self.table.is_some() {
             return;
@@ -289,7 +289,7 @@ impl<'a> Layout<'a> {
         self.is_fresh = false;
     }
 
-    /// Puts down a line, on as many rows as it takes.
+    /// Appends a line, on as many rows as it takes.
     fn row(&mut self, line: Line<'static>) {
         let (first, rest) = self.nest.prefixes();
         self.rows
@@ -297,12 +297,12 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// When a blank row goes before a block.
+/// Decides whether a blank row precedes a block.
 #[derive(Clone, Copy)]
 enum Apart {
-    /// If it is written so.
+    /// If the source has one.
     AsWritten,
-    /// Unless it is inside of something.
+    /// Always, except inside a container.
     Always,
 }
 
@@ -321,7 +321,7 @@ fn is_break(html: &str) -> bool {
     name.eq_ignore_ascii_case("br")
 }
 
-/// Whether the line before the one at this place is blank, but for marks of quotes.
+/// Reports whether the line before this position is blank except for quote marks.
 pub(super) fn is_after_blank_line(source: &str, at: usize) -> bool {
     let line_start = source[..at].rfind('\n').map(|end| end + 1);
     let before =
@@ -329,8 +329,8 @@ pub(super) fn is_after_blank_line(source: &str, at: usize) -> bool {
     before.is_some_and(|line| line.trim_matches([' ', '>']).is_empty())
 }
 
-/// The source, with a last line that is not whole kept from turning the one before into a heading for a moment: a
-/// dash is the beginning of an item more often.
+/// Prevents an incomplete last line from briefly turning the line before it into a heading: a dash
+/// more often begins an item.
 fn settled(source: &str) -> Cow<'_, str> {
     let Some((before, last)) = source.rsplit_once('\n') else {
         return source.into();

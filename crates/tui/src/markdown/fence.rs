@@ -1,4 +1,4 @@
-//! Code in a fence, laid out line by line as it arrives.
+//! Fenced code, laid out line by line as it arrives.
 
 use ratatui::text::{Line, Span};
 
@@ -8,21 +8,21 @@ use super::scanner::{Piece, line_end};
 use crate::highlight::{Code, Keep};
 use crate::text;
 
-/// A fenced code and where its rows are.
+/// A piece of fenced code and its position among the rows.
 #[derive(Debug)]
 pub(super) struct Fenced {
     fence: Fence,
     code: Code,
-    /// Where each whole line begins, in the text and among the rows.
+    /// The start of each whole line, in the text and among the rows.
     lines: Vec<(usize, usize)>,
-    /// Up to where whole lines are laid out, in the text and among the rows.
+    /// The end of the laid-out lines, in the text and among the rows.
     next: (usize, usize),
     is_open: bool,
     coloured: usize,
 }
 
 impl Fenced {
-    /// Begins with the line that opens the fence.
+    /// Starts with the line that opens the fence.
     pub fn begin(
         piece: &Piece,
         fence: Fence,
@@ -46,7 +46,7 @@ impl Fenced {
         }
     }
 
-    /// Lays out what is new, down to `end`; returns how many bytes that were.
+    /// Lays out the new lines up to `end`. Returns the number of bytes laid out.
     pub fn grow(
         &mut self,
         end: usize,
@@ -83,7 +83,7 @@ impl Fenced {
         end - from
     }
 
-    /// Gives the lines their colours that have got some.
+    /// Applies the colours that have arrived to their lines.
     pub fn colour(&mut self, rows: &mut [Line<'static>], screen: &Screen<'_>) {
         let ready = self.code.ready().min(self.lines.len());
         for index in self.coloured..ready {
@@ -96,7 +96,7 @@ impl Fenced {
         }
     }
 
-    /// Whether there are more colours to come.
+    /// Reports whether more colours will arrive.
     pub fn is_waiting(&self) -> bool {
         !self.code.is_settled() || self.coloured < self.code.ready().min(self.lines.len())
     }

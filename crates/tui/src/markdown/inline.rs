@@ -1,4 +1,4 @@
-//! The text of a block on its way to a row: styles, links, pictures.
+//! The text of a block before it is broken into rows: styles, links, images.
 
 use pulldown_cmark::LinkType;
 use ratatui::style::Style;
@@ -7,14 +7,15 @@ use ratatui::text::Span;
 use crate::Theme;
 use crate::text;
 
-/// Gathers styled text.
+/// Collects styled text.
 pub(super) struct Inline<'a> {
     theme: &'a Theme,
     spans: Vec<Span<'static>>,
-    /// The styles that are open, each with those around it.
+    /// The open styles, each merged with those around it.
     styles: Vec<Style>,
     links: Vec<Link>,
-    /// The picture that is being described, and what goes behind it. Pictures within its description are words.
+    /// The description of the open image, and the text after it. Images inside the description
+    /// become text.
     image: Option<(String, String)>,
     images: usize,
 }
@@ -24,7 +25,8 @@ enum Link {
         address: String,
         shown: String,
     },
-    /// By a name that is told elsewhere, maybe later: shown as it is written. Holds what goes behind it.
+    /// A link by a name that is defined elsewhere, maybe later: shown as it is written. Contains
+    /// the text after it.
     Named(String),
 }
 
@@ -44,28 +46,28 @@ impl<'a> Inline<'a> {
         self.spans.is_empty()
     }
 
-    /// What was gathered.
+    /// Takes the collected text.
     pub fn take(&mut self) -> Vec<Span<'static>> {
         std::mem::take(&mut self.spans)
     }
 
-    /// Text in the style that is open.
+    /// Adds text in the open style.
     pub fn text(&mut self, text: &str) {
         self.plain(text, self.style());
     }
 
     pub fn code(&mut self, code: &str) {
         let style = self.style().patch(self.theme.code);
-        // Without a style of its own, code is told by its marks.
+        // In a theme without a style for code, backticks mark it.
         match self.theme.code == Style::new() {
             true => self.plain(&format!("`{code}`"), style),
             false => self.plain(code, style),
         }
     }
 
-    /// Text in a style, whatever is open.
+    /// Adds text in this style and ignores the open one.
     pub fn plain(&mut self, text: &str, style: Style) {
-        // The source was harmless, but it may spell out characters by their numbers.
+        // The source is sanitised, but entities may produce control characters.
         let text = text::sanitise(text).replace('\n', " ");
         if text.is_empty() {
             return;
@@ -154,7 +156,7 @@ impl<'a> Inline<'a> {
     }
 }
 
-/// What is written behind a text that is linked by a name.
+/// Returns the text to write after a text that is linked by name.
 fn behind_name(kind: LinkType, name: &str) -> Option<String> {
     match kind {
         LinkType::Reference => Some(format!("][{name}]")),

@@ -1,21 +1,21 @@
-//! The marks at the beginning of a line: fences, items, HTML.
+//! The marks at the start of a line: fences, items, HTML.
 
-/// Columns a line is indented by.
+/// Columns by which a line is indented.
 pub(super) fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// The fence around a code.
+/// The fence around a piece of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fence {
     mark: u8,
     length: usize,
-    /// Columns its code may be indented by without meaning it.
+    /// Columns of indentation that are removed from the code.
     pub indent: usize,
 }
 
 impl Fence {
-    /// The fence this line opens.
+    /// Returns the fence that this line opens.
     pub fn opened_by(line: &str) -> Option<Self> {
         let indent = indent(line);
         let text = &line[indent..];
@@ -32,44 +32,44 @@ impl Fence {
         })
     }
 
-    /// The language its opening line names.
+    /// The language that the opening line names.
     pub fn language<'a>(&self, opening: &'a str) -> &'a str {
         let info = opening.get(self.indent + self.length..).unwrap_or_default();
         language(info)
     }
 
-    /// Whether this line is its end.
+    /// Reports whether this line closes the fence.
     pub fn is_closed_by(&self, line: &str) -> bool {
         let text = line.trim();
         indent(line) <= 3 && text.len() >= self.length && run(text, self.mark) == text.len()
     }
 
-    /// Whether this beginning of a line may become its end.
+    /// Reports whether this beginning of a line may become the closing line.
     pub fn may_be_closed_by(&self, line: &str) -> bool {
         let text = line.trim();
         indent(line) <= 3 && !text.is_empty() && run(text, self.mark) == text.len()
     }
 }
 
-/// The language an info string names: its first word, without attributes.
+/// The language that an info string names: its first word, without attributes.
 pub(super) fn language(info: &str) -> &str {
     let word = info.split_whitespace().next().unwrap_or_default();
     let word = word.trim_start_matches(['{', '.']);
     word.split([',', '{', '}']).next().unwrap_or_default()
 }
 
-/// The mark of an item of a list.
+/// The mark of a list item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marker {
-    /// Items with different ones are in different lists.
+    /// The character of the mark. Items with different ones belong to different lists.
     pub kind: u8,
     pub number: Option<u64>,
-    /// Column at which its text begins.
+    /// Column at which the item's text begins.
     pub text_column: usize,
 }
 
 impl Marker {
-    /// The mark this line begins with.
+    /// Returns the mark at the start of this line.
     pub fn of(line: &str) -> Option<Self> {
         if is_rule(line) {
             return None;
@@ -111,7 +111,7 @@ fn is_rule(line: &str) -> bool {
     count >= 3
 }
 
-/// What ends the HTML this line begins, if it goes on over blank lines.
+/// Returns the end of the HTML block that this line starts, if the block may contain blank lines.
 pub(super) fn html_end(line: &str) -> Option<&'static str> {
     let text = line.trim_start();
     let starts = |tag: &str| {
@@ -133,7 +133,7 @@ pub(super) fn html_end(line: &str) -> Option<&'static str> {
     (!text.contains(end)).then_some(end)
 }
 
-/// How many times a text begins with a byte.
+/// Number of times a text begins with a byte.
 fn run(text: &str, mark: u8) -> usize {
     text.bytes().take_while(|&byte| byte == mark).count()
 }

@@ -1,10 +1,10 @@
-//! What a text is inside of, quotes and items, and what they put before its rows.
+//! Nested quotes and items, and the prefixes they put before rows.
 
 use ratatui::text::Span;
 
 use crate::Theme;
 
-/// The containers that are open, the outermost first.
+/// The open containers, the outermost first.
 pub(super) struct Nest<'a> {
     width: usize,
     theme: &'a Theme,
@@ -15,7 +15,7 @@ enum Container {
     Quote,
     /// A list and the number of its next item.
     List(Option<u64>),
-    /// An item: its mark, until that is shown, and the columns it takes.
+    /// An item: its mark, until it is shown, and its columns.
     Item {
         mark: Option<String>,
         columns: usize,
@@ -41,7 +41,7 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Whether the text is inside of nothing.
+    /// Reports whether no container is open.
     pub fn is_empty(&self) -> bool {
         self.containers.is_empty()
     }
@@ -50,7 +50,7 @@ impl<'a> Nest<'a> {
         self.containers.push(Container::Quote);
     }
 
-    /// Begins a list; one with numbers if it has a first one.
+    /// Opens a list, which is numbered if it has a first number.
     pub fn begin_list(&mut self, first: Option<u64>) {
         self.containers.push(Container::List(first));
     }
@@ -70,12 +70,12 @@ impl<'a> Nest<'a> {
         });
     }
 
-    /// Ends what began last.
+    /// Closes the innermost container.
     pub fn end(&mut self) {
         self.containers.pop();
     }
 
-    /// Whether the mark of the innermost item has not been shown.
+    /// Reports whether the mark of the innermost item is not shown yet.
     pub fn has_mark(&self) -> bool {
         matches!(
             self.containers.last(),
@@ -83,7 +83,8 @@ impl<'a> Nest<'a> {
         )
     }
 
-    /// What goes before the next row, and before those it is continued in. Marks of items are shown once.
+    /// Returns the prefixes of the next row and of its continuation rows. Marks of items are shown
+    /// once.
     pub fn prefixes(&mut self) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
         let shown = self.shown();
         let (mut first, mut rest) = (Vec::new(), Vec::new());
@@ -103,7 +104,7 @@ impl<'a> Nest<'a> {
                 }
             }
         }
-        // Marks that no room is left for count as shown.
+        // Marks without room count as shown.
         for container in &mut self.containers[shown..] {
             if let Container::Item { mark, .. } = container {
                 *mark = None;
@@ -112,14 +113,15 @@ impl<'a> Nest<'a> {
         (first, rest)
     }
 
-    /// Cells left of a row behind what goes before it.
+    /// Cells of a row that remain after its prefix.
     pub fn room(&self) -> usize {
         let shown = self.containers[..self.shown()].iter();
         let used: usize = shown.map(Container::columns).sum();
         self.width.saturating_sub(used).max(1)
     }
 
-    /// How many of the containers there is room to show; two cells are always left, for a wide character.
+    /// Number of containers for whose prefixes there is room; two cells always remain, for a wide
+    /// character.
     fn shown(&self) -> usize {
         let limit = (self.width * 2 / 3).min(self.width.saturating_sub(2));
         let mut used = 0;

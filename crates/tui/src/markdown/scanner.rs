@@ -1,13 +1,15 @@
-//! Where a growing text can be cut, so that what is before the cut never has to be looked at again.
+//! Finds the positions at which a growing text can be cut so that the part before them never
+//! changes again.
 //!
-//! Lines are read once, when they are whole. A cut is made only where Markdown begins something new whatever follows:
-//! at a fence and behind it, at the next item of a list, at a line behind a blank one. Where that cannot be told, no
-//! cut is made; a piece that grows too long is cut anyway. Where the cuts are depends on the text alone, never
-//! on the pieces it arrived in.
+//! Lines are read once, when they are complete. The scanner cuts only where Markdown begins
+//! something new regardless of what follows: before and after a fence, at the next item of a list,
+//! at a line after a blank one. Where that is uncertain it does not cut, except that a piece that
+//! grows too long is cut anyway. The cuts depend on the text alone, never on the deltas in which it
+//! arrived.
 
 use super::marks::{self, Fence, Marker};
 
-/// A piece, or a line, longer than this is cut.
+/// Bytes above which a piece or a line is cut.
 pub(super) const MAX_PIECE: usize = 32 * 1024;
 
 /// A piece of a text that can be laid out on its own.
@@ -16,14 +18,15 @@ pub(super) struct Piece {
     pub start: usize,
     pub end: usize,
     pub kind: Kind,
-    /// The number its first item has in its list, whatever it says.
+    /// The number of the piece's first item in its list; later items may have any number in the
+    /// source.
     pub ordinal: Option<u64>,
 }
 
-/// What a piece is.
+/// The kind of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Code in a fence, all of the piece.
+    /// The whole piece is fenced code.
     Fence(Fence),
     /// Anything else.
     Blocks,
@@ -32,20 +35,21 @@ pub(super) enum Kind {
 /// Reads a text line by line.
 #[derive(Debug)]
 pub(super) struct Scanner {
-    /// Up to where the text was read.
+    /// The end of the text read so far.
     at: usize,
-    /// Where the open piece begins, if it holds anything yet.
+    /// The start of the open piece, if it is not empty.
     start: Option<usize>,
     kind: Kind,
     after_blank: bool,
-    /// Column at which the items of the open piece have their text: what is behind it belongs to them.
+    /// Column at which the text of the open piece's items begins; lines indented that far belong to
+    /// them.
     inside: Option<usize>,
-    /// The item the open piece begins with, and its number.
+    /// The mark of the item that the open piece begins with, and its number.
     marker: Option<Marker>,
     ordinal: Option<u64>,
-    /// Something else came behind that item.
+    /// The list of that item has ended.
     list_ended: bool,
-    /// What ends the HTML that goes on over blank lines.
+    /// The end of the open HTML block that may contain blank lines.
     html_end: Option<&'static str>,
 }
 
@@ -64,7 +68,7 @@ impl Scanner {
         }
     }
 
-    /// Reads the whole lines that are new and adds the pieces they finish.
+    /// Reads the new whole lines and appends the pieces they finish.
     pub fn read(&mut self, source: &str, finished: &mut Vec<Piece>) {
         while let Some(end) = line_end(source, self.at) {
             let start = self.at;
@@ -78,7 +82,7 @@ impl Scanner {
         }
     }
 
-    /// What is not finished, down to the end of the text.
+    /// Returns the unfinished piece, up to the end of the text.
     pub fn open(&self, source: &str) -> Option<Piece> {
         let start = self.start.unwrap_or(self.at);
         let piece = Piece {
@@ -147,7 +151,8 @@ impl Scanner {
             self.marker = marker;
         } else {
             self.list_ended = true;
-            // Whether this is an item can depend on what is before; if so, its text is behind this column.
+            // Whether this is an item may depend on earlier lines; if it is, its text begins at
+            // this column.
             let column = marker.map(|marker| marker.text_column);
             self.inside = match (self.inside, column) {
                 (Some(inside), Some(column)) => Some(inside.min(column)),
@@ -174,7 +179,8 @@ impl Scanner {
     }
 }
 
-/// Where the line that begins at `at` ends, if it is whole. A line that does not end is cut.
+/// Returns the end of the line that begins at `at`, if the line is complete. A line that is too
+/// long is cut.
 pub(super) fn line_end(source: &str, at: usize) -> Option<usize> {
     let rest = &source.as_bytes()[at..];
     let near = &rest[..rest.len().min(MAX_PIECE)];

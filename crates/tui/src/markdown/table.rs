@@ -1,4 +1,4 @@
-//! Tables fitted to a width: columns of text with space between them, no borders to be copied along.
+//! Fits tables to a width: columns separated by spaces, without borders that would be copied along.
 
 use pulldown_cmark::Alignment;
 use ratatui::text::{Line, Span};
@@ -8,12 +8,12 @@ use crate::text;
 
 /// Cells between two columns.
 const GAP: usize = 2;
-/// A column is not made narrower than this; a table that does not fit then is shown as records.
+/// The narrowest column, in cells; a table that does not fit is shown as records.
 const MIN_COLUMN: usize = 6;
 
 type Cell = Vec<Span<'static>>;
 
-/// A table that is being gathered; its first row is its head.
+/// A table that is being collected; its first row is the head.
 pub(super) struct Table {
     alignments: Vec<Alignment>,
     rows: Vec<Vec<Cell>>,
@@ -61,7 +61,7 @@ impl Table {
             .into_iter()
             .map(|row| columns_of(row, widths, &self.alignments))
             .collect();
-        // Rows of several lines run into each other without space between them.
+        // Rows of several lines need space between them to be told apart.
         let is_spaced = rows.iter().skip(1).any(|row| row.len() > 1);
         let mut lines = Vec::new();
         for (index, row) in rows.into_iter().enumerate() {
@@ -77,7 +77,7 @@ impl Table {
         lines
     }
 
-    /// Each row as lines of `head: cell`, with a blank line between them.
+    /// Lays out each row as lines of `head: cell`, with a blank line between rows.
     fn records(self, theme: &Theme) -> Vec<Line<'static>> {
         let mut rows = self.rows.into_iter();
         let head = rows.next().unwrap_or_default();
@@ -106,7 +106,7 @@ fn cell_width(cell: &Cell) -> usize {
     cell.iter().map(|span| text::width(&span.content)).sum()
 }
 
-/// Widths for the columns that fit into `room`: wide ones give way first.
+/// Returns column widths that fit into `room`; wide columns shrink first.
 fn fitted(natural: &[usize], room: usize) -> Option<Vec<usize>> {
     let columns = natural.len();
     let available = room.checked_sub(GAP * columns.saturating_sub(1))?;
@@ -158,7 +158,7 @@ fn columns_of(row: Vec<Cell>, widths: &[usize], alignments: &[Alignment]) -> Vec
                     Alignment::Center => width.saturating_sub(cells) / 2,
                     Alignment::Left | Alignment::None => 0,
                 };
-                // Space goes before a text, never behind the last one.
+                // Padding precedes a text and never follows the last one.
                 spans.push(Span::raw(
                     " ".repeat((column + before).saturating_sub(used)),
                 ));

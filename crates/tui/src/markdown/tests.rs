@@ -1,4 +1,4 @@
-//! Behaviour of Markdown as a whole: how it looks, that it may arrive in any pieces, what it costs.
+//! Tests of Markdown as a whole: its layout, its independence of deltas, and the work it takes.
 
 mod looks;
 mod streaming;
@@ -17,7 +17,7 @@ fn text_of(lines: &[Line<'_>]) -> String {
     rows.join("\n")
 }
 
-/// A text as it is shown, without its styles.
+/// A text as shown, without styles.
 fn shown(source: &str, width: u16) -> String {
     let mut markdown = Markdown::from_text(source);
     text_of(markdown.lines(width, &theme(), &Highlighter::off()))

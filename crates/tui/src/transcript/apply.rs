@@ -1,4 +1,4 @@
-//! The list grows with the events of a run.
+//! Applies the events of a run to the transcript.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,23 +16,23 @@ use super::prose::Prose;
 use super::waiting::Waiting;
 use super::{NoticeKind, Transcript};
 
-/// What is still being said or done.
+/// The messages and calls in progress.
 #[derive(Default)]
 pub(super) struct Open {
-    /// Where the blocks of the growing answer are.
+    /// The entries of the growing answer's blocks.
     answer: Option<Vec<Option<usize>>>,
-    /// Another message that has begun.
+    /// Another message that has started.
     announced: Option<usize>,
-    /// What everybody waits for.
+    /// The entry of the wait in progress.
     waiting: Option<usize>,
-    /// How the newest answer ended, if not well.
+    /// The entry that describes how the newest answer failed.
     ending: Option<usize>,
-    /// What runs or is being written, and may be over by now.
+    /// Entries that were running or growing, and may be finished by now.
     pub live: Vec<usize>,
 }
 
 impl Transcript {
-    /// Shows what has happened.
+    /// Shows an event.
     pub(crate) fn apply(&mut self, event: &Event) {
         self.apply_at(event, Instant::now());
     }
@@ -175,7 +175,7 @@ impl Transcript {
             Block::ToolCall(call) => Kind::Card(Box::new(Card::writing(&call.name))),
             Block::Image { .. } => return,
         };
-        // The list may have been made anew since the answer began.
+        // The transcript may have been rebuilt since the answer began.
         if self.open.answer.is_none() {
             self.messages += 1;
         }
@@ -185,7 +185,7 @@ impl Transcript {
             self.open.live.push(at);
         }
         let blocks = self.open.answer.get_or_insert_default();
-        /// No answer has more blocks; an index beyond is nonsense.
+        /// Blocks that an answer may have; a larger index is ignored.
         const MAX_BLOCKS: usize = 100_000;
         if index < MAX_BLOCKS {
             if blocks.len() <= index {
@@ -227,14 +227,14 @@ impl Transcript {
             (Kind::Card(card), Block::ToolCall(call)) => {
                 card.complete(call);
                 entry.touch();
-                // Some providers tell the id last.
+                // Some providers send the id last.
                 self.calls.insert(call.id.as_str().into(), at);
             }
             _ => {}
         }
     }
 
-    /// The answer is complete: what was streamed becomes parts of the message.
+    /// Completes the answer: streamed blocks become parts of the message.
     fn finish_answer(
         &mut self,
         message: &Arc<Message>,
@@ -260,7 +260,7 @@ impl Transcript {
         self.open.ending = Ending::of(answer).map(|ending| self.push(Kind::Ending(ending)));
     }
 
-    /// Makes a streamed block a part of its message; false if it is of another kind.
+    /// Turns a streamed block into a part of its message. Returns false if the kinds differ.
     fn finish_block(
         &mut self,
         at: usize,
@@ -287,7 +287,7 @@ impl Transcript {
         true
     }
 
-    /// Whether the newest failure is shown and says now that the same is asked again.
+    /// Marks the newest failure as retried. Returns whether it is shown.
     fn mark_retried(&mut self) -> bool {
         let Some(at) = self.open.ending.take() else {
             return false;
@@ -353,7 +353,7 @@ impl Transcript {
         }
     }
 
-    /// No call goes on any more.
+    /// Marks all running calls as stopped.
     fn stop_cards(&mut self) {
         for at in std::mem::take(&mut self.open.live) {
             self.with_card(at, Card::stop);

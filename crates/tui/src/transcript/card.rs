@@ -1,4 +1,4 @@
-//! A tool call and what came of it, as a card of a few lines.
+//! A tool call and its result, as a card of a few lines.
 
 mod lines;
 
@@ -15,10 +15,10 @@ use super::preview::start_of;
 
 pub(crate) use lines::split_ending;
 
-/// What is read of arguments that are still being written.
+/// Bytes that are parsed of incomplete arguments.
 const READ_AHEAD: usize = 2 * 1024;
 
-/// A tool call and what came of it.
+/// A tool call and its result.
 pub(super) struct Card {
     pub name: String,
     arguments: Arguments,
@@ -51,7 +51,7 @@ enum Output {
 }
 
 impl Card {
-    /// A call the model begins to write.
+    /// A call that the model starts to write.
     pub fn writing(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -64,7 +64,7 @@ impl Card {
         }
     }
 
-    /// A call in a finished answer, of which nothing more is known yet.
+    /// A call of a finished answer that has not started.
     pub fn written(name: &str, message: Arc<Message>, block: usize) -> Self {
         Self {
             name: name.to_owned(),
@@ -74,7 +74,7 @@ impl Card {
         }
     }
 
-    /// A call nobody announced.
+    /// A call that was not part of any answer.
     pub fn unannounced(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -84,7 +84,7 @@ impl Card {
         }
     }
 
-    /// More of its arguments.
+    /// Appends to the arguments.
     pub fn write(&mut self, delta: &str) {
         if let Arguments::Writing { beginning, bytes } = &mut self.arguments {
             *bytes += delta.len();
@@ -93,7 +93,7 @@ impl Card {
         }
     }
 
-    /// Its arguments are complete.
+    /// Completes the arguments.
     pub fn complete(&mut self, call: &ToolCall) {
         if self.state == State::Writing {
             self.state = State::Waiting;
@@ -103,7 +103,7 @@ impl Card {
         }
     }
 
-    /// The answer with this call is complete.
+    /// Completes the answer that contains the call.
     pub fn settle(&mut self, message: Arc<Message>, block: usize) {
         if self.state == State::Writing {
             self.state = State::Waiting;
@@ -131,7 +131,7 @@ impl Card {
         self.decide(is_error, duration);
     }
 
-    /// What it returned, as the conversation has it.
+    /// Stores the result message of the conversation.
     pub fn keep(&mut self, message: &Arc<Message>) {
         let Message::ToolResult(result) = &**message else {
             return;
@@ -153,7 +153,7 @@ impl Card {
         };
     }
 
-    /// Nothing more will come of it.
+    /// Marks the call as stopped unless it has ended.
     pub fn stop(&mut self) {
         if self.may_go_on() {
             self.state = State::Stopped;
@@ -198,7 +198,7 @@ impl Card {
         }
     }
 
-    /// What may hold images, once it is over.
+    /// The blocks that may contain images, once the call has ended.
     pub fn images(&self) -> &[Block] {
         match self.state {
             State::Done(_) | State::Failed(_) => self.content().0,

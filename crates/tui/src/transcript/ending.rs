@@ -1,4 +1,4 @@
-//! How an answer ended that did not end well, and what to do about it.
+//! The end of an answer that failed, was stopped or was cut, with advice.
 
 use pinion_message::{AssistantMessage, StopReason};
 use ratatui::text::Line;
@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::{Look, preview};
 use crate::Abilities;
 
-/// How an answer ended.
+/// The abnormal end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ending {
     kind: EndingKind,
-    /// Whether the same is asked again by itself, so that there is nothing to do.
+    /// The engine retries the request, so no advice is needed.
     is_retried: bool,
 }
 
@@ -23,7 +23,7 @@ enum EndingKind {
 }
 
 impl Ending {
-    /// How this answer ended, if not well.
+    /// Returns the abnormal end of this answer, if it has one.
     pub fn of(answer: &AssistantMessage) -> Option<Self> {
         let kind = match answer.stop_reason {
             StopReason::Stop | StopReason::ToolUse => return None,
@@ -40,12 +40,12 @@ impl Ending {
         })
     }
 
-    /// Says that the same is asked again by itself.
+    /// Marks the request as retried by the engine.
     pub fn retried(&mut self) {
         self.is_retried = true;
     }
 
-    /// What happened and what to do there, in words.
+    /// Describes the end, with advice for this host.
     pub fn words(&self, host: Abilities) -> (String, Option<&'static str>) {
         match &self.kind {
             EndingKind::Aborted => ("Stopped.".into(), None),
@@ -85,7 +85,7 @@ impl Ending {
     }
 }
 
-/// The sentence in an error that providers wrap into JSON, after what stands before it.
+/// Extracts the message from an error that a provider wrapped in JSON, with the text before it.
 pub(crate) fn readable(error: &str) -> String {
     let Some(start) = error.find('{') else {
         return error.to_owned();
@@ -103,20 +103,20 @@ pub(crate) fn readable(error: &str) -> String {
     }
 }
 
-/// What may help, by the words providers use.
+/// Advice for errors that contain certain words.
 struct Advice {
     signs: &'static [&'static str],
-    /// In a session, which has commands.
+    /// Advice in a session, which has commands.
     session: &'static str,
-    /// In the chat of a command, which is started with everything it is to use.
+    /// Advice in the chat of a Pinocchio command, whose settings are fixed at its start.
     turns: &'static str,
 }
 
-/// The first that fits counts.
+/// The first match applies.
 const ADVICE: &[Advice] = &[
     Advice {
         signs: &["no api key found"],
-        // The message itself says how to set one.
+        // The message itself explains how to set a key.
         session: "Then send the message again, or choose another model with /model.",
         turns: "Then send the message again, or start the command with another --profile.",
     },
@@ -193,7 +193,7 @@ const ADVICE: &[Advice] = &[
     },
 ];
 
-/// Where nothing fits.
+/// The advice if nothing matches.
 const OTHERWISE: Advice = Advice {
     signs: &[],
     session: "Send the message again, or choose another model with /model.",

@@ -1,4 +1,4 @@
-//! One entry of the list: what it is, and its lines for as long as somebody looks at them.
+//! One entry of the transcript, with its lines while it is near the screen.
 
 use std::sync::Arc;
 
@@ -15,29 +15,29 @@ use super::waiting::Waiting;
 use super::{Fold, Look, NoticeKind, preview, said, summary};
 use crate::text::{sanitise, wrap};
 
-/// What an entry is.
+/// The content of an entry.
 pub(super) enum Kind {
-    /// Nothing any more.
+    /// Removed.
     Gone,
-    /// What the user said.
+    /// A message of the user.
     User(Arc<Message>),
-    /// A piece of an answer.
+    /// A block of an answer.
     Answer(Prose),
-    /// A piece of reasoning.
+    /// A block of reasoning.
     Thinking(Thinking),
-    /// A tool call and what came of it.
+    /// A tool call and its result.
     Card(Box<Card>),
-    /// How an answer ended that did not end well.
+    /// The abnormal end of an answer.
     Ending(Ending),
     /// A shell command of the user.
     Shell(Box<Shell>),
-    /// Something an extension said.
+    /// A message of an extension.
     Custom(Arc<Message>),
-    /// What stands for a part of the conversation.
+    /// A summary that replaces a part of the conversation.
     Summary(Arc<Message>),
-    /// Something everybody waits for.
+    /// A wait in progress.
     Waiting(Waiting),
-    /// A line of the chat itself.
+    /// A notice of the chat itself.
     Notice(NoticeKind, Box<str>),
 }
 
@@ -45,22 +45,22 @@ pub(super) enum Kind {
 pub(super) struct Thinking {
     pub prose: Prose,
     pub is_growing: bool,
-    /// The provider keeps it to itself.
+    /// The provider does not disclose the text.
     pub is_withheld: bool,
 }
 
 /// One entry.
 pub(super) struct Entry {
     pub kind: Kind,
-    /// Which message it belongs to, counted from the first.
+    /// Number of the message it belongs to, counted from the first.
     pub message: u32,
     height: Option<(Shape, usize)>,
     lines: Option<(Shape, u64, Vec<Line<'static>>)>,
-    /// Those among the lines, each with its place among [`Entry::blocks`].
+    /// The pictures among the lines, each with its index in [`Entry::blocks`].
     pictures: Vec<(usize, Picture)>,
 }
 
-/// What the height of an entry depends on, besides what it says.
+/// Everything besides its content that the height of an entry depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub width: u16,
@@ -83,13 +83,13 @@ impl Entry {
         self.touch();
     }
 
-    /// Says that what it shows has changed.
+    /// Invalidates the layout after a change of the content.
     pub fn touch(&mut self) {
         self.height = None;
         self.lines = None;
     }
 
-    /// Lets go of lines nobody looks at; the height stays.
+    /// Drops the lines of an entry off the screen; its height stays known.
     pub fn cool(&mut self) {
         self.lines = None;
         match &mut self.kind {
@@ -99,7 +99,7 @@ impl Entry {
         }
     }
 
-    /// Whether there is nothing of it to see, at any width.
+    /// Reports whether nothing of it is visible at any width.
     pub fn is_hidden(&self) -> bool {
         match &self.kind {
             Kind::Gone => true,
@@ -110,7 +110,7 @@ impl Entry {
         }
     }
 
-    /// The text, if it is a piece of an answer.
+    /// The text, if this is a block of an answer.
     pub fn answer_text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Answer(prose) => Some(prose.text()),
@@ -118,7 +118,7 @@ impl Entry {
         }
     }
 
-    /// A card of a single line, at least as long as it is folded.
+    /// Reports whether it is a card that takes a single line while folded.
     pub fn is_slim(&self, look: &Look<'_>) -> bool {
         match &self.kind {
             Kind::Card(card) => card.is_slim(look),
@@ -130,7 +130,7 @@ impl Entry {
         matches!(self.kind, Kind::Card(_))
     }
 
-    /// What its height depends on now.
+    /// The current shape.
     pub fn shape(&self, width: u16, look: &Look<'_>) -> Shape {
         let fold = match &self.kind {
             Kind::Thinking(_) => look.thinking,
@@ -139,12 +139,12 @@ impl Entry {
         Shape { width, fold }
     }
 
-    /// The shape it was measured in last.
+    /// The shape and height of the last layout.
     pub fn measured(&self) -> Option<(Shape, usize)> {
         self.height
     }
 
-    /// How many rows it takes, if that is known without laying it out.
+    /// The number of rows, if it is known without a layout.
     pub fn known_height(&self, width: u16, look: &Look<'_>) -> Option<usize> {
         if self.is_hidden() {
             return Some(0);
@@ -156,8 +156,8 @@ impl Entry {
         (shape == self.shape(width, look)).then_some(height)
     }
 
-    /// Whether it is laid out anew for every frame: what grows, and what counts seconds. All of these are short, or
-    /// lay out only what is new.
+    /// Reports whether it is laid out again for every frame: growing entries and those that count
+    /// seconds. All of them are short, or lay out only the new part.
     fn changes_by_itself(&self) -> bool {
         match &self.kind {
             Kind::Answer(prose) => prose.is_growing(),
@@ -169,7 +169,7 @@ impl Entry {
         }
     }
 
-    /// Whether it may still change by itself, or is being waited for.
+    /// Reports whether it may still change, or is being waited for.
     pub fn may_go_on(&self) -> bool {
         match &self.kind {
             Kind::Card(card) => card.may_go_on(),
@@ -177,7 +177,7 @@ impl Entry {
         }
     }
 
-    /// Whether it counts seconds.
+    /// Reports whether it counts seconds.
     pub fn counts_time(&self) -> bool {
         match &self.kind {
             Kind::Card(card) => card.is_running(),
@@ -187,7 +187,7 @@ impl Entry {
         }
     }
 
-    /// Whether it holds anything that can be made again.
+    /// Reports whether it holds lines that can be recreated.
     #[cfg(test)]
     pub fn has_lines(&self) -> bool {
         match &self.kind {
@@ -197,7 +197,7 @@ impl Entry {
         }
     }
 
-    /// Whether its lines are there for this look.
+    /// Reports whether its lines are valid for this look.
     pub fn is_laid_out(&self, width: u16, look: &Look<'_>, epoch: u64) -> bool {
         let shape = self.shape(width, look);
         match &self.kind {
@@ -209,7 +209,7 @@ impl Entry {
         }
     }
 
-    /// Its lines. `epoch` changes with everything else the lines depend on.
+    /// Returns the lines. `epoch` changes with everything else that the lines depend on.
     pub fn lines(
         &mut self,
         width: u16,
@@ -250,7 +250,7 @@ impl Entry {
         lines
     }
 
-    /// Whether it is nothing but Markdown, which keeps its lines itself.
+    /// Reports whether it is only Markdown, which caches its lines itself.
     fn flows(&self, look: &Look<'_>) -> bool {
         match &self.kind {
             Kind::Answer(_) => true,
@@ -259,7 +259,7 @@ impl Entry {
         }
     }
 
-    /// What may hold images.
+    /// The blocks that may contain images.
     fn blocks(&self) -> &[Block] {
         let content = match &self.kind {
             Kind::Card(card) => return card.images(),
@@ -283,7 +283,7 @@ impl Entry {
             .collect()
     }
 
-    /// Its pictures as they were laid out, and where their bytes are.
+    /// The pictures of the last layout, with the blocks that contain their data.
     pub fn pictures(&self) -> impl Iterator<Item = (Picture, &Block)> {
         let blocks = self.blocks();
         let pictures = self.pictures.iter();
@@ -306,7 +306,7 @@ impl Entry {
     }
 }
 
-/// Rows of growing reasoning that are shown while it is folded.
+/// Rows shown of growing reasoning while it is folded.
 const LIVE_THINKING: usize = 3;
 
 impl Thinking {

@@ -1,4 +1,4 @@
-//! What a tool call is, in one line.
+//! The one-line description of a tool call.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::preview::{counted, start_of};
 
-/// More of an argument is never shown in one line.
+/// Characters of an argument that are shown in one line.
 const MAX_ARGUMENT: usize = 400;
 
-/// What is called with what: `src/main.rs:1-40`, `$ cargo test`.
+/// Returns the subject of a call: `src/main.rs:1-40`, `$ cargo test`.
 pub(crate) fn subject(name: &str, arguments: &Value) -> String {
     let text = |member: &str| arguments.get(member).and_then(Value::as_str);
     let path = || text("path").or_else(|| text("file_path")).unwrap_or("");
@@ -37,12 +37,12 @@ pub(crate) fn subject(name: &str, arguments: &Value) -> String {
     }
 }
 
-/// Where a call without a path works.
+/// The directory of a call without a path.
 fn place(path: &str) -> &str {
     if path.is_empty() { "." } else { path }
 }
 
-/// The lines a call reads: `:10-19`, `:10` for all from there.
+/// The lines that a call reads: `:10-19`, or `:10` for all lines from there.
 fn range(arguments: &Value) -> String {
     let number = |member: &str| arguments.get(member).and_then(Value::as_f64);
     let first = number("offset").map(|number| number.max(1.0) as u64);
@@ -67,7 +67,7 @@ fn first_line(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The arguments of a tool nobody here knows: a single one by its value, several with their names.
+/// The arguments of an unknown tool: a single one by its value, several with their names.
 fn short_arguments(arguments: &Value) -> String {
     let Some(members) = arguments.as_object() else {
         return match arguments {
@@ -89,7 +89,7 @@ fn short_arguments(arguments: &Value) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// What can be read of arguments that are still being written.
+/// Parses arguments that are still incomplete.
 pub(super) fn readable(raw: &str) -> Value {
     const CLOSINGS: [&str; 4] = ["", "}", "\"}", "\":null}"];
     let parsed = CLOSINGS
@@ -105,7 +105,7 @@ pub(super) fn readable(raw: &str) -> Value {
     whole.unwrap_or(Value::Null)
 }
 
-/// How many lines a diff adds and removes.
+/// Counts the lines that a diff adds and removes.
 pub(crate) fn changes(diff: &str) -> (usize, usize) {
     let is_file_name = |line: &str| line.starts_with("+++ ") || line.starts_with("--- ");
     let count = |mark: char| {

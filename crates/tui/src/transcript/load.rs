@@ -1,4 +1,4 @@
-//! The list made of the messages of a session.
+//! Builds the transcript from the messages of a session.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::prose::Prose;
 use super::shell::Shell;
 
 impl Transcript {
-    /// Shows these messages and nothing else, from the end. Nothing is laid out.
+    /// Replaces the transcript by these messages and shows the end. Nothing is laid out.
     pub(crate) fn load(&mut self, messages: &[Arc<Message>]) {
         *self = Self {
             view: std::mem::take(&mut self.view).anew(),
@@ -67,7 +67,7 @@ impl Transcript {
         }
     }
 
-    /// Puts what a tool returned onto the card of its call.
+    /// Adds the result of a tool to the card of its call.
     pub(super) fn take_in_result(&mut self, message: &Arc<Message>) {
         let Message::ToolResult(result) = &**message else {
             return;
@@ -76,7 +76,7 @@ impl Transcript {
         self.with_card(at, |card| card.keep(message));
     }
 
-    /// The card of a call; one nobody announced gets a new one.
+    /// Returns the card of a call, creating one for a call that was not announced.
     pub(super) fn card_of(&mut self, call_id: &str, name: &str) -> usize {
         if let Some(at) = self.calls.get(call_id) {
             return *at;
@@ -96,7 +96,7 @@ impl Transcript {
     }
 }
 
-/// A message that is one entry.
+/// The entry of a message that has only one.
 pub(super) fn whole(message: &Arc<Message>) -> Kind {
     let message = Arc::clone(message);
     match &*message {

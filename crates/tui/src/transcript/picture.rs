@@ -1,7 +1,8 @@
-//! Pictures in terminals that can show them: kitty's graphics protocol with placeholders.
+//! Draws pictures with kitty's graphics protocol and its Unicode placeholders.
 //!
-//! The picture is sent once; where it is to be seen stand cells of a character of its own, whose colour names the
-//! picture and whose marks name the part of it. To everything else they are text: they scroll and are cut as text is.
+//! A picture is sent once. Its cells contain a placeholder character whose colour identifies the
+//! picture and whose combining marks identify the part of it. For everything else they are text, so
+//! pictures scroll and are cut like text.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -14,24 +15,25 @@ use pinion_message::Block;
 use ratatui::style::{Color, Style};
 use ratatui::text::Line;
 
-/// Whether pictures are drawn.
+/// The display of pictures.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Images {
-    /// They are only named.
+    /// As a line with type and size.
     #[default]
     Named,
-    /// They are drawn, by kitty's protocol.
+    /// Drawn with kitty's protocol.
     Drawn,
 }
 
-/// The cell that shows a part of a picture.
+/// The character that shows a part of a picture.
 const PLACEHOLDER: char = '\u{10EEEE}';
-/// What is sent in one sequence.
+/// Bytes of base64 per escape sequence.
 const CHUNK: usize = 4096;
-/// Larger ones are only named. Base64.
+/// Bytes of base64 above which a picture is not drawn.
 const MAX_DATA: usize = 8 * 1024 * 1024;
 const MAX_ROWS: u16 = 16;
-/// The marks for rows and columns, in the protocol's order; as many as there may be columns.
+/// The combining marks of rows and columns, in the protocol's order; their number limits the
+/// columns.
 const MARKS: [char; 48] = [
     '\u{305}', '\u{30D}', '\u{30E}', '\u{310}', '\u{312}', '\u{33D}', '\u{33E}', '\u{33F}',
     '\u{346}', '\u{34A}', '\u{34B}', '\u{34C}', '\u{350}', '\u{351}', '\u{352}', '\u{357}',
@@ -50,7 +52,8 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// The picture in a block, made to fit; none if it is none, or none the terminal could draw.
+    /// The picture in a block, scaled to fit; `None` if the block is not an image or the terminal
+    /// cannot draw it.
     pub fn of(block: &Block, width: u16) -> Option<Self> {
         let Block::Image { data, mime_type } = block else {
             return None;
@@ -67,14 +70,14 @@ impl Picture {
         let mut hasher = DefaultHasher::new();
         data.hash(&mut hasher);
         Some(Self {
-            // The colour of a cell names it, so it has 24 bits; none of them set means none.
+            // The id is the colour of the cells, so it has 24 bits; zero is not an id.
             id: (hasher.finish() & 0xFF_FFFF).max(1) as u32,
             columns,
             rows,
         })
     }
 
-    /// The cells where it is to be seen.
+    /// The cells that show the picture.
     pub fn lines(&self) -> impl Iterator<Item = Line<'static>> + use<> {
         let [_, red, green, blue] = self.id.to_be_bytes();
         let style = Style::new().fg(Color::Rgb(red, green, blue));
@@ -90,16 +93,16 @@ impl Picture {
     }
 }
 
-/// The pictures a terminal has, and what it has still to be told.
+/// The pictures that the terminal has, and the sequences still to be sent.
 #[derive(Debug, Default)]
 pub(super) struct Gallery {
-    /// Their sizes in cells.
+    /// Sizes in cells, by id.
     sent: HashMap<u32, (u16, u16)>,
     outgoing: String,
 }
 
 impl Gallery {
-    /// The picture in this block is to be seen.
+    /// Makes the terminal show the picture in this block.
     pub fn show(&mut self, picture: Picture, block: &Block) {
         let (Picture { id, columns, rows }, Block::Image { data, .. }) = (picture, block) else {
             return;
@@ -125,15 +128,15 @@ impl Gallery {
         );
     }
 
-    /// What the terminal has to be told, once.
+    /// Takes the sequences to send to the terminal.
     pub fn take(&mut self) -> Option<String> {
         (!self.outgoing.is_empty()).then(|| std::mem::take(&mut self.outgoing))
     }
 }
 
-/// Width and height of a PNG in pixels, from its first bytes.
+/// Reads width and height of a PNG, in pixels, from its first bytes.
 fn png_size(data: &str) -> Option<(u32, u32)> {
-    // 24 bytes, which base64 writes as 32 characters.
+    // 24 bytes, which base64 encodes as 32 characters.
     let bytes = STANDARD.decode(data.get(..32)?).ok()?;
     if !bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
         return None;
@@ -146,9 +149,9 @@ fn png_size(data: &str) -> Option<(u32, u32)> {
     (width > 0 && height > 0).then_some((width, height))
 }
 
-/// How many cells a picture takes; a cell is about twice as high as it is wide.
+/// Cells that a picture takes; a cell is about twice as high as it is wide.
 fn fit(pixels_wide: u32, pixels_high: u32, width: u16) -> (u16, u16) {
-    /// About as many pixels as a cell is wide: small pictures stay small.
+    /// Pixels assumed per column, so that small pictures stay small.
     const CELL: f64 = 8.0;
     let most_columns = f64::from(width.min(MARKS.len() as u16));
     let ratio = f64::from(pixels_high) / f64::from(pixels_wide) / 2.0;

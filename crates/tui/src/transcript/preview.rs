@@ -1,6 +1,7 @@
-//! A few rows of something long, and all of it.
+//! Folded and unfolded display of long text.
 //!
-//! Folded text is cut at the edge instead of wrapped, so that what it costs depends on the screen only.
+//! Folded text is cut at the edge instead of wrapped, so that the work depends only on the size of
+//! the screen.
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -8,19 +9,19 @@ use ratatui::text::{Line, Span};
 use crate::text::{clip, sanitise, wrap};
 use crate::theme::Theme;
 
-/// Unfolded text longer than this is still cut.
+/// Lines after which even unfolded text is cut.
 const MAX_LINES: usize = 2_000;
-/// How a reader unfolds what is folded.
+/// The key that unfolds.
 const KEY: &str = "Ctrl-O";
 
-/// Which end of a text is worth seeing.
+/// The end of a text to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     First,
     Last,
 }
 
-/// At most `rows` lines of a text, each a single row, and how many were left out.
+/// Returns at most `rows` lines of a text, each in a single row, and the number of omitted lines.
 pub(super) fn folded(
     text: &str,
     end: End,
@@ -34,7 +35,7 @@ pub(super) fn folded(
         return Vec::new();
     }
     let total = text.lines().count();
-    // A single line more is shown rather than announced.
+    // A single omitted line is shown, because a notice would take as much room.
     let shown = if total == rows + 1 {
         total
     } else {
@@ -55,7 +56,7 @@ pub(super) fn folded(
     }
 }
 
-/// At most `rows` of lines that are laid out already, and how many were left out.
+/// Returns at most `rows` of the lines, and the number of omitted ones.
 pub(super) fn first_rows(
     mut lines: Vec<Line<'static>>,
     rows: usize,
@@ -70,7 +71,7 @@ pub(super) fn first_rows(
     lines
 }
 
-/// All of a text, wrapped, within reason.
+/// Wraps a text, up to a limit.
 pub(super) fn wrapped(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
     let clean = sanitise(text);
     let mut lines: Vec<Line<'static>> = Vec::new();
@@ -95,15 +96,16 @@ pub(super) fn wrapped(text: &str, width: u16, style: Style) -> Vec<Line<'static>
 
 /// One row, cut at the edge.
 pub(super) fn row(text: &str, width: u16, style: Style) -> Line<'static> {
-    // Enough for any row, so that a line of a megabyte costs no more than one of a hundred characters.
+    // Enough for any row, so that a line of a megabyte takes no more work than one of a hundred
+    // characters.
     let start = start_of(text, usize::from(width) * 16 + 64);
     let clean = sanitise(start);
-    // Of what a program wrote over and over in one line, the last is what it would look like.
+    // If a program overwrote the line, such as a progress bar, only the last version is shown.
     let last = clean.trim_end().lines().next_back().unwrap_or("");
     Line::styled(clip(last, usize::from(width)), style)
 }
 
-/// Says how much is not shown, and how to see it.
+/// States how many lines are omitted, and how to show them.
 pub(super) fn more(lines: usize, width: u16, theme: &Theme) -> Line<'static> {
     let words = format!("… {} ({KEY})", counted(lines, "more line"));
     row(&words, width, theme.dim)
@@ -125,7 +127,7 @@ pub(super) fn end_of(text: &str, bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }
 
-/// Styles for what is in the background: reasoning.
+/// The styles of reasoning, which is less prominent.
 pub(super) fn muted(theme: &Theme) -> Theme {
     let base = theme.thinking;
     let strong = base.add_modifier(Modifier::BOLD);
@@ -140,12 +142,11 @@ pub(super) fn muted(theme: &Theme) -> Theme {
     }
 }
 
-/// A span with style.
 pub(super) fn span(text: impl Into<String>, style: Style) -> Span<'static> {
     Span::styled(text.into(), style)
 }
 
-/// How large something is, for people.
+/// A size for people: "512 B", "1.5 KB".
 pub(super) fn size(bytes: usize) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),
@@ -154,7 +155,7 @@ pub(super) fn size(bytes: usize) -> String {
     }
 }
 
-/// How large what base64 stands for is.
+/// The number of bytes that a base64 text encodes.
 pub(super) fn decoded_size(base64: &str) -> usize {
     let padding = base64
         .bytes()

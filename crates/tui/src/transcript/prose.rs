@@ -1,4 +1,4 @@
-//! Text that is Markdown: still growing, or a part of a finished message.
+//! Markdown text of the transcript: growing, or a block of a finished message.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::highlight::Highlighter;
 use crate::markdown::Markdown;
 use crate::theme::Theme;
 
-/// Text that is Markdown.
+/// Markdown text.
 pub(super) struct Prose {
     source: Source,
-    /// Made when somebody looks; while the text grows it holds the text.
+    /// Created when the text is drawn; while the text grows it holds the text.
     markdown: Option<Box<Markdown>>,
 }
 
@@ -23,7 +23,7 @@ enum Source {
 }
 
 impl Prose {
-    /// A text that begins.
+    /// Creates a growing text.
     pub fn growing(beginning: &str) -> Self {
         Self {
             source: Source::Growing,
@@ -39,21 +39,21 @@ impl Prose {
         }
     }
 
-    /// Adds to a growing text.
+    /// Appends to a growing text.
     pub fn push(&mut self, delta: &str) {
         if let (Source::Growing, Some(markdown)) = (&self.source, &mut self.markdown) {
             markdown.push(delta);
         }
     }
 
-    /// Makes sure that a growing text is this.
+    /// Replaces a growing text if it differs from `text`.
     pub fn correct(&mut self, text: &str) {
         if matches!(self.source, Source::Growing) && self.text() != text {
             self.markdown = Some(Box::new(Markdown::from_text(text)));
         }
     }
 
-    /// The text is complete: a block of a message. What was laid out stays if it is the same text.
+    /// Turns a growing text into a block of a message. Its layout stays if the text is the same.
     pub fn finish(&mut self, message: Arc<Message>, block: usize) {
         let same = text_of(&message, block) == self.text();
         self.source = Source::Block(message, block);
@@ -81,7 +81,7 @@ impl Prose {
         self.markdown.is_some()
     }
 
-    /// Lets go of everything that can be made again.
+    /// Drops everything that can be recreated.
     pub fn cool(&mut self) {
         if !self.is_growing() {
             self.markdown = None;

@@ -1,4 +1,4 @@
-//! What people said, and extensions on their behalf.
+//! Messages of the user and of extensions.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::preview::{self, counted, decoded_size, first_rows, size};
 use super::{Fold, Look};
 use crate::markdown::Markdown;
 
-/// Rows of a long message that are shown while it is folded.
+/// Rows shown of a long message while it is folded.
 const FOLDED_ROWS: usize = 20;
 
 /// A message of the user.
@@ -35,7 +35,7 @@ pub(super) fn user(message: &Message, width: u16, look: &Look<'_>) -> Vec<Line<'
     lines
 }
 
-/// Whether a message of an extension is for people.
+/// Reports whether a message of an extension is meant for people.
 pub(super) fn is_displayed(message: &Message) -> bool {
     matches!(message, Message::Custom(custom) if custom.display)
 }
@@ -58,7 +58,7 @@ pub(super) fn custom(message: &Message, width: u16, look: &Look<'_>) -> Vec<Line
     lines
 }
 
-/// An image in words.
+/// Describes an image in words.
 pub(crate) fn image(block: &Block) -> Option<String> {
     let Block::Image { data, mime_type } = block else {
         return None;
@@ -99,7 +99,7 @@ fn attachments(value: Option<&Value>) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// The text with whole files and skills only named: they were put in for the model.
+/// Replaces files and skills that were included for the model by their names.
 fn without_inclusions(text: &str) -> Cow<'_, str> {
     if !text.contains("<file name=\"") && !text.contains("<skill name=\"") {
         return Cow::Borrowed(text);
@@ -123,7 +123,8 @@ fn without_inclusions(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// An included file or skill at the beginning of `text`: its name in words, and what follows it.
+/// Parses an included file or skill at the beginning of `text`: its description, and the text after
+/// it.
 fn inclusion(text: &str) -> Option<(String, &str)> {
     let (kind, closing) = if text.starts_with("<file name=\"") {
         ("file", "</file>")

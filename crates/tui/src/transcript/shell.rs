@@ -1,4 +1,4 @@
-//! Shell commands of the user, run beside the conversation.
+//! Shell commands that the user runs beside the conversation.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,12 +13,12 @@ use super::waiting::elapsed;
 use super::{Fold, Look, Transcript};
 use crate::text::{clip, one_line, width as width_of};
 
-/// Lines of output shown while a command runs, or is folded.
+/// Lines of output shown while a command runs or is folded.
 const ROWS: usize = 5;
-/// What is kept of the output of a running command.
+/// Bytes stored of the output of a running command.
 const KEPT: usize = 16 * 1024;
 
-/// Which command.
+/// Identifies a shell command by its entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShellId(usize);
 
@@ -39,7 +39,7 @@ pub(super) enum Shell {
 }
 
 impl Transcript {
-    /// A command of the user begins; the model is not told of a private one.
+    /// Adds a running command; a private one is not sent to the model.
     pub(crate) fn shell_start(&mut self, command: &str, is_private: bool) -> ShellId {
         let shell = Shell::Running {
             command: command.to_owned(),
@@ -52,7 +52,7 @@ impl Transcript {
         ShellId(at)
     }
 
-    /// It has printed something.
+    /// Adds output of a command.
     pub(crate) fn shell_output(&mut self, id: ShellId, text: &str) {
         if let Some(Shell::Running { printed, .. }) = self.shell(id) {
             printed.push_str(text);
@@ -62,7 +62,7 @@ impl Transcript {
         }
     }
 
-    /// It is over; without an outcome it could not be run, and the error says why.
+    /// Ends a command. Without an outcome it could not be run, and the error is the reason.
     pub(crate) fn shell_end(&mut self, id: ShellId, outcome: Result<&BashOutcome, &str>) {
         let Some(Shell::Running {
             command,

@@ -1,4 +1,4 @@
-//! What stands for a part of the conversation: compactions, and branches that were left.
+//! Summaries that replace a part of the conversation: compactions, and abandoned branches.
 
 use pinion_message::Message;
 use ratatui::text::Line;
@@ -7,7 +7,7 @@ use super::preview::{counted, wrapped};
 use super::{Fold, Look};
 use crate::markdown::Markdown;
 
-/// The summary, folded to its title.
+/// Shows a summary, folded to its title.
 pub(super) fn lines(message: &Message, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
     let (title, summary) = match message {
         Message::CompactionSummary(compaction) => {

@@ -1,4 +1,4 @@
-//! What the list looks like, and what it costs.
+//! Tests of the transcript: its drawing, and the work it takes.
 
 mod live;
 mod properties;
@@ -22,7 +22,7 @@ use crate::Abilities;
 use crate::highlight::Highlighter;
 use crate::theme::{Background, Colours, Theme};
 
-/// Everything a look is made of.
+/// Owns the parts of a [`Look`].
 struct Eyes {
     theme: Theme,
     highlighter: Highlighter,
@@ -87,13 +87,13 @@ fn rows(buffer: &Buffer) -> Vec<String> {
     (0..area.height).map(row).collect()
 }
 
-/// What is on a screen of this size, without trailing blank rows.
+/// The content of a screen of this size, without trailing blank rows.
 fn screen(transcript: &mut Transcript, width: u16, height: u16, eyes: &Eyes) -> String {
     let rows = rows(&buffer(transcript, width, height, eyes));
     rows.join("\n").trim_end().to_owned()
 }
 
-/// All of it.
+/// The whole transcript.
 fn whole(transcript: &mut Transcript, width: u16, eyes: &Eyes) -> String {
     screen(transcript, width, 400, eyes)
 }
@@ -146,7 +146,7 @@ fn output(text: &str, details: Option<Value>) -> ToolOutput {
     }
 }
 
-/// An answer as it is streamed: every block in pieces.
+/// The events of an answer that is streamed, every block in pieces.
 fn streamed(message: &Arc<Message>) -> Vec<Event> {
     let Message::Assistant(complete) = &**message else {
         panic!("not an answer");
@@ -188,7 +188,7 @@ fn streamed(message: &Arc<Message>) -> Vec<Event> {
     events
 }
 
-/// A call that is made and what it returns.
+/// A tool call and its result.
 struct Made {
     run: Arc<ToolRun>,
     output: Arc<ToolOutput>,
@@ -222,7 +222,7 @@ impl Made {
         }
     }
 
-    /// Durations below a second are not shown, so that what was loaded looks like what was followed.
+    /// Durations below a second are not shown, so that a loaded transcript equals a followed one.
     fn end(&self, duration: Option<Duration>) -> Event {
         Event::ToolEnd {
             run: Arc::clone(&self.run),
@@ -250,7 +250,7 @@ impl Made {
     }
 }
 
-/// A message that comes as a whole.
+/// The events of a message that arrives as a whole.
 fn said(message: &Arc<Message>) -> [Event; 2] {
     [
         Event::MessageStart(Arc::clone(message)),

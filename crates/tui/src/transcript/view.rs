@@ -1,7 +1,7 @@
-//! Which part of the list is on the screen, and drawing it.
+//! The visible part of the transcript, and its drawing.
 //!
-//! Heights are known only of what was seen. The place that is looked at is a row of an entry, never a row of the
-//! whole list: what grows or changes elsewhere does not move it.
+//! Heights are known only of entries that were drawn. The position is a row of an entry, never a
+//! row of the whole transcript, so that changes elsewhere do not move it.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,16 +12,16 @@ use super::picture::{Gallery, Images};
 use super::{Look, Scroll, Transcript};
 use crate::theme::Theme;
 
-/// So many entries keep their lines when they are out of sight.
+/// Entries off the screen whose lines stay cached.
 const KEPT_WARM: usize = 400;
 
-/// Which part of the list is on the screen.
+/// The visible part of the transcript.
 #[derive(Default)]
 pub(super) struct View {
     top: Top,
-    /// Not yet heeded: what moves the view needs its size.
+    /// Movements to apply when the size is known.
     pending: Vec<Scroll>,
-    /// Changes when all lines look different now.
+    /// Changes when all lines must be laid out again.
     epoch: u64,
     theme: Option<Theme>,
     generation: u64,
@@ -33,10 +33,10 @@ pub(super) struct View {
     pub layouts: usize,
 }
 
-/// What the first row of the screen is.
+/// The first row of the screen.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Top {
-    /// Whatever makes the last row of the list the last of the screen.
+    /// The row that puts the last row of the transcript on the last row of the screen.
     #[default]
     End,
     At(Place),
@@ -47,11 +47,11 @@ enum Top {
 struct Place {
     entry: usize,
     row: usize,
-    /// The rows the entry had, so that the place can be found again when it is laid out differently.
+    /// The rows of the entry, by which the position is found again after another layout.
     of: usize,
 }
 
-/// One drawing.
+/// The parameters of one drawing.
 #[derive(Clone, Copy)]
 struct Frame<'a> {
     look: &'a Look<'a>,
@@ -60,7 +60,7 @@ struct Frame<'a> {
 }
 
 impl View {
-    /// The view of another list on the same terminal.
+    /// The view of another transcript on the same terminal.
     pub fn anew(self) -> Self {
         Self {
             images: self.images,
@@ -79,7 +79,7 @@ impl Transcript {
         self.view.pending.push(by);
     }
 
-    /// Whether the end stays in sight while the list grows.
+    /// Reports whether the view follows the end as the transcript grows.
     pub(crate) fn follows_end(&self) -> bool {
         let mut follows = self.view.top == Top::End;
         for scroll in &self.view.pending {
@@ -92,7 +92,7 @@ impl Transcript {
         follows
     }
 
-    /// Says how images are shown.
+    /// Sets the display of images.
     pub(crate) fn set_images(&mut self, images: Images) {
         if self.view.images != images {
             self.view.images = images;
@@ -101,13 +101,13 @@ impl Transcript {
         }
     }
 
-    /// What the terminal has to be told so that the pictures that were drawn are seen: to be written as it is, after a
-    /// drawing.
+    /// Takes the sequences that make the terminal show the drawn pictures; to be written unchanged
+    /// after a frame.
     pub(crate) fn take_pictures(&mut self) -> Option<String> {
         self.view.gallery.take()
     }
 
-    /// Draws what is in sight.
+    /// Draws the visible part.
     pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
         let area = area.intersection(buf.area);
         if area.is_empty() {
@@ -148,7 +148,7 @@ impl Transcript {
         self.cool(first, place.entry);
     }
 
-    /// Sees whether everything looks different now.
+    /// Starts a new epoch if the look changed.
     fn notice_look(&mut self, look: &Look<'_>) {
         let generation = look.highlighter.generation();
         let view = &mut self.view;
@@ -159,7 +159,7 @@ impl Transcript {
         }
     }
 
-    /// Heeds what moved the view; gives the first row on the screen.
+    /// Applies pending movements and returns the first row of the screen.
     fn settle(&mut self, frame: Frame<'_>) -> Place {
         let mut place = match self.view.top {
             Top::End => self.last_screen(frame),
@@ -189,7 +189,7 @@ impl Transcript {
         place
     }
 
-    /// The place from which the rest of the list fills the screen.
+    /// The position from which the rest of the transcript fills the screen.
     fn last_screen(&mut self, frame: Frame<'_>) -> Place {
         let end = Place {
             entry: self.entries.len(),
@@ -199,7 +199,7 @@ impl Transcript {
         self.up(end, frame.height, frame)
     }
 
-    /// The place in an entry that may be higher or lower than it was.
+    /// Finds a position again in an entry whose height may have changed.
     fn found_again(&mut self, place: Place, frame: Frame<'_>) -> Place {
         let Some(entry) = self.entries.get(place.entry) else {
             return self.last_screen(frame);
@@ -250,12 +250,12 @@ impl Transcript {
         place
     }
 
-    /// Whether there is nothing below the screen that begins at `place`.
+    /// Reports whether the screen that begins at `place` reaches the end of the transcript.
     fn fills_no_more_than(&mut self, place: Place, frame: Frame<'_>) -> bool {
         self.down(place, frame.height, frame).entry >= self.entries.len()
     }
 
-    /// How many rows an entry takes, the blank one above it included.
+    /// Rows of an entry, including the blank one above it.
     fn rows(&mut self, at: usize, frame: Frame<'_>) -> usize {
         let known = self.entries[at].known_height(frame.width, frame.look);
         let rows = match known {
@@ -291,7 +291,7 @@ impl Transcript {
         entry.lines(frame.width, frame.look, self.view.images, self.view.epoch)
     }
 
-    /// Lets go of the lines of what is far from the screen, once there are many.
+    /// Drops the lines of entries far from the screen, once there are many.
     fn cool(&mut self, first: usize, end: usize) {
         if self.view.warm.len() <= KEPT_WARM {
             return;

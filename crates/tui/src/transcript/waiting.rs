@@ -1,4 +1,4 @@
-//! What everybody waits for: a pause before a request is made again, a summary that is being written.
+//! Waits in progress: a pause before a retry, a summary that is being written.
 
 use std::time::{Duration, Instant};
 
@@ -7,15 +7,15 @@ use ratatui::text::Line;
 use super::Look;
 use super::preview::{self, row};
 
-/// Something everybody waits for.
+/// A wait in progress.
 #[derive(Debug, Clone)]
 pub(super) enum Waiting {
-    /// A request is made again after a pause.
+    /// A request is retried after a pause.
     Retry {
         until: Instant,
         attempt: u32,
         max_attempts: u32,
-        /// What failed, where nothing above says it.
+        /// The failure, if no entry above shows it.
         error: Option<String>,
     },
     /// The conversation is being summarised.
@@ -54,7 +54,7 @@ impl Waiting {
     }
 }
 
-/// How long something took or takes, when that is worth saying.
+/// The duration as text; empty if it is too short to matter.
 pub(crate) fn elapsed(duration: Duration) -> String {
     match duration.as_secs() {
         0 => String::new(),

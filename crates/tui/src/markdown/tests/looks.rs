@@ -1,4 +1,4 @@
-//! How Markdown looks.
+//! Tests of the layout of Markdown.
 
 use ratatui::style::Modifier;
 

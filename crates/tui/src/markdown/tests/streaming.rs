@@ -1,11 +1,11 @@
-//! A text may arrive in any pieces, and each of them costs little.
+//! Tests that a text may arrive in any deltas, and that each takes little work.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::text;
 
-/// Lines that mean something, put together at random.
+/// Meaningful lines, combined at random.
 fn any_markdown() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         4 => "[-+*>#`~|=_ 0-9.()\\[\\]!<a-z]{0,14}",
@@ -73,7 +73,8 @@ proptest! {
     }
 }
 
-/// The text in deltas of a few bytes, laid out after each; returns the bytes laid out.
+/// Appends the text in deltas of a few bytes and lays it out after each. Returns the bytes laid
+/// out.
 fn cost_of_streaming(source: &str) -> u64 {
     cost_in_deltas(source, 60)
 }

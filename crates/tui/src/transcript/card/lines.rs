@@ -1,4 +1,4 @@
-//! How a card looks.
+//! The layout of cards.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use crate::transcript::{Attention, Fold, Look};
 
 /// Lines of output shown while a tool runs.
 const LIVE_ROWS: usize = 5;
-/// Lines of output shown when it is done and folded.
+/// Lines of output shown of a finished, folded call.
 const FOLDED_ROWS: usize = 5;
 /// Lines of a diff shown while it is folded.
 const DIFF_ROWS: usize = 16;
 
 impl Card {
-    /// Whether nothing but its headline is shown.
+    /// Reports whether only the headline is shown.
     pub fn is_slim(&self, look: &Look<'_>) -> bool {
         let (content, _) = self.content();
         match self.state {
@@ -44,23 +44,23 @@ impl Card {
         lines
     }
 
-    /// Whether it has not begun because somebody is asked.
+    /// Reports whether the call has not started because a question is open.
     fn waits_for_you(&self, look: &Look<'_>) -> bool {
         let is_running = matches!(self.state, State::Running(_));
         is_running && look.attention == Attention::Wanted && self.content().0.is_empty()
     }
 
-    /// Whether more can be told of what it will do than its headline says.
+    /// Reports whether the arguments show more of the planned change than the headline.
     fn has_plan(&self) -> bool {
         matches!(self.name.as_str(), "write" | "edit")
     }
 
-    /// Of these, only how much they gave is worth telling while folded.
+    /// Reports whether a folded card shows only the amount of output.
     fn tells_count_only(&self) -> bool {
         matches!(self.name.as_str(), "read" | "ls" | "find" | "write")
     }
 
-    /// Whether it is told how many lines it gave.
+    /// Reports whether the headline shows the number of lines.
     fn tells_lines(&self) -> bool {
         matches!(self.name.as_str(), "read" | "ls" | "find") && !self.has_image()
     }
@@ -187,7 +187,7 @@ impl Card {
         lines
     }
 
-    /// What it will write, for whoever is to allow it.
+    /// The planned change, for the user who is asked to allow it.
     fn plan(&self, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
         let lines = match self.name.as_str() {
             "write" => self.written_file(width, look),
@@ -204,7 +204,7 @@ impl Card {
         self.name == "bash"
     }
 
-    /// What it gave, as text. Of a command the end counts, of anything else the beginning.
+    /// The output as text: the end for a command, the beginning for other tools.
     fn shown(&self, width: u16, style: Style, look: &Look<'_>) -> Vec<Line<'static>> {
         let whole = self.text();
         let (text, style, end) = match self.state {
@@ -231,7 +231,7 @@ impl Card {
     }
 
     fn code(&self, code: &str, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
-        /// Longer files are shown without colours.
+        /// Bytes above which a file is shown without colours.
         const MAX_COLOURED: usize = 64 * 1024;
         let arguments = self.arguments();
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or("");
@@ -248,7 +248,7 @@ impl Card {
     }
 }
 
-/// What an edit takes away and what it puts there, as the lines of a diff.
+/// The replacements of an edit as lines of a diff.
 fn replacements(arguments: &Value) -> String {
     let listed = arguments.get("edits").and_then(Value::as_array);
     let edits = listed.map_or(std::slice::from_ref(arguments), Vec::as_slice);
@@ -266,7 +266,8 @@ fn replacements(arguments: &Value) -> String {
     diff
 }
 
-/// What a failed command printed, and how it ended in a few words; none if it cannot be told.
+/// Splits the text of a failed command into its output and a short description of its end, which is
+/// empty if unknown.
 pub(crate) fn split_ending(text: &str) -> (&str, String) {
     let (printed, last) = match text.rsplit_once("\n\n") {
         Some((printed, last)) => (printed, last),

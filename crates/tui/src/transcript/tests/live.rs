@@ -1,11 +1,11 @@
-//! What is going on, and how it goes away.
+//! Tests of runs in progress.
 
 use pinion_agent::{BashOutcome, CompactionReason, CompactionResult, SavedCompaction};
 use serde_json::json;
 
 use super::*;
 
-/// A run in the middle of everything.
+/// A run with everything in progress.
 fn running(now: Instant) -> Transcript {
     let mut transcript = Transcript::new();
     let test = call("1", "bash", json!({"command": "cargo test"}));

@@ -1,4 +1,4 @@
-//! Whatever happens is shown, and looks the same when the session is opened again.
+//! Tests that every event is shown, and that a session looks the same when it is opened again.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ fn block(id: usize) -> impl Strategy<Value = Block> {
     ]
 }
 
-/// A turn: what it says, and what its calls give.
+/// A turn: its text, and the results of its calls.
 #[derive(Debug, Clone)]
 enum Turn {
     User(String),
@@ -75,7 +75,7 @@ fn turn() -> impl Strategy<Value = Turn> {
     ]
 }
 
-/// The turns as a run tells of them, and as the session has them.
+/// The turns as events of a run, and as messages of a session.
 fn played(turns: &[Turn]) -> (Vec<Event>, Vec<Arc<Message>>) {
     let mut events = vec![Event::AgentStart];
     let mut messages = Vec::new();
@@ -122,7 +122,7 @@ fn played(turns: &[Turn]) -> (Vec<Event>, Vec<Arc<Message>>) {
     (events, messages)
 }
 
-/// Anything an engine might tell, in any order.
+/// Any event, in any order.
 fn anything() -> impl Strategy<Value = Event> {
     let message = prop_oneof![
         words().prop_map(|text| user(&text)),
@@ -205,7 +205,7 @@ fn anything() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What somebody does meanwhile.
+/// An event, or an action of the user.
 #[derive(Debug, Clone)]
 enum Deed {
     Hear(Event),
@@ -265,7 +265,7 @@ proptest! {
         let eyes = Eyes::new();
         for (at, event) in events.iter().enumerate() {
             followed.apply(event);
-            // Somebody looks now and then, so that what is kept from frame to frame takes part.
+            // Draws now and then, so that cached lines are tested too.
             if at % 3 == 0 {
                 buffer(&mut followed, width, 20, &eyes);
             }

@@ -1,4 +1,4 @@
-//! What the list looks like.
+//! Tests of the transcript's screens.
 
 use pinion_message::{
     BashExecutionMessage, BranchSummaryMessage, CompactionSummaryMessage, CustomMessage,
@@ -281,7 +281,7 @@ fn blank_lines_around_an_answer_are_not_shown() {
 
 #[test]
 fn pictures_are_drawn_where_the_terminal_can() {
-    // The first bytes of a picture of 80 by 32 pixels are all there is to its size.
+    // The first bytes of a PNG of 80 by 32 pixels, which contain its size.
     let data = "iVBORw0KGgoAAAANSUhEUgAAAFAAAAAgAAAA".to_owned();
     let picture = Arc::new(Message::User(UserMessage {
         content: Content::Blocks(vec![

@@ -1,4 +1,4 @@
-//! Only what is looked at is laid out, and what is looked at stays where it is.
+//! Tests that only the visible part is laid out, and that it stays in place.
 
 use super::*;
 use crate::transcript::Scroll;
@@ -6,7 +6,7 @@ use crate::transcript::Scroll;
 const WIDTH: u16 = 80;
 const HEIGHT: u16 = 24;
 
-/// Questions and answers, numbered.
+/// Numbered questions and answers.
 fn long(messages: usize) -> Vec<Arc<Message>> {
     let message = |at: usize| match at % 2 {
         0 => user(&format!("question {at}")),
