@@ -1,4 +1,4 @@
-//! The chat itself: what it knows, what keys and events do to it, and the loop that draws it.
+//! The chat on the screen: its state, its reactions to keys and events, and the loop that draws it.
 
 mod attach;
 mod commands;
@@ -29,38 +29,36 @@ pub(crate) use self::state::Turn;
 use crate::transcript::Images;
 use crate::{Background, Colours, FeedReader, Host, Terminal};
 
-/// How the chat begins.
+/// The settings of a chat.
 #[derive(Debug)]
 pub struct Options {
-    /// Where files are looked for.
+    /// The working directory, in which files are searched.
     pub cwd: PathBuf,
-    /// Shown as `~`.
+    /// The home directory, shown as `~`.
     pub home: PathBuf,
-    /// What the background is like; `None` asks the terminal.
+    /// The background of the terminal; `None` queries the terminal.
     pub background: Option<Background>,
-    /// Whether colours are used.
     pub colours: Colours,
-    /// What is said first, one after the other.
+    /// Prompts to send at the start, one after the other.
     pub texts: Vec<String>,
-    /// Goes with the first of them.
+    /// Images for the first of them.
     pub images: Vec<Block>,
 }
 
-/// How a chat ended.
+/// The result of a chat.
 #[derive(Debug)]
 pub struct Ending {
     /// The exit code of the program.
     pub exit_code: u8,
-    /// The session it was in, if that is kept.
+    /// The session that was open at the end, if it is stored.
     pub session: Option<SessionHint>,
 }
 
-/// Where a session is found again.
+/// The data needed to resume a session.
 #[derive(Debug, Clone)]
 pub struct SessionHint {
-    /// Its id.
     pub id: String,
-    /// Its file, if something was answered in it.
+    /// The session file; it exists once an answer was received.
     pub file: PathBuf,
 }
 
@@ -73,7 +71,7 @@ pub struct Chat {
 }
 
 impl Chat {
-    /// Shows the chat before there is anybody to talk to.
+    /// Shows the chat before a session exists.
     pub fn open(terminal: Terminal, options: Options) -> io::Result<Self> {
         let asks_background = options.background.is_none() && options.colours != Colours::None;
         let (mut state, clockwork) = state::begin(options);
@@ -92,7 +90,7 @@ impl Chat {
         Ok(chat)
     }
 
-    /// Lets the user pick a session to go on with; `None` when they do not want one.
+    /// Lets the user choose a session to resume; `None` if they cancel.
     pub async fn choose_session(&mut self, host: Arc<dyn Host>) -> io::Result<Option<PathBuf>> {
         self.state.set_host(host);
         self.state.pick_session();
@@ -105,7 +103,7 @@ impl Chat {
         Ok(self.state.picking.take().flatten())
     }
 
-    /// Talks until the user leaves or the program must end.
+    /// Runs until the user leaves or the program must end.
     pub async fn run(mut self, host: Arc<dyn Host>, feed: FeedReader) -> io::Result<Ending> {
         self.state.set_host(host);
         self.state.answers = Some(feed.answers());
@@ -115,7 +113,7 @@ impl Chat {
     }
 }
 
-/// Whether the terminal understands questions.
+/// Reports whether the terminal understands queries.
 fn may_be_asked() -> bool {
     !matches!(
         std::env::var("TERM").as_deref(),
@@ -123,7 +121,7 @@ fn may_be_asked() -> bool {
     )
 }
 
-/// Whether the terminal is known to draw pictures by kitty's protocol.
+/// Reports whether the terminal supports kitty's graphics protocol.
 fn draws_pictures() -> bool {
     let name = std::env::var("TERM").unwrap_or_default();
     let inside = std::env::var_os("TMUX").is_some();
@@ -131,7 +129,7 @@ fn draws_pictures() -> bool {
     !inside && (knows || matches!(name.as_str(), "xterm-kitty" | "xterm-ghostty"))
 }
 
-/// The time until something that changes by itself is drawn again.
+/// Time between two frames while something on the screen changes by itself.
 const TICK: Duration = Duration::from_millis(120);
 
 fn soonest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {

@@ -1,7 +1,7 @@
-//! What could be meant: commands after `/`, files after `@`, paths with Tab.
+//! Completion of commands after `/`, files after `@`, and paths with Tab.
 //!
-//! It reads what stands before the cursor of an [`Editor`] and writes what was chosen there. Commands are given
-//! by the chat; files are found on a thread of its own.
+//! It reads the text before the cursor of an [`Editor`] and inserts the chosen completion there.
+//! The chat provides the commands; a thread finds the files.
 
 mod commands;
 mod finder;
@@ -36,11 +36,12 @@ pub(crate) struct Completion {
     commands: Vec<CommandEntry>,
     finder: Option<Finder>,
     popup: Popup,
-    /// What the list is about.
+    /// The text that the list completes.
     token: Option<Token>,
-    /// Whether more may be found.
+    /// More results may follow.
     is_searching: bool,
-    /// Where the token starts for which the list was sent away, or asked for with Tab.
+    /// Start of the token for which the list was dismissed, and of the one for which Tab requested
+    /// it.
     dismissed: Option<usize>,
     requested: Option<usize>,
     tab_completes: TabCompletes,
@@ -57,8 +58,8 @@ impl std::fmt::Debug for Completion {
 }
 
 impl Completion {
-    /// For files below `root`. `on_ready` is called, on another thread, when [`Completion::update`] would show
-    /// something new.
+    /// Completes files below `root`. `on_ready` is called on another thread when
+    /// [`Completion::update`] would show new results.
     pub(crate) fn new(root: PathBuf, on_ready: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
             root,
@@ -74,10 +75,10 @@ impl Completion {
         }
     }
 
-    /// Sets the commands there are, in the order they are shown.
+    /// Sets the commands, in display order.
     pub(crate) fn set_commands(&mut self, commands: Vec<CommandEntry>) {
         self.commands = commands;
-        // What is shown is found again with the next update.
+        // The next update searches again.
         if self
             .token
             .as_ref()
@@ -87,12 +88,13 @@ impl Completion {
         }
     }
 
-    /// Sets what Tab completes where there is no list.
+    /// Sets what Tab completes when no list is open.
     pub(crate) fn set_tab(&mut self, completes: TabCompletes) {
         self.tab_completes = completes;
     }
 
-    /// Looks at what stands before the cursor; to be called after every change, and when something is ready.
+    /// Reads the text before the cursor; must be called after every change and when results are
+    /// ready.
     pub(crate) fn update(&mut self, editor: &Editor) {
         let before = editor.before_cursor();
         let start = |token: &Token| before.len() - token.length;
@@ -116,18 +118,18 @@ impl Completion {
         self.collect();
     }
 
-    /// Whether there is something to choose.
+    /// Reports whether the list is open.
     pub(crate) fn is_open(&self) -> bool {
         !self.popup.is_empty()
     }
 
-    /// Whether more may be found for what is written.
+    /// Reports whether more results may follow.
     pub(crate) fn is_searching(&self) -> bool {
         self.is_searching
     }
 
-    /// Takes a key if it means something here. Enter on a command that needs nothing more completes it and is
-    /// not taken, so that it is sent.
+    /// Handles a key if the list or Tab needs it. Enter on a command without required arguments
+    /// completes it but returns false, so that the command is sent.
     pub(crate) fn key(&mut self, key: KeyEvent, editor: &mut Editor) -> bool {
         if key.kind == KeyEventKind::Release {
             return false;
@@ -160,7 +162,7 @@ impl Completion {
         true
     }
 
-    /// How many rows the list takes.
+    /// Rows of the list.
     pub(crate) fn height(&self) -> u16 {
         self.popup.height()
     }
@@ -194,7 +196,8 @@ impl Completion {
         if begins {
             self.popup = Popup::default();
         } else {
-            // Until the answer comes, what still fits: whoever chooses now means what is written now.
+            // Until results arrive, only the entries that still match are shown, because a choice
+            // must match the current text.
             let names = self.popup.names();
             let best = matching::best_paths(&names, &token.query, &|| false).unwrap_or_default();
             let fitting = best
@@ -224,7 +227,7 @@ impl Completion {
         self.popup.set(paths::entries(paths, ""), total);
     }
 
-    /// Shows what was found in the meantime.
+    /// Shows results that have arrived.
     fn collect(&mut self) {
         let Some(token) = self
             .token
@@ -241,7 +244,7 @@ impl Completion {
             .renew(paths::entries(found.paths, &token.query), found.total);
     }
 
-    /// Writes what is chosen.
+    /// Inserts the selected entry.
     fn accept(&mut self, editor: &mut Editor, with: With) -> Accepted {
         let (Some(token), Some(entry)) = (self.token.clone(), self.popup.selected().cloned())
         else {
@@ -277,11 +280,11 @@ impl Completion {
         }
     }
 
-    /// Tab where there is no list: completes the path before the cursor as far as it is certain, and lists what
-    /// is left to choose.
+    /// Tab without a list: completes the path before the cursor as far as it is unambiguous, and
+    /// lists the remaining choices.
     fn tab(&mut self, editor: &mut Editor) -> bool {
         if self.is_searching {
-            // What was typed faster than files are found is not for others.
+            // Tab typed before the files were found must not reach other parts.
             return true;
         }
         match paths::complete(editor, &self.root, self.tab_completes) {
@@ -297,18 +300,18 @@ impl Completion {
     }
 }
 
-/// How something was chosen.
+/// The key of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum With {
     Tab,
     Enter,
 }
 
-/// What is left to do after something was written.
+/// The state after an insertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Accepted {
-    /// Nothing: it stood there already, or says everything.
+    /// Complete: the text was there already, or needs nothing more.
     Whole,
-    /// More may be written.
+    /// More may be typed.
     ToGoOn,
 }

@@ -1,7 +1,8 @@
-//! What is drawn over the chat until something is chosen or it is closed: pickers, the session tree, dialogs,
-//! pages to read.
+//! Overlays: parts of the screen drawn over the chat until something is chosen or they are closed,
+//! such as pickers, the session tree, dialogs and pages to read.
 //!
-//! An overlay talks to nobody. It is given what it shows, and its [`Step`]s say what is to be done.
+//! An overlay has no access to the session. It receives the data to show, and returns the requested
+//! action as a [`Step`].
 
 mod dialog;
 mod input;
@@ -35,99 +36,95 @@ use serde_json::{Map, Value};
 
 use crate::{Scope, Theme};
 
-/// Something that is shown over the chat and has the keyboard while it is.
+/// A part of the screen that is drawn over the chat and has the focus.
 pub(crate) trait Overlay: Send {
-    /// A key was pressed.
+    /// Handles a key.
     fn key(&mut self, key: KeyEvent) -> Step;
 
-    /// Text was pasted.
+    /// Handles pasted text.
     fn paste(&mut self, _text: &str) {}
 
-    /// The wheel was turned by so many rows, upwards if they are negative.
+    /// Handles the wheel: this many rows, upwards if negative.
     fn wheel(&mut self, _rows: isize) {}
 
-    /// Draws it over the lower part of `area`, which is the whole screen; where the cursor is, if it has one.
+    /// Draws the overlay over the lower part of `area`, which is the whole screen. Returns the
+    /// cursor's position, if there is one.
     fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position>;
 
-    /// When it looks different without anybody doing anything; [`Overlay::tick`] is called then.
+    /// The time at which the overlay changes by itself; [`Overlay::tick`] is called then.
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// A deadline has passed.
+    /// Handles a deadline that has passed.
     fn tick(&mut self) -> Step {
         Step::Stay
     }
 
-    /// The sessions of `scope`, which [`Choice::Sessions`] asked for, have been found.
+    /// Receives the sessions of `scope` after [`Choice::Sessions`].
     fn set_sessions(&mut self, _scope: Scope, _found: Result<Vec<SessionInfo>, String>) {}
 }
 
-/// What follows from a key.
+/// The result of a key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
-    /// Nothing but a new drawing.
+    /// The overlay is drawn again.
     Stay,
-    /// It is closed and nothing was chosen.
+    /// The overlay closes without a choice.
     Close,
-    /// This is to be done, and it is closed.
+    /// The chat carries this out and closes the overlay.
     Chosen(Choice),
-    /// This is to be done, and it stays.
+    /// The chat carries this out; the overlay stays open.
     Asked(Choice),
 }
 
-/// What is to be done.
+/// An action for the chat to carry out.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Choice {
-    /// Another model answers.
+    /// Switches to a model.
     Model {
-        /// Its provider.
         provider: String,
-        /// Its id.
         id: String,
     },
-    /// Models think this hard.
+    /// Sets the level of thinking.
     Thinking(ThinkingLevel),
-    /// Another session is gone on with.
+    /// Resumes another session.
     Session(PathBuf),
-    /// The sessions of this scope are wanted; see [`Overlay::set_sessions`].
+    /// Requests the sessions of this scope; see [`Overlay::set_sessions`].
     Sessions(Scope),
-    /// Something is done with an entry of the session tree.
+    /// Applies an action to an entry of the session tree.
     Tree {
-        /// The entry.
         entry_id: String,
-        /// Whose it is.
         speaker: Speaker,
-        /// What is done.
         how: TreeStep,
     },
-    /// A dialog is answered.
+    /// Answers a dialog.
     Dialog {
-        /// The dialog.
+        /// The id of the dialog.
         id: String,
         /// `value`, `confirmed` or `cancelled`.
         response: Map<String, Value>,
     },
 }
 
-/// Whose an entry of the session tree is.
+/// The author of an entry of the session tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Speaker {
-    /// A message of the user: going there or forking means the place before it.
+    /// The user: going to such an entry or forking there means the position before it.
     User,
     /// Anything else.
     Other,
 }
 
-/// What is done with an entry of the session tree.
+/// An action on an entry of the session tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TreeStep {
-    /// The conversation goes on from there.
+    /// Continues the conversation from there.
     Jump,
-    /// The same, and what is left behind is summarised.
+    /// Continues from there, with a summary of the abandoned branch.
     JumpWithSummary,
-    /// A new session begins there.
+    /// Starts a new session from there.
     Fork,
-    /// It is named; without a name its name is taken away.
+    /// Sets the entry's name; `None` removes it.
     Label(Option<String>),
 }

@@ -1,7 +1,8 @@
-//! The chat in plain words: lines of text and nothing else, for screen readers, logs and very simple terminals.
+//! Plain text output of the chat, for screen readers, logs and very simple terminals.
 //!
-//! No colours, no moving cursor, nothing that is written over. An answer is printed line by line as the lines
-//! become complete; a tool call is one line that is completed when the call is over.
+//! It has no colours, never moves the cursor and never overwrites text. An answer is printed line
+//! by line as lines become complete. A tool call is one line, which is completed when the call
+//! ends.
 
 mod tools;
 
@@ -18,25 +19,25 @@ use crate::Abilities;
 use crate::text::{one_line, sanitise};
 use crate::transcript::{Ending, Fold, NoticeKind, image, readable, subject};
 
-/// Puts what happens into plain words.
+/// Turns events into plain text.
 #[derive(Debug)]
 pub(crate) struct PlainPrinter {
     thinking: Fold,
     tools: Fold,
     host: Abilities,
-    /// What is to be printed.
+    /// Text to be printed.
     out: String,
     /// Something was printed before.
     has_begun: bool,
-    /// The line that waits for its end: that of this call.
+    /// The call whose line is incomplete.
     unfinished: Option<Arc<str>>,
-    /// What was typed and need not be said again.
+    /// The text that the user typed, which is not printed again.
     typed: Option<String>,
-    /// Blocks of the growing answer that were printed.
+    /// Number of printed blocks of the growing answer.
     printed_blocks: usize,
     /// The block that grows.
     growing: Option<Growing>,
-    /// What is called, of calls whose results are still to come.
+    /// The subjects of calls without a result, by id.
     calls: HashMap<String, String>,
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct PlainPrinter {
 struct Growing {
     index: usize,
     kind: GrowingKind,
-    /// Not yet printed: the line that is still being written.
+    /// The incomplete last line, which is not printed yet.
     line: String,
     is_begun: bool,
 }
@@ -57,7 +58,7 @@ enum GrowingKind {
 }
 
 impl PlainPrinter {
-    /// Prints reasoning and what tools gave in full, or not.
+    /// Creates a printer that prints reasoning and tool output in full or folded.
     pub(crate) fn new(thinking: Fold, tools: Fold) -> Self {
         Self {
             thinking,
@@ -73,17 +74,18 @@ impl PlainPrinter {
         }
     }
 
-    /// The same for another host, where other things help.
+    /// Adapts the advice after failures to a host.
     pub(crate) fn talking_to(self, host: Abilities) -> Self {
         Self { host, ..self }
     }
 
-    /// The user has just typed this, so that it need not be printed when it is said.
+    /// Records the text that the user just typed, so that it is not printed again.
     pub(crate) fn typed(&mut self, text: &str) {
         self.typed = Some(text.trim().to_owned());
     }
 
-    /// What there is to print about an event: whole lines, or the beginning of one that is completed later.
+    /// Returns the text to print for an event: whole lines, or the beginning of one that is
+    /// completed later.
     pub(crate) fn event(&mut self, event: &Event) -> String {
         match event {
             Event::MessageStart(message) => {
@@ -143,7 +145,7 @@ impl PlainPrinter {
         std::mem::take(&mut self.out)
     }
 
-    /// What was said before.
+    /// Returns the messages of a resumed session.
     pub(crate) fn history(&mut self, messages: &[Arc<Message>]) -> String {
         for message in messages {
             self.printed_blocks = 0;
@@ -171,7 +173,7 @@ impl PlainPrinter {
         std::mem::take(&mut self.out)
     }
 
-    /// A line of the chat itself.
+    /// Returns a notice of the chat itself.
     pub(crate) fn notice(&mut self, kind: NoticeKind, text: &str) -> String {
         let label = match kind {
             NoticeKind::Information => "",
@@ -182,7 +184,7 @@ impl PlainPrinter {
         std::mem::take(&mut self.out)
     }
 
-    /// What became of a shell command of the user.
+    /// Returns the outcome of a shell command of the user.
     pub(crate) fn shell_end(
         &mut self,
         command: &str,
@@ -192,7 +194,7 @@ impl PlainPrinter {
         std::mem::take(&mut self.out)
     }
 
-    /// Ends a line that waits for its end, before anything else is printed.
+    /// Ends an incomplete line before anything else is printed.
     fn finish_line(&mut self) {
         if self.unfinished.take().is_some() {
             self.out.push('\n');
@@ -206,7 +208,7 @@ impl PlainPrinter {
         self.out.push('\n');
     }
 
-    /// Lines, the first with a label.
+    /// Prints lines, the first with a label.
     fn text(&mut self, label: &str, text: &str) {
         let clean = sanitise(text.trim());
         let mut lines = clean.lines();
@@ -217,7 +219,7 @@ impl PlainPrinter {
         }
     }
 
-    /// A blank line between what different people say.
+    /// Prints a blank line between messages.
     fn part(&mut self) {
         if self.has_begun {
             self.line("");
@@ -331,7 +333,7 @@ impl PlainPrinter {
         }
     }
 
-    /// A complete line of the block that grows.
+    /// Prints a complete line of the growing block.
     fn grown_line(&mut self, line: &str) {
         let Some(growing) = &mut self.growing else {
             return;
@@ -352,7 +354,7 @@ impl PlainPrinter {
         }
     }
 
-    /// Prints what is left of the block that grows.
+    /// Prints the rest of the growing block.
     fn end_growing(&mut self) {
         let Some(growing) = &mut self.growing else {
             return;
@@ -366,7 +368,7 @@ impl PlainPrinter {
         self.printed_blocks = index + 1;
     }
 
-    /// A block nobody saw growing.
+    /// Prints a block that did not grow.
     fn whole_block(&mut self, block: &Block) {
         match block {
             Block::Text(text) if !text.text.trim().is_empty() => {

@@ -1,5 +1,5 @@
-//! The chat in plain lines: what is typed is read line by line, what happens is printed as it does. For screen
-//! readers and for terminals that can do nothing else.
+//! The plain chat: reads input line by line and prints events as they happen, for screen readers
+//! and simple terminals.
 
 mod commands;
 mod questions;
@@ -21,7 +21,7 @@ use crate::request::{NotifyKind, Request};
 use crate::transcript::{Fold, NoticeKind};
 use crate::{Abilities, Ending, FeedReader, Host, Incoming, SessionHint};
 
-/// What interrupts a run instead of ending the program: SIGINT.
+/// The exit code of SIGINT, which stops a run instead of ending the program.
 const INTERRUPTED: u8 = 130;
 
 /// Requests to the session that may be unanswered at a time. The chat reads no further lines while there are as many,
@@ -32,13 +32,12 @@ const OWN_REQUESTS: usize = 16;
 
 /// How a plain chat begins.
 pub struct PlainOptions {
-    /// Where it is printed.
     pub output: Box<dyn Write + Send>,
     /// What is typed, line by line.
     pub input: mpsc::Receiver<String>,
     /// What is said first, one after the other.
     pub texts: Vec<String>,
-    /// Goes with the first of them.
+    /// Images for the first of them.
     pub images: Vec<Block>,
 }
 
@@ -50,7 +49,7 @@ impl std::fmt::Debug for PlainOptions {
 
 type Turn = Box<dyn FnOnce(&mut PlainChat) + Send>;
 
-/// A chat in plain lines.
+/// A plain chat.
 struct PlainChat {
     output: Box<dyn Write + Send>,
     printer: PlainPrinter,
@@ -58,24 +57,24 @@ struct PlainChat {
     /// Answers of the session. Each request has a place for its answer.
     turns: mpsc::Sender<Turn>,
     questions: Questions,
-    /// What is said when nothing goes on, the next one last.
+    /// Prompts to send when no run is active, the next one last.
     waiting: Vec<(String, Vec<Block>)>,
     session: Option<SessionHint>,
     is_ready: bool,
     is_running: bool,
-    /// Shell commands of the user that run.
+    /// Number of running shell commands of the user.
     shells: usize,
-    /// What extensions show beside the conversation and was not printed yet, by its key.
+    /// Status texts and widgets of extensions that were not printed yet, by key.
     beside: BTreeMap<String, String>,
-    /// Commands of templates, skills and extensions, once they are known.
+    /// Commands of templates, skills and extensions; `None` until they are known.
     commands: Option<Vec<String>>,
-    /// A line that calls no command there is, and was to be sent once.
+    /// A line that calls an unknown command; typing it again sends it to the model.
     doubted: Option<String>,
     ending: Option<u8>,
     broken: Option<io::Error>,
 }
 
-/// Talks in plain lines until the input or the program ends.
+/// Runs a plain chat until the input or the program ends.
 pub async fn plain_chat(
     options: PlainOptions,
     host: Arc<dyn Host>,
@@ -255,8 +254,8 @@ impl PlainChat {
         }
     }
 
-    /// Keeps what is shown beside the conversation until there is a pause to print it in: it may change many times a
-    /// second.
+    /// Stores a status or widget until it can be printed in a pause, because it may change many
+    /// times a second.
     fn show_beside(&mut self, key: String, text: Option<String>) {
         match text.filter(|text| !text.trim().is_empty()) {
             Some(text) => drop(self.beside.insert(key, text)),
@@ -270,7 +269,7 @@ impl PlainChat {
         }
     }
 
-    /// Something was typed.
+    /// Handles a typed line.
     fn line(&mut self, line: &str) {
         if self.questions.is_open() {
             let (answered, words) = self.questions.answer(line);
@@ -302,7 +301,7 @@ impl PlainChat {
         }
     }
 
-    /// Says what waits, or shows that something can be said.
+    /// Sends the next waiting prompt, or shows the input prompt.
     fn next(&mut self) {
         match self.waiting.pop() {
             Some((text, images)) => self.say(text, images),
@@ -319,7 +318,7 @@ impl PlainChat {
         }
     }
 
-    /// Stops what goes on; what waits to be said is not said.
+    /// Stops the run and drops waiting prompts.
     fn stop(&mut self) {
         for (text, _) in std::mem::take(&mut self.waiting).into_iter().rev() {
             self.notice(NoticeKind::Information, &format!("Not said: {text}"));

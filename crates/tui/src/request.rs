@@ -1,8 +1,8 @@
-//! Records of the dialog protocol, as what they ask of the chat.
+//! Parses records of the dialog protocol into requests to the chat.
 //!
-//! They come from extensions and from whoever asks about tool calls, so nothing in them is taken for granted: a
-//! member of another type counts as missing, and what is only shown is made harmless and cut to what a screen can use.
-//! What goes back, the options of a choice and the text of an editor, is kept as it came.
+//! They come from extensions and approval hooks, so every member is checked: one of another type
+//! counts as missing, and text that is only shown is sanitised and cut to a useful length. Text
+//! that is sent back, the options of a choice and the text of an editor, stays unchanged.
 
 use std::time::Duration;
 
@@ -10,65 +10,59 @@ use serde_json::{Map, Value};
 
 use crate::text::{one_line, sanitise};
 
-/// Characters of a title or a status line that are kept.
+/// Characters of a title or a status text that are shown.
 const LONGEST_LINE: usize = 1_000;
-/// Characters of a question or a notice that are kept.
+/// Characters of a question or a notice that are shown.
 const LONGEST_TEXT: usize = 20_000;
-/// Characters a text for the editor may have.
+/// Characters of a text for the editor.
 const LONGEST_EDITOR_TEXT: usize = 1_000_000;
-/// Lines of a widget that are kept.
+/// Lines of a widget that are shown.
 const MOST_WIDGET_LINES: usize = 10;
-/// Options of a choice that are kept.
+/// Options of a choice that are accepted.
 const MOST_OPTIONS: usize = 10_000;
-/// No dialog waits longer than this by itself.
+/// The longest timeout of a dialog; longer ones are reduced to it.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// What a record asks of the chat.
+/// A request to the chat.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Request {
     /// A question, which is answered with its id.
     Dialog(Dialog),
-    /// Something to be told once.
+    /// A notice.
     Notify {
-        /// How serious it is.
         kind: NotifyKind,
-        /// What is told.
         text: String,
     },
-    /// A word in the status line; without text it goes away.
+    /// A text in the status line; `None` removes it.
     Status {
-        /// Which.
+        /// Identifies the text for later changes.
         key: String,
-        /// What it says.
         text: Option<String>,
     },
-    /// Lines beside the editor; without lines they go away.
+    /// Lines beside the editor; `None` removes them.
     Widget {
-        /// Which.
+        /// Identifies the widget for later changes.
         key: String,
-        /// What they say.
         lines: Option<Vec<String>>,
-        /// Where they are.
         placement: Placement,
     },
     /// The title of the terminal.
     Title(String),
-    /// What the editor holds.
+    /// The text to put into the editor.
     EditorText(String),
-    /// Something beside the conversation went wrong.
+    /// An extension failed.
     ExtensionError {
-        /// Where.
+        /// The path of the extension.
         path: String,
-        /// On which occasion.
+        /// The event it was handling.
         event: String,
-        /// What happened.
         error: String,
     },
-    /// Nothing the chat knows.
+    /// A record that the chat does not know.
     Other,
 }
 
-/// How serious a notice is.
+/// The severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub(crate) enum NotifyKind {
@@ -77,52 +71,51 @@ pub(crate) enum NotifyKind {
     Error,
 }
 
-/// Where a widget is.
+/// The position of a widget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Placement {
-    /// Over the editor.
+    /// Above the editor.
     Above,
-    /// Under it.
+    /// Below the editor.
     Below,
 }
 
 /// A question to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Dialog {
-    /// Goes with the answer.
+    /// The id to send with the answer.
     pub id: String,
-    /// What is asked; may have several lines.
+    /// The question; may have several lines.
     pub title: String,
-    /// What kind of answer is wanted.
     pub kind: DialogKind,
-    /// After this time who asked goes on without an answer.
+    /// Time after which the asker continues without an answer.
     pub timeout: Option<Duration>,
 }
 
-/// What kind of answer is wanted.
+/// The kind of answer that is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DialogKind {
-    /// One of these.
+    /// One of these options.
     Select(Vec<String>),
     /// Yes or no.
     Confirm {
-        /// What is agreed to.
+        /// The explanation of the question.
         message: String,
     },
     /// A line of text.
     Input {
-        /// Stands there while nothing is typed.
+        /// Text shown while nothing is typed.
         placeholder: String,
     },
     /// A text.
     Editor {
-        /// What it is at first.
+        /// The initial text.
         prefill: String,
     },
 }
 
 impl Request {
-    /// What this record asks.
+    /// Parses a record.
     pub fn read(record: &str) -> Self {
         let Ok(Value::Object(record)) = serde_json::from_str(record) else {
             return Self::Other;
@@ -206,12 +199,12 @@ fn line(record: &Map<String, Value>, member: &str) -> String {
     ))
 }
 
-/// The beginning of a text, made harmless.
+/// The beginning of a text, sanitised.
 fn shown(text: &str, most: usize) -> String {
     sanitise(&kept(text, most)).into_owned()
 }
 
-/// The beginning of a text, with a sign where something is missing.
+/// The beginning of a text, with `…` if it was cut.
 fn kept(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
@@ -225,7 +218,7 @@ fn options(options: Option<&Value>) -> Vec<String> {
     texts.take(MOST_OPTIONS).collect()
 }
 
-/// `None` if there is something that is not a list, which means nothing; `Some(None)` if there is nothing.
+/// `None` if the member is not a list and must be ignored; `Some(None)` if it is missing.
 fn widget_lines(lines: Option<&Value>) -> Option<Option<Vec<String>>> {
     let lines = match lines {
         None | Some(Value::Null) => return Some(None),

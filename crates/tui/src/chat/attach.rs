@@ -1,4 +1,4 @@
-//! Pictures that a text names with `@` go along with it.
+//! Attaches images that a text names with `@`.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use pinion_message::{Block, image_type};
 
-/// The largest picture that is sent, and the most of them.
+/// Bytes of the largest image that is sent, and the most images per message.
 const LARGEST: u64 = 10 << 20;
 const MOST: usize = 20;
 
-/// The pictures among these files.
+/// The images among these files.
 pub(super) fn images(files: &[PathBuf]) -> Vec<Block> {
     let images = files.iter().filter_map(|file| picture(file));
     images.take(MOST).collect()

@@ -29,14 +29,14 @@ enum Own {
     Quit,
 }
 
-/// Who can do it.
+/// The hosts that support a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum For {
     All,
     Sessions,
 }
 
-/// Name, what it is, who can do it, what follows it, what it does.
+/// Name, command, hosts, arguments, description.
 const OWN: &[(&str, Own, For, &str, &str)] = {
     use For::{All, Sessions};
     &[
@@ -105,7 +105,7 @@ const OWN: &[(&str, Own, For, &str, &str)] = {
     ]
 };
 
-/// Other names some of them have.
+/// Other names of some commands.
 const ALIASES: [&str; 2] = ["exit", "hotkeys"];
 
 /// The commands of the chat itself.
@@ -121,7 +121,7 @@ pub(super) fn own_commands(abilities: Abilities) -> impl Iterator<Item = Command
 }
 
 impl State {
-    /// Asks what else can be called with `/`.
+    /// Requests the commands of templates, skills and extensions.
     pub(super) fn ask_commands(&mut self) {
         let own = own_commands(self.abilities()).collect();
         self.completion.set_commands(own);
@@ -136,7 +136,7 @@ impl State {
         });
     }
 
-    /// The name of the command this line calls if there is no such command.
+    /// The name of the command that this line calls, if it does not exist.
     pub(super) fn unknown_command<'a>(&self, text: &'a str) -> Option<&'a str> {
         let others = self.other_commands.as_ref()?;
         let name = called(text)?;
@@ -147,7 +147,7 @@ impl State {
         (!is_own && !is_other).then_some(name)
     }
 
-    /// Does what `text` asks if it is a command of the chat; whether it was.
+    /// Runs `text` if it is a command of the chat. Returns whether it was.
     pub(super) fn own_command(&mut self, text: &str) -> bool {
         let (name, rest) = text[1..]
             .split_once(char::is_whitespace)
@@ -167,7 +167,8 @@ impl State {
         true
     }
 
-    /// Lets whoever cannot do it say so, and what to do instead.
+    /// Sends a command that the host does not support; the host's error explains what to do
+    /// instead.
     fn refuse(&self, own: Own) {
         match own {
             Own::Model => self.tell(Command::CycleModel),
@@ -234,7 +235,7 @@ impl State {
 
     fn compact(&mut self, rest: &str) {
         let instructions = Some(rest.to_owned()).filter(|rest| !rest.is_empty());
-        // Events tell how it goes, failures too.
+        // Events report the progress, including failures.
         let seen = self.compactions;
         self.ask(Command::Compact { instructions }, move |state, result| {
             if let Err(error) = result
@@ -271,7 +272,7 @@ impl State {
         }
     }
 
-    /// Goes to another session.
+    /// Switches to another session.
     pub(super) fn replace(&mut self, command: Command) {
         self.ask(command, |state, result| match result {
             Ok(Answer::Forked {
@@ -299,14 +300,14 @@ impl State {
     }
 }
 
-/// The command a line calls, if it looks like a call and not like a path.
+/// The command that a line calls, if it looks like a call and not like a path.
 pub(crate) fn called(text: &str) -> Option<&str> {
     let name = text.strip_prefix('/')?.split(char::is_whitespace).next()?;
     let is_name = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_' | ':' | '.');
     (!name.is_empty() && name.chars().all(is_name)).then_some(name)
 }
 
-/// A command as the help page tells of it.
+/// The entry of a command on the help page.
 pub(super) fn help(command: &CommandEntry) -> CommandHelp {
     let CommandEntry {
         name, arguments, ..

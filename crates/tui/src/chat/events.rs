@@ -1,4 +1,5 @@
-//! What the chat is told: events of the session, records of who takes part, lines that were printed.
+//! Handles incoming messages: events of the session, records of hooks and extensions, printed
+//! lines.
 
 use std::time::Instant;
 
@@ -9,11 +10,11 @@ use crate::Incoming;
 use crate::request::{NotifyKind, Request};
 use crate::transcript::NoticeKind;
 
-/// How many lines in a row are kept of what is printed.
+/// Printed lines that are stored until the next event.
 const PRINTED: usize = 200;
 
 impl State {
-    /// Takes in one thing.
+    /// Handles one message.
     pub fn incoming(&mut self, incoming: Incoming) {
         match incoming {
             Incoming::Event(event) => self.event(&event),
@@ -98,7 +99,7 @@ impl State {
         }
     }
 
-    /// Somebody printed something who should not know that there is a screen.
+    /// Handles a line that was printed by code that is not aware of the screen.
     fn printed(&mut self, line: String) {
         self.printed_lines += 1;
         match self.printed_lines {
@@ -110,7 +111,7 @@ impl State {
         }
     }
 
-    /// Shows what was printed in one go; where a line says how serious it is, something new begins.
+    /// Shows the printed lines; a line with a severity starts a new notice.
     pub(super) fn show_printed(&mut self) {
         let mut notices: Vec<(NoticeKind, String)> = Vec::new();
         for line in std::mem::take(&mut self.printed) {

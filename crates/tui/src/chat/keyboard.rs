@@ -1,4 +1,4 @@
-//! What keys do.
+//! Handles keys.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,15 @@ use crate::overlay::{Meanwhile, Overlay};
 use crate::terminal::Stops;
 use crate::transcript::Scroll;
 
-/// Within this time a second press counts.
+/// Time within which a second press counts.
 const TWICE: Duration = Duration::from_millis(800);
-/// Somebody who has typed something so recently is in the middle of it.
+/// Time after the last edit during which the user counts as writing.
 const WRITING: Duration = Duration::from_secs(2);
-/// Rows a turn of the wheel scrolls.
+/// Rows that one step of the wheel scrolls.
 const WHEEL: isize = 3;
 
 impl State {
-    /// Something came from the terminal.
+    /// Handles an event of the terminal.
     pub fn terminal_event(&mut self, event: Event) {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key),
@@ -35,7 +35,7 @@ impl State {
         }
     }
 
-    /// The wheel moves what is in front.
+    /// Scrolls the part of the screen that has the focus.
     fn wheel(&mut self, rows: isize) {
         let scroll = match rows < 0 {
             true => Scroll::Up(rows.unsigned_abs()),
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// What a question that comes up now interrupts.
+    /// The activity that a question would interrupt now.
     pub(super) fn meanwhile(&self) -> Meanwhile {
         let recently = self.written.is_some_and(|when| when.elapsed() < WRITING);
         match recently || !self.editor.is_empty() {
@@ -101,7 +101,7 @@ impl State {
         }
     }
 
-    /// Does what the key asks of the chat; whether it asked anything.
+    /// Carries out an action of a key. Returns false if the action does not apply now.
     pub(super) fn act(&mut self, action: Action, key: KeyEvent) -> bool {
         match action {
             Action::FollowUp => self.submit(Delivery::FollowUp),
@@ -158,7 +158,7 @@ impl State {
         before.is_some_and(|(which, when)| which == twice && now - when < TWICE)
     }
 
-    /// Asks for something that changes what the status line says.
+    /// Sends a command that changes the status line.
     pub(super) fn tell_and_look(&self, command: Command) {
         self.tell(command);
         self.ask_state();

@@ -1,4 +1,4 @@
-//! Where everything is on the screen.
+//! The layout of the screen.
 
 use std::time::Instant;
 
@@ -14,14 +14,14 @@ use crate::text::{clip, width};
 use crate::theme::on_rule;
 use crate::transcript::{Attention, Look};
 
-/// The most rows the editor takes.
+/// Rows that the editor takes at most.
 const EDITOR: u16 = 10;
-/// The most rows that tell what waits to be said.
+/// Rows that queued messages take at most.
 const QUEUED: usize = 4;
-/// Stands before what is written.
+/// Stands before the text of the editor.
 const PROMPT: &str = "> ";
 
-/// Cuts rows off a place, from its lower end.
+/// Cuts rows off an area, from its lower end.
 struct Stack(Rect);
 
 impl Stack {
@@ -38,7 +38,7 @@ impl Stack {
 }
 
 impl State {
-    /// Draws everything; where the cursor is.
+    /// Draws the screen. Returns the cursor's position.
     pub fn draw(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
         if area.width < 4 || area.height < 3 {
             return None;
@@ -53,7 +53,7 @@ impl State {
         }
     }
 
-    /// A question, and over it the conversation, which it is about.
+    /// Draws a question below the conversation it is about.
     fn draw_question(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
         let cursor = self.dialogs.draw(area, buf, &self.theme);
         let top = self.dialogs.top().unwrap_or(area.bottom());
@@ -65,7 +65,7 @@ impl State {
         cursor
     }
 
-    /// The conversation, the editor and what is around it.
+    /// Draws the conversation, the editor and everything around it.
     fn draw_chat(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
         let editor_width = area.width - PROMPT.len() as u16;
         let most = EDITOR.min(area.height / 3).max(1);
@@ -79,7 +79,7 @@ impl State {
         let queued_lines = self.queued_lines();
         let queued = stack.bottom(queued_lines.len() as u16);
         let above = self.widget_rows(Placement::Above, &mut stack);
-        // Set apart from what was said, where there is room.
+        // A blank row separates them from the conversation, if there is room.
         let has_more = queued.height + above.height > 0;
         stack.bottom(u16::from(has_more && stack.0.height > 8));
         let transcript = stack.0;
@@ -157,7 +157,7 @@ impl State {
         self.editor.draw(text_of(area), buf, &self.theme, focused)
     }
 
-    /// The line over the editor: the name of the session, and where we are.
+    /// Draws the rule above the editor, with the session's name and the working directory.
     fn draw_rule(&self, area: Rect, buf: &mut Buffer) {
         self.draw_line(area, buf);
         let room = usize::from(area.width).saturating_sub(8);
@@ -177,7 +177,7 @@ impl State {
         }
     }
 
-    /// How many rows of a long text are not seen.
+    /// Draws the number of hidden rows of a long text.
     fn draw_hidden(&self, editor: Rect, rule: Rect, rule_below: Rect, buf: &mut Buffer) {
         let (above, below) = self.editor.hidden(text_of(editor));
         for (rows, sign, line) in [(above, '↑', rule), (below, '↓', rule_below)] {
@@ -196,7 +196,7 @@ impl State {
         }
     }
 
-    /// The working directory, as people write it.
+    /// The working directory, with `~` for the home.
     fn place(&self) -> String {
         match self.cwd.strip_prefix(&self.home) {
             Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
@@ -239,7 +239,7 @@ impl State {
     }
 }
 
-/// Where the text of the editor is, behind the sign before it.
+/// The area of the editor's text, behind the prompt.
 fn text_of(editor: Rect) -> Rect {
     let prompt = PROMPT.len() as u16;
     Rect {

@@ -1,4 +1,4 @@
-//! What is shown over the chat, and what is done with what was chosen there.
+//! Opens overlays and carries out the choices made there.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,7 +17,8 @@ use crate::overlay::{
 };
 use crate::transcript::NoticeKind;
 
-/// Why a model cannot be chosen. Those without a key are not told from those that do not exist.
+/// Explains why a model cannot be chosen. The engine does not distinguish models without a key from
+/// unknown ones.
 pub(crate) fn about_model(error: &EngineError) -> String {
     match error {
         EngineError::ModelNotFound { provider, .. } => format!(
@@ -119,7 +120,7 @@ impl State {
         self.tell_and_look(Command::SetThinkingLevel(Some(level)));
     }
 
-    /// Shows the models there are, or takes the one that is meant.
+    /// Opens the model picker, or switches to the named model.
     pub(super) fn pick_model(&mut self, named: &str) {
         let named = named.to_owned();
         self.ask(Command::GetAvailableModels, move |state, result| {
@@ -143,7 +144,7 @@ impl State {
         });
     }
 
-    /// The model so many places after the one that answers now.
+    /// Switches to the model this many places after the current one.
     pub(super) fn cycle_model(&mut self, steps: isize) {
         if steps > 0 {
             self.tell_and_look(Command::CycleModel);
@@ -177,7 +178,7 @@ impl State {
         });
     }
 
-    /// Shows the sessions there are to go on with.
+    /// Opens the session picker.
     pub(super) fn pick_session(&mut self) {
         let picker = SessionPicker::new(Scope::Project, self.session.file.clone());
         self.overlay = Some(Box::new(picker));
@@ -218,7 +219,7 @@ impl State {
         }
     }
 
-    /// Shows the tree of the session.
+    /// Opens the session tree.
     pub(super) fn pick_place(&mut self) {
         self.ask(Command::GetTree, |state, result| match result {
             Ok(Answer::Tree { tree, leaf_id }) => match TreeView::new(tree, leaf_id.as_deref()) {

@@ -1,4 +1,4 @@
-//! The loop: everything that came is taken in, then one frame is drawn.
+//! The event loop: handles everything that arrived, then draws one frame.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -13,19 +13,19 @@ use crate::FeedReader;
 use crate::feed::Told;
 use crate::terminal::{BackgroundQuery, Keys, Sorted, Stops};
 
-/// The shortest time between two frames that no key asked for.
+/// Shortest time between two frames that were not caused by a key.
 const FRAME: Duration = Duration::from_millis(16);
 
-/// What the loop keeps.
+/// The state of the event loop.
 #[derive(Debug)]
 pub(super) struct Clockwork {
     turns: mpsc::Receiver<Turn>,
     query: BackgroundQuery,
     keys: Option<Keys>,
     drawn: Instant,
-    /// How long that took.
+    /// Duration of the last drawing.
     took: Duration,
-    /// Something looks different.
+    /// When the next frame is due.
     due: Due,
     held_since: Option<Instant>,
 }
@@ -51,12 +51,13 @@ impl Clockwork {
         }
     }
 
-    /// When the next frame may be drawn that no key asked for: drawing never takes more than a third of the time.
+    /// The earliest time of a frame that was not caused by a key: drawing takes at most a third of
+    /// the time.
     fn next_frame(&self) -> Instant {
         self.drawn + FRAME.max(2 * self.took)
     }
 
-    /// Until when something from the terminal is held back that may be no key.
+    /// The time until which events are held back because they may be an answer of the terminal.
     fn held_until(&self) -> Option<Instant> {
         let since = self.held_since.filter(|_| self.query.holds())?;
         Some(since + self.query.patience())
@@ -67,14 +68,14 @@ impl Clockwork {
     }
 }
 
-/// What woke the loop.
+/// The cause of a wakeup.
 enum Woken {
     Key(Event),
     /// Keys cannot be read any more.
     NoKeys,
     Turn(Turn),
     Told,
-    /// Somebody wants us to stop for a while.
+    /// The process received SIGTSTP.
     Stopped,
     Continued,
     Time,
@@ -101,7 +102,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Runs until the state says that it has ended.
+    /// Runs until the state reports its end.
     pub(super) async fn turn(&mut self, feed: &FeedReader) -> io::Result<()> {
         let mut stopped = signal(SignalKind::from_raw(nix::libc::SIGTSTP))?;
         let mut continued = signal(SignalKind::from_raw(nix::libc::SIGCONT))?;
@@ -124,7 +125,7 @@ impl Chat {
             if may_draw {
                 self.draw()?;
             }
-            // Asked once, so that either the terminal or the clock wakes us.
+            // Checked once, so that either the terminal or the clock wakes the loop.
             let ready = self.terminal.is_ready();
             let wake = self.next_wake(ready);
             let woken = {
@@ -205,7 +206,7 @@ impl Chat {
         self.clockwork.want(Due::Soon);
     }
 
-    /// When something is to be done although nothing came.
+    /// The time at which something must be done without a message.
     fn next_wake(&self, ready: bool) -> Option<Instant> {
         let clockwork = &self.clockwork;
         let frame = (clockwork.due > Due::Never && ready).then(|| clockwork.next_frame());
@@ -230,7 +231,7 @@ impl Chat {
                     self.clockwork.want(Due::Soon);
                 }
                 Effect::Suspend(who) => {
-                    // Keys typed at the shell are not ours.
+                    // Keys typed at the shell belong to the shell.
                     self.clockwork.keys = None;
                     self.terminal.suspend(who)?;
                     self.clockwork.keys = Some(Keys::read()?);

@@ -1,4 +1,4 @@
-//! Shell commands of the user, and what they print while they run.
+//! Runs shell commands of the user and shows their output.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,10 +11,10 @@ use super::state::State;
 use crate::feed::Answers;
 use crate::transcript::ShellId;
 
-/// How much of what is printed may wait to be shown.
+/// Bytes of output that may wait to be shown before the command is slowed down.
 const ROOM: usize = 256 * 1024;
 
-/// The commands that run.
+/// The running commands.
 #[derive(Debug, Default)]
 pub(super) struct Shells {
     running: usize,
@@ -26,7 +26,7 @@ impl Shells {
     }
 }
 
-/// Brings what a command prints to the chat.
+/// Sends the output of a command to the chat.
 #[derive(Debug)]
 struct Echo {
     id: ShellId,
@@ -40,7 +40,7 @@ struct Load {
     taken: Notify,
 }
 
-/// What was printed, on its way; it counts until it is shown or thrown away.
+/// Output on its way to the chat; it counts until it is shown or dropped.
 struct Parcel {
     text: String,
     load: Arc<Load>,
@@ -83,7 +83,7 @@ impl Follower for Echo {
 }
 
 impl State {
-    /// Runs a command of the user; the model is not told of a private one.
+    /// Runs a command of the user; the output of a private one is not sent to the model.
     pub(super) fn run_shell(&mut self, command: &str, is_private: bool) {
         let Some(answers) = self.answers.clone() else {
             return;

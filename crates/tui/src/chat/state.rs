@@ -1,4 +1,4 @@
-//! What the chat knows: what is shown, and what it waits for.
+//! The state of the chat: everything on the screen, and the replies it waits for.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use crate::terminal::Stops;
 use crate::transcript::{Fold, NoticeKind, Transcript};
 use crate::{Abilities, Background, Colours, Host, Theme};
 
-/// Something that is done to the chat when an answer is there.
+/// A function to run on the state when a reply arrives.
 pub(crate) type Turn = Box<dyn FnOnce(&mut State) + Send>;
 
 /// Things that may wait to be done to the chat: a listing for each one that was asked for, and one reminder for each
@@ -36,7 +36,7 @@ pub(super) const REMINDERS: usize = 32;
 /// How long a short word in the status line stays.
 const HINT: Duration = Duration::from_secs(4);
 
-/// Something only the terminal can do.
+/// An action that only the terminal can carry out.
 #[derive(Debug)]
 pub(super) enum Effect {
     Copy(String),
@@ -44,7 +44,7 @@ pub(super) enum Effect {
     Suspend(Stops),
 }
 
-/// Something to say when nothing goes on.
+/// A prompt to send when no run is active.
 pub(super) struct Saying {
     pub text: String,
     pub images: Vec<Block>,
@@ -59,14 +59,14 @@ pub(super) struct Session {
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
     pub messages: usize,
-    /// It has told of itself at least once.
+    /// The session has reported its state at least once.
     pub is_known: bool,
 }
 
-/// What the chat knows.
+/// The state of the chat.
 pub(crate) struct State {
     pub(super) cwd: PathBuf,
-    /// When the chat began, for what moves.
+    /// The start of the chat, for the spinner.
     pub(super) born: Instant,
     pub(super) home: PathBuf,
     pub(super) colours: Colours,
@@ -84,55 +84,55 @@ pub(crate) struct State {
     pub(super) steering: Vec<String>,
     pub(super) follow_up: Vec<String>,
     pub(super) panels: Panels,
-    /// Commands of templates, skills and extensions, once they are known.
+    /// Commands of templates, skills and extensions; `None` until they are known.
     pub(super) other_commands: Option<Vec<CommandHelp>>,
-    /// A line that calls no command there is, and was to be sent once.
+    /// A line that calls an unknown command; sending it again sends it to the model.
     pub(super) doubted: Option<String>,
     pub(super) shells: Shells,
-    /// Since when a run is active.
+    /// The start of the active run.
     pub(super) running: Option<Instant>,
     pub(super) compacting: bool,
-    /// How many compactions have begun.
+    /// Number of compactions so far.
     pub(super) compactions: usize,
-    /// Since when a prompt waits to be taken.
+    /// The time since which a prompt waits to be accepted.
     pub(super) waits_since: Option<Instant>,
-    /// The context as the provider counted it last, while an answer grows.
+    /// The size of the context as the provider last counted it, while an answer grows.
     pub(super) context_tokens: Option<u64>,
-    /// The session is shown as it was when the chat came to it.
+    /// The messages of the session are shown.
     pub(super) is_loaded: bool,
-    /// What was told before that.
+    /// Notices from before that.
     pub(super) early: Vec<(NoticeKind, String)>,
-    /// Lines that were printed and are not shown yet.
+    /// Printed lines that are not shown yet.
     pub(super) printed: Vec<String>,
-    /// Lines that were printed since something happened.
+    /// Number of lines printed since the last event.
     pub(super) printed_lines: usize,
-    /// What is said when the run before is over.
+    /// Prompts to send when no run is active.
     pub(super) opening: VecDeque<Saying>,
     pub(super) effects: Vec<Effect>,
-    /// A short word in the status line, and until when it stays.
+    /// A short text in the status line, and the time at which it disappears.
     pub(super) hint: Option<(String, Instant)>,
-    /// When a key that means something twice was pressed.
+    /// The last press of a key that has an effect when pressed twice.
     pub(super) pressed: Option<(Twice, Instant)>,
-    /// When something was written that is not sent yet, or was taken away.
+    /// The time of the last edit of an unsent text.
     pub(super) written: Option<Instant>,
-    /// A session is being picked before there is one; what was picked.
+    /// Set while the user chooses a session before one exists; contains the choice.
     pub(super) picking: Option<Option<PathBuf>>,
     pub(super) ending: Option<u8>,
     pub(super) host: Option<Arc<dyn Host>>,
-    /// Where answers come in.
+    /// Sends replies in order with events.
     pub(super) answers: Option<Answers>,
     /// Where what needs no order comes in.
     pub(super) turns: mpsc::Sender<Turn>,
 }
 
-/// Keys that mean something when pressed twice.
+/// Keys that have an effect when pressed twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Twice {
     Quit,
     Tree,
 }
 
-/// What the chat knows at first.
+/// The initial state.
 pub(super) fn begin(options: Options) -> (State, Clockwork) {
     let (turns, receiver) = mpsc::channel::<Turn>(WAITING_TURNS);
     let mut opening: VecDeque<Saying> = options
@@ -217,7 +217,7 @@ fn reminder(turns: &mpsc::Sender<Turn>, turn: fn(&mut State)) -> impl Fn() + Sen
 impl State {
     pub fn set_host(&mut self, host: Arc<dyn Host>) {
         if host.abilities() == Abilities::Turns {
-            // Tab sends what is written there.
+            // Tab sends the text with this host.
             self.completion.set_tab(TabCompletes::Paths);
         }
         self.host = Some(host);
@@ -229,7 +229,7 @@ impl State {
             .map_or(Abilities::Session, |host| host.abilities())
     }
 
-    /// Asks the session something; `then` is done with its answer.
+    /// Sends a command to the session and runs `then` with its answer.
     pub fn ask(
         &self,
         command: Command,
@@ -244,7 +244,7 @@ impl State {
         host.send(command, reply);
     }
 
-    /// The same where only a failure is worth telling.
+    /// Sends a command of which only a failure is shown.
     pub fn tell(&self, command: Command) {
         self.ask(command, |state, result| {
             if let Err(error) = result {
@@ -253,19 +253,19 @@ impl State {
         });
     }
 
-    /// A session begins to be shown: everything about it is asked for, and what is to be said first is said.
+    /// Starts to show a session: requests everything about it and sends the first prompts.
     pub fn begin_session(&mut self) {
         self.highlighter = Highlighter::start(reminder(&self.turns, |_| ()));
         self.reload();
         self.ask_commands();
     }
 
-    /// Shows the session as it is now.
+    /// Shows the current messages of the session.
     pub fn reload(&mut self) {
         self.ask(Command::GetMessages, |state, result| match result {
             Ok(Answer::Messages(messages)) => {
                 state.transcript.load(&messages);
-                // What was told while the session was put together stays.
+                // Notices from before the session was loaded stay.
                 for (kind, text) in std::mem::take(&mut state.early) {
                     state.transcript.notice(kind, &text);
                 }
@@ -273,7 +273,7 @@ impl State {
                 state.editor.set_history(texts);
                 state.is_loaded = true;
                 state.say_next();
-                // All of the session is counted for them: what it says is seen before.
+                // Counting reads the whole session, so the messages are shown first.
                 state.ask_stats();
             }
             Ok(_) => {}
@@ -334,7 +334,7 @@ impl State {
         self.notice(NoticeKind::Error, &error.to_string());
     }
 
-    /// Says something in the status line for a moment.
+    /// Shows a text in the status line for a few seconds.
     pub fn hint(&mut self, words: &str) {
         self.hint = Some((words.to_owned(), Instant::now() + HINT));
     }
@@ -347,12 +347,12 @@ impl State {
         self.theme = Theme::new(background, self.colours);
     }
 
-    /// Whether something on the screen moves by itself.
+    /// Reports whether something on the screen changes by itself.
     pub fn is_lively(&self) -> bool {
         self.is_busy() || !self.session.is_known || self.transcript.is_lively()
     }
 
-    /// A deadline has passed.
+    /// Handles a deadline that has passed.
     pub fn time_passed(&mut self) {
         let now = Instant::now();
         if self.hint.as_ref().is_some_and(|(_, until)| *until <= now) {
@@ -361,7 +361,7 @@ impl State {
         self.tick_overlays(now);
     }
 
-    /// When something changes by itself.
+    /// The next time at which something changes by itself.
     pub fn deadline(&self) -> Option<Instant> {
         let overlay = self.overlay.as_ref().and_then(|overlay| overlay.deadline());
         let hint = self.hint.as_ref().map(|(_, until)| *until);
@@ -372,7 +372,7 @@ impl State {
         self.ending.get_or_insert(code);
     }
 
-    /// Whether the loop is done.
+    /// Reports whether the loop should end.
     pub fn is_over(&self) -> bool {
         let picked = match &self.picking {
             Some(Some(_)) => true,

@@ -1,4 +1,4 @@
-//! The status line, and what extensions put on the screen.
+//! The status line, and the status texts and widgets of extensions.
 
 use std::time::Instant;
 
@@ -12,10 +12,10 @@ use super::state::State;
 use crate::request::Placement;
 use crate::text::{clip, sanitise, width};
 
-/// What turns while something goes on.
+/// The frames of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// What extensions put on the screen.
+/// Status texts, widgets and the title of extensions.
 #[derive(Debug, Default)]
 pub(super) struct Panels {
     pub title: Option<String>,
@@ -44,7 +44,7 @@ impl Panels {
         }
     }
 
-    /// The lines of all widgets of a place.
+    /// The lines of all widgets at a placement.
     pub fn lines(&self, placement: Placement) -> Vec<&str> {
         let widgets = self.widgets.iter();
         let here = widgets.filter(|(_, place, _)| *place == placement);
@@ -63,7 +63,7 @@ impl Panels {
 }
 
 impl State {
-    /// Draws who answers, how full the context is, what it costs, and what goes on.
+    /// Draws the model, the use of the context, the cost and the current activity.
     pub(super) fn draw_status(&self, area: Rect, buf: &mut Buffer) {
         let now = Instant::now();
         let room = usize::from(area.width);
@@ -78,7 +78,7 @@ impl State {
         });
         let left_width = left.width();
         left.render_clipped(area, buf);
-        // The least important facts go first where there is no room for all.
+        // The least important facts are dropped first if there is no room for all.
         let space = room.saturating_sub(left_width + 2);
         while facts.len() > 1 && width(&joined(&facts)) > space {
             let least = facts
@@ -96,7 +96,7 @@ impl State {
         buf.set_stringn(x, area.y, words, space, self.theme.dim);
     }
 
-    /// What goes on, if anything does.
+    /// The current activity, if any.
     fn doings(&self, now: Instant) -> Option<Line<'static>> {
         if let Some((hint, _)) = &self.hint {
             return Some(Line::from(Span::styled(hint.clone(), self.theme.accent)));
@@ -127,7 +127,7 @@ impl State {
         Some(Line::from(spans))
     }
 
-    /// What can be done, as far as there is room to say it.
+    /// Hints about keys, as many as fit.
     fn idle_line(&self, room: usize) -> Line<'static> {
         let words: &[&str] = match self.transcript.follows_end() {
             true => &["/ commands · @ files · Ctrl-G help", "Ctrl-G help"],
@@ -138,7 +138,7 @@ impl State {
         Line::from(Span::styled(words.to_owned(), self.theme.dim))
     }
 
-    /// What is known of the session, with how easily it can be left out.
+    /// Facts about the session, each with its rank: higher ranks are dropped first.
     fn facts(&self) -> Vec<(u8, String)> {
         let mut facts = Vec::new();
         if let Some(model) = &self.session.model {
@@ -184,7 +184,7 @@ fn time(seconds: u64) -> String {
     }
 }
 
-/// Draws what fits.
+/// Draws the part that fits.
 pub(super) trait RenderClipped {
     fn render_clipped(&self, area: Rect, buf: &mut Buffer);
 }
@@ -197,7 +197,7 @@ impl RenderClipped for Line<'_> {
     }
 }
 
-/// One row of text in one style.
+/// Draws one row of text in one style.
 pub(super) fn row(text: &str, style: Style, area: Rect, buf: &mut Buffer) {
     let text = clip(&sanitise(text), usize::from(area.width));
     if area.height > 0 {

@@ -1,4 +1,4 @@
-//! What is said: to the session, to the shell, or to the chat itself.
+//! Sends the text of the editor: to the session, to the shell, or to the chat itself.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::Abilities;
 use crate::transcript::{NoticeKind, Scroll};
 
 impl State {
-    /// Does what the editor says; `delivery` is for the time a run is active.
+    /// Submits the text of the editor; `delivery` applies while a run is active.
     pub(super) fn submit(&mut self, delivery: Delivery) {
         let text = self.editor.text();
         let text = text.trim();
@@ -67,7 +67,7 @@ impl State {
         }
     }
 
-    /// Says the next thing that waits for the run before to end.
+    /// Sends the next prompt that waits for the run to end.
     pub(super) fn say_next(&mut self) {
         if self.is_busy() || !self.is_loaded {
             return;
@@ -112,7 +112,7 @@ impl State {
         });
     }
 
-    /// A command of an extension may have gone to another session or another place in it.
+    /// Checks whether a command of an extension switched to another session or branch.
     fn look_for_changes(&mut self) {
         let (id, messages) = (self.session.id.clone(), self.session.messages);
         self.ask(Command::GetState, move |state, result| {
@@ -126,7 +126,7 @@ impl State {
         self.ask_commands();
     }
 
-    /// Stops what goes on; what waits to be said comes back into the editor.
+    /// Stops the run; queued messages return to the editor.
     pub(super) fn stop(&mut self) {
         if self.shells.is_running() && !self.is_busy() {
             return self.tell(Command::AbortBash);
@@ -147,9 +147,9 @@ impl State {
         !(self.steering.is_empty() && self.follow_up.is_empty() && self.opening.is_empty())
     }
 
-    /// Takes what waits to be said back into the editor.
+    /// Returns queued messages to the editor.
     pub(super) fn take_back(&mut self) {
-        // Taken at once, so that the end of a run does not say the next of them meanwhile.
+        // Taken at once, so that the end of a run does not send the next of them meanwhile.
         let opening = self.take_opening();
         self.ask(Command::ClearQueue, |state, result| {
             let mut texts = match result {

@@ -1,4 +1,4 @@
-//! The whole screen, and what keys and answers do to it, without a terminal.
+//! Tests of the whole screen and of its reactions to keys and answers, without a terminal.
 
 mod questions;
 mod sending;
@@ -23,7 +23,7 @@ use super::state::{self, State};
 use crate::feed::Told;
 use crate::{Abilities, Colours, FeedReader, Host, Incoming, Scope, feed};
 
-/// Keeps what it is asked.
+/// Records the commands it receives.
 struct Recorder {
     abilities: Abilities,
     asked: Mutex<Vec<(Command, Reply)>>,
@@ -103,7 +103,7 @@ impl Desk {
         self.state.incoming(Incoming::Record(record.to_string()));
     }
 
-    /// What was asked since the last time, answered with nothing but its end.
+    /// The commands since the last call; each is answered with an error by dropping its reply.
     fn asked(&mut self) -> Vec<String> {
         let asked = std::mem::take(&mut *self.host.asked.lock().unwrap());
         let names = asked.iter().map(|(command, _)| format!("{command:?}"));
@@ -117,7 +117,7 @@ impl Desk {
         names
     }
 
-    /// Answers what was asked, as `with` says; what it does not answer is answered with nothing but its end.
+    /// Answers the commands with the results of `with`; the others are answered with an error.
     fn answer(&mut self, with: impl Fn(&Command) -> Option<Answer>) {
         let asked = std::mem::take(&mut *self.host.asked.lock().unwrap());
         for (command, reply) in asked {

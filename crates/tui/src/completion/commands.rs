@@ -1,23 +1,22 @@
-//! Commands that can be written after `/`.
+//! Commands that follow `/`.
 
 use super::matching::{self, Marker};
 use super::popup::Entry;
 use crate::text::one_line;
 
-/// A command that can be written after `/`.
+/// A command that follows `/`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CommandEntry {
-    /// Its name without the `/`.
+    /// The name without `/`.
     pub(crate) name: String,
-    /// What it does.
     pub(crate) description: String,
-    /// What follows it: `<name>` must, `[name]` may.
+    /// The arguments: `<name>` is required, `[name]` optional.
     pub(crate) arguments: String,
-    /// Where it comes from, if that is worth saying: `skill`, `extension`.
+    /// The origin, if it matters to the user: `skill`, `extension`.
     pub(crate) source: String,
 }
 
-/// The commands that fit what is written, the best first, and how many do.
+/// The commands that match, the best first, and their number.
 pub(super) fn entries(commands: &[CommandEntry], query: &str) -> (Vec<Entry>, usize) {
     let names: Vec<&str> = commands
         .iter()

@@ -1,7 +1,7 @@
-//! Finding files on a thread of its own, so that nobody waits for a disk.
+//! Finds files on a thread, so that no disk access blocks the chat.
 //!
-//! The thread starts with the first question and ends with the finder. It keeps what it saw below the working
-//! directory; a question that was followed by another is given up.
+//! The thread starts with the first request and ends with the finder. It caches the files below the
+//! working directory; a newer request cancels an older one.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 use super::listing::{self, Below};
 use super::matching::{Best, best_paths, best_words};
 
-/// Paths between two looks at whether something else is asked.
+/// Paths read between two checks for a newer request.
 const BETWEEN_LOOKS: usize = 128;
 
-/// At most so often are results told of while there will be more.
+/// Shortest time between two partial results.
 const BETWEEN_RESULTS: Duration = Duration::from_millis(60);
 
-/// What was seen longer ago than this is looked at again when a new reference begins.
+/// Age from which the cached files are read again when a new reference begins.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Answers questions about files.
+/// Searches files by name.
 pub(super) struct Finder {
     shared: Arc<Shared>,
     /// Rings when there is a new question. One ring is enough for any number of them.
@@ -30,7 +30,7 @@ pub(super) struct Finder {
 }
 
 struct Shared {
-    /// The number of the last question.
+    /// The number of the newest request.
     asked: AtomicU64,
     /// The last question, until the thread takes it.
     question: Mutex<Option<Question>>,
@@ -41,7 +41,7 @@ struct Shared {
 struct Question {
     number: u64,
     query: String,
-    /// Whether a reference begins, so that what is known may be too old.
+    /// A new reference begins, so the cache may be too old.
     begins: bool,
 }
 
@@ -57,12 +57,12 @@ pub(super) struct Found {
     number: u64,
     pub(super) paths: Vec<String>,
     pub(super) total: usize,
-    /// Whether there is nothing more to come.
+    /// No more results will follow.
     pub(super) is_complete: bool,
 }
 
 impl Finder {
-    /// Starts the thread; `on_ready` is called on it whenever there is something new.
+    /// Starts the thread; it calls `on_ready` whenever there are new results.
     pub(super) fn start(
         root: PathBuf,
         on_ready: Arc<dyn Fn() + Send + Sync>,
@@ -91,7 +91,7 @@ impl Finder {
         })
     }
 
-    /// Asks for files; an earlier question is forgotten.
+    /// Requests files; cancels an earlier request.
     pub(super) fn ask(&mut self, query: &str, begins: bool) {
         self.asked += 1;
         self.shared.asked.store(self.asked, Ordering::Release);
@@ -107,7 +107,7 @@ impl Finder {
         let _ = self.bell.try_send(());
     }
 
-    /// What was found since the last time, if it answers the last question.
+    /// The newest results, if they belong to the newest request and were not returned before.
     pub(super) fn found(&self) -> Option<Found> {
         let found = self
             .shared
@@ -121,7 +121,7 @@ impl Finder {
 
 impl Drop for Finder {
     fn drop(&mut self) {
-        // Whatever is going on is outdated.
+        // Cancels any search in progress.
         self.shared.asked.store(u64::MAX, Ordering::Release);
     }
 }
@@ -161,7 +161,7 @@ impl Worker {
         }
     }
 
-    /// Looks at everything below the root and answers meanwhile.
+    /// Walks everything below the root and publishes results meanwhile.
     fn look(&mut self, question: Question) {
         let mut question = question;
         let mut seen = Vec::new();
@@ -191,13 +191,13 @@ impl Worker {
                 {
                     let started = Instant::now();
                     self.tell(&question, known, Say::Something);
-                    // Searching again and again must not take longer than looking.
+                    // Partial searches must not take longer than the walk itself.
                     next_result = Instant::now() + BETWEEN_RESULTS.max(started.elapsed() * 4);
                 }
                 Err(TryRecvError::Empty) => {}
             }
         }
-        // Neighbours stand together among equals.
+        // Sorted, so that neighbours stay together among equal matches.
         seen.sort_unstable();
         self.known = seen;
         self.seen = Some(Instant::now());
@@ -215,7 +215,7 @@ impl Worker {
         if best.total > 0 {
             self.publish(question, known, &best, "", say);
         } else if say == Say::Everything {
-            // It may name something that is ignored.
+            // The query may name an ignored file.
             self.tell_inside(question);
         }
     }
@@ -267,7 +267,7 @@ impl Worker {
     }
 }
 
-/// Whether there is more to come.
+/// Distinguishes partial results from the final one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Say {
     Something,
@@ -280,7 +280,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory with so many files, and somebody who finds them.
+    /// A directory with this many files, and a finder.
     fn start(files: usize) -> (tempfile::TempDir, Finder, Receiver<()>) {
         let directory = tempfile::tempdir().expect("a directory");
         for number in 0..files {
@@ -318,7 +318,7 @@ mod tests {
             (vec!["file01999".to_owned()], 1)
         );
         assert!(finder.found().is_none(), "it is told once");
-        // Each answer rings once: most questions were passed over.
+        // Each result is signalled once, so most requests were skipped.
         assert!(ready.try_iter().count() < 1000);
     }
 
@@ -345,7 +345,7 @@ mod tests {
         let (_directory, mut finder, ready) = start(500);
         finder.ask("file", true);
         drop(finder);
-        // The sender lives in what the thread holds.
+        // The thread holds the sender.
         loop {
             match ready.recv_timeout(Duration::from_secs(20)) {
                 Ok(()) => {}

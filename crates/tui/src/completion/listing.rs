@@ -1,4 +1,4 @@
-//! The files there are: below a directory, or in one.
+//! Lists files: below a directory, or in one.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use ignore::{Walk, WalkBuilder};
 
 use crate::editor::resolve;
 
-/// Paths that are looked at.
+/// Paths read per walk.
 pub(super) const PATHS: usize = 100_000;
 
-/// Time that is taken for looking.
+/// Time of one walk.
 pub(super) const TIME: Duration = Duration::from_secs(2);
 
-/// Below this depth a large directory may use up what is allowed; what lies above comes first.
+/// Depth that is walked first, so that one large directory below it cannot use up the limits.
 const FIRST_DEPTH: usize = 3;
 
-/// Everything below a directory that is not ignored, as paths from there; directories end with `/`. Stops at
-/// [`PATHS`] and after [`TIME`].
+/// Iterates over everything below a directory that is not ignored, as relative paths; directories
+/// end with `/`. Stops after [`PATHS`] paths and after [`TIME`].
 pub(super) struct Below {
     walks: VecDeque<(Walk, usize)>,
     root: PathBuf,
@@ -50,7 +50,7 @@ impl Below {
 }
 
 impl Iterator for Below {
-    /// `None` for what is passed over, so that whoever asks stays in control.
+    /// `None` for skipped paths, so that the caller can check for cancellation.
     type Item = Option<String>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -83,7 +83,7 @@ impl Iterator for Below {
     }
 }
 
-/// Whether a path leads somewhere by itself: from the root, the home, here, or above.
+/// Reports whether a path does not need a search: it starts at the root, the home, here or above.
 pub(super) fn is_rooted(path: &str) -> bool {
     matches!(path, "~" | "." | "..")
         || ["/", "~/", "./", "../"]
@@ -102,8 +102,8 @@ pub(super) fn split(path: &str) -> (String, &str) {
     }
 }
 
-/// What is in a directory, in order; hidden files only if the name that is looked for is one. Names that cannot
-/// be written are left out.
+/// Lists a directory in order; hidden files only if `name` is hidden. Omits names that cannot be
+/// typed.
 pub(super) fn inside(directory: &str, name: &str, cwd: &Path) -> Vec<String> {
     let path = if directory.is_empty() {
         cwd.to_owned()
@@ -134,7 +134,7 @@ pub(super) fn inside(directory: &str, name: &str, cwd: &Path) -> Vec<String> {
     names
 }
 
-/// Whether a name can stand in a text.
+/// Reports whether a name can be part of a text.
 fn is_writable(name: &str) -> bool {
     !name.chars().any(char::is_control) && !name.is_empty()
 }

@@ -1,25 +1,25 @@
-//! The best of many names for what was written.
+//! Ranks names by how well they match a query.
 
 use std::cmp::Reverse;
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-/// Results that are kept; nobody walks through more.
+/// Results that are returned; more would never be scrolled through.
 const KEPT: usize = 200;
 
-/// Names between two looks at whether somebody still wants to know.
+/// Names compared between two checks for cancellation.
 const BETWEEN_LOOKS: usize = 1024;
 
-/// The best of those that fit, and how many fit.
+/// The best matches, and the number of all.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Best {
-    /// Positions in what was searched, the best first.
+    /// Indices into the searched list, the best first.
     pub(super) positions: Vec<usize>,
     pub(super) total: usize,
 }
 
-/// Finds the names of files that fit; `None` when `is_outdated` says to stop.
+/// Ranks paths; `None` if `is_outdated` returned true.
 pub(super) fn best_paths(
     paths: &[impl AsRef<str>],
     query: &str,
@@ -27,13 +27,14 @@ pub(super) fn best_paths(
 ) -> Option<Best> {
     let config = Config::DEFAULT.match_paths();
     best(paths, query, config, is_outdated, |path| {
-        // Without a query what lies nearest comes first, with one the shorter of two equals.
+        // Without a query the least nested paths come first, with one the shorter of two equal
+        // matches.
         let depth = path.trim_end_matches('/').matches('/').count();
         if query.is_empty() { depth } else { path.len() }
     })
 }
 
-/// Finds the words that fit; equals stay in order.
+/// Ranks words; equal matches stay in order.
 pub(super) fn best_words(words: &[impl AsRef<str>], query: &str) -> Best {
     let mut config = Config::DEFAULT;
     config.prefer_prefix = true;
@@ -41,7 +42,7 @@ pub(super) fn best_words(words: &[impl AsRef<str>], query: &str) -> Best {
     best(words, query, config, &|| false, length).unwrap_or_default()
 }
 
-/// Says which characters of names are those that fit.
+/// Finds the characters of a name that match.
 pub(super) struct Marker {
     matcher: Matcher,
     pattern: Pattern,
@@ -57,7 +58,7 @@ impl Marker {
         }
     }
 
-    /// The characters of a name, as people count them, in order.
+    /// The indices of the matching graphemes, in order.
     pub(super) fn marks(&mut self, name: &str) -> Vec<u32> {
         let mut marks = Vec::new();
         self.pattern.indices(
@@ -95,7 +96,7 @@ fn best(
         if position % BETWEEN_LOOKS == 0 && is_outdated() {
             return None;
         }
-        // What is in a directory is asked for, not the directory itself.
+        // The query is a directory, and its content is wanted.
         if name == query && query.ends_with('/') {
             continue;
         }

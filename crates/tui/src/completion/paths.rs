@@ -1,4 +1,4 @@
-//! Paths: listed, and written where the cursor is.
+//! Lists paths and inserts them at the cursor.
 
 use std::path::Path;
 
@@ -8,25 +8,25 @@ use super::popup::Entry;
 use super::token::Token;
 use crate::editor::Editor;
 
-/// What Tab completes where there is no list.
+/// The words that Tab completes when no list is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TabCompletes {
     /// Any word that is the start of a name.
     Words,
-    /// Only what looks like a path, for a chat in which Tab means something else.
+    /// Only words that look like a path, for a chat in which Tab has another effect.
     Paths,
 }
 
-/// How far a path could be completed.
+/// The result of completing a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Completed {
     Nothing,
     Whole,
-    /// As far as it is certain; the word starts there.
+    /// As far as it is unambiguous; the start of the word.
     Partly(usize),
 }
 
-/// Completes the path before the cursor as a shell does.
+/// Completes the path before the cursor like a shell.
 pub(super) fn complete(editor: &mut Editor, root: &Path, completes: TabCompletes) -> Completed {
     let Some(token) =
         Token::word(editor.before_cursor()).filter(|token| is_meant(token, completes))
@@ -68,7 +68,7 @@ pub(super) fn starting(query: &str, root: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Paths to choose from, with what fits the query marked.
+/// Paths as entries, with the matching characters marked.
 pub(super) fn entries(paths: Vec<String>, query: &str) -> Vec<Entry> {
     let mut marker = Marker::new(query);
     let entry = |name: String| Entry {
@@ -80,7 +80,7 @@ pub(super) fn entries(paths: Vec<String>, query: &str) -> Vec<Entry> {
     paths.into_iter().map(entry).collect()
 }
 
-/// Writes a path in the place of the token; a file is followed by a space.
+/// Replaces the token by a path; a file is followed by a space.
 pub(super) fn write(editor: &mut Editor, token: &Token, path: &str) {
     if path.ends_with('/') {
         write_start(editor, token, path);
@@ -96,7 +96,7 @@ pub(super) fn write(editor: &mut Editor, token: &Token, path: &str) {
     );
 }
 
-/// Writes the start of a path; within quotes the cursor stays there.
+/// Inserts the start of a path; within quotes the cursor stays inside them.
 fn write_start(editor: &mut Editor, token: &Token, path: &str) {
     let behind = closing_quote_behind(editor, token);
     let text = token.written(path);
@@ -108,7 +108,7 @@ fn closing_quote_behind(editor: &Editor, token: &Token) -> usize {
     usize::from(token.is_quoted && editor.after_cursor().starts_with('"'))
 }
 
-/// How many bytes two texts have in common, whole characters only.
+/// Bytes that two texts have in common at their start, whole characters only.
 fn common_length(first: &str, second: &str) -> usize {
     let same = first
         .chars()

@@ -1,4 +1,4 @@
-//! The list of what can be chosen.
+//! The list of completions.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,36 +9,36 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::text::{clip, grapheme_width, width};
 use crate::theme::Theme;
 
-/// Rows the list takes at most.
+/// Rows that the list takes at most.
 const ROWS: usize = 8;
 
-/// Columns names take before what is said about them, at most.
+/// Columns that names take at most before their descriptions.
 const NAMES: usize = 36;
 
-/// What can be chosen, and what is chosen now.
+/// The completions, and the selected one.
 #[derive(Debug, Default)]
 pub(super) struct Popup {
     entries: Vec<Entry>,
-    /// How many there would be if all were kept.
+    /// Number of matches, including those not in the list.
     total: usize,
     selected: usize,
     top: usize,
 }
 
-/// One thing that can be chosen.
+/// One completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) name: String,
-    /// The characters of the name that fit what was written.
+    /// The characters of the name that match.
     pub(super) marks: Vec<u32>,
-    /// What to write behind it, such as arguments.
+    /// Text to type after it, such as arguments.
     pub(super) hint: String,
-    /// What it is.
+    /// Its description.
     pub(super) about: String,
 }
 
 impl Popup {
-    /// Shows other entries; the first one is chosen.
+    /// Replaces the entries and selects the first.
     pub(super) fn set(&mut self, entries: Vec<Entry>, total: usize) {
         *self = Self {
             entries,
@@ -48,7 +48,7 @@ impl Popup {
         };
     }
 
-    /// Shows entries that were found for the same question; what is chosen stays so if it is still there.
+    /// Updates the entries of the same query; the selection stays if it still exists.
     pub(super) fn renew(&mut self, entries: Vec<Entry>, total: usize) {
         let chosen = (self.selected > 0)
             .then(|| self.selected().cloned())
@@ -79,7 +79,7 @@ impl Popup {
         self.entries.get(self.selected)
     }
 
-    /// Goes so many entries down, or up; from either end to the other.
+    /// Moves the selection by this many entries, wrapping around.
     pub(super) fn step(&mut self, by: isize) {
         let count = self.entries.len();
         if count == 0 {
@@ -95,7 +95,7 @@ impl Popup {
         });
     }
 
-    /// Entries a page has.
+    /// Entries per page.
     pub(super) fn page(&self) -> isize {
         isize::try_from(self.shown_in(ROWS)).unwrap_or(1)
     }
@@ -108,7 +108,7 @@ impl Popup {
             .clamp((position + 1).saturating_sub(shown), position);
     }
 
-    /// Entries that are shown in so many rows; one is left for the count if there are more.
+    /// Entries shown in this many rows; one row is for the count if there are more.
     fn shown_in(&self, rows: usize) -> usize {
         let shown = if self.total > rows {
             rows.saturating_sub(1)
@@ -130,7 +130,7 @@ impl Popup {
     pub(super) fn draw(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
         let height = area.height.min(self.height());
         let area = Rect { height, ..area }.intersection(buf.area);
-        // It is drawn over something else.
+        // The list is drawn over other content.
         Clear.render(area, buf);
         let shown = self.shown_in(usize::from(area.height));
         let top = self
@@ -196,7 +196,8 @@ fn draw_entry(
     }
 }
 
-/// Draws a name with the characters that fit marked; one without a description is told by its end.
+/// Draws a name with the matching characters marked; a name without a description is cut at its
+/// start.
 fn draw_name(area: Rect, buf: &mut Buffer, entry: &Entry, style: Style, marked: Style) -> u16 {
     let room = usize::from(area.width);
     let cut = if entry.about.is_empty() {
@@ -218,7 +219,7 @@ fn draw_name(area: Rect, buf: &mut Buffer, entry: &Entry, style: Style, marked: 
     x
 }
 
-/// How many graphemes at the start have to make room for a `…`; none if all of it fits.
+/// Graphemes to remove at the start so that the rest fits behind `…`; zero if all of it fits.
 fn cut_at_start(text: &str, columns: usize) -> usize {
     let mut over = width(text).saturating_sub(columns);
     if over == 0 {

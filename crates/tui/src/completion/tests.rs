@@ -1,4 +1,4 @@
-//! Keys in, text, cursor and list out.
+//! Tests of completion: keys in, text, cursor and list out.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::theme::{Background, Colours};
 
-/// A directory of files, an editor, and what completes in it.
+/// A directory of files, an editor and its completion.
 struct Desk {
     _directory: tempfile::TempDir,
     editor: Editor,
@@ -61,7 +61,7 @@ impl Desk {
         }
     }
 
-    /// Types and waits until the list is as long as that.
+    /// Types and waits until the list has this many entries.
     fn typing(text: &str, listed: usize) -> Self {
         let mut desk = Self::new();
         desk.write(text);
@@ -416,7 +416,8 @@ fn what_fits_is_marked() {
 #[test]
 fn what_is_typed_faster_than_found_is_not_mistaken() {
     let mut desk = Desk::typing("@", 8);
-    // The list is of what was found for nothing; what no longer fits is gone before anything else is found.
+    // The list shows results of the empty query; entries that no longer match disappear before new
+    // results arrive.
     desk.editor.paste("zzz");
     desk.completion.update(&desk.editor);
     assert!(!desk.completion.is_open());

@@ -1,37 +1,37 @@
-//! What the cursor stands behind: the start of a command, a reference to a file, or any word.
+//! The text before the cursor that can be completed: a command, a reference to a file, or any word.
 
 use crate::editor::{is_marker, starts_reference};
 
-/// Something that can be completed.
+/// A text that can be completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) kind: Kind,
-    /// How many bytes before the cursor it takes.
+    /// Bytes before the cursor.
     pub(super) length: usize,
-    /// What has been written of the name, without quotes.
+    /// The name typed so far, without quotes.
     pub(super) query: String,
-    /// Whether a quote is open.
+    /// A quote is open.
     pub(super) is_quoted: bool,
 }
 
-/// What is being named.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `/name` at the start of the text.
     Command,
     /// `@path` or `@"path`.
     Reference,
-    /// A path without an `@`, only looked at when asked for.
+    /// A path without `@`, completed only on request.
     Word,
 }
 
 impl Token {
-    /// What is completed without being asked: a command or a reference.
+    /// The token that is completed without a request: a command or a reference.
     pub(super) fn before(text: &str) -> Option<Self> {
         command(text).or_else(|| reference(text))
     }
 
-    /// The word the cursor stands behind, as a path.
+    /// The word before the cursor, as a path.
     pub(super) fn word(text: &str) -> Option<Self> {
         let line = last_line(text);
         if let Some(start) = open_quote(line) {
@@ -58,7 +58,7 @@ impl Token {
         })
     }
 
-    /// What to write for a path.
+    /// The text to insert for a path.
     pub(super) fn written(&self, path: &str) -> String {
         let at = if self.kind == Kind::Reference {
             "@"
@@ -83,7 +83,7 @@ fn command(text: &str) -> Option<Token> {
     })
 }
 
-/// The reference that goes on to the end of the text, if there is one.
+/// The reference that extends to the end of the text, if any.
 fn reference(text: &str) -> Option<Token> {
     let line = last_line(text);
     let mut before = None;
@@ -128,7 +128,7 @@ fn separates(character: char) -> bool {
     character.is_whitespace() || is_marker(character)
 }
 
-/// Where a quote is that was opened at the start of a word and not closed.
+/// The position of a quote that was opened at the start of a word and not closed.
 fn open_quote(line: &str) -> Option<usize> {
     let mut start = 0;
     while let Some(at) = line[start..].find('"').map(|at| start + at) {

@@ -1,4 +1,4 @@
-//! Questions of extensions and about tool calls, one at a time.
+//! Dialogs: questions of extensions and about tool calls, one at a time.
 
 mod answer;
 mod question;
@@ -17,28 +17,29 @@ use crate::Theme;
 use crate::request::Dialog;
 use question::Question;
 
-/// A question comes up while somebody presses keys for something else: until none was pressed for this long while it
-/// could be seen, they are not taken for an answer to it.
+/// Time without a key, while the question is visible, before keys count as its answer. Keys pressed
+/// earlier were meant for something else.
 pub(crate) const GRACE: Duration = Duration::from_millis(300);
-/// The same for somebody in the middle of a sentence, who pauses longer between words.
+/// The same time for a user who is writing, because people pause longer between words.
 pub(crate) const LONG_GRACE: Duration = Duration::from_secs(1);
 
-/// What the user does when a question comes up.
+/// The user's activity when a question appears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meanwhile {
-    /// Nothing, or waiting for it.
+    /// Idle, or waiting for the question.
     Waits,
-    /// Writing something else: of a choice nothing is selected, so that the Enter of a message is not its answer.
+    /// Writing a message. Nothing is selected in a choice, so that the Enter that sends the message
+    /// does not answer it.
     Writes,
 }
 
-/// Tells the time.
+/// Returns the current time; replaced in tests.
 pub(crate) type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
-/// The questions that wait for an answer. The first is shown; those whose time is over go away by themselves.
+/// The open questions. The first is shown; expired ones are removed.
 pub(crate) struct Dialogs {
     waiting: VecDeque<Waiting>,
-    /// When the time that is left was last looked at.
+    /// The time of the last drawing or tick, from which the countdown is computed.
     looked: Option<Instant>,
     clock: Clock,
 }
@@ -47,18 +48,17 @@ struct Waiting {
     id: String,
     question: Question,
     ends: Option<Instant>,
-    /// When it was first drawn, or the last key that was no answer to it.
+    /// The time of the first drawing, or of the last key that did not count as an answer.
     quiet_since: Option<Instant>,
     grace: Duration,
 }
 
 impl Dialogs {
-    /// No questions.
     pub fn new() -> Self {
         Self::with_clock(Arc::new(Instant::now))
     }
 
-    /// The same with another clock.
+    /// Creates dialogs with another clock.
     pub fn with_clock(clock: Clock) -> Self {
         Self {
             waiting: VecDeque::new(),
@@ -67,7 +67,7 @@ impl Dialogs {
         }
     }
 
-    /// One more question; its time runs from now.
+    /// Adds a question; its timeout starts now.
     pub fn push(&mut self, dialog: Dialog, meanwhile: Meanwhile) {
         let now = (self.clock)();
         self.waiting.push_back(Waiting {
@@ -82,34 +82,33 @@ impl Dialogs {
         });
     }
 
-    /// Whether there is no question.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Forgets all questions: who asked them is gone.
+    /// Drops all questions, because the session that asked them is gone.
     pub fn clear(&mut self) {
         self.waiting.clear();
     }
 
-    /// Whether this key moves something in what is asked, and not in the conversation.
+    /// Reports whether this key scrolls the question and not the conversation.
     pub fn scrolls(&self, key: KeyEvent) -> bool {
         let shown = self.waiting.front();
         shown.is_some_and(|waiting| waiting.question.scrolls(key))
     }
 
-    /// Turns the wheel over what is asked; whether there is anything to read on in.
+    /// Scrolls the question with the wheel. Returns whether it can scroll.
     pub fn roll(&mut self, rows: isize) -> bool {
         let shown = self.waiting.front_mut();
         shown.is_some_and(|waiting| waiting.question.wheel(rows))
     }
 
-    /// The first row it took at the last drawing.
+    /// The first row of the last drawing.
     pub fn top(&self) -> Option<u16> {
         self.waiting.front().map(|waiting| waiting.question.top())
     }
 
-    /// Cancels all questions; what is to be answered.
+    /// Cancels all questions and returns their answers.
     pub fn cancel_all(&mut self) -> Vec<Choice> {
         let cancelled = self.waiting.drain(..).map(|waiting| Choice::Dialog {
             id: waiting.id,
@@ -163,7 +162,7 @@ impl Overlay for Dialogs {
             }
             None => return Step::Stay,
         }
-        // Whoever has begun to answer need not pause any more.
+        // After the first key of an answer, no further pause is required.
         waiting.grace = Duration::ZERO;
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if key.code == KeyCode::Esc || (control && key.code == KeyCode::Char('c')) {
@@ -211,7 +210,7 @@ impl Overlay for Dialogs {
     }
 }
 
-/// What is left of a wait: whole seconds, the one that has begun counted.
+/// The time left, in seconds rounded up, in words.
 fn left_in_words(left: Duration) -> String {
     let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
     match seconds {

@@ -1,4 +1,4 @@
-//! One line of text that is being typed: filters, names, short answers.
+//! A one-line text field: filters, names, short answers.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::Theme;
 use crate::text::{clip, sanitise, width};
 
-/// One line of text and the place in it where typing goes on.
+/// A line of text with a cursor.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Input {
     text: String,
@@ -16,19 +16,19 @@ pub(crate) struct Input {
     cursor: usize,
 }
 
-/// What a key did to the line.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Typed {
-    /// The text is another one.
+    /// The text changed.
     Changed,
-    /// Nothing but the cursor moved, if that.
+    /// At most the cursor moved.
     Moved,
-    /// The key means nothing here.
+    /// The field does not handle this key.
     Ignored,
 }
 
 impl Input {
-    /// A line that holds this already, the cursor behind it.
+    /// A field with this text and the cursor behind it.
     pub fn with_text(text: &str) -> Self {
         let mut input = Self::default();
         input.paste(text);
@@ -39,7 +39,8 @@ impl Input {
         &self.text
     }
 
-    /// Puts text at the cursor; breaks become spaces, and what could disturb a terminal is left out.
+    /// Inserts text at the cursor. Line breaks become spaces; characters that a terminal would act
+    /// on are removed.
     pub fn paste(&mut self, text: &str) {
         let spaced: String = text
             .trim_end_matches(['\n', '\r'])
@@ -49,7 +50,7 @@ impl Input {
         self.insert(&sanitise(&spaced));
     }
 
-    /// Edits by a key.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> Typed {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -83,7 +84,8 @@ impl Input {
         }
     }
 
-    /// Draws the line behind `prompt`, the part around the cursor if it is too long; where the cursor is.
+    /// Draws the field behind `prompt`, scrolled to the cursor if it is too long. Returns the
+    /// cursor's position.
     pub fn draw(&self, area: Rect, buf: &mut Buffer, look: &Line<'_>) -> Option<Position> {
         if area.is_empty() {
             return None;
@@ -113,7 +115,8 @@ impl Input {
         })
     }
 
-    /// Where the visible part begins, and the column of the cursor in it, which keeps one for itself.
+    /// The start of the visible part, and the column of the cursor in it. The cursor has a column
+    /// of its own.
     fn window(&self, room: usize) -> (usize, usize) {
         let mut column = 0;
         let mut start = self.cursor;
@@ -130,7 +133,7 @@ impl Input {
     fn insert(&mut self, text: &str) {
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
-        // What was put in may have joined with what follows.
+        // Inserted characters may have joined the text after them to one grapheme.
         self.cursor = self.boundary_from(self.cursor);
     }
 
@@ -178,14 +181,13 @@ impl Input {
     }
 }
 
-/// How a line is dressed.
+/// The decoration of a field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line<'a> {
-    /// Stands before it.
+    /// Text before the field.
     pub prompt: &'a str,
-    /// Stands there while it is empty.
+    /// Text shown while the field is empty.
     pub placeholder: &'a str,
-    /// Its styles.
     pub theme: &'a Theme,
 }
 

@@ -1,15 +1,15 @@
-//! Where one is in a list: what is selected, and which part of it is on the screen.
+//! The cursor of a list: the selected row, and the visible part.
 
 use std::ops::Range;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The selected row of a list and the first one on the screen.
+/// The selected row of a list and the first visible one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cursor {
     selected: usize,
     top: usize,
-    /// How many rows the last drawing had room for.
+    /// Rows of the last drawing.
     page: usize,
 }
 
@@ -23,14 +23,14 @@ impl Cursor {
         self.selected = row;
     }
 
-    /// Goes back to the first row.
+    /// Selects the first row.
     pub fn reset(&mut self) {
         self.selected = 0;
         self.top = 0;
     }
 
-    /// Moves by a key in a list of `length` rows; false if it is not such a key. A step beyond one end
-    /// leads to the other.
+    /// Moves by a key in a list of `length` rows. Returns false if the key does not move. A step
+    /// beyond one end leads to the other.
     pub fn key(&mut self, key: KeyEvent, length: usize) -> bool {
         let Some(last) = length.checked_sub(1) else {
             return is_motion(key);
@@ -56,13 +56,13 @@ impl Cursor {
         true
     }
 
-    /// Moves by so many rows in a list of `length` rows, to its ends and no further.
+    /// Moves by this many rows in a list of `length` rows and stops at its ends.
     pub fn roll(&mut self, rows: isize, length: usize) {
         let last = length.saturating_sub(1);
         self.selected = self.selected.saturating_add_signed(rows).min(last);
     }
 
-    /// The rows to draw where there is room for `room` of `length`; the selected one is among them.
+    /// The rows to draw if `room` of `length` fit; the selected one is among them.
     pub fn show(&mut self, length: usize, room: usize) -> Range<usize> {
         self.page = room;
         self.selected = self.selected.min(length.saturating_sub(1));

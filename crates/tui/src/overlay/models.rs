@@ -1,4 +1,4 @@
-//! Which model answers, and how hard it thinks.
+//! Pickers for the model and its level of thinking.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use super::{Choice, Overlay, Step};
 use crate::Theme;
 use crate::text::{one_line, width};
 
-/// Marks what is in use.
+/// Marks the current model or level.
 const CURRENT: &str = "● ";
 const NOT_CURRENT: &str = "  ";
 
-/// The models that can be asked.
+/// Lets the user choose a model.
 pub(crate) struct ModelPicker {
     picker: Picker<Row>,
 }
@@ -27,12 +27,12 @@ pub(crate) struct ModelPicker {
 struct Row {
     model: Arc<Model>,
     is_current: bool,
-    /// Columns the widest name and the widest price take, so that all rows look alike.
+    /// Columns of the widest name and the widest price, so that all rows align.
     widest: (usize, usize),
 }
 
 impl ModelPicker {
-    /// These, of which `current` answers now. It is one of them even if nobody lists it.
+    /// Creates a picker in which `current` is marked. It is added if `models` does not contain it.
     pub fn new(mut models: Vec<Arc<Model>>, current: Option<&Arc<Model>>) -> Self {
         let is_current = |model: &Model| {
             current
@@ -137,7 +137,7 @@ impl Overlay for ModelPicker {
     }
 }
 
-/// How hard models can think.
+/// Lets the user choose a level of thinking.
 pub(crate) struct ThinkingPicker {
     picker: Picker<Level>,
 }
@@ -148,7 +148,7 @@ struct Level {
 }
 
 impl ThinkingPicker {
-    /// These, of which `current` is in use.
+    /// Creates a picker in which `current` is marked.
     pub fn new(levels: &[ThinkingLevel], current: ThinkingLevel) -> Self {
         let rows = levels.iter().map(|&level| Level {
             level,
@@ -243,7 +243,7 @@ pub(super) fn tokens(count: u64) -> String {
     }
 }
 
-/// What a million tokens cost, in and out: `$3/$15`.
+/// The price of a million tokens, in and out: `$3/$15`.
 fn price(cost: &ModelCost) -> String {
     if cost.input == 0.0 && cost.output == 0.0 {
         return "free".to_owned();

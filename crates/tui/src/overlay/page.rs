@@ -14,33 +14,33 @@ use crate::keys::Section;
 use crate::text::{one_line, width, wrap_hanging};
 use crate::{Abilities, Theme};
 
-/// Something to read, that scrolls.
+/// A page that scrolls.
 pub(crate) struct Page {
     title: &'static str,
     rows: Vec<Row>,
     top: usize,
-    /// The furthest `top` may be, and how many lines there were, at the last drawing.
+    /// The largest `top`, and the number of visible lines, at the last drawing.
     lowest: usize,
     shown: usize,
 }
 
 enum Row {
     Heading(String),
-    /// Something and what is said about it.
+    /// A term and its description.
     Pair(String, String),
 }
 
-/// Something that can be called with `/`.
+/// A command that starts with `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandHelp {
-    /// What is typed, with its `/` and what follows it.
+    /// The command as it is typed, with `/` and arguments.
     pub name: String,
-    /// What it does.
+    /// Its description.
     pub does: String,
 }
 
 impl Page {
-    /// All keys, and the commands there are.
+    /// The help page: all keys and commands.
     pub fn help(abilities: Abilities, commands: &[CommandHelp]) -> Self {
         let mut rows = Vec::new();
         for section in Section::ALL {
@@ -63,7 +63,7 @@ impl Page {
         Self::new("Help", rows)
     }
 
-    /// What a session has had so far.
+    /// The statistics of a session.
     pub fn stats(stats: &Stats, name: Option<&str>, model: Option<&Model>) -> Self {
         let mut rows = vec![Row::Heading("Session".to_owned())];
         let mut pair = |what: &str, value: String| rows.push(Row::Pair(what.to_owned(), value));

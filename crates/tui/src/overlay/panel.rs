@@ -1,5 +1,5 @@
-//! The ground overlays are drawn on: the lower part of the screen, under a rule with a title, over a line that
-//! says which keys there are. No borders at the sides, so that what is copied is text.
+//! The frame of overlays: the lower part of the screen, with a rule and title above and a line of
+//! keys below. There are no borders at the sides, so that copied text is clean.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,34 +11,34 @@ use crate::Theme;
 use crate::text::{clip, width};
 use crate::theme::on_rule;
 
-/// Below this height keys are not told.
+/// Screen height from which the line of keys is shown.
 const ROOM_FOR_HINTS: u16 = 6;
 
-/// What stands around the content of an overlay.
+/// The decoration around the content of an overlay.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Panel<'a> {
     /// At the left of the rule.
     pub title: &'a str,
-    /// At its right: counts, time left.
+    /// At the right of the rule: counts, time left.
     pub note: &'a str,
-    /// Keys and what they do; the first are the most important.
+    /// Keys and their effects, the most important first.
     pub hints: &'a [(&'a str, &'a str)],
-    /// How much of the screen it may take.
+    /// The part of the screen it may take.
     pub cover: Cover,
 }
 
-/// How much of the screen something may take.
+/// The part of the screen that a panel may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cover {
-    /// Some of the conversation stays in sight where that is possible.
+    /// Part of the conversation stays visible where possible.
     Part,
     /// As much as it needs.
     All,
 }
 
 impl Panel<'_> {
-    /// Clears the lower part of the screen and draws what stands around `rows` rows of content, or as many as there
-    /// is room for; where the content goes.
+    /// Clears the lower part of the screen and draws the frame around `rows` rows of content, or as
+    /// many as fit. Returns the area of the content.
     pub fn draw(&self, screen: Rect, buf: &mut Buffer, theme: &Theme, rows: usize) -> Rect {
         let screen = screen.intersection(buf.area);
         if screen.is_empty() {
@@ -111,13 +111,13 @@ impl Panel<'_> {
     }
 }
 
-/// Rows around the content.
+/// Rows of the frame.
 fn around(screen: Rect) -> u16 {
     1 + u16::from(screen.height >= ROOM_FOR_HINTS)
 }
 
 impl Cover {
-    /// How many rows of content fit.
+    /// Rows of content that fit.
     pub fn room(self, screen: Rect) -> usize {
         usize::from(self.most(screen.height).saturating_sub(around(screen)))
     }
@@ -130,8 +130,8 @@ impl Cover {
     }
 }
 
-/// A line with something at its left and pieces at its right, as many of them as leave `keep` columns to the left
-/// side; the last piece is the first to go.
+/// Builds a line with text at its left and pieces at its right. Drops pieces, the last first, until
+/// `keep` columns remain for the left side.
 pub(crate) fn two_sides(
     left: Vec<Span<'static>>,
     right: &[(String, Style)],
@@ -160,7 +160,7 @@ pub(crate) fn two_sides(
     Line::from(line)
 }
 
-/// The spans as far as there is room, with a sign that something was left out.
+/// Cuts spans to `room` columns, with `…` where text was cut.
 pub(crate) fn clipped(spans: Vec<Span<'static>>, room: usize) -> Vec<Span<'static>> {
     let wanted: usize = spans.iter().map(|span| width(&span.content)).sum();
     if wanted <= room {
@@ -170,7 +170,7 @@ pub(crate) fn clipped(spans: Vec<Span<'static>>, room: usize) -> Vec<Span<'stati
     let mut kept = Vec::with_capacity(spans.len());
     for span in spans {
         let columns = width(&span.content);
-        // The last span that fits ends with the sign even if it would just fit itself.
+        // The last visible span ends with the ellipsis even if it would just fit itself.
         if columns < left {
             left -= columns;
             kept.push(span);
@@ -184,10 +184,11 @@ pub(crate) fn clipped(spans: Vec<Span<'static>>, room: usize) -> Vec<Span<'stati
     kept
 }
 
-/// Columns in front of the text of a row of a list.
+/// Columns before the text of a list row.
 const ROW_MARK: u16 = 2;
 
-/// Draws a row of a list. The selected one is marked and one bar, whatever colours its text has.
+/// Draws a row of a list. The selected one is marked and has one background regardless of the
+/// colours of its text.
 pub(crate) fn draw_row(
     row: Rect,
     line: &Line<'_>,
@@ -204,7 +205,7 @@ pub(crate) fn draw_row(
     }
 }
 
-/// Where the text of a row is.
+/// The area of a row's text.
 pub(crate) fn row_text(row: Rect) -> Rect {
     Rect {
         x: row.x + row.width.min(ROW_MARK),

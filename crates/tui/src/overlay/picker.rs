@@ -1,4 +1,4 @@
-//! A list to choose from, narrowed by typing.
+//! A list to choose from, filtered by typing.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -14,79 +14,77 @@ use super::search::{Matching, Search};
 use crate::Theme;
 use crate::text::{width, wrap};
 
-/// Something that can be chosen.
+/// An item of a picker.
 pub(crate) trait Item {
-    /// What typing is compared with.
+    /// The text that the filter is compared with.
     fn words(&self) -> String;
 
-    /// How it looks in so many columns. Only those on the screen are asked.
+    /// The row in this many columns. Called only for visible items.
     fn line(&self, columns: u16, theme: &Theme) -> Line<'static>;
 }
 
-/// What a key did.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Picked {
-    /// Nothing is chosen yet.
+    /// Nothing was chosen.
     Stay,
-    /// It is given up.
+    /// The user cancelled.
     Close,
-    /// [`Picker::selected`] is chosen.
+    /// [`Picker::selected`] was chosen.
     Chosen,
-    /// The key means nothing here.
+    /// The picker does not handle this key.
     Ignored,
 }
 
-/// What stands around the list.
+/// The decoration of a picker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outfit<'a> {
-    /// The title.
     pub title: &'a str,
-    /// Beside the count.
+    /// Text beside the count.
     pub note: &'a str,
-    /// Stands in place of a list without items.
+    /// Text shown when there are no items.
     pub empty: &'a str,
-    /// Keys beyond those of every list.
+    /// Keys besides those of every picker.
     pub hints: &'a [(&'a str, &'a str)],
 }
 
-/// A list to choose from, narrowed by typing.
+/// A list to choose from, filtered by typing.
 #[derive(Debug)]
 pub(crate) struct Picker<T> {
     items: Vec<T>,
     matching: Matching,
-    /// What typing is compared with, made when something is first typed.
+    /// The texts that the filter is compared with, created when the user first types.
     haystacks: Vec<String>,
-    /// What is looked for.
+    /// The current search.
     search: Option<Search>,
-    /// The items that match, in the order they are shown; `None` is all of them.
+    /// The matching items in display order; `None` means all of them.
     shown: Option<Vec<usize>>,
     filter: Input,
-    /// Whether the filter is seen before something is typed.
+    /// Decides when the filter is visible.
     prompt: Prompt,
     selection: Selection,
     cursor: Cursor,
 }
 
-/// When the filter is seen.
+/// The visibility of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Prompt {
-    /// From the beginning.
+    /// Always.
     Shown,
-    /// Once something is typed: for short lists.
+    /// Only after the user typed something: for short lists.
     Typed,
 }
 
-/// What is selected at first.
+/// The initial selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Selection {
-    /// The first item, or the one that was moved to.
+    /// The first item.
     First,
-    /// Nothing, until somebody moves to an item.
+    /// None until the user moves.
     Nothing,
 }
 
 impl<T: Item> Picker<T> {
-    /// A list of these.
     pub fn new(items: Vec<T>, matching: Matching) -> Self {
         Self {
             items,
@@ -101,29 +99,29 @@ impl<T: Item> Picker<T> {
         }
     }
 
-    /// The same with a filter that is seen at another time.
+    /// Sets the visibility of the filter.
     pub fn with_prompt(self, prompt: Prompt) -> Self {
         Self { prompt, ..self }
     }
 
-    /// The same with something else selected at first.
+    /// Sets the initial selection.
     pub fn with_selection(self, selection: Selection) -> Self {
         Self { selection, ..self }
     }
 
-    /// Whether Enter would choose nothing because nobody has moved to an item.
+    /// Reports whether Enter would choose nothing because the user has not moved yet.
     pub fn has_no_selection(&self) -> bool {
         self.selection == Selection::Nothing
     }
 
-    /// Other items, narrowed by what is typed already.
+    /// Replaces the items; the filter stays.
     pub fn set_items(&mut self, items: Vec<T>) {
         self.items = items;
         self.haystacks.clear();
         self.narrow();
     }
 
-    /// Selects the item at this place of the whole list.
+    /// Selects the item at this index of the whole list.
     pub fn select(&mut self, item: usize) {
         let row = match &self.shown {
             None => Some(item),
@@ -134,7 +132,7 @@ impl<T: Item> Picker<T> {
         }
     }
 
-    /// What Enter chooses.
+    /// The item that Enter chooses.
     pub fn selected(&self) -> Option<&T> {
         match self.selection {
             Selection::First => self.item(self.cursor.selected()),
@@ -142,12 +140,12 @@ impl<T: Item> Picker<T> {
         }
     }
 
-    /// How many items match.
+    /// Number of matching items.
     pub fn len(&self) -> usize {
         self.shown.as_ref().map_or(self.items.len(), Vec::len)
     }
 
-    /// How many rows it takes if there is room.
+    /// Rows it takes if there is room.
     pub fn rows(&self) -> usize {
         self.items.len().max(1) + usize::from(self.shows_filter())
     }
@@ -156,7 +154,7 @@ impl<T: Item> Picker<T> {
         self.prompt == Prompt::Shown || !self.filter.text().is_empty()
     }
 
-    /// A key: moves, narrows, chooses.
+    /// Handles a key: moves, filters or chooses.
     pub fn key(&mut self, key: KeyEvent) -> Picked {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -188,12 +186,12 @@ impl<T: Item> Picker<T> {
         }
     }
 
-    /// The wheel moves without going from one end to the other.
+    /// Moves with the wheel, without wrapping around.
     pub fn wheel(&mut self, rows: isize) {
         self.cursor.roll(rows, self.len());
     }
 
-    /// Pasted text narrows like typed text.
+    /// Adds pasted text to the filter.
     pub fn paste(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -219,7 +217,7 @@ impl<T: Item> Picker<T> {
             hints: &hints,
             cover: Cover::Part,
         };
-        // The panel keeps its height while the list gets shorter.
+        // The panel does not shrink while the list does.
         let mut rows = self.rows();
         if self.items.is_empty() {
             rows += wrap(Line::raw(outfit.empty), screen.width).len() - 1;
@@ -313,7 +311,7 @@ impl<T: Item> Picker<T> {
     }
 }
 
-/// Underlines what was typed in a line that has been drawn.
+/// Underlines the matching characters of a line that was drawn.
 fn underline(line: &Line<'_>, search: &mut Search, area: Rect, buf: &mut Buffer) {
     let text: String = line.iter().map(|span| span.content.as_ref()).collect();
     let marks = search.marks(&text);

@@ -1,20 +1,20 @@
-//! What is typed, compared with what there is.
+//! Compares typed text with a list.
 
 use std::cmp::Reverse;
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-/// How typing narrows a list.
+/// The way in which typing filters a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Matching {
-    /// Letters in their order, the best match first: for names.
+    /// Letters in order, the best match first: for names.
     Fuzzy,
-    /// Words that occur, the list in its own order: for prose.
+    /// Whole words, in the order of the list: for prose.
     Words,
 }
 
-/// Something that is searched for.
+/// A search for typed text.
 #[derive(Debug)]
 pub(super) struct Search {
     matching: Matching,
@@ -24,7 +24,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Looks for everything that is typed; nothing is looked for if that is nothing.
+    /// Creates a search; `None` if the text is blank.
     pub fn new(typed: &str, matching: Matching) -> Option<Self> {
         let typed = typed.trim();
         if typed.is_empty() {
@@ -42,7 +42,7 @@ impl Search {
         })
     }
 
-    /// The places of those in which it occurs, in the order they are shown.
+    /// The indices of the matches, in display order.
     pub fn find(&mut self, haystacks: &[String]) -> Vec<usize> {
         let mut found: Vec<(u32, usize)> = Vec::new();
         for (at, words) in haystacks.iter().enumerate() {
@@ -56,7 +56,7 @@ impl Search {
         found.into_iter().map(|(_, at)| at).collect()
     }
 
-    /// Which graphemes of a text are those that were typed.
+    /// The indices of the graphemes that match.
     pub fn marks(&mut self, text: &str) -> Vec<usize> {
         let mut marks = Vec::new();
         let text = Utf32Str::new(text, &mut self.letters);

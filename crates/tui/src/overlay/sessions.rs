@@ -1,4 +1,4 @@
-//! Which session is gone on with.
+//! The picker of sessions.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,17 +19,17 @@ use crate::{Scope, Theme};
 
 /// Characters of a first message that are searched and shown.
 const LONGEST_SHOWN: usize = 500;
-/// From this width on, ages are told in words.
+/// Width from which ages are shown in words.
 const ROOM_FOR_WORDS: u16 = 70;
-/// Columns a directory may take.
+/// Columns that a directory may take.
 const DIRECTORY: usize = 30;
 
-/// The sessions there are, those used last first.
+/// The available sessions, the last used first.
 pub(crate) struct SessionPicker {
     picker: Picker<Row>,
     scope: Scope,
     state: State,
-    /// The session that is open.
+    /// The open session.
     current: Option<PathBuf>,
     now: Millis,
 }
@@ -48,14 +48,14 @@ struct Row {
 }
 
 impl SessionPicker {
-    /// Waits for the sessions of `scope`; `current` is the open one.
+    /// Creates a picker that waits for the sessions of `scope`; `current` is the open session.
     pub fn new(scope: Scope, current: Option<PathBuf>) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = since.map_or(0, |since| since.as_millis() as Millis);
         Self::at(scope, current, now)
     }
 
-    /// The same at another time.
+    /// Creates a picker with another current time.
     pub fn at(scope: Scope, current: Option<PathBuf>, now: Millis) -> Self {
         Self {
             picker: Picker::new(Vec::new(), Matching::Words),
@@ -215,7 +215,7 @@ impl Item for Row {
     }
 }
 
-/// How long ago something was: a number and a unit.
+/// An age as a number and a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Age {
     count: i64,
@@ -265,7 +265,7 @@ impl Age {
     }
 }
 
-/// The end of a path, which says more than its beginning.
+/// Shortens a path to its end, which is more informative than its beginning.
 fn tail(path: &str, columns: usize) -> String {
     if width(path) <= columns {
         return path.to_owned();

@@ -1,4 +1,4 @@
-//! Overlays at several sizes, and under keys as people press them.
+//! Tests of overlays at several sizes and with typical keys.
 
 mod choosing;
 mod dialogs;
@@ -13,7 +13,7 @@ use ratatui::layout::{Position, Rect};
 use super::{Overlay, Step};
 use crate::{Background, Colours, Theme, keys};
 
-/// The widths screens are looked at.
+/// The widths of the screens.
 const WIDTHS: [u16; 3] = [40, 80, 120];
 
 pub(super) fn theme() -> Theme {
@@ -26,7 +26,7 @@ pub(super) fn key(name: &str) -> KeyEvent {
     KeyEvent::new(code, modifiers)
 }
 
-/// Presses keys, separated by spaces; the last step.
+/// Presses keys, separated by spaces, and returns the last step.
 pub(super) fn press(overlay: &mut dyn Overlay, names: &str) -> Step {
     let steps = names.split(' ').map(|name| overlay.key(key(name)));
     steps.last().unwrap()
@@ -39,7 +39,8 @@ pub(super) fn type_in(overlay: &mut dyn Overlay, text: &str) {
     }
 }
 
-/// Draws on a screen full of dots, so that what is not cleared is seen; rows from the first that is the overlay's.
+/// Draws on a screen full of dots, so that uncleared cells are visible. Returns the rows from the
+/// overlay's first.
 pub(super) fn screen(overlay: &mut dyn Overlay, width: u16, height: u16) -> String {
     let (text, _) = drawn(overlay, width, height);
     text
@@ -80,7 +81,7 @@ fn row(buf: &Buffer, y: u16) -> String {
     text
 }
 
-/// The overlay at all widths, on a screen of 24 rows, as one text.
+/// The overlay at all widths, on screens of 24 rows, as one text.
 pub(super) fn at_all_widths(overlay: &mut dyn Overlay) -> String {
     let screens = WIDTHS.map(|width| format!("{width} columns\n{}\n", screen(overlay, width, 24)));
     screens.join("\n")

@@ -1,4 +1,4 @@
-//! The session as a tree: where the conversation went, and where it can go on.
+//! The session tree: the branches of the conversation, to continue from any entry.
 
 mod draw;
 mod entry;
@@ -23,44 +23,45 @@ use entry::Summary;
 use read::Node;
 use rows::{Mode, Row};
 
-/// How far above a result its call is looked for.
+/// Entries above a result that are searched for its call.
 const FURTHEST_CALL: usize = 16;
 
-/// The entries of a session, to go to one of them.
+/// The entries of a session, to choose one of them.
 pub(crate) struct TreeView {
     json: Box<RawValue>,
     nodes: Vec<Node>,
-    /// The entries from the root to where the conversation stands.
+    /// The entries from the root to the leaf.
     path: HashSet<usize>,
     leaf: Option<usize>,
-    /// The entry that is marked as where the conversation stands: the leaf, or the nearest above it that the mode shows.
+    /// The entry marked as the current position: the leaf, or its nearest ancestor that the mode
+    /// shows.
     here: Option<usize>,
     mode: Mode,
     rows: Vec<Row>,
-    /// The most rows there have been, so that the panel keeps its height.
+    /// The largest number of rows so far, so that the panel does not shrink.
     tallest: usize,
     cursor: Cursor,
-    /// What is searched for.
+    /// The text to search for.
     search: Input,
-    /// What is searched in, made when something is first searched for.
+    /// The texts to search in, created at the first search.
     haystacks: Vec<String>,
     typing: Typing,
     #[cfg(test)]
     pub(super) laid_out: usize,
 }
 
-/// Where typed letters go.
+/// The target of typed letters.
 enum Typing {
     /// They are commands.
     Nowhere,
-    /// Into what is searched for.
+    /// The search.
     Search,
-    /// Into the name of an entry.
+    /// The name of an entry.
     Label(usize, Input),
 }
 
 impl TreeView {
-    /// The tree of `Command::GetTree`, standing at `leaf_id`.
+    /// Creates a view of the answer to `Command::GetTree`, positioned at `leaf_id`.
     pub fn new(tree: Box<RawValue>, leaf_id: Option<&str>) -> Result<Self, String> {
         let nodes = read::read(tree.get())?;
         let leaf = leaf_id.and_then(|id| nodes.iter().rposition(|node| node.id == id));
@@ -86,13 +87,13 @@ impl TreeView {
         Ok(view)
     }
 
-    /// Whether no entry is seen.
+    /// Reports whether no entry is visible.
     #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Finds out what is seen, and selects `node` or the nearest entry above it that is.
+    /// Updates the visible rows, and selects `node` or its nearest visible ancestor.
     fn lay_out(&mut self, node: Option<usize>) {
         let search = Search::new(self.search.text(), Matching::Words);
         if search.is_some() && self.haystacks.is_empty() {
@@ -134,7 +135,7 @@ impl TreeView {
         &self.json.get()[self.nodes[at].json.clone()]
     }
 
-    /// The call a result answers, which stands above it, with other results between.
+    /// The call that a result answers; it is above the result, with other results between them.
     fn call_above(&self, at: usize, id: &str) -> Option<Value> {
         let up = std::iter::successors(self.nodes[at].parent, |&at| self.nodes[at].parent);
         let mut answers = up.take(FURTHEST_CALL).filter(|&at| {

@@ -1,4 +1,4 @@
-//! Tool calls and commands in plain words.
+//! Tool calls and shell commands as plain text.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use super::PlainPrinter;
 use crate::text::{one_line, sanitise};
 use crate::transcript::{Fold, changes, elapsed, image, split_ending, subject};
 
-/// Lines of what a tool gave that are printed when it is not wanted in full.
+/// Lines of tool output that are printed while folded.
 const SHORT: usize = 5;
 
 impl PlainPrinter {
     pub(super) fn tool_line(&mut self, name: &str, subject: &str) {
         self.finish_line();
         self.has_begun = true;
-        // The dollar sign of a command is for eyes.
+        // The dollar sign is useful on a screen only.
         let subject = one_line(subject.strip_prefix("$ ").unwrap_or(subject));
         let _ = match subject.as_str() {
             "" => write!(self.out, "Tool {} …", one_line(name)),
@@ -45,7 +45,7 @@ impl PlainPrinter {
         self.tool_result(&run.name, output, is_error, duration);
     }
 
-    /// The end of the line of a call, and what came of it.
+    /// Completes the line of a call and prints its result.
     pub(super) fn tool_result(
         &mut self,
         name: &str,
@@ -92,7 +92,7 @@ impl PlainPrinter {
         }
     }
 
-    /// All of a text, or a few lines of it.
+    /// Prints all of a text, or a few lines of it.
     fn excerpt(&mut self, text: &str, which: Excerpt) {
         let clean = sanitise(text.trim_end());
         let lines: Vec<&str> = clean.lines().collect();
@@ -138,7 +138,7 @@ impl PlainPrinter {
     }
 }
 
-/// Which part of a text is worth reading.
+/// The part of a text to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Excerpt {
     First,

@@ -1,4 +1,4 @@
-//! Commands of the plain chat itself.
+//! Commands of the plain chat.
 
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ const HELP_WITH_TURNS: &str = "\
 ";
 
 impl PlainChat {
-    /// Does what `text` asks if it is a command of the chat; whether it was.
+    /// Runs `text` if it is a command of the chat. Returns whether it was.
     pub(super) fn own_command(&mut self, text: &str) -> bool {
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
@@ -107,7 +107,7 @@ impl PlainChat {
         });
     }
 
-    /// Whether a line calls a command there is not, and is typed for the first time.
+    /// Reports whether a line calls an unknown command and is typed for the first time.
     pub(super) fn is_doubtful(&mut self, text: &str) -> bool {
         let before = self.doubted.take();
         let (Some(commands), Some(name)) = (&self.commands, called(text)) else {
@@ -191,7 +191,8 @@ impl PlainChat {
     }
 }
 
-/// What to ask of the chat of a command so that it says why it cannot do this, if it is something sessions can do.
+/// Returns a command whose error explains why the chat of a Pinocchio command cannot do this;
+/// `None` if a session cannot do it either.
 fn refused(name: &str) -> Option<Command> {
     Some(match name {
         "/model" => Command::CycleModel,
@@ -203,7 +204,7 @@ fn refused(name: &str) -> Option<Command> {
     })
 }
 
-/// What to do instead of something that needs the whole screen.
+/// Explains what to do instead of a command that needs the whole screen.
 fn elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
         "/resume" => {
@@ -219,7 +220,7 @@ fn elsewhere(name: &str) -> Option<&'static str> {
     })
 }
 
-/// What a session has had so far, in a few lines.
+/// The statistics of a session in a few lines.
 fn counted(stats: &Stats) -> String {
     let tokens = stats.tokens;
     let mut words = format!(

@@ -1,4 +1,4 @@
-//! Questions that are answered with the next line.
+//! Questions that the next line answers.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use crate::request::{Dialog, DialogKind};
 
-/// Questions that wait for a line; the first was asked.
+/// The open questions; the first has been printed.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     waiting: VecDeque<(Dialog, Option<Instant>)>,
 }
 
-/// Whose question is answered, and how.
+/// The id of the answered dialog, and the answer.
 pub(super) type Answered = (String, Map<String, Value>);
 
 impl Questions {
@@ -22,7 +22,7 @@ impl Questions {
         !self.waiting.is_empty()
     }
 
-    /// One more question; the words to ask it with, unless another comes first.
+    /// Adds a question. Returns its text if it is the first.
     pub fn push(&mut self, dialog: Dialog) -> Option<String> {
         let ends = dialog.timeout.map(|timeout| Instant::now() + timeout);
         let is_first = self.waiting.is_empty();
@@ -31,7 +31,7 @@ impl Questions {
         words
     }
 
-    /// Waits until the time for an answer is over.
+    /// Waits until the first question expires.
     pub async fn over(&self) {
         let ends = self.waiting.iter().filter_map(|(_, ends)| *ends).min();
         match ends {
@@ -40,7 +40,7 @@ impl Questions {
         }
     }
 
-    /// Forgets the questions whose time is over; what is to be said about it.
+    /// Drops expired questions. Returns the text to print, if there were any.
     pub fn drop_overdue(&mut self) -> Option<String> {
         let now = Instant::now();
         let first = self.waiting.front().map(|(dialog, _)| dialog.id.clone())?;
@@ -58,7 +58,8 @@ impl Questions {
         }
     }
 
-    /// Takes a line as the answer to the first question; what to tell whom, and what to print.
+    /// Uses a line as the answer to the first question. Returns the answer, if the line is valid,
+    /// and the text to print.
     pub fn answer(&mut self, line: &str) -> (Option<Answered>, String) {
         let Some((dialog, _)) = self.waiting.front() else {
             return (None, String::new());
@@ -78,7 +79,7 @@ impl Questions {
     }
 }
 
-/// The question in words.
+/// The text of a question.
 fn asked(dialog: &Dialog) -> String {
     let mut words = format!("Question: {}\n", dialog.title);
     // Writing to a string cannot fail.
@@ -106,7 +107,7 @@ fn asked(dialog: &Dialog) -> String {
     words
 }
 
-/// What a line means as an answer.
+/// Parses a line as an answer.
 fn meaning(kind: &DialogKind, line: &str) -> Result<Value, String> {
     let cancelled = json!({"cancelled": true});
     match kind {

@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::{Feed, Scope, feed};
 
-/// Answers that nothing was said so far, and keeps what it is told about dialogs.
+/// A host with an empty session that records the answers to dialogs.
 struct Quiet {
     abilities: Abilities,
     answered: Mutex<Vec<(String, Value)>>,
-    /// What was asked, looking left out.
+    /// The commands received, without queries.
     asked: Mutex<Vec<String>>,
-    /// A shell command that runs.
+    /// The reply of a running shell command.
     shell: Mutex<Option<Reply>>,
     /// Prompts that are not answered yet, where they are to wait.
     held: Mutex<Option<Vec<Reply>>>,
@@ -76,7 +76,7 @@ impl Host for Quiet {
     }
 }
 
-/// What is printed, for whoever wants to look.
+/// Collects the printed text.
 #[derive(Clone, Default)]
 struct Paper(Arc<Mutex<Vec<u8>>>);
 
@@ -110,13 +110,13 @@ struct Talk {
     keyboard: mpsc::Sender<String>,
 }
 
-/// Runs a plain chat beside `talk`, which sees the paper and has the keyboard; what was printed, and what was
-/// answered.
+/// Runs a plain chat beside `talk`, which reads the output and types. Returns the printed text and
+/// the answers.
 async fn talked(talk: impl AsyncFnOnce(&Talk)) -> (String, Vec<(String, Value)>) {
     talked_with(Abilities::Session, &[], talk).await
 }
 
-/// The same with another host, and with something said first.
+/// Like [`talked`], with another host and first prompts.
 async fn talked_with(
     abilities: Abilities,
     texts: &[&str],
@@ -240,7 +240,7 @@ impl Talk {
         self.keyboard.try_send(line.to_owned()).unwrap();
     }
 
-    /// Waits until the host is asked this.
+    /// Waits until the host receives this command.
     async fn asks(&self, words: &str) {
         while !self.host.asked.lock().unwrap().join(" ").contains(words) {
             tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Questions over the conversation.
+//! Tests of questions over the conversation.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn whoever_writes_does_not_approve_with_the_enter_of_the_message() {
     desk.press(KeyCode::Enter, KeyModifiers::NONE);
     assert_eq!(desk.host.answered.lock().unwrap().len(), 1);
     assert!(desk.screen(80, 12).contains("> and the"), "it is kept");
-    // Whoever has just sent something waits for the question.
+    // A user who has just sent a message waits for the question.
     desk.press(KeyCode::Enter, KeyModifiers::NONE);
     desk.record(approval);
     assert!(desk.screen(80, 12).contains("❯ Allow once"));

@@ -1,4 +1,4 @@
-//! What is said, what waits to be said, and commands.
+//! Tests of sent messages, queued messages and commands.
 
 use super::*;
 use crate::chat::state::Saying;
@@ -49,7 +49,7 @@ fn words_that_were_refused_come_back() {
     desk.write("hello");
     desk.press(KeyCode::Enter, KeyModifiers::NONE);
     assert!(!desk.screen(80, 10).contains("> hello"));
-    // Who drops a question answers it with an error.
+    // Dropping a reply answers it with an error.
     desk.asked();
     assert!(desk.screen(80, 10).contains("> hello"));
 }
@@ -95,7 +95,7 @@ fn messages_behind_one_that_was_refused_are_kept() {
         });
     }
     desk.state.say_next();
-    // Who drops a question answers it with an error.
+    // Dropping a reply answers it with an error.
     desk.asked();
     assert_eq!(desk.state.editor.text(), "first\n\nsecond");
 }

@@ -1,4 +1,4 @@
-//! The kinds of answers: one of a list, yes or no, a line, a text.
+//! The kinds of answers: an option, yes or no, a line, a text.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -16,11 +16,11 @@ use crate::overlay::search::Matching;
 use crate::request::DialogKind;
 use crate::text::{sanitise, width};
 
-/// Lists up to this length show their filter only once something is typed.
+/// Longest list that shows its filter only after the user typed.
 const SHORT_LIST: usize = 7;
-/// Rows an editor has at least.
+/// Smallest height of an editor, in rows.
 const LEAST_EDITOR: usize = 3;
-/// Characters of an option that can be on a screen.
+/// Characters of an option that are shown.
 const LONGEST_SHOWN: usize = 1_000;
 
 pub(super) enum Answer {
@@ -30,12 +30,11 @@ pub(super) enum Answer {
     Editor(Box<Editor>),
 }
 
-/// One of the options of a choice.
+/// One option of a choice.
 #[derive(Debug)]
 pub(super) struct Choice {
-    /// What is answered.
+    /// The answer it stands for.
     value: Value,
-    /// What is seen.
     shown: String,
 }
 
@@ -107,7 +106,7 @@ impl Answer {
         }
     }
 
-    /// Stands in the rule where the title has no room.
+    /// The title in the rule when the question does not fit there.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Select(_) => "Choose",
@@ -144,17 +143,17 @@ impl Answer {
         }
     }
 
-    /// Whether it may be a list of which a screen shows a part.
+    /// Reports whether it is a list of which a screen may show only a part.
     pub fn is_long(&self) -> bool {
         matches!(self, Self::Select(picker) if picker.len() > SHORT_LIST)
     }
 
-    /// Whether it is a text one moves in.
+    /// Reports whether it is a text editor, which uses all keys that move.
     pub fn is_text(&self) -> bool {
         matches!(self, Self::Editor(_))
     }
 
-    /// The option that is selected, if a row cannot show all of it.
+    /// The selected option, if a row cannot show all of it.
     pub fn long_selection(&self, columns: u16) -> Option<&str> {
         let Self::Select(picker) = self else {
             return None;
@@ -164,7 +163,7 @@ impl Answer {
         (width(shown) > usize::from(row.width)).then_some(shown)
     }
 
-    /// How many rows it takes if there is room.
+    /// Rows it takes if there is room.
     pub fn rows(&self, columns: u16) -> usize {
         match self {
             Self::Select(picker) | Self::Confirm(picker) => picker.rows(),
@@ -173,7 +172,7 @@ impl Answer {
         }
     }
 
-    /// How many rows it keeps when there is much to read.
+    /// Rows it takes when the question is long.
     pub fn least_rows(&self) -> usize {
         match self {
             Self::Select(picker) | Self::Confirm(picker) => picker.rows().min(4),
@@ -182,7 +181,7 @@ impl Answer {
         }
     }
 
-    /// What is answered, once it is.
+    /// Handles a key. Returns the answer once it is complete.
     pub fn key(&mut self, key: KeyEvent) -> Option<Value> {
         match self {
             Self::Select(picker) => match picker.key(key) {

@@ -1,4 +1,4 @@
-//! One question: what is asked over what is to be answered.
+//! One dialog: the question above its answer.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
@@ -13,19 +13,20 @@ use crate::overlay::panel::{Cover, Panel};
 use crate::request::DialogKind;
 use crate::text::{sanitise, width, wrap};
 
-/// One question. All that was asked can be read, by scrolling if need be: an approval must not hide what it is about.
+/// One dialog. All of the question can be read, if necessary by scrolling: an approval must not
+/// hide the call it is about.
 pub(super) struct Question {
-    /// What is asked, made harmless.
+    /// The question, sanitised.
     title: Vec<String>,
-    /// What else is said.
+    /// The explanation of the question.
     message: Vec<String>,
     answer: Answer,
-    /// The first line of what is asked that is on the screen.
+    /// The first visible line of the question.
     top: usize,
-    /// How many lines of it were not on the screen, and how many were, at the last drawing.
+    /// Lines of the question that were hidden, and visible, at the last drawing.
     hidden: usize,
     page: usize,
-    /// The row of its rule at the last drawing.
+    /// The row of the rule at the last drawing.
     rule: u16,
 }
 
@@ -46,24 +47,24 @@ impl Question {
         }
     }
 
-    /// Whether this key moves something in it, and not in the conversation.
+    /// Reports whether this key scrolls the question and not the conversation.
     pub fn scrolls(&self, key: KeyEvent) -> bool {
         let is_page = matches!(key.code, KeyCode::PageUp | KeyCode::PageDown);
         self.answer.is_text() || (is_page && (self.hidden > 0 || self.answer.is_long()))
     }
 
-    /// Reads on in a long question; whether it is one.
+    /// Scrolls a long question. Returns whether it can scroll.
     pub fn wheel(&mut self, rows: isize) -> bool {
         self.top = self.top.saturating_add_signed(rows).min(self.hidden);
         self.hidden > 0
     }
 
-    /// The row of its rule at the last drawing.
+    /// The row of the rule at the last drawing.
     pub fn top(&self) -> u16 {
         self.rule
     }
 
-    /// What is answered, once it is.
+    /// Handles a key. Returns the answer once it is complete.
     pub fn key(&mut self, key: KeyEvent) -> Option<Value> {
         if self.hidden > 0 {
             let page = self.page.saturating_sub(1).max(1);
@@ -161,7 +162,7 @@ impl Question {
     }
 }
 
-/// The lines of an untrusted text, made harmless.
+/// Splits an untrusted text into sanitised lines.
 fn lines(text: &str) -> Vec<String> {
     let text = text.trim_end();
     let lines = text.lines().map(|line| sanitise(line).into_owned());

@@ -43,7 +43,7 @@ fn dialog(members: Value) -> Dialog {
     }
 }
 
-/// Questions that have been looked at for long enough to be answered.
+/// Questions that have been visible for long enough to be answered.
 fn asked(questions: &[Value]) -> (Dialogs, Hand) {
     let hand = Hand::new();
     let mut dialogs = hand.dialogs();
@@ -125,7 +125,7 @@ fn keys_meant_for_something_else_are_no_answer() {
         "it has not been seen yet"
     );
     screen(&mut dialogs, 80, 24);
-    // Each of them begins the wait anew.
+    // Each key restarts the wait.
     for _ in 0..3 {
         hand.turn(GRACE - Duration::from_millis(1));
         assert_eq!(press(&mut dialogs, "Enter"), Step::Stay);
@@ -231,7 +231,7 @@ fn time_is_counted_down_and_its_end_closes() {
     let start = hand.now() - GRACE;
     let shown = |dialogs: &mut Dialogs| screen(dialogs, 80, 24).lines().next().unwrap().to_owned();
     assert!(shown(&mut dialogs).contains("3 s · 1 of 3"));
-    // The title says 2 s next, and no question ends before.
+    // The title shows 2 s next, and no question expires before.
     let next = dialogs.deadline().unwrap();
     assert!(next > start + Duration::from_millis(500) && next < start + Duration::from_millis(501));
     hand.turn(next - hand.now());

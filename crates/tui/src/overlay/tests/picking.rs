@@ -9,7 +9,7 @@ use super::*;
 use crate::overlay::picker::{Item, Outfit, Picked, Picker};
 use crate::overlay::search::Matching;
 
-/// A name that counts how often it is laid out.
+/// A name that counts its layouts.
 struct Name(String, Arc<AtomicUsize>);
 
 impl Item for Name {
@@ -23,7 +23,7 @@ impl Item for Name {
     }
 }
 
-/// A picker as an overlay of its own.
+/// A picker as an overlay.
 struct Names(Picker<Name>);
 
 impl Overlay for Names {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::overlay::{Choice, Speaker, TreeStep, TreeView};
 
-/// One entry: id, parent, whose it is, what it says, its label.
+/// One entry: id, parent, author, text, label.
 type Given<'a> = (&'a str, Option<&'a str>, &'a str, &'a str, Option<&'a str>);
 
 fn entry(id: &str, who: &str, said: &str) -> Value {
@@ -23,7 +23,7 @@ fn entry(id: &str, who: &str, said: &str) -> Value {
     }
 }
 
-/// The answer the engine gives; it nests as deep as the conversation is long.
+/// The answer of the engine; it nests as deep as the conversation is long.
 fn answer(given: &[Given<'_>]) -> Box<RawValue> {
     fn print(given: &[Given<'_>], parent: Option<&str>) -> String {
         let below = given.iter().filter(|entry| entry.1 == parent);
@@ -42,7 +42,7 @@ fn answer(given: &[Given<'_>]) -> Box<RawValue> {
     RawValue::from_string(print(given, None)).unwrap()
 }
 
-/// A conversation of so many entries without a branch.
+/// A conversation of this many entries without a branch.
 fn line(length: usize) -> Box<RawValue> {
     let open = (0..length).map(|at| {
         let who = if at % 2 == 0 { "user" } else { "assistant" };
@@ -223,7 +223,7 @@ proptest! {
         let ids: Vec<String> = (0..parents.len()).map(|at| at.to_string()).collect();
         let whose = ["user", "assistant", "toolResult", "model_change", "other"];
         let given: Vec<Given<'_>> = parents.iter().enumerate().map(|(at, (parent, who, said, label))| {
-            // Now and then a root.
+            // Sometimes a root.
             let parent = parent.index(at + 1);
             let parent = (parent < at).then(|| ids[parent].as_str());
             (ids[at].as_str(), parent, whose[*who], said.as_str(), label.as_deref())

@@ -1,4 +1,4 @@
-//! How the tree looks.
+//! Drawing of the session tree.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -11,7 +11,7 @@ use crate::overlay::input;
 use crate::overlay::panel::{Cover, Panel, clipped, draw_row, row_text};
 use crate::text::{clip, one_line, width};
 
-/// Columns a row keeps for its text, however deep its branch is.
+/// Columns reserved for the text of a row, even on a deep branch.
 const ROOM_FOR_TEXT: usize = 24;
 
 impl TreeView {

@@ -1,4 +1,4 @@
-//! What a row of the tree says about its entry.
+//! The description of an entry in a row of the tree.
 
 use serde_json::Value;
 
@@ -9,17 +9,17 @@ use crate::transcript::subject;
 /// Characters of an entry that are searched and shown.
 const LONGEST_SHOWN: usize = 300;
 
-/// Whose an entry is, and what it says.
+/// The author of an entry, and a short form of its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
     pub who: String,
     pub said: String,
-    /// What else can be searched for.
+    /// Further text that is searched but not shown.
     more: String,
     pub tone: Tone,
 }
 
-/// How an entry is shown.
+/// The appearance of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     User,
@@ -29,7 +29,7 @@ pub(super) enum Tone {
 }
 
 impl Summary {
-    /// Of an entry; `call` is what it is the result of.
+    /// Describes an entry; `call` is the call that it is the result of.
     pub fn of(entry: &Value, call: Option<&Value>) -> Self {
         let member = |name: &str| short(entry[name].as_str().unwrap_or_default());
         let quiet = |who: &str, said: String| Self {
@@ -105,13 +105,13 @@ impl Summary {
         }
     }
 
-    /// For searching.
+    /// The text to search in.
     pub fn words(&self) -> String {
         format!("{} {} {}", self.who, self.said, self.more)
     }
 }
 
-/// The text of a content, which is a string or blocks.
+/// The text of a message's content, which is a string or blocks.
 fn text(content: &Value) -> String {
     match content {
         Value::String(text) => short(text),
@@ -128,7 +128,7 @@ fn text(content: &Value) -> String {
     }
 }
 
-/// The call with this id, if the entry is an answer that makes it.
+/// The call with this id, if the entry is an answer that contains it.
 pub(super) fn call(entry: &Value, id: &str) -> Option<Value> {
     let blocks = entry["message"]["content"].as_array()?;
     let call = blocks
@@ -137,7 +137,7 @@ pub(super) fn call(entry: &Value, id: &str) -> Option<Value> {
     call.cloned()
 }
 
-/// The tools an answer calls.
+/// The tools that an answer calls.
 fn calls(content: &Value) -> String {
     let blocks = content.as_array().into_iter().flatten();
     let names: Vec<String> = blocks

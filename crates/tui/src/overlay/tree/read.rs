@@ -1,7 +1,8 @@
-//! The session tree out of the JSON of its answer.
+//! Parses the session tree from the JSON answer of the engine.
 //!
-//! The answer nests as deep as the conversation is long, so it is read with a list of open nodes instead of by
-//! recursion. Of each entry only its head is looked at; where its JSON stands is remembered for when it is shown.
+//! The answer nests as deep as the conversation is long, so it is parsed with a stack instead of
+//! recursion. Only the head of each entry is parsed; the position of its JSON is stored for when it
+//! is shown.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,21 +19,21 @@ use crate::overlay::Speaker;
 pub(super) struct Node {
     pub id: String,
     pub kind: Kind,
-    /// The place of its parent in the list, which comes before it.
+    /// The index of its parent, which precedes it in the list.
     pub parent: Option<usize>,
     pub label: Option<String>,
-    /// Where its JSON stands in the answer.
+    /// The position of its JSON in the answer.
     pub json: Range<usize>,
 }
 
-/// What an entry is, as far as showing it or not depends on it.
+/// The kind of an entry, on which its visibility depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What the user said.
+    /// A message of the user.
     User,
-    /// What the model or a tool said, what was summarised: part of the conversation.
+    /// A message of the model, a tool result or a summary.
     Said,
-    /// An answer without words: the tools it calls say the rest.
+    /// An answer that only calls tools; their results describe it sufficiently.
     Calls,
     /// A change of model or thinking, a name, data of an extension.
     Bookkeeping,
@@ -85,7 +86,7 @@ impl Head<'_> {
 }
 
 impl MessageHead<'_> {
-    /// Quotes inside strings are escaped, so this finds members and never words.
+    /// Quotes inside strings are escaped, so this finds members and never text.
     fn only_calls(&self) -> bool {
         let content = self.content.map_or("", RawValue::get);
         let calls = content.contains("\"type\":\"toolCall\"");
@@ -96,11 +97,11 @@ impl MessageHead<'_> {
 /// A node whose end has not been read.
 #[derive(Default)]
 struct Open {
-    /// Its place in the list, once its entry was read.
+    /// Its index, once its entry was read.
     at: Option<usize>,
 }
 
-/// The entries of `[{"entry":…,"children":[…],"label":…}]`, parents before children.
+/// Parses `[{"entry":…,"children":[…],"label":…}]`; parents precede their children.
 pub(super) fn read(text: &str) -> Result<Vec<Node>, String> {
     let mut reader = Reader { text, at: 0 };
     let mut nodes: Vec<Node> = Vec::new();

@@ -1,13 +1,14 @@
-//! Which entries are seen, in which order, and how branches are drawn.
+//! The visible entries in display order, and the lines of their branches.
 //!
-//! A conversation is a line however long it gets, so an only child stands under its parent without indent. Where
-//! the conversation branches, each branch is indented once, with a rule that leads to it.
+//! A conversation is a line however long it gets, so an only child stands under its parent without
+//! indentation. Where the conversation branches, each branch is indented once, with a line that
+//! leads to it.
 
 use std::collections::HashSet;
 
 use super::read::{Kind, Node};
 
-/// Which entries are seen.
+/// The entries to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Conversation,
@@ -47,29 +48,30 @@ impl Mode {
     }
 }
 
-/// An entry on its row.
+/// The row of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Its place in the list of entries.
+    /// Its index in the list of entries.
     pub node: usize,
-    /// The row its branch begins with; none on the trunk.
+    /// The first row of its branch; `None` on the trunk.
     pub branch: Option<usize>,
-    /// Whether a branch begins here, and if, which one of its siblings it is.
+    /// Set if a branch begins here: its position among its siblings.
     pub start: Option<Sibling>,
 }
 
-/// Which of the branches that begin in one place.
+/// The position of a branch among those that begin at one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sibling {
     Inner,
     Last,
 }
 
-/// The rows of all entries that are seen: by the mode, and where something is searched for, among `found`.
+/// The rows of all visible entries: those that the mode shows and, during a search, those in
+/// `found`.
 pub(super) fn rows(nodes: &[Node], mode: Mode, found: Option<&HashSet<usize>>) -> Vec<Row> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     let mut roots: Vec<usize> = Vec::new();
-    // The nearest ancestor that is seen, by entry; parents come before children.
+    // The nearest visible ancestor of each entry; parents precede their children.
     let mut nearest: Vec<Option<usize>> = Vec::with_capacity(nodes.len());
     for (at, node) in nodes.iter().enumerate() {
         let above = node.parent.and_then(|parent| nearest[parent]);
@@ -82,7 +84,7 @@ pub(super) fn rows(nodes: &[Node], mode: Mode, found: Option<&HashSet<usize>>) -
         }
     }
     let mut rows: Vec<Row> = Vec::new();
-    // Entries still to be put down, with the row their branch begins with; the next is at the end.
+    // Entries still to be added, with the first row of their branch; the next is at the end.
     let mut waiting: Vec<Row> = Vec::new();
     grow(&mut waiting, &roots, None);
     while let Some(row) = waiting.pop() {
@@ -98,7 +100,7 @@ pub(super) fn rows(nodes: &[Node], mode: Mode, found: Option<&HashSet<usize>>) -
     rows
 }
 
-/// Puts down `children` that hang on the branch which begins with row `branch`.
+/// Queues `children` of the branch that begins with row `branch`.
 fn grow(waiting: &mut Vec<Row>, children: &[usize], branch: Option<usize>) {
     let last = children.len().saturating_sub(1);
     let rows = children.iter().enumerate().rev().map(|(at, &node)| Row {
@@ -113,7 +115,7 @@ fn grow(waiting: &mut Vec<Row>, children: &[usize], branch: Option<usize>) {
     waiting.extend(rows);
 }
 
-/// The rules before a row, at most `levels` of them; a sign stands for those that are left out.
+/// The branch lines before a row, at most `levels` of them; `…` replaces omitted ones.
 pub(super) fn rules(rows: &[Row], at: usize, levels: usize) -> String {
     let mut pieces: Vec<&str> = Vec::new();
     let row = &rows[at];
