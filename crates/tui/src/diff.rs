@@ -21,9 +21,12 @@ pub(crate) fn diff_lines(diff: &str, width: u16, theme: &Theme) -> Vec<Line<'sta
     let mut in_hunk = false;
     let mut lines: Vec<Row<'_>> = diff
         .lines()
-        .map(|line| match is_unified {
-            true => unified(line, &mut in_hunk, theme),
-            false => numbered(line, theme),
+        .map(|line| {
+            if is_unified {
+                unified(line, &mut in_hunk, theme)
+            } else {
+                numbered(line, theme)
+            }
         })
         .collect();
     mark_changes(&mut lines);
@@ -143,16 +146,15 @@ fn unified<'a>(line: &'a str, in_hunk: &mut bool, theme: &Theme) -> Row<'a> {
     if line.starts_with("diff ") {
         *in_hunk = false;
     }
-    match *in_hunk {
-        true => Row::marked(line, 1, theme),
-        false
-            if ["diff ", "--- ", "+++ "]
-                .iter()
-                .any(|head| line.starts_with(head)) =>
-        {
-            Row::new(line, theme.strong, 0)
-        }
-        false => Row::new(line, theme.dim, 0),
+    let is_header = ["diff ", "--- ", "+++ "]
+        .iter()
+        .any(|head| line.starts_with(head));
+    if *in_hunk {
+        Row::marked(line, 1, theme)
+    } else if is_header {
+        Row::new(line, theme.strong, 0)
+    } else {
+        Row::new(line, theme.dim, 0)
     }
 }
 
@@ -161,9 +163,10 @@ fn numbered<'a>(line: &'a str, theme: &Theme) -> Row<'a> {
     let unpadded = after_marker.trim_start_matches(' ');
     let digits = unpadded.bytes().take_while(u8::is_ascii_digit).count();
     let is_numbered = digits > 0 && unpadded.as_bytes().get(digits) == Some(&b' ');
-    let indent = match is_numbered {
-        true => line.len() - unpadded.len() + digits + 1,
-        false => 0,
+    let indent = if is_numbered {
+        line.len() - unpadded.len() + digits + 1
+    } else {
+        0
     };
     Row::marked(line, indent, theme)
 }

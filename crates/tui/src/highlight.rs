@@ -187,9 +187,10 @@ impl Code {
             .rposition(|&byte| byte == b'\n');
         let fitting = fitting.map_or("", |end| &lines[..=end]);
         // After one omitted line the state of the parser is unknown, so all later lines stay plain.
-        self.handed = match fitting.len() == lines.len() {
-            true => self.handed + lines.len(),
-            false => MAX_CODE,
+        self.handed = if fitting.len() == lines.len() {
+            self.handed + lines.len()
+        } else {
+            MAX_CODE
         };
         if let Some((ticket, jobs)) = &self.work
             && !fitting.is_empty()
@@ -231,9 +232,10 @@ impl Code {
 
     /// Returns one line, with its colours if they are known.
     pub fn line(&self, index: usize, text: &str, theme: &Theme) -> Line<'static> {
-        let plain = match self.language.is_empty() {
-            true => theme.code,
-            false => theme.text,
+        let plain = if self.language.is_empty() {
+            theme.code
+        } else {
+            theme.text
         };
         let mut spans = Vec::new();
         let Some((ticket, _)) = &self.work else {

@@ -11,7 +11,6 @@ use crate::Abilities;
 
 /// An action of the chat as a whole. Other keys belong to the focused part of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub(crate) enum Action {
     FollowUp,
     TakeBack,
@@ -52,7 +51,6 @@ impl Action {
 
 /// A section of the help page and of the guide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub(crate) enum Section {
     Talking,
     Writing,
@@ -65,7 +63,6 @@ pub(crate) enum Section {
 
 /// The hosts with which a key works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub(crate) enum Hosts {
     Both,
     Session,

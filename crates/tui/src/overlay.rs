@@ -82,10 +82,7 @@ pub(crate) enum Step {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Choice {
     /// Switches to a model.
-    Model {
-        provider: String,
-        id: String,
-    },
+    Model { provider: String, id: String },
     /// Sets the level of thinking.
     Thinking(ThinkingLevel),
     /// Resumes another session.

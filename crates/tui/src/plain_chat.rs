@@ -295,9 +295,10 @@ impl PlainChat {
             return self.show_prompt();
         }
         self.printer.typed(text);
-        match self.is_ready {
-            true => self.say(text.to_owned(), Vec::new()),
-            false => self.waiting.insert(0, (text.to_owned(), Vec::new())),
+        if self.is_ready {
+            self.say(text.to_owned(), Vec::new())
+        } else {
+            self.waiting.insert(0, (text.to_owned(), Vec::new()))
         }
     }
 

@@ -29,10 +29,7 @@ pub(crate) enum Request {
     /// A question, which is answered with its id.
     Dialog(Dialog),
     /// A notice.
-    Notify {
-        kind: NotifyKind,
-        text: String,
-    },
+    Notify { kind: NotifyKind, text: String },
     /// A text in the status line; `None` removes it.
     Status {
         /// Identifies the text for later changes.
@@ -64,7 +61,6 @@ pub(crate) enum Request {
 
 /// The severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub(crate) enum NotifyKind {
     Info,
     Warning,

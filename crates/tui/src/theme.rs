@@ -33,7 +33,6 @@ const DARK_CYAN: u8 = 24;
 
 /// The styles of everything on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct Theme {
     pub text: Style,
     pub dim: Style,
@@ -63,9 +62,10 @@ pub struct Theme {
 
 /// Adapts a style to text drawn over a rule, which is dimmed.
 pub(crate) fn on_rule(style: Style) -> Style {
-    match style.add_modifier.contains(Modifier::DIM) {
-        true => style,
-        false => style.remove_modifier(Modifier::DIM),
+    if style.add_modifier.contains(Modifier::DIM) {
+        style
+    } else {
+        style.remove_modifier(Modifier::DIM)
     }
 }
 
@@ -156,9 +156,10 @@ mod tests {
     fn contrast_with_white(tone: u8) -> f64 {
         let share = |step: u8| {
             let value = [0.0, 95.0, 135.0, 175.0, 215.0, 255.0][usize::from(step)] / 255.0;
-            match value <= 0.04045 {
-                true => value / 12.92,
-                false => f64::powf((value + 0.055) / 1.055, 2.4),
+            if value <= 0.04045 {
+                value / 12.92
+            } else {
+                f64::powf((value + 0.055) / 1.055, 2.4)
             }
         };
         let cube = tone - 16;

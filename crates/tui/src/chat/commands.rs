@@ -160,9 +160,10 @@ impl State {
         let Some((_, own, who, ..)) = OWN.iter().find(|(known, ..)| *known == name) else {
             return false;
         };
-        match *who == For::Sessions && self.abilities() == Abilities::Turns {
-            true => self.refuse(*own),
-            false => self.obey(*own, rest.trim()),
+        if *who == For::Sessions && self.abilities() == Abilities::Turns {
+            self.refuse(*own)
+        } else {
+            self.obey(*own, rest.trim())
         }
         true
     }
@@ -266,9 +267,10 @@ impl State {
 
     pub(super) fn copy_code(&mut self) {
         let code = self.transcript.last_code();
-        match code.is_empty() {
-            false => self.effects.push(Effect::Copy(code.join("\n"))),
-            true => self.hint("There is no code in the last answer."),
+        if code.is_empty() {
+            self.hint("There is no code in the last answer.")
+        } else {
+            self.effects.push(Effect::Copy(code.join("\n")))
         }
     }
 

@@ -37,9 +37,10 @@ impl State {
 
     /// Scrolls the part of the screen that has the focus.
     fn wheel(&mut self, rows: isize) {
-        let scroll = match rows < 0 {
-            true => Scroll::Up(rows.unsigned_abs()),
-            false => Scroll::Down(rows.unsigned_abs()),
+        let scroll = if rows < 0 {
+            Scroll::Up(rows.unsigned_abs())
+        } else {
+            Scroll::Down(rows.unsigned_abs())
         };
         match &mut self.overlay {
             _ if !self.dialogs.is_empty() => {
@@ -95,9 +96,10 @@ impl State {
     /// The activity that a question would interrupt now.
     pub(super) fn meanwhile(&self) -> Meanwhile {
         let recently = self.written.is_some_and(|when| when.elapsed() < WRITING);
-        match recently || !self.editor.is_empty() {
-            true => Meanwhile::Writes,
-            false => Meanwhile::Waits,
+        if recently || !self.editor.is_empty() {
+            Meanwhile::Writes
+        } else {
+            Meanwhile::Waits
         }
     }
 

@@ -125,9 +125,10 @@ impl State {
             thinking: self.thinking,
             tools: self.tools,
             host: self.abilities(),
-            attention: match self.dialogs.is_empty() {
-                true => Attention::Free,
-                false => Attention::Wanted,
+            attention: if self.dialogs.is_empty() {
+                Attention::Free
+            } else {
+                Attention::Wanted
             },
             now: Instant::now(),
         };

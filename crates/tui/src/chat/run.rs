@@ -25,12 +25,12 @@ pub(super) struct Clockwork {
     drawn: Instant,
     /// Duration of the last drawing.
     took: Duration,
-    /// When the next frame is due.
+    /// The urgency of the next frame.
     due: Due,
     held_since: Option<Instant>,
 }
 
-/// When the next frame is drawn.
+/// The urgency of the next frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Never,
@@ -219,9 +219,10 @@ impl Chat {
         for effect in std::mem::take(&mut self.state.effects) {
             match effect {
                 Effect::Copy(text) => {
-                    let words = match self.terminal.copy(&text) {
-                        true => "Copied.",
-                        false => "That is too much for the clipboard of a terminal.",
+                    let words = if self.terminal.copy(&text) {
+                        "Copied."
+                    } else {
+                        "That is too much for the clipboard of a terminal."
                     };
                     self.state.hint(words);
                     self.clockwork.want(Due::Now);

@@ -129,9 +129,10 @@ impl State {
 
     /// Hints about keys, as many as fit.
     fn idle_line(&self, room: usize) -> Line<'static> {
-        let words: &[&str] = match self.transcript.follows_end() {
-            true => &["/ commands · @ files · Ctrl-G help", "Ctrl-G help"],
-            false => &["scrolled up · Ctrl-End to the end", "Ctrl-End"],
+        let words: &[&str] = if self.transcript.follows_end() {
+            &["/ commands · @ files · Ctrl-G help", "Ctrl-G help"]
+        } else {
+            &["scrolled up · Ctrl-End to the end", "Ctrl-End"]
         };
         let fits = |words: &&&str| width(words) <= room;
         let words = words.iter().find(fits).copied().unwrap_or_default();

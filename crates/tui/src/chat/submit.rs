@@ -49,9 +49,10 @@ impl State {
         }
         let images = attach::images(&files);
         let saying = Saying { text, images };
-        match self.is_loaded {
-            true => self.say(saying, delivery),
-            false => self.opening.push_back(saying),
+        if self.is_loaded {
+            self.say(saying, delivery)
+        } else {
+            self.opening.push_back(saying)
         }
     }
 

@@ -88,10 +88,12 @@ impl Popup {
         let last = count - 1;
         let target = self.selected.saturating_add_signed(by).min(last);
         let at_end = target == self.selected && by != 0;
-        self.select(match (at_end, by > 0) {
-            (true, true) => 0,
-            (true, false) => last,
-            (false, _) => target,
+        self.select(if !at_end {
+            target
+        } else if by > 0 {
+            0
+        } else {
+            last
         });
     }
 

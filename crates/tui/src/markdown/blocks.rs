@@ -87,9 +87,10 @@ impl<'a> Layout<'a> {
                 self.flush();
             }
             Event::TaskListMarker(is_done) => {
-                let (mark, style) = match is_done {
-                    true => ("[x] ", self.screen.theme.success),
-                    false => ("[ ] ", self.screen.theme.dim),
+                let (mark, style) = if is_done {
+                    ("[x] ", self.screen.theme.success)
+                } else {
+                    ("[ ] ", self.screen.theme.dim)
                 };
                 self.inline.plain(mark, style);
             }

@@ -59,9 +59,10 @@ impl<'a> Inline<'a> {
     pub fn code(&mut self, code: &str) {
         let style = self.style().patch(self.theme.code);
         // In a theme without a style for code, backticks mark it.
-        match self.theme.code == Style::new() {
-            true => self.plain(&format!("`{code}`"), style),
-            false => self.plain(code, style),
+        if self.theme.code == Style::new() {
+            self.plain(&format!("`{code}`"), style)
+        } else {
+            self.plain(code, style)
         }
     }
 
@@ -143,9 +144,10 @@ impl<'a> Inline<'a> {
         let Some((description, behind)) = self.image.take() else {
             return;
         };
-        let label = match description.is_empty() {
-            true => "[image]".to_owned(),
-            false => format!("[image: {description}]"),
+        let label = if description.is_empty() {
+            "[image]".to_owned()
+        } else {
+            format!("[image: {description}]")
         };
         self.plain(&label, self.style().patch(self.theme.link));
         self.plain(&behind, self.theme.dim);

@@ -121,9 +121,10 @@ fn fitted(natural: &[usize], room: usize) -> Option<Vec<usize>> {
     );
     while low < high {
         let middle = (low + high).div_ceil(2);
-        match total(middle) <= available {
-            true => low = middle,
-            false => high = middle - 1,
+        if total(middle) <= available {
+            low = middle
+        } else {
+            high = middle - 1
         }
     }
     let mut spare = available - total(low);

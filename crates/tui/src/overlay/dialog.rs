@@ -131,9 +131,10 @@ impl Dialogs {
             id: waiting.id,
             response,
         };
-        match self.waiting.is_empty() {
-            true => Step::Chosen(choice),
-            false => Step::Asked(choice),
+        if self.waiting.is_empty() {
+            Step::Chosen(choice)
+        } else {
+            Step::Asked(choice)
         }
     }
 
@@ -203,9 +204,10 @@ impl Overlay for Dialogs {
     fn tick(&mut self) -> Step {
         self.looked = Some((self.clock)());
         self.forget_expired();
-        match self.waiting.is_empty() {
-            true => Step::Close,
-            false => Step::Stay,
+        if self.waiting.is_empty() {
+            Step::Close
+        } else {
+            Step::Stay
         }
     }
 }

@@ -230,9 +230,10 @@ pub(super) fn tokens(count: u64) -> String {
             _ => 0,
         };
         let text = format!("{value:.digits$}");
-        let text = match text.contains('.') {
-            true => text.trim_end_matches('0').trim_end_matches('.'),
-            false => &text,
+        let text = if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            &text
         };
         format!("{text}{unit}")
     };

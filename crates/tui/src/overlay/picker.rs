@@ -252,9 +252,10 @@ impl<T: Item> Picker<T> {
         }
         let length = self.len();
         if length == 0 {
-            let words = match self.items.is_empty() {
-                true => empty,
-                false => "nothing matches",
+            let words = if self.items.is_empty() {
+                empty
+            } else {
+                "nothing matches"
             };
             let words = wrap(Line::styled(words, theme.dim), list.width);
             for (row, line) in list.rows().zip(&words) {

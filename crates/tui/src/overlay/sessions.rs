@@ -197,12 +197,11 @@ impl Item for Row {
             Scope::Project => columns >= ROOM_FOR_WORDS,
             Scope::Everywhere => columns >= ROOM_FOR_WORDS + DIRECTORY as u16,
         };
-        let (age, count) = match room_for_words {
-            true => {
-                let noun = if count == 1 { "message " } else { "messages" };
-                (format!("{:>14}", age.words()), format!("{count:>4} {noun}"))
-            }
-            false => (format!("{:>3}", age.letters()), format!("{count:>4}")),
+        let (age, count) = if room_for_words {
+            let noun = if count == 1 { "message " } else { "messages" };
+            (format!("{:>14}", age.words()), format!("{count:>4} {noun}"))
+        } else {
+            (format!("{:>3}", age.letters()), format!("{count:>4}"))
         };
         let mut right = vec![(age, theme.dim), (count, theme.dim)];
         if self.scope == Scope::Everywhere {

@@ -70,10 +70,7 @@ impl BackgroundQuery {
 
     /// Time for which keys may be held back.
     pub fn patience(&self) -> Duration {
-        match self.is_answer() {
-            true => HOLD_ANSWER,
-            false => HOLD,
-        }
+        if self.is_answer() { HOLD_ANSWER } else { HOLD }
     }
 
     /// Releases the held keys after the time has passed. An incomplete answer is dropped.
@@ -173,9 +170,10 @@ fn of_answer(colour: &str) -> Option<Background> {
     });
     let (red, green, blue) = (shares.next()??, shares.next()??, shares.next()??);
     let brightness = 0.299 * red + 0.587 * green + 0.114 * blue;
-    Some(match brightness > 0.5 {
-        true => Background::Light,
-        false => Background::Dark,
+    Some(if brightness > 0.5 {
+        Background::Light
+    } else {
+        Background::Dark
     })
 }
 

@@ -38,9 +38,10 @@ pub(crate) struct Keys {
 impl Keys {
     /// Starts the thread. Must be called inside the runtime.
     pub fn read() -> io::Result<Self> {
-        let terminal: OwnedFd = match io::stdin().is_terminal() {
-            true => io::stdin().as_fd().try_clone_to_owned()?,
-            false => File::open("/dev/tty")?.into(),
+        let terminal: OwnedFd = if io::stdin().is_terminal() {
+            io::stdin().as_fd().try_clone_to_owned()?
+        } else {
+            File::open("/dev/tty")?.into()
         };
         let (sender, events) = mpsc::channel(WAITING_KEYS);
         let wanted = Arc::new(AtomicBool::new(true));

@@ -146,10 +146,12 @@ impl Card {
 
     fn decide(&mut self, is_error: bool, duration: Option<Duration>) {
         let is_refused = self.details("approval").is_some();
-        self.state = match is_error {
-            true if is_refused => State::Refused,
-            true => State::Failed(duration),
-            false => State::Done(duration),
+        self.state = if !is_error {
+            State::Done(duration)
+        } else if is_refused {
+            State::Refused
+        } else {
+            State::Failed(duration)
         };
     }
 

@@ -93,9 +93,10 @@ impl TreeView {
         let at = self.rows[row].node;
         let levels = columns.saturating_sub(ROOM_FOR_TEXT) / 3;
         let rules = rows::rules(&self.rows, row, levels.max(1));
-        let mark = match self.path.contains(&at) {
-            true => Span::styled("• ", theme.accent),
-            false => Span::raw("  "),
+        let mark = if self.path.contains(&at) {
+            Span::styled("• ", theme.accent)
+        } else {
+            Span::raw("  ")
         };
         let Summary {
             who, said, tone, ..

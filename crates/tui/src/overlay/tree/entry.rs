@@ -144,9 +144,10 @@ fn calls(content: &Value) -> String {
         .filter(|block| block["type"] == "toolCall")
         .map(|block| short(block["name"].as_str().unwrap_or("tool")))
         .collect();
-    match names.is_empty() {
-        true => "(nothing)".to_owned(),
-        false => format!("calls {}", names.join(", ")),
+    if names.is_empty() {
+        "(nothing)".to_owned()
+    } else {
+        format!("calls {}", names.join(", "))
     }
 }
 

@@ -154,9 +154,10 @@ pub(super) fn read(text: &str) -> Result<Vec<Node>, String> {
             _ => return Err(reader.trouble()),
         }
     }
-    match open.is_empty() {
-        true => Ok(nodes),
-        false => Err(reader.trouble()),
+    if open.is_empty() {
+        Ok(nodes)
+    } else {
+        Err(reader.trouble())
     }
 }
 
